@@ -74,9 +74,11 @@ class TimedEngine(FakeEngine):
 
 
 class TimedClient(EngineClient):
-    async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
+    async def submit(
+        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+    ) -> AsyncGenerator[list[StepOutput], None]:
         submitted_s[request.request_id] = time.perf_counter()
-        async with aclosing(super().submit(request)) as steps:
+        async with aclosing(super().submit(request, given_to)) as steps:
             async for step in steps:
                 yield step
 

@@ -257,6 +257,18 @@ async def test_drain_waits_for_running_requests_and_admits_no_more(client: Engin
     assert len(token_ids(await reader)) == 30
 
 
+async def test_drain_waits_for_what_was_admitted_and_is_given_to_the_engine_later(client: EngineClient) -> None:
+    with client.admit():
+        draining = asyncio.create_task(client.drain(60, reason="the model is being unloaded"))
+        await asyncio.sleep(0.02)
+        was_draining = not draining.done()
+        outputs = await read_all(client, make_request([1], max_tokens=3))
+    await draining
+
+    assert (was_draining, len(token_ids(outputs))) == (True, 3)
+    assert client.reason == "the model is being unloaded"
+
+
 async def test_drain_aborts_what_takes_too_long(client: EngineClient) -> None:
     reader = asyncio.create_task(read_all(client, make_request([1], max_tokens=4000)))
     await asyncio.sleep(0.02)

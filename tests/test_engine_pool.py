@@ -193,6 +193,22 @@ async def test_draining_waits_for_what_runs_in_each_engine() -> None:
     assert [outputs[-1].finish_reason for outputs in answers] == [FinishReason.LENGTH] * 4
 
 
+async def test_draining_waits_for_what_is_given_later_to_an_engine_that_lives() -> None:
+    async with running_pool() as pool:
+        with pool.admit():
+            draining = asyncio.create_task(pool.drain(60))
+            await becomes(pool.members[0], EngineState.DRAINING)
+            engine_processes(os.getpid())[0].kill()
+            while len([member for member in pool.members if member.takes_requests]) == 2:
+                await asyncio.sleep(0.001)
+            answers = [await read_all(pool, make_request([i], max_tokens=3)) for i in range(8)]
+            was_draining = not draining.done()
+        await draining
+
+    assert was_draining
+    assert [outputs[-1].finish_reason for outputs in answers] == [FinishReason.LENGTH] * 8
+
+
 async def test_a_pool_whose_first_engine_cannot_start_says_why() -> None:
     spec = EngineSpec(factory="no.such.module:here", options={})
     pool = EnginePool([EngineClient(spec), EngineClient(spec)])

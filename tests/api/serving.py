@@ -277,6 +277,8 @@ class ThreadHost:
         return setup.model_on(engine)
 
     async def load(self, fields: Mapping[str, object]) -> ServedModel:
+        if fields.get("model") == "endless":
+            await asyncio.Event().wait()
         if fields.get("model") != "parrot":
             raise InvalidRequest(f"there is no directory {fields.get('model')}", param="model")
         return await self.serve(ServerSetup(names=(str(fields["name"]),)))
@@ -305,6 +307,7 @@ class RunningServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self.engine: EngineClient
         self.model: ServedModel
+        self.catalogue: Catalogue
         self._server: HttpServer
         self._loop: asyncio.AbstractEventLoop
 
@@ -343,7 +346,8 @@ class RunningServer:
         self.engine = host.engines[0]
         url = setup.store_url
         store = None if url is None else await open_store(url, max_age_s=3600, max_bytes=2**30)
-        app = app_of(Catalogue([self.model, *further], limits, setup.config, store, loader=host))
+        self.catalogue = Catalogue([self.model, *further], limits, setup.config, store, loader=host)
+        app = app_of(self.catalogue)
         self._server = HttpServer(app, limits)
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:

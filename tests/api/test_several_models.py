@@ -1,14 +1,21 @@
 """One server, several models: each request goes to the model it names, in the words of every door."""
 
+import asyncio
+import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
 from websockets.sync.client import connect
 
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.errors import EngineUnavailable
+from ouzel.generation import ServedModel
 from tests.api.requests import chat, metric
 from tests.api.serving import MODEL, RunningServer, ServerSetup, running_server
 
@@ -265,6 +272,84 @@ def test_a_server_may_be_without_models_for_a_while() -> None:
     assert (health.status_code, models.json()["data"], answer.status_code) == (503, [], 404)
     assert (index.json()["models"], page.status_code) == ([], 200)
     assert after.json()["model"] == "new"
+
+
+class EndlessLoader:
+    """Implements `ModelLoader` for a model that is never ready."""
+
+    def __init__(self) -> None:
+        self.has_begun = asyncio.Event()
+
+    async def load(self, fields: Mapping[str, object]) -> ServedModel:
+        self.has_begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def unload(self, model: ServedModel) -> None: ...
+
+
+async def test_a_load_ends_when_the_server_does() -> None:
+    loader = EndlessLoader()
+    catalogue = Catalogue([], LimitsConfig(), ServerConfig(), None, loader)
+    loading = asyncio.create_task(catalogue.load({"name": "a"}))
+    await loader.has_begun.wait()
+    await catalogue.drain(60)
+
+    with pytest.raises(EngineUnavailable, match="the server is shutting down"):
+        await loading
+    with pytest.raises(EngineUnavailable, match="the server is shutting down"):
+        await catalogue.load({"name": "b"})
+    await catalogue.shared.close()
+
+
+@contextmanager
+def loading(server: RunningServer, name: str) -> Iterator[None]:
+    """Has the server load a model that is never ready, while the block runs."""
+    body = f'{{"name": "{name}", "model": "endless"}}'
+    head = f"POST /v1/models/load HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADMIN['authorization']}\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        while server.catalogue.only is not None:
+            time.sleep(0.001)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/v1/chat/completions", {}),
+        ("/v1/responses", {"input": "Polly"}),
+        ("/api/chat", {"stream": False}),
+        ("/invocations", {}),
+    ],
+)
+def test_a_model_that_is_being_loaded_asks_to_try_again(path: str, fields: dict[str, Any]) -> None:
+    with running_server(config=ServerConfig(admin_api_key="sk-admin")) as server, server.client() as http:
+        server.catalogue.arrange(["slow", MODEL])
+        with loading(server, "slow"):
+            of_first = http.post("/v1/chat/completions", json=asked(None))
+            refused = http.post(path, json=asked("slow", **fields))
+            taken = http.post("/v1/chat/completions", json=asked(MODEL))
+        while server.catalogue.only is None:
+            time.sleep(0.001)
+        unknown = http.post("/v1/chat/completions", json=asked("slow"))
+
+    assert (refused.status_code, "being loaded" in refused.text, "retry-after" in refused.headers) == (503, True, True)
+    assert (of_first.status_code, taken.status_code, unknown.status_code) == (503, 200, 404)
+
+
+def test_a_model_that_goes_and_comes_again_keeps_its_place() -> None:
+    further = (ServerSetup(names=("b",)), ServerSetup(names=("c",)))
+    with running_server(further=further, config=ServerConfig(admin_api_key="sk-admin")) as server:
+        server.catalogue.arrange([MODEL, "b", "new"])
+        with server.client() as http:
+            for name in ("b", MODEL):
+                unload(http, name)
+                load(http, name)
+            load(http, "new")
+            models = [model["id"] for model in http.get("/v1/models").json()["data"]]
+
+    assert models == [MODEL, "b", "new", "c"]
 
 
 def test_metrics_of_one_model_are_as_before() -> None:

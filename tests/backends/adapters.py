@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.adapters import AdaptedMatrix
+from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.models import family

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino.adapter_files import CONFIG_FILE, WEIGHTS_FILE, AdapterFiles
-from ouzel.backends.openvino.adapter_options import max_rank, num_adapters
+from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, num_adapters
+from ouzel.backends.openvino.graph.adapter_shape import AdaptedGroup, AdapterShape
+from ouzel.backends.openvino.library import ov
 from ouzel.config import ModelConfig
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
@@ -77,17 +79,6 @@ def test_types_of_sixteen_bits(adapter: RandomAdapter, tmp_path: Path) -> None:
     np.testing.assert_array_equal(files(path.parent).read(Q)[0], adapter.halves[Q][0].astype(np.float16))
 
 
-def test_the_digest_tells_contents_and_scales_apart(adapter: RandomAdapter, tmp_path: Path) -> None:
-    same = [adapter.write(tmp_path / name) for name in ("one", "two")]
-    others = [
-        random_adapter(MODEL, seed=2, rank=RANK).write(tmp_path / "other"),
-        RandomAdapter(adapter.halves, {"lora_alpha": 7}).write(tmp_path / "scaled"),
-        RandomAdapter(adapter.halves, {"alpha_pattern": {"q_proj": 7}}).write(tmp_path / "scaled in part"),
-    ]
-    assert len({files(directory).digest() for directory in same}) == 1
-    assert len({files(directory).digest() for directory in [*same, *others]}) == 4
-
-
 def says(**entries: object) -> Callable[[Path], None]:
     def change(directory: Path) -> None:
         path = directory / CONFIG_FILE
@@ -145,6 +136,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         has(put(A_OF_Q, RANK, 64, value=math.nan)),
         "lora_A of model.layers.0.self_attn.q_proj is not",
     ),
+    "numbers that bf16 cannot hold": (has(put(A_OF_Q, RANK, 64, value=3.4e38)), "or larger than bf16 holds"),
     "the head": (has(put("base_model.model.lm_head.lora_A.weight", RANK, 64)), "lm_head cannot be adapted"),
     "a layer too many": (has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)), "layers.77.self_attn.q_proj cannot be"),
     "an embedding": (has(put("base_model.model.model.embed_tokens.lora_embedding_A", RANK, 9)), "or of a kind"),
@@ -190,12 +182,26 @@ def test_the_largest_rank_of_those_that_are_given_is_the_limit(tmp_path: Path) -
         max_rank(ModelConfig(lora=(f"a={tmp_path / 'missing'}",)))
 
 
+def test_adapters_that_memory_does_not_hold_are_refused() -> None:
+    groups = tuple(AdaptedGroup((matrix,)) for matrix in MATRICES.values())
+    shape = AdapterShape(groups, rank=8, dtype=ov.Type.bf16)
+    numbers = sum(8 * (matrix.num_columns + matrix.num_rows) for matrix in MATRICES.values())
+    model = ModelConfig(max_loras=3)
+    assert left_by_adapters(None, model, 7) == 7
+    assert left_by_adapters(shape, model, 6 * numbers + 7) == 7
+    with pytest.raises(ModelLoadError, match="max_loras, max_lora_rank: 3 adapters of rank 8 take"):
+        left_by_adapters(shape, model, 6 * numbers - 1)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"lora": ("a",)}, "lora must be NAME=PATH, found 'a'"),
         ({"lora": ("=a",)}, "lora must be NAME=PATH, found '=a'"),
         ({"lora": ("a=x", "a=y")}, "lora names 'a' twice"),
+        ({"lora": ("a,b=x",)}, "must be printable, without commas and without spaces at its ends, found 'a,b'"),
+        ({"lora": ("a\n=x",)}, "must be printable"),
+        ({"lora": ("a" * 201 + "=x",)}, "must have <= 200 characters"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:

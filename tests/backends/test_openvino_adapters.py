@@ -16,7 +16,7 @@ from ouzel.engine.proposals import Speculation
 from ouzel.engine.speculation.step_costs import StepCosts
 from ouzel.types import AdapterLoaded, AdapterUnloaded
 from tests.backends import GOLDEN_NAMES, of_kinds
-from tests.backends.adapters import AdaptedRunner, merge, random_adapter
+from tests.backends.adapters import AdaptedRunner, RandomAdapter, merge, random_adapter
 from tests.backends.conftest import read_golden
 from tests.backends.forward import Driver, Logits, median_error, relative_error
 from tests.cores import share_of_cores
@@ -134,6 +134,25 @@ def test_a_slot_is_empty_again_when_it_is_cleared(cache_dir: Path, tmp_path: Pat
     assert relative_error(logits_of(AdaptedRunner(runner, 0), golden.prompt), unadapted) < 2e-6
     runner.fill_adapter_slot(0, str(part))
     assert relative_error(logits_of(AdaptedRunner(runner, 0), golden.prompt), expected) < 1e-6
+
+
+def test_the_digest_tells_contents_and_scales_apart(cache_dir: Path, tmp_path: Path) -> None:
+    golden = read_golden("llama")
+    runner = load(golden.directory, cache_dir, max_loras=1)
+    adapter = random_adapter(golden.directory, seed=1)
+    named = RandomAdapter(adapter.halves, {"base_model_name_or_path": "another"})
+    others = [
+        random_adapter(golden.directory, seed=2),
+        RandomAdapter(adapter.halves, {"lora_alpha": 7}),
+        RandomAdapter(adapter.halves, {"alpha_pattern": {"q_proj": 7}}),
+    ]
+
+    def digest(number: int, each: RandomAdapter) -> bytes:
+        return runner.fill_adapter_slot(0, str(each.write(tmp_path / str(number))))
+
+    digests = [digest(number, each) for number, each in enumerate([adapter, named, *others])]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 4
 
 
 def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) -> None:

@@ -198,8 +198,3 @@ def test_a_head_of_the_layers_own_is_refused(tmp_path: Path, cache_dir: Path) ->
         load(copy, cache_dir, mtp=False)
         with pytest.raises(ModelLoadError, match=f"mtp: tensor {name} is not the same as {original}, which is used"):
             load(copy, cache_dir)
-
-
-def test_a_draft_model_and_the_layer_exclude_each_other() -> None:
-    with pytest.raises(ValueError, match="mtp and draft_model exclude each other, given x"):
-        ModelConfig(mtp=True, draft_model="x")

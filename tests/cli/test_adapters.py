@@ -60,12 +60,16 @@ def test_adapters_are_models_of_their_own(tmp_path: Path) -> None:
         assert len({plain, adapted, other}) == 3
         generated = http.post("/invocations", json={"inputs": "12 + 5 =", "adapters": "two"})
         assert generated.status_code == 200, generated.text
+        by_model = http.post(f"/models/{base}/invoke?adapter=two", json={"inputs": "12 + 5 ="})
+        assert by_model.json() == generated.json()
 
         broken = {"lora_name": "three", "lora_path": str(tmp_path)}
         refused = http.post("/v1/load_lora_adapter", json=broken, headers=ADMIN)
         assert (refused.status_code, refused.json()["error"]["param"]) == (400, "lora_path")
         taken = http.post("/v1/load_lora_adapter", json={**body, "lora_name": base}, headers=ADMIN)
         assert (taken.status_code, "must be the name of no other model" in taken.text) == (400, True)
+        named = http.post("/v1/load_lora_adapter", json={**body, "lora_name": "a,b"}, headers=ADMIN)
+        assert (named.status_code, named.json()["error"]["param"]) == (400, "lora_name")
 
         engine = server.engine_process()
         engine.kill()

@@ -54,6 +54,24 @@ def test_in_the_file_a_model_has_options_of_its_own(tmp_path: Path) -> None:
     assert (a.engine.max_num_seqs, b.engine.max_num_seqs) == (9, 9)
 
 
+def test_models_of_the_file_that_do_not_count_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text("models:\n- b=/y\n")
+
+    options = read_options({"config": str(file), "models": ["a=/x"]}, {})
+    assert [each.model.served_model_name for each in options.all_models] == [("a",)]
+    assert options.warnings == (f"--config {file}: its `models` do not count, as --model or OUZEL_MODELS names others",)
+    assert read_options({"config": str(file)}, {}).warnings == ()
+
+
+def test_a_key_that_stands_twice_in_the_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text("models:\n- a=/x\nport: 1\nmodels:\n- b=/y\n")
+
+    with pytest.raises(InvalidOption, match=r"'models' stands twice in a mapping in .* line 4"):
+        read_options({"config": str(file)}, {})
+
+
 def test_the_environment_names_models_too() -> None:
     options = read_options({}, {"OUZEL_MODELS": "a=/x, b=/y"})
 
@@ -67,6 +85,7 @@ def test_the_environment_names_models_too() -> None:
         (["a=/x", "=y"], "--model 2: must be NAME=MODEL, given '=y'"),
         (["a=/x", "a=/y"], "--model: each must have a name of its own, given 'a' twice"),
         ([{"name": "a"}], "--model 1: must have a text 'model', given None"),
+        ([{"name": "a\n", "model": "/x"}], "--model 1: name: must be printable, given 'a\\n'"),
         ([{"name": 3, "model": "/x"}], "--model 1: must have a text 'name', given 3"),
         ([{"name": "a", "model": "/x", "weigths": "f32"}], "has no option weigths; did you mean weights?"),
         ([{"name": "a", "model": "/x", "port": 1}], "--model 1: a model has no option port"),
@@ -90,12 +109,13 @@ def test_a_served_name_needs_a_model_that_has_none() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
+        ({"mtp": True, "draft_model": "x"}, "--mtp: must not stand beside --draft-model, given 'x'"),
         ({"replicas": 2, "engine_process": False}, "--replicas: needs --engine-process, given 2 without it"),
         ({"replicas": 10_000}, "--replicas: must be <= the processors that this program may use"),
         ({"replicas": 0}, "--replicas: Expected `int` >= 1"),
     ],
 )
-def test_replicas_have_processors_of_their_own(values: dict[str, object], message: str) -> None:
+def test_options_that_do_not_go_together_are_refused_in_one_line(values: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidOption) as refusal:
         read(**values)
 

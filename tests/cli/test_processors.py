@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.processors import cores_of, divided, shares_of_processors
+from ouzel.cli.processors import cores_of, divided, shares_of_processors, shares_of_quota
 
 
 def written_system(directory: Path, *, nodes: dict[int, str], cores: dict[int, int]) -> Path:
@@ -45,6 +45,14 @@ def test_shares_differ_by_a_core_at_most(num_cores: int, num_shares: int, sizes:
 
     assert [len(share) for share in shares] == sizes
     assert sorted(processor for share in shares for processor in share) == list(range(num_cores))
+
+
+@pytest.mark.parametrize(
+    ("quota", "num_shares", "threads"),
+    [(4, 1, [4]), (4, 2, [2, 2]), (3.5, 2, [1, 2]), (0.5, 1, [1]), (2, 3, [1, 1, 1]), (64, 2, [0, 0]), (None, 1, [0])],
+)
+def test_threads_are_as_many_as_a_quota_has_time_for(quota: float | None, num_shares: int, threads: list[int]) -> None:
+    assert shares_of_quota(num_shares, quota, 64) == threads
 
 
 def test_with_fewer_cores_than_shares_siblings_part() -> None:

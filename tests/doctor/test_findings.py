@@ -48,7 +48,7 @@ def test_of_a_machine_that_is_well_nothing_is_said() -> None:
 CASES = {
     "has no AVX2": found(processor=replace(PROCESSOR, features=())),
     "no instructions for products of int8": found(processor=replace(PROCESSOR, features=("AVX2",))),
-    "--num-threads 2": found(processor=replace(PROCESSOR, quota_cores=2.5)),
+    "models have 2 threads": found(processor=replace(PROCESSOR, quota_cores=2.5)),
     "may run on 2 of 8 cores": found(processor=replace(PROCESSOR, num_usable_cores=2)),
     "numactl --cpunodebind=0": found(processor=replace(PROCESSOR, num_numa_nodes=2)),
     "may take 4 of 32 GiB": found(memory=replace(MEMORY, limit=4 * GIB)),

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from ouzel.config import ServerConfig
-from tests.api.serving import RunningServer, running_server
+from tests.api.serving import RunningServer, ServerSetup, running_server
 from tests.cli.running import serving
 from tests.playground.looks import LOOKS
 
@@ -61,6 +61,17 @@ def renewed(page: Page) -> None:
         with page.expect_response("**/metrics"):
             page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.evaluate("new Promise(requestAnimationFrame)")
+
+
+def test_requests_of_all_models_count_together(page: Page) -> None:
+    page.set_default_timeout(0)
+    with running_server(further=(ServerSetup(names=("other",)),)) as server:
+        page.goto(server.url + PATH)
+        page.wait_for_selector("body.ready")
+        ask(server, times=2)
+        ask(server, SAYS_HELLO | {"model": "other"})
+        renewed(page)
+        expect(current(page, "Outcomes", "Completed")).to_have_text("3")
 
 
 def test_what_requests_come_to_is_drawn(figures: Page, server: RunningServer) -> None:

@@ -62,7 +62,7 @@ def app_of(catalogue: Catalogue, begin_span: BeginSpan | None = None) -> Lifespa
     return Lifespan(
         Upgrades(Edge(MeantPaths(app, paths), begin_span)),
         watch=runs.watch,
-        drain=runs.drain,
+        drain=catalogue.drain,
         close=shared.close,
         drain_timeout_s=shared.limits.drain_timeout_s,
     )

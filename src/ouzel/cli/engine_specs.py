@@ -1,14 +1,18 @@
 """An engine is described here, to be made in a process of its own."""
 
+import logging
 import os
 
 import msgspec
 
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.options import Options
-from ouzel.cli.processors import shares_of_processors
+from ouzel.cli.processors import num_processors, shares_of_processors, shares_of_quota
 from ouzel.config import EngineConfig
+from ouzel.doctor.machine import quota_cores
 from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
+
+logger = logging.getLogger(__name__)
 
 
 def engines_of(options: Options, local: LocalModel, *, memory_share: float = 1.0) -> Engines:
@@ -19,15 +23,17 @@ def engines_of(options: Options, local: LocalModel, *, memory_share: float = 1.0
 
         start_link = link_to_server(options, local)
     max_queued_requests = options.limits.max_queued_requests
+    specs = engine_specs(options, local, memory_share)
+    name = local.names_by(options.model)[0]
     members = [
         EngineClient(
-            spec,
+            msgspec.structs.replace(spec, label=f"{number} of {name}" if len(specs) > 1 else f"of {name}"),
             in_thread=not options.engine.engine_process,
             start_link=start_link,
             max_queued_requests=max_queued_requests,
             step_timeout_s=options.engine.step_timeout_s,
         )
-        for spec in engine_specs(options, local, memory_share)
+        for number, spec in enumerate(specs)
     ]
     return members[0] if len(members) == 1 else EnginePool(members, max_queued_requests=max_queued_requests)
 
@@ -38,24 +44,32 @@ def engine_specs(options: Options, local: LocalModel, memory_share: float) -> li
         from ouzel.cli.vllm_engine import child_spec  # noqa: PLC0415  seldom needed
 
         return [child_spec(options, local)]
-    num_replicas = options.engine.replicas
-    if num_replicas == 1:
-        return [engine_spec(options, local, options.engine, memory_share)]
+    configs = engine_configs(options.engine)
+    if len(configs) == 1:
+        return [engine_spec(options, local, configs[0], memory_share)]
     return [
-        engine_spec(
-            options,
-            local,
-            replica_config(options.engine, number),
-            memory_share / num_replicas,
-            processors=processors,
-        )
-        for number, processors in enumerate(shares_of_processors(num_replicas))
+        engine_spec(options, local, config, memory_share / len(configs), processors=processors)
+        for config, processors in zip(configs, shares_of_processors(len(configs)), strict=True)
     ]
 
 
-def replica_config(engine: EngineConfig, number: int) -> EngineConfig:
+def engine_configs(engine: EngineConfig) -> list[EngineConfig]:
+    """Returns one for each replica, with the threads that the container has time for where nobody says how many."""
+    configs = [_replica_config(engine, number) for number in range(engine.replicas)]
+    if engine.num_threads or not engine.device.startswith("CPU"):
+        return configs
+    quota = quota_cores()
+    shares = shares_of_quota(engine.replicas, quota, num_processors())
+    if any(shares):
+        logger.info(
+            "the container may take the time of %g processors: %s threads", quota, " and ".join(map(str, shares))
+        )
+    return [msgspec.structs.replace(config, num_threads=share) for config, share in zip(configs, shares, strict=True)]
+
+
+def _replica_config(engine: EngineConfig, number: int) -> EngineConfig:
     """Divides what several engines cannot have in common: a directory is written by one of them."""
-    if not engine.prefix_cache_dir:
+    if engine.replicas == 1 or not engine.prefix_cache_dir:
         return engine
     return msgspec.structs.replace(
         engine,

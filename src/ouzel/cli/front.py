@@ -92,9 +92,9 @@ class Front:
         """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
         return watched(self._watching_app, self._options.limits, listener)
 
-    def reloading(self, reread: Reread | None) -> AbstractAsyncContextManager[None]:
+    def reloading(self, reread: Reread | None, hangups: asyncio.Event | None) -> AbstractAsyncContextManager[None]:
         """Reads the models' options again on SIGHUP, if that is possible, while the block runs."""
-        return reloading(self._options, reread, self._catalogue, self._host)
+        return reloading(self._options, reread, hangups, self._catalogue, self._host)
 
     async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""

@@ -23,6 +23,10 @@ class LocalModel:
     name: str  # what clients call it, unless --served-model-name says otherwise
     draft: Path | None = None  # the directory of the draft model
 
+    def names_by(self, options: ModelConfig) -> tuple[str, ...]:
+        """Returns what clients may call it."""
+        return options.served_model_name or (self.name,)
+
 
 _DEMOS: dict[Demo, LocalModel] = {
     "text": LocalModel(MODEL_DIRECTORY, "ouzel-demo"),

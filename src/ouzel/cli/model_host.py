@@ -53,25 +53,33 @@ class ModelHost:
         except BaseException:
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
-            await self._close(engines)
+            await self._close(engines, reason="the model could not be loaded")
             raise
 
     async def load(self, fields: Mapping[str, object]) -> "ServedModel":
         """Starts a model as an entry of `models` describes it. Raises InvalidRequest."""
+        settings, local = await self.check(fields)
+        try:
+            return await self.serve(settings, local)
+        except (InvalidOption, ModelLoadError) as error:
+            raise InvalidRequest(str(error), param="model") from error
+
+    async def check(self, fields: Mapping[str, object]) -> tuple[ModelSettings, LocalModel]:
+        """Finds out what is known of such a model before its start; downloads where it must. Raises InvalidRequest."""
         try:
             settings = settings_of_entry(fields, self._options.values, "the model")
             check_without_model(settings.model)
             local = await asyncio.to_thread(located, settings.model)
             check_with_model(settings.model, settings.engine, local.directory)
             check_vllm_model(settings.vllm, local.directory)
-            return await self.serve(settings, local)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error
+        return settings, local
 
     async def unload(self, model: "ServedModel") -> None:
         """Waits for what runs, as at the server's end, and gives the memory back."""
-        await model.engine.drain(self._options.limits.drain_timeout_s)
-        await self._close(model.engine)
+        await model.engine.drain(self._options.limits.drain_timeout_s, reason="the model is being unloaded")
+        await self._close(model.engine, reason="the model is unloaded")
         await asyncio.to_thread(model.renderer.close)
         logger.info("model %s is unloaded", model.names[0])
         gc.unfreeze()  # what was there at the start is kept out of the way of collections
@@ -81,6 +89,6 @@ class ModelHost:
     async def close(self) -> None:
         await asyncio.gather(*(engines.close() for engines in self._hosted))
 
-    async def _close(self, engines: Engines) -> None:
+    async def _close(self, engines: Engines, *, reason: str) -> None:
         self._hosted.remove(engines)
-        await engines.close()
+        await engines.close(reason=reason)

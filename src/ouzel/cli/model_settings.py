@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any  # option values are typed by `converted`
 
 from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.option_checks import check_engine
+from ouzel.cli.option_checks import check_engine, check_model
 from ouzel.cli.option_records import converted, options_of
 from ouzel.cli.suggestion import did_you_mean
 from ouzel.cli.vllm_options import check_vllm
@@ -34,10 +34,15 @@ def all_settings(values: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Mod
         raise InvalidOption("--served-model-name: names MODEL; one of --model has its own, given no MODEL")
     further = [settings_of_entry(entry, values, f"--model {number}") for number, entry in enumerate(entries, 1)]
     names = [name for settings in further for name in settings.model.served_model_name]
+    check_names(names)
+    return (*first, *further)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises InvalidOption where two models have the same."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InvalidOption(f"--model: each must have a name of its own, given {twice[0]!r} twice")
-    return (*first, *further)
 
 
 def settings_of(values: Mapping[str, Any]) -> ModelSettings:
@@ -45,6 +50,7 @@ def settings_of(values: Mapping[str, Any]) -> ModelSettings:
     model, engine = converted(ModelConfig, values), converted(EngineConfig, values)
     vllm = converted(VllmConfig, values)
     given = frozenset(values).intersection(_own_options())
+    check_model(model)
     check_vllm(vllm, model, engine, given)
     if not vllm.is_chosen:
         check_engine(engine)
@@ -79,6 +85,8 @@ def _check_keys(entry: Mapping[str, Any], origin: str) -> None:
     for key in (_NAME, "model"):
         if not isinstance(entry.get(key), str) or not entry[key]:
             raise InvalidOption(f"{origin}: must have a text {key!r}, given {entry.get(key)!r}")
+    if not entry[_NAME].isprintable():
+        raise InvalidOption(f"{origin}: name: must be printable, given {entry[_NAME][:100]!r}")
     known = _own_options() - {*_NOT_ITS_OWN} | {_NAME}
     unknown = sorted(set(map(str, entry)) - known)
     if unknown:

@@ -4,7 +4,13 @@ from pathlib import Path
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.processors import num_processors
-from ouzel.config import EngineConfig, LimitsConfig, MediaConfig, ObservabilityConfig, ServerConfig
+from ouzel.config import EngineConfig, LimitsConfig, MediaConfig, ModelConfig, ObservabilityConfig, ServerConfig
+
+
+def check_model(model: ModelConfig) -> None:
+    """Raises InvalidOption where two guess."""
+    if model.mtp and model.draft_model:
+        raise InvalidOption(f"--mtp: must not stand beside --draft-model, given {model.draft_model!r}")
 
 
 def check_engine(engine: EngineConfig) -> None:

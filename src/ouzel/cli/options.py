@@ -29,6 +29,7 @@ from ouzel.config import (
 )
 
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
+_UNREAD_MODELS = "--config {path}: its `models` do not count, as --model or OUZEL_MODELS names others"
 _OVMS_DEFAULTS = {"allowed_origins": ["*"], "strict_max_tokens": True}  # OpenVINO Model Server's
 
 
@@ -83,13 +84,17 @@ def read_options(
 ) -> Options:
     """Merges them: flags over environment over file over the profile's settings over defaults. Raises InvalidOption."""
     flags = dict(arguments)
-    values: dict[str, Any] = {}
+    in_file: dict[str, Any] = {}
     environment = os.environ if environment is None else environment
     config_path = flags.pop("config", None) or environment.get(ENVIRONMENT_PREFIX + "CONFIG")
     if config_path:
-        values |= _read_file(Path(config_path))
-    values |= _read_environment(environment)
+        from ouzel.cli.options_file import read_options_file  # noqa: PLC0415  YAML is slow to import, seldom needed
+
+        in_file = read_options_file(Path(config_path))
+    values = in_file | _read_environment(environment)
     values |= {name: value for name, value in flags.items() if value is not None}
+    are_unread = "models" in in_file and values["models"] != in_file["models"]
+    warnings = [_UNREAD_MODELS.format(path=config_path)] if are_unread else []
     remarks = _remarks_on_variables(environment)
     if values.get("profile") == "lmi":
         lmi_values, lmi_remarks = read_lmi_settings(environment, str(values.get("model", "")))
@@ -117,7 +122,7 @@ def read_options(
         all_models=models,
         values=values,
         has_file=bool(config_path) or ovms.has_file,
-        warnings=ovms.warnings,
+        warnings=(*warnings, *ovms.warnings),
         problems=ovms.problems,
         seen_files=ovms.seen_files,
     )
@@ -125,24 +130,6 @@ def read_options(
     check_media(options.media)
     check_server(options.server, options.observability)
     return replace(options, server=with_all_keys(options.server, environment), remarks=(*remarks, *ovms.remarks))
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415  slow to import, seldom needed
-
-    try:
-        with path.open() as file:  # parsed from text, a message would quote the line at fault, and it may hold a key
-            content = yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InvalidOption(f"--config {path}: {' '.join(str(error).split())}") from error
-    if not isinstance(content, dict):
-        raise InvalidOption(f"--config {path}: must hold a mapping of option names to values")
-    known = {option.name for record in RECORDS for option in options_of(record)}
-    unknown = sorted(set(map(str, content)) - known)
-    if unknown:
-        suggestion = did_you_mean([key.replace("-", "_") for key in unknown], known)
-        raise InvalidOption(f"--config {path}: there is no option {', '.join(unknown)}{suggestion}")
-    return content
 
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The processors of this machine are shared out among several engines.
+"""The processors of this machine, and their time that a container may take, are shared out among several engines.
 
 Sibling threads of a core stay together, and so do the cores of a memory node, as far as that comes out even.
 Linux describes them below /sys/devices/system: https://docs.kernel.org/admin-guide/cputopology.html
@@ -25,6 +25,18 @@ def shares_of_processors(num_shares: int) -> list[tuple[int, ...]]:
 def num_processors() -> int:
     """Counts those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def shares_of_quota(num_shares: int, quota_cores: float | None, num_processors: int) -> list[int]:
+    """Returns how many threads each share should have, where a container may take less time than its processors have.
+
+    Each is 0 where there are no fewer; more threads than the quota would all be stopped for a part of each period.
+    """
+    if quota_cores is None or quota_cores >= num_processors:
+        return [0] * num_shares
+    num_threads = max(1, int(quota_cores))
+    ends = [num_threads * share // num_shares for share in range(num_shares + 1)]
+    return [max(1, end - begin) for begin, end in pairwise(ends)]
 
 
 def cores_of(processors: Sequence[int], system: Path = _SYSTEM) -> list[list[int]]:

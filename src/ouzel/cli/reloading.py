@@ -1,13 +1,13 @@
 """On SIGHUP models come and go as the file of options says then; what runs on a model that goes may end.
 
 So they do when a client asks for it, and when files of OVMS have changed, which are looked at all the time. A model
-whose options have changed goes and comes again. MODEL itself and the options of the server stay as they are.
+whose options have changed goes and comes again, once what can be known before its start is right. Models stand in the
+order of the file. MODEL itself, which is before them, and the options of the server stay as they are.
 """
 
 import asyncio
 import logging
-import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from ouzel.api.endpoint.catalogue import Catalogue
@@ -19,28 +19,25 @@ from ouzel.errors import STOPS, OuzelError
 logger = logging.getLogger(__name__)
 
 Reread = Callable[[], Options]  # raises InvalidOption
+Entries = Mapping[str, Mapping[str, object]]  # of `models`, by name
 
 
 @asynccontextmanager
 async def reloading(
-    options: Options, reread: Reread | None, catalogue: Catalogue, host: ModelHost
+    options: Options, reread: Reread | None, hangups: asyncio.Event | None, catalogue: Catalogue, host: ModelHost
 ) -> AsyncGenerator[None, None]:
-    """Takes SIGHUP while the block runs, if there is a file to read again; else a hangup ends the process."""
-    if reread is None:
+    """Heeds `hangups` while the block runs, if there is a file to read again."""
+    if reread is None or hangups is None:
         yield
         return
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, asked.set)
     reload = ModelReload(options, reread, catalogue, host)
     catalogue.reload_by(reload.run)
-    tasks = [asyncio.create_task(_reload_when(asked, reload))]
+    tasks = [asyncio.create_task(_reload_when(hangups, reload))]
     if options.seen_files.every_s:
         tasks.append(asyncio.create_task(_reload_on_changes(reload, options.seen_files.every_s)))
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGHUP)
         for task in tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -84,6 +81,7 @@ class ModelReload:
         self._reread = reread
         self._catalogue = catalogue
         self._host = host
+        self._first = [name for name in catalogue.names if name not in self._settings]  # MODEL
 
     async def run(self) -> None:
         """Raises InvalidOption where the file is wrong; a model that cannot be read or loaded is logged."""
@@ -92,31 +90,46 @@ class ModelReload:
             self.seen_files = options.seen_files
             for warning in options.warnings:
                 logger.warning(warning)
-            for problem in options.problems.values():
-                logger.error("a model stays as it is: %s", problem)
+            for name, problem in options.problems.items():
+                logger.error("%s: %s", f"model {name} stays as it is" if name else "models of the file go", problem)
             await self._change_to(options)
 
     async def _change_to(self, options: Options) -> None:
         unread = {name: settings for name, settings in self._settings.items() if name in options.problems}
         wanted = _named_settings(options) | unread
         self._host.take_options(options)
+        entries: Entries = {str(fields["name"]): fields for fields in map(entry_fields, options.models.models)}
         served = set(self._catalogue.names)
-        for name, settings in self._settings.items():
-            if name in served and wanted.get(name) != settings:
+        for name in (wanted.keys() & served) - self._settings.keys():
+            logger.error("model %s cannot be loaded: MODEL, or what was loaded by request, has that name", name)
+            del wanted[name]
+        going = [name for name in self._settings if name in served and not await self._stays(name, wanted, entries)]
+        with self._catalogue.coming([name for name in going if name in wanted]):
+            for name in going:
                 await self._catalogue.unload(name)
-        served = set(self._catalogue.names)
-        entries = {fields["name"]: fields for fields in map(entry_fields, options.models.models)}
-        for name in wanted:
-            if name not in served and name in entries:
-                await self._load(entries[name])
+            self._catalogue.arrange([*self._first, *wanted])
+            for name in wanted:
+                if name in entries and (name in going or name not in served):
+                    await self._is_done(name, self._catalogue.load(entries[name]))
         self._settings = wanted
-        logger.info("models were read again: %s are served", ", ".join(self._catalogue.names))
+        logger.info("models were read again: %s are served", ", ".join(self._catalogue.names) or "none")
 
-    async def _load(self, fields: Mapping[str, object]) -> None:
+    async def _stays(self, name: str, wanted: dict[str, ModelSettings], entries: Entries) -> bool:
+        """Tells whether a model is wanted as it is; so it is where the new entry is wrong, and the log says why."""
+        settings = self._settings[name]
+        is_changed = name in entries and wanted[name] != settings
+        if is_changed and not await self._is_done(name, self._host.check(entries[name])):
+            wanted[name] = settings
+        return wanted.get(name) == settings
+
+    async def _is_done(self, name: str, change: Awaitable[object]) -> bool:
+        """Logs why it is not."""
         try:
-            await self._catalogue.load(fields)
+            await change
         except OuzelError as error:
-            logger.error("model %s cannot be loaded: %s", fields["name"], error)
+            logger.error("model %s cannot be loaded: %s", name, error)
+            return False
+        return True
 
 
 def _named_settings(options: Options) -> dict[str, ModelSettings]:

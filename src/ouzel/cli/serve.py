@@ -13,7 +13,7 @@ from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.model_host import ModelHost
 from ouzel.cli.options import Options
-from ouzel.cli.signals import first_of, stop_signals
+from ouzel.cli.signals import first_of, hangup_signals, stop_signals
 from ouzel.observability.progress_bar import progress_bar
 from ouzel.types import EngineInfo
 
@@ -39,6 +39,7 @@ async def serve(
     `reread` reads the options again, where there is a file of them. Raises OuzelError when it cannot start.
     """
     stopping, hurrying = stop_signals()
+    hangups = None if reread is None else hangup_signals()  # from now on: one that comes during the start is kept
     host = ModelHost(options)
     front: Front | None = None
     try:
@@ -50,7 +51,7 @@ async def serve(
             return
         front = opening.result()
         settle_memory()
-        async with front.watched(watching), front.reloading(reread):
+        async with front.watched(watching), front.reloading(reread, hangups):
             await front.run(listener, stopping=stopping, hurrying=hurrying)
     finally:
         await host.close()
@@ -77,6 +78,7 @@ async def front_for(
         try:
             for settings, local in others:
                 front.add(await host.serve(settings, local))
+            front.catalogue.arrange(front.catalogue.names)
         except BaseException:
             await front.close()
             raise

@@ -13,6 +13,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.listener import bound, bound_for_metrics
 from ouzel.cli.model_directory import located
 from ouzel.cli.model_options import check_with_model, check_without_model
+from ouzel.cli.model_settings import check_names
 from ouzel.cli.options import Options
 from ouzel.cli.serve import serve
 from ouzel.cli.traces import open_traces
@@ -33,7 +34,9 @@ def run(arguments: Sequence[str]) -> int:
     traces = open_traces(observability.otlp_traces_endpoint)
     with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
         models = [located(settings.model) for settings in options.all_models]  # may download for minutes
-        for settings, local in zip(options.all_models, models, strict=True):
+        pairs = [*zip(options.all_models, models, strict=True)]
+        check_names([name for settings, local in pairs for name in {*local.names_by(settings.model)}])
+        for settings, local in pairs:
             check_with_model(settings.model, settings.engine, local.directory)
             check_vllm_model(settings.vllm, local.directory)
         reread = partial(read_command_line, arguments) if options.has_file else None

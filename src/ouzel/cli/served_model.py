@@ -47,7 +47,7 @@ async def load_served_model(
     info = await starting
     _log_engine(info)
     images = await asyncio.to_thread(_image_reader, local.directory, tokenizer, chat_template, info, options.media)
-    names = options.model.served_model_name or (local.name,)
+    names = local.names_by(options.model)
     return ServedModel(
         names=names,
         tokenizer=tokenizer,

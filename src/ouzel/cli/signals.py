@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT become events."""
+"""SIGTERM, SIGINT and SIGHUP become events."""
 
 import asyncio
 import signal
@@ -27,6 +27,13 @@ def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, note)
     return stopping, hurrying
+
+
+def hangup_signals() -> asyncio.Event:
+    """Returns an event for SIGHUP, which ends the process no more."""
+    asked = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
+    return asked
 
 
 async def first_of(*tasks: asyncio.Task[Any]) -> None:

@@ -109,7 +109,9 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=2, le=86400),
         option("How long a step may take until the engine counts as hung and is replaced."),
     ] = 300.0
-    num_threads: Annotated[int, Meta(ge=0), option("CPU threads of the model; 0 leaves it to the runtime.")] = 0
+    num_threads: Annotated[
+        int, Meta(ge=0), option("CPU threads of the model; 0: as the runtime has it, within a quota.")
+    ] = 0
     replicas: Annotated[
         int,
         Meta(ge=1),
@@ -223,7 +225,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             heading="Several models",
         ),
     ] = ""
-    open_metrics: Annotated[bool, option("/metrics needs no API key.")] = False
+    open_metrics: Annotated[bool, option("/metrics needs no API key, also below /v1 and /v3.")] = False
     allowed_origins: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
         option(

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+_MAX_NAME_LEN = 200
+
 
 def read_adapters(entries: Iterable[str]) -> dict[str, str]:
     """Returns the directories by name. Raises ValueError."""
@@ -10,7 +12,18 @@ def read_adapters(entries: Iterable[str]) -> dict[str, str]:
         name, separator, path = entry.partition("=")
         if not (name and separator and path):
             raise ValueError(f"lora must be NAME=PATH, found {entry!r}")
+        if (fault := fault_of_name(name)) is not None:
+            raise ValueError(f"lora: a name {fault}, found {name[:_MAX_NAME_LEN]!r}")
         if name in adapters:
             raise ValueError(f"lora names {name!r} twice")
         adapters[name] = path
     return adapters
+
+
+def fault_of_name(name: str) -> str | None:
+    """Says what a name must be, if it is not: it stands in logs and, between commas, in labels of metrics."""
+    if len(name) > _MAX_NAME_LEN:
+        return f"must have <= {_MAX_NAME_LEN} characters"
+    if not name.isprintable() or name != name.strip() or "," in name:
+        return "must be printable, without commas and without spaces at its ends"
+    return None

@@ -151,5 +151,3 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         read_weights(self.weights)
         read_adapters(self.lora)
-        if self.mtp and self.draft_model:
-            raise ValueError(f"mtp and draft_model exclude each other, given {self.draft_model}")

@@ -55,11 +55,10 @@ def _of_processor(processor: Processor) -> Iterator[Finding]:
             "Use small models and short prompts; --weights int4 answers faster all the same, since less is read.",
         )
     if processor.quota_cores is not None and processor.quota_cores < processor.num_usable_cores:
-        threads = max(1, int(processor.quota_cores))
         yield Finding(
             f"This container may take the time of {processor.quota_cores:g} cores, but sees "
-            f"{processor.num_usable_cores}: as many threads would wait for each other.",
-            f"Serve with --num-threads {threads}, or give the container more.",
+            f"{processor.num_usable_cores}: models have {max(1, int(processor.quota_cores))} threads.",
+            "Give the container more, or as many whole cores as it may take.",
         )
     elif processor.num_usable_cores < processor.num_cores:
         yield Finding(

@@ -65,7 +65,7 @@ def read_processor(root: Path = ROOT) -> Processor:
         num_physical_cores=len(siblings) or None,
         num_numa_nodes=len([*root.glob("sys/devices/system/node/node[0-9]*")]) or 1,
         features=tuple(label for flag, label in FEATURES.items() if flag in words),
-        quota_cores=_quota_cores(root),
+        quota_cores=quota_cores(root),
     )
 
 
@@ -88,7 +88,8 @@ def _memory_limit(root: Path) -> int | None:
     return min((limit for limit in limits if limit < _NO_LIMIT_BYTES), default=None)
 
 
-def _quota_cores(root: Path) -> float | None:
+def quota_cores(root: Path = ROOT) -> float | None:
+    """Returns how many cores' time the container may take, None where there is no limit."""
     pairs = [_text(folder / "cpu.max").split() for folder in _groups(root, "")]
     for folder in _groups(root, "cpu"):
         pairs.append([_text(folder / name).strip() for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")])

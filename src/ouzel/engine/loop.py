@@ -41,6 +41,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_every_s: float = 1.0
     log_format: LogFormat = "text"
     processors: tuple[int, ...] = ()  # that its process may use; none: all
+    label: str = ""  # by which people tell it from others in the log
 
 
 def load_engine(spec: EngineSpec) -> Engine:

@@ -221,6 +221,6 @@ def open_prefix_store(runner: StorableRunner, directory: str, *, max_bytes: int)
     except OSError as error:
         raise ModelLoadError(f"prefix_cache_dir: {root} cannot be used: {error}") from error
     if not files.is_writable:
-        logger.warning("another server writes to %s: until it ends this one adds nothing to what is there", root)
+        logger.warning("another engine with this model writes to %s: until it ends this one adds nothing", root)
     logger.info("prefix cache directory %s: %d records, %.2f GiB", root, len(files), files.num_bytes / 2**30)
     return PrefixStore(files, rows)

@@ -2,12 +2,16 @@
 
 Rules
 1. A change is over when the engine answers it. When the engine dies first, the change has failed.
-2. An engine that starts has the adapters of its specification; what was changed since is sent to it when it is ready,
-   and it takes no requests before it has answered.
+2. Answers name an adapter, and no change. So of one name one load and one unload at most are under way; these two may
+   be so at once: an adapter comes while requests of its predecessor go on to their ends.
+3. An engine that starts has the adapters of its specification. What was changed since is sent to it when it is ready,
+   one after the other, because a name or a place must be free before it is taken again. It takes no requests before it
+   has answered, and no other changes.
 """
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import assert_never
@@ -25,6 +29,8 @@ from ouzel.types import (
 
 logger = logging.getLogger(__name__)
 
+AdapterCommand = LoadAdapter | UnloadAdapter
+
 
 class AdapterChanges:
     def __init__(self, send: Callable[[EngineCommand], None], *, is_running: Callable[[], bool]) -> None:
@@ -32,8 +38,9 @@ class AdapterChanges:
         self._is_running = is_running
         self._paths: dict[str, str] = {}  # of those that were loaded since the start
         self._unloaded: set[str] = set()  # names that the specification may have
-        self._waiting: dict[str, asyncio.Future[None]] = {}
-        self._telling: set[str] = set()  # what an engine that was started again has yet to answer
+        self._waiting: dict[tuple[type[AdapterCommand], str], asyncio.Future[None]] = {}
+        self._telling: deque[AdapterCommand] = deque()  # to an engine that was started again; the first is under way
+        self._told: asyncio.Future[None] | None = None
 
     @property
     def is_telling(self) -> bool:
@@ -41,63 +48,76 @@ class AdapterChanges:
 
     async def load(self, name: str, path: str) -> None:
         """Raises ModelLoadError for what cannot be loaded, EngineUnavailable where there is no engine, or it dies."""
-        if not self._is_running():
-            raise EngineUnavailable("the engine is not running", retry_after_s=2.0)
-        await self._changed(name, LoadAdapter(name, path))
+        await self._changed(LoadAdapter(name, path))
         self._paths[name] = path
-        self._unloaded.discard(name)
 
     async def unload(self, name: str) -> None:
         """Returns when its memory is free, which requests that use it put off."""
         self._paths.pop(name, None)
         self._unloaded.add(name)
-        if self._is_running():
-            with suppress(EngineUnavailable):  # it has died, and its memory is free
-                await self._changed(name, UnloadAdapter(name))
+        if self._told is not None:
+            await asyncio.shield(self._told)
+        with suppress(EngineUnavailable):  # it has died, and its memory is free
+            await self._changed(UnloadAdapter(name))
 
-    async def _changed(self, name: str, command: EngineCommand) -> None:
-        while (before := self._waiting.get(name)) is not None:  # one change of a name at a time
+    async def _changed(self, command: AdapterCommand) -> None:
+        key = type(command), command.name
+        while (before := self._waiting.get(key)) is not None:
             await asyncio.wait([before])
-        change = self._waiting[name] = asyncio.get_running_loop().create_future()
+        if not self._is_running():
+            raise EngineUnavailable("the engine is not running", retry_after_s=2.0)
+        change = self._waiting[key] = asyncio.get_running_loop().create_future()
         self._send(command)
-        try:
-            await asyncio.shield(change)  # whoever waits may leave; the engine answers all the same
-        finally:
-            if change.done() and self._waiting.get(name) is change:
-                del self._waiting[name]
+        await asyncio.shield(change)  # whoever waits may leave; the engine answers all the same
 
     def answer(self, event: AdapterEvent) -> None:
-        self._telling.discard(event.name)
-        change = self._waiting.pop(event.name, None)
-        if change is None or change.done():  # nobody waits: it was sent to an engine that had started again
+        if self._telling:
+            self._telling.popleft()
             if isinstance(event, AdapterFailed):
                 logger.error("adapter %s is not there after the restart: %s", event.name, event.message)
+            self._tell_next()
             return
+        command = UnloadAdapter if isinstance(event, AdapterUnloaded) else LoadAdapter
+        change = self._waiting.pop((command, event.name))
         match event:
             case AdapterLoaded() | AdapterUnloaded():
                 change.set_result(None)
             case AdapterFailed(message=message):
-                change.set_exception(ModelLoadError(message))
+                _fail(change, ModelLoadError(message))
             case _:
                 assert_never(event)
 
     def lose(self, reason: str) -> None:
         """Ends the changes that an engine cannot answer any more."""
         for change in self._waiting.values():
-            if not change.done():
-                change.set_exception(EngineUnavailable(reason, retry_after_s=2.0))
-                change.exception()  # somebody need not be there to hear it
+            _fail(change, EngineUnavailable(reason, retry_after_s=2.0))
         self._waiting.clear()
         self._telling.clear()
+        self._end_telling()
 
     def tell_again(self, present: Iterable[str]) -> None:
         """Sends what was changed to an engine that has started, and has these."""
-        unwanted = self._unloaded.intersection(present)
-        self._telling = {*unwanted, *self._paths}
-        for name in unwanted:
-            self._send(UnloadAdapter(name))
-        for name, path in self._paths.items():
-            self._send(LoadAdapter(name, path))
+        unwanted = (self._unloaded | self._paths.keys()).intersection(present)
+        self._telling.extend(UnloadAdapter(name) for name in sorted(unwanted))
+        self._telling.extend(LoadAdapter(name, path) for name, path in self._paths.items())
+        self._told = asyncio.get_running_loop().create_future()
+        self._tell_next()
+
+    def _tell_next(self) -> None:
+        if self._telling:
+            self._send(self._telling[0])
+        else:
+            self._end_telling()
+
+    def _end_telling(self) -> None:
+        if self._told is not None:
+            self._told.set_result(None)
+            self._told = None
+
+
+def _fail(change: asyncio.Future[None], error: Exception) -> None:
+    change.set_exception(error)
+    change.exception()  # somebody need not be there to hear it
 
 
 class PoolAdapters:

@@ -1,5 +1,6 @@
 """A request has a place from the door to its end, so that those that wait are bounded."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -25,6 +26,12 @@ class Admission:
     def __init__(self, engines: Admitting) -> None:
         self._engines = engines
         self.num_admitted = 0
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
+
+    async def empty(self) -> None:
+        """Returns when nobody has a place."""
+        await self._is_empty.wait()
 
     @property
     def num_free(self) -> int:
@@ -41,7 +48,10 @@ class Admission:
             there_are = f"{self.num_admitted} requests run or wait, the limit is {engines.max_admitted}"
             raise Overloaded(f"the server is full for {num_requests} more: {there_are}", retry_after_s=1.0)
         self.num_admitted += num_requests
+        self._is_empty.clear()
         try:
             yield
         finally:
             self.num_admitted -= num_requests
+            if not self.num_admitted:
+                self._is_empty.set()

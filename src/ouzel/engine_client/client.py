@@ -12,13 +12,13 @@ Rules
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.adapter_changes import AdapterChanges
 from ouzel.engine_client.admission import Admission
-from ouzel.engine_client.engine_state import EngineState, EngineStatus
+from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, StartLink, start_process, start_thread
 from ouzel.engine_client.open_requests import OpenRequests
@@ -47,11 +47,12 @@ from ouzel.types import (
 logger = logging.getLogger(__name__)
 
 _STOP_TIMEOUT_S = 10.0  # for an engine to close after Shutdown, before it is killed
+_ABORT_TIMEOUT_S = 1.0  # for the final outputs of what was aborted
 _EXIT_TIMEOUT_S = 1.0  # for a process to exit that has closed its connection
 
 
 class EngineClient:
-    """It keeps one engine alive, which all requests of the event loop it was started in share."""
+    """It implements `Engines`, and keeps one engine alive."""
 
     def __init__(
         self,
@@ -73,9 +74,9 @@ class EngineClient:
         self._hang_watch = HangWatch(heartbeat_every_s=spec.heartbeat_every_s, step_timeout_s=step_timeout_s)
         self._admission = Admission(self)
         self._supervisor: asyncio.Task[None] | None = None
-        self._status = EngineStatus()
-        self._requests = OpenRequests(self._status.announce)
-        self.adapters = AdapterChanges(self._send, is_running=lambda: self._is_running and self._link is not None)
+        self._status = EngineStatus(spec.label)
+        self._requests = OpenRequests()
+        self.adapters = AdapterChanges(self._send, is_running=lambda: self.takes_requests)
         self.num_restarts = 0
 
     @property
@@ -84,7 +85,6 @@ class EngineClient:
 
     @property
     def reason(self) -> str:
-        """Says of the state to people why it is."""
         return self._status.reason
 
     # Life
@@ -100,24 +100,26 @@ class EngineClient:
         return self.info
 
     def leave(self) -> None:
-        """Asks to be sent no more; what comes is taken, until `drain`."""
         self._status.leave()
 
-    async def drain(self, timeout_s: float) -> None:
-        """Admits nothing more and waits for what runs; aborts what is left after the timeout."""
-        self._status.enter(EngineState.DRAINING, "the server is shutting down")
+    async def drain(self, timeout_s: float, *, reason: str = SHUTTING_DOWN) -> None:
+        """Admits nothing more and waits for what was admitted; aborts what is left after the timeout."""
+        self._status.enter(EngineState.DRAINING, reason)
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                while self._requests:
-                    await self._status.change()
+                await self._admission.empty()
+                await self._requests.empty()
         for request_id in self._requests.ids():
             self.abort(request_id)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ABORT_TIMEOUT_S):
+                await self._requests.empty()
 
-    async def close(self) -> None:
+    async def close(self, *, reason: str = STOPPED) -> None:
         """Stops the engine; streams that are still open end with `error`."""
-        can_end = self._is_running or self._in_thread  # a process that still loads does not read its messages
+        can_end = self.takes_requests or self._in_thread  # a process that still loads does not read its messages
         timeout_s = _STOP_TIMEOUT_S if can_end else 0.0
-        self._status.enter(EngineState.CLOSED, "the server is stopped")
+        self._status.enter(EngineState.CLOSED, reason)
         if self._link is not None:
             self._flush()
             self._link.send([Shutdown()])
@@ -126,7 +128,7 @@ class EngineClient:
             self._supervisor.cancel()
             with suppress(asyncio.CancelledError):
                 await self._supervisor
-        self._lose_requests("the server is stopped")
+        self._lose_requests(reason)
 
     # Requests
 
@@ -138,7 +140,6 @@ class EngineClient:
 
     @property
     def num_unfinished(self) -> int:
-        """Counts the requests between `admit` and the end of their block."""
         return self._admission.num_admitted
 
     @property
@@ -160,23 +161,21 @@ class EngineClient:
 
     @property
     def max_admitted(self) -> int:
-        """Returns how many requests may run or wait at a time."""
         return self.info.max_num_seqs + self._max_queued_requests
 
     @property
     def num_free(self) -> int:
-        """Returns how many requests `admit` would take now."""
         return self._admission.num_free
 
     @contextmanager
     def admit(self, num_requests: int = 1) -> Iterator[None]:
-        """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
         with self._admission.places(num_requests):
             yield
 
-    async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
-        """Gives all that is new since the last read, one merged output per choice; ends after the last final output."""
-        if not self._is_running or self._link is None:
+    async def submit(
+        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+    ) -> AsyncGenerator[list[StepOutput], None]:
+        if not self.takes_requests:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
         collector = self._requests.open(request)
         self._send(AddRequest(request))
@@ -191,11 +190,12 @@ class EngineClient:
         """Ends one choice, or all; their final outputs follow."""
         self._send(AbortRequest(request_id, index))
 
-    # Inside
-
     @property
-    def _is_running(self) -> bool:
-        return self.state in (EngineState.READY, EngineState.LEAVING, EngineState.DRAINING)
+    def takes_requests(self) -> bool:
+        """Tells whether `submit` finds an engine; one that dies while it drains is not started again."""
+        return self._link is not None and self.state in (EngineState.READY, EngineState.LEAVING, EngineState.DRAINING)
+
+    # Inside
 
     def _send(self, command: EngineCommand) -> None:
         if not self._outgoing:

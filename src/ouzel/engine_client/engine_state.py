@@ -6,6 +6,8 @@ from enum import StrEnum
 
 logger = logging.getLogger(__name__)
 
+SHUTTING_DOWN, STOPPED = "the server is shutting down", "the server is stopped"  # why engines go, mostly
+
 
 class EngineState(StrEnum):
     STARTING = "starting"
@@ -18,9 +20,11 @@ class EngineState(StrEnum):
 
 
 class EngineStatus:
-    """Knows the state, the reason for it, and wakes those that wait for a change of it or of what is unfinished."""
+    """Knows the state, the reason for it, and wakes those that wait for a change of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "") -> None:
+        """The log has the `label` of the engine."""
+        self._name = f"engine {label}" if label else "engine"
         self.state = EngineState.STARTING
         self.reason = "the engine is loading the model"
         self._is_leaving = False
@@ -33,19 +37,16 @@ class EngineStatus:
             if self._is_leaving:
                 state, reason = EngineState.LEAVING, "the server is about to stop"
         if state is not EngineState.FAILED or self._has_been_ready:  # of one never ready `start` raises the reason
-            logger.info("engine %s: %s", state, reason)
+            logger.info("%s %s: %s", self._name, state, reason)
         self.state, self.reason = state, reason
-        self.announce()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def leave(self) -> None:
         """Makes LEAVING of READY from now on."""
         self._is_leaving = True
         if self.state is EngineState.READY:
             self.enter(EngineState.READY, self.reason)
-
-    def announce(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
 
     async def change(self) -> None:
         await self._changed.wait()

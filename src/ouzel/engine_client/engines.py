@@ -1,10 +1,10 @@
 """What requests are given to looks the same to those who have some, be it one engine or a pool of several."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from ouzel.engine_client.engine_state import EngineState
+from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
 from ouzel.types import EngineInfo, EngineRequest, StepOutput
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ class Engines(Protocol):
         """Asks to be sent no more; what comes is taken, until `drain`."""
         ...
 
-    async def drain(self, timeout_s: float) -> None:
-        """Admits nothing more and waits for what runs; aborts what is left after the timeout."""
+    async def drain(self, timeout_s: float, *, reason: str = SHUTTING_DOWN) -> None:
+        """Admits nothing more and waits for what was admitted; aborts what is left after the timeout."""
         ...
 
-    async def close(self) -> None:
+    async def close(self, *, reason: str = STOPPED) -> None:
         """Stops the engines; streams that are still open end with `error`."""
         ...
 
@@ -80,10 +80,13 @@ class Engines(Protocol):
         """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
         ...
 
-    def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
+    def submit(
+        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+    ) -> AsyncGenerator[list[StepOutput], None]:
         """Gives all that is new since the last read, one merged output per choice; ends after the last final output.
 
-        Raises EngineUnavailable. Leaving it early aborts the request.
+        Before that `given_to` hears which of several `members` has it. Raises EngineUnavailable. Leaving it early
+        aborts the request.
         """
         ...
 

@@ -1,6 +1,7 @@
 """The requests that an engine has not ended yet, and what came of them and is not read."""
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Iterable
 
 from ouzel.engine_client.collector import Collector
 from ouzel.errors import EngineFailed
@@ -8,13 +9,14 @@ from ouzel.types import EngineRequest, StepOutput
 
 
 class OpenRequests:
-    def __init__(self, announce: Callable[[], None]) -> None:
-        """`announce` is called whenever one is over."""
-        self._announce = announce
+    def __init__(self) -> None:
         self._collectors: dict[str, Collector] = {}
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
 
-    def __bool__(self) -> bool:
-        return bool(self._collectors)
+    async def empty(self) -> None:
+        """Returns when there is none."""
+        await self._is_empty.wait()
 
     def __contains__(self, request_id: str) -> bool:
         return request_id in self._collectors
@@ -27,6 +29,7 @@ class OpenRequests:
         if request.request_id in self._collectors:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
         collector = self._collectors[request.request_id] = Collector(request)
+        self._is_empty.clear()
         return collector
 
     def leave(self, request_id: str, collector: Collector) -> bool:
@@ -50,4 +53,5 @@ class OpenRequests:
 
     def _forget(self, request_id: str) -> None:
         del self._collectors[request_id]
-        self._announce()
+        if not self._collectors:
+            self._is_empty.set()

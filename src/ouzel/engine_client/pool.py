@@ -9,22 +9,23 @@ Rules
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
 
 import msgspec
 
 from ouzel.engine_client.adapter_changes import PoolAdapters
 from ouzel.engine_client.admission import Admission
 from ouzel.engine_client.client import EngineClient
-from ouzel.engine_client.engine_state import EngineState
+from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
 from ouzel.errors import EngineFailed, EngineUnavailable
 from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, token_keys
 from ouzel.types import EngineInfo, EngineRequest, StepOutput
 
-_TAKING = (EngineState.READY, EngineState.LEAVING, EngineState.DRAINING)
 _IN_ORDER = (  # a pool's state is the first of these that one of its engines is in
-    *_TAKING,
+    EngineState.READY,
+    EngineState.LEAVING,
+    EngineState.DRAINING,
     EngineState.RESTARTING,
     EngineState.STARTING,
     EngineState.FAILED,
@@ -66,11 +67,21 @@ class EnginePool:
         for member in self.members:
             member.leave()
 
-    async def drain(self, timeout_s: float) -> None:
-        await asyncio.gather(*(member.drain(timeout_s) for member in self.members))
+    async def drain(self, timeout_s: float, *, reason: str = SHUTTING_DOWN) -> None:
+        async with asyncio.TaskGroup() as group:
+            for member in self.members:
+                group.create_task(member.drain(timeout_s, reason=reason))
+            group.create_task(self._admitted_are_over(timeout_s))
+        for request_id in tuple(self._owners):  # given to an engine that had already drained
+            self.abort(request_id)
 
-    async def close(self) -> None:
-        await asyncio.gather(*(member.close() for member in self.members))
+    async def _admitted_are_over(self, timeout_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._admission.empty()
+
+    async def close(self, *, reason: str = STOPPED) -> None:
+        await asyncio.gather(*(member.close(reason=reason) for member in self.members))
 
     @property
     def state(self) -> EngineState:
@@ -112,17 +123,17 @@ class EnginePool:
         with self._admission.places(num_requests):
             yield
 
-    async def submit(self, request: EngineRequest) -> AsyncGenerator[list[StepOutput], None]:
-        """Gives all that is new since the last read, one merged output per choice; ends after the last final output.
-
-        Raises EngineUnavailable.
-        """
+    async def submit(
+        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+    ) -> AsyncGenerator[list[StepOutput], None]:
         if request.request_id in self._owners:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
         keys = self._keys(request)
         name = self._policy.choose(keys, self._taking())[0]
         owner = self._owners[request.request_id] = self._by_name[name]
         ticket = self._policy.routed(keys, name)
+        if given_to is not None:
+            given_to(int(name))
         output_ids: list[int] = []  # of the first choice
         has_begun = False
         try:
@@ -149,7 +160,7 @@ class EnginePool:
             if member.num_restarts != self._num_restarts[name]:
                 self._num_restarts[name] = member.num_restarts
                 self._policy.forget(name)
-        taking = [name for name, member in self._by_name.items() if member.state in _TAKING]
+        taking = [name for name, member in self._by_name.items() if member.takes_requests]
         if not taking:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
         return taking

@@ -9,6 +9,7 @@ from typing import assert_never
 
 import msgspec
 
+from ouzel.engine_client import Engines
 from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest, Overloaded
 from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
@@ -38,6 +39,7 @@ class Generation:
         self._engine_id = f"{request.request_id}.{next(_numbers)}"
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
+        self._counts = metrics.of_engine(0)  # or of the engine that has the request
         self._cache_salt = model.cache_salt(key_id, request.cache_salt)
         self._adapter = model.adapter
         self._choices = [Choice(index, request, model) for index in range(request.best_of)]
@@ -70,7 +72,7 @@ class Generation:
         reason_of_unfinished = FinishReason.ERROR
         self._submitted_s = time.perf_counter()
         try:
-            async with aclosing(self._engine.submit(self._engine_request())) as steps:
+            async with aclosing(self._engine.submit(self._engine_request(), self._note_engine)) as steps:
                 async for step in steps:
                     events = [event for output in step for event in self._advance(output)]
                     if events:
@@ -79,7 +81,7 @@ class Generation:
                         break
                     for output in step:  # after what came with it, however much that was
                         if not self._choices[output.index].is_finished:
-                            raise_if_lost(output)
+                            raise_if_lost(output, self._engine)
         except (GeneratorExit, asyncio.CancelledError):
             reason_of_unfinished = FinishReason.ABORT
             raise
@@ -95,6 +97,9 @@ class Generation:
                 self._trace(self.timing)
                 if self._is_complete:
                     self._observe_request(self.timing)
+
+    def _note_engine(self, number: int) -> None:
+        self._counts = self._metrics.of_engine(number)
 
     @property
     def _is_complete(self) -> bool:
@@ -135,7 +140,7 @@ class Generation:
             self._observe_token(choice)
         num_tokens_before = choice.num_tokens
         events = choice.advance(output)
-        self._metrics.tokens_generated(choice.num_tokens - num_tokens_before)
+        self._counts.tokens_generated(choice.num_tokens - num_tokens_before)
         if self._best_of is not None:
             self._best_of.note(output.index, output.logprobs[: choice.num_tokens - num_tokens_before])
         if events and isinstance(events[-1], Finished):
@@ -149,7 +154,7 @@ class Generation:
         self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
         if self.timing is None and output.timing is not None:
             self.timing = output.timing
-            self._metrics.prompt_computed(
+            self._counts.prompt_computed(
                 num_prompt_tokens=len(self.request.prompt.token_ids), num_cached_tokens=self._num_cached_tokens
             )
         if self._prompt_logprobs is not None:
@@ -157,7 +162,7 @@ class Generation:
 
     def _finish(self, output: StepOutput, finished: Finished) -> None:
         self.finish_reasons.append(finished.reason.value)
-        self._metrics.choice_finished(finished.reason.value)
+        self._counts.choice_finished(finished.reason.value)
         if output.finish_reason is None:
             self._engine.abort(self._engine_id, output.index)
 
@@ -165,16 +170,16 @@ class Generation:
         now_s = time.perf_counter()
         if self.ttft_s is None:
             self.ttft_s = now_s - self.request.arrival_s
-            self._metrics.first_token(self.ttft_s)
+            self._counts.first_token(self.ttft_s)
         elif choice.last_token_s:
-            self._metrics.next_token(now_s - choice.last_token_s)
+            self._counts.next_token(now_s - choice.last_token_s)
         choice.first_token_s = choice.first_token_s or now_s
         choice.last_token_s = self._last_token_s = now_s
 
     def _count_unfinished(self, reason: FinishReason) -> None:
         for _ in range(len(self._choices) - len(self.finish_reasons)):
             self.finish_reasons.append(reason.value)
-            self._metrics.choice_finished(reason.value)
+            self._counts.choice_finished(reason.value)
 
     def _trace(self, timing: RequestTiming) -> None:
         span = span_in_scope.get()
@@ -185,7 +190,7 @@ class Generation:
     def _observe_request(self, timing: RequestTiming) -> None:
         usage, choices = self.usage(), self._choices
         decode_s = sum(choice.last_token_s - choice.first_token_s for choice in choices)
-        self._metrics.request_completed(
+        self._counts.request_completed(
             e2e_s=time.perf_counter() - self.request.arrival_s,
             queue_s=timing.queue_s,
             prefill_s=timing.prefill_s,
@@ -198,8 +203,8 @@ class Generation:
         )
 
 
-def raise_if_lost(output: StepOutput) -> None:
-    """Raises what a final output says that came instead of an answer."""
+def raise_if_lost(output: StepOutput, engine: Engines) -> None:
+    """Raises what a final output of the engine says that came instead of an answer."""
     match output.finish_reason:
         case FinishReason.REFUSED:
             raise InvalidRequest(output.error or "the engine refused this request", param=output.error_param)
@@ -208,7 +213,7 @@ def raise_if_lost(output: StepOutput) -> None:
         case FinishReason.ERROR:
             raise EngineFailed(output.error or "the engine failed while it worked on this request")
         case FinishReason.ABORT:
-            raise EngineUnavailable("the request was aborted: the server is shutting down", retry_after_s=1.0)
+            raise EngineUnavailable(f"the request was aborted: {engine.reason}", retry_after_s=1.0)
         case FinishReason.STOP | FinishReason.LENGTH | None:
             return
         case unreachable:

@@ -32,13 +32,13 @@ class ServedModel:
     facts: ModelFacts = NO_FACTS
     sentences: SentenceFiles | None = None  # of a model that makes vectors or scores; None: it generates
     adapter: str = ""  # that its requests use; it shares engine and all else with the model that it adapts
-    parent: str = ""  # the first name of that model
+    parent_names: tuple[str, ...] = ()  # of that model
     created: int  # unix seconds
     system_fingerprint: str
 
     def with_adapter(self, name: str) -> "ServedModel":
         """Returns the model as this adapter makes it, which clients know by the adapter's name."""
-        return replace(self, names=(name,), adapter=name, parent=self.names[0])
+        return replace(self, names=(name,), adapter=name, parent_names=self.names)
 
     def cache_salt(self, key_id: str | None, own_salt: str) -> str:
         """Returns under which salt a request's prompt is cached: no key finds what another has asked.

@@ -7,13 +7,8 @@ versions and of those that routers in use read, so that dashboards, autoscalers 
 from collections.abc import Iterator, Sequence
 
 from ouzel.observability.engine_reading import EngineReading, families_of, total
-from ouzel.observability.series import Counter, Histogram
-
-SECONDS_TO_TOKEN = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
-SECONDS_BETWEEN_TOKENS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20)
-SECONDS_OF_REQUEST = (0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960)
-NUM_CHOICES = (1, 2, 5, 10, 20)
-NUM_TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+from ouzel.observability.request_series import RequestSeries
+from ouzel.observability.series import Counter
 
 NAMES_OF_VLLM = {
     stem: (stem,)
@@ -51,78 +46,18 @@ NAMES_OF_VLLM = {
 
 
 class Metrics:
-    """They are what one server counted for one model; two in one process do not mix."""
+    """They are what one server counted for one model, by engine; two in one process do not mix."""
 
-    def __init__(self, model_name: str) -> None:
+    def __init__(self, model_name: str, num_engines: int = 1) -> None:
         self._labels = {"engine": "0", "model_name": model_name}
-        self._families: dict[str, Counter | Histogram] = {}  # by stem
-        self._ttft = self._histogram("time_to_first_token_seconds", SECONDS_TO_TOKEN, "Arrival to first token.")
-        self._itl = self._histogram(
-            "inter_token_latency_seconds", SECONDS_BETWEEN_TOKENS, "Between the outputs of one choice."
-        )
-        self._e2e = self._histogram("e2e_request_latency_seconds", SECONDS_OF_REQUEST, "Arrival to last token.")
-        self._queue = self._histogram("request_queue_time_seconds", SECONDS_OF_REQUEST, "Waiting in the engine.")
-        self._prefill = self._histogram("request_prefill_time_seconds", SECONDS_OF_REQUEST, "Computing the prompt.")
-        self._decode = self._histogram("request_decode_time_seconds", SECONDS_OF_REQUEST, "First token to last.")
-        self._inference = self._histogram("request_inference_time_seconds", SECONDS_OF_REQUEST, "Prefill and decode.")
-        self._time_per_token = self._histogram(
-            "request_time_per_output_token_seconds", SECONDS_BETWEEN_TOKENS, "Mean over the choices of a request."
-        )
-        self._params_n = self._histogram("request_params_n", NUM_CHOICES, "Choices asked for.")
-        self._params_max_tokens = self._histogram("request_params_max_tokens", NUM_TOKENS, "Limit of generated tokens.")
-        self._prompt_len = self._histogram("request_prompt_tokens", NUM_TOKENS, "Prompt tokens of a request.")
-        self._output_len = self._histogram("request_generation_tokens", NUM_TOKENS, "Generated tokens of a request.")
-        self._prompt_tokens = self._counter("prompt_tokens", "Prompt tokens.")
-        self._cached_tokens = self._counter("prompt_tokens_cached", "Prompt tokens taken from the prefix cache.")
-        self._generation_tokens = self._counter("generation_tokens", "Generated tokens.")
-        self._refused = self._counter("requests_refused", "Requests refused with 429.")
-        self._aborts = self._counter("num_aborts", "Choices that ended early because the client went away.")
-        self._success = self._counter("request_success", "Ended choices.", label="finished_reason")
+        self._total = RequestSeries(self._labels)
+        numbers = range(num_engines) if num_engines > 1 else ()
+        several = [RequestSeries(self._labels | {"engine": str(number)}, self._total) for number in numbers]
+        self._engines = several or [self._total]
+        self._refused = Counter("Requests refused with 429, by no engine.", {"model_name": model_name})
 
-    def first_token(self, seconds: float) -> None:
-        """Counts the time from a request's arrival to its first token."""
-        self._ttft.observe(seconds)
-
-    def prompt_computed(self, *, num_prompt_tokens: int, num_cached_tokens: int) -> None:
-        self._prompt_tokens.inc(num_prompt_tokens)
-        self._cached_tokens.inc(num_cached_tokens)
-
-    def next_token(self, seconds: float) -> None:
-        self._itl.observe(seconds)
-
-    def tokens_generated(self, num_tokens: int) -> None:
-        self._generation_tokens.inc(num_tokens)
-
-    def choice_finished(self, reason: str) -> None:
-        """`reason` is a finish reason; `abort` and `error` count too."""
-        self._success.inc(value=reason)
-        if reason == "abort":
-            self._aborts.inc()
-
-    def request_completed(
-        self,
-        *,
-        e2e_s: float,
-        queue_s: float,
-        prefill_s: float,
-        decode_s: float,
-        token_s: float,
-        num_prompt_tokens: int,
-        num_generated_tokens: int,
-        n: int,
-        max_tokens: int,
-    ) -> None:
-        """Counts a request all of whose choices came to an end of their own."""
-        self._e2e.observe(e2e_s)
-        self._queue.observe(queue_s)
-        self._prefill.observe(prefill_s)
-        self._decode.observe(decode_s)
-        self._inference.observe(prefill_s + decode_s)
-        self._time_per_token.observe(token_s)
-        self._prompt_len.observe(num_prompt_tokens)
-        self._output_len.observe(num_generated_tokens)
-        self._params_n.observe(n)
-        self._params_max_tokens.observe(max_tokens)
+    def of_engine(self, number: int) -> RequestSeries:
+        return self._engines[number]
 
     def request_refused(self) -> None:
         self._refused.inc()
@@ -134,20 +69,16 @@ class Metrics:
         under vLLM's, where a pool of engines is one, as those take it who read these.
         """
         own = families_of([(self._labels | {"engine": str(number)}, reading) for number, reading in enumerate(engines)])
-        for stem, family in (self._families | own).items():
+        for stem in self._total.families:
+            texts = [series.families[stem].text(f"ouzel_{stem}") for series in self._engines]
+            yield f"ouzel_{stem}", "".join([texts[0], *map(_samples, texts[1:])])
+        yield "ouzel_requests_refused", self._refused.text("ouzel_requests_refused")
+        for stem, family in own.items():
             yield f"ouzel_{stem}", family.text(f"ouzel_{stem}")
-        together = self._families | (families_of([(self._labels, total(engines))]) if engines else {})
+        together = self._total.families | (families_of([(self._labels, total(engines))]) if engines else {})
         for stem, names in NAMES_OF_VLLM.items():
             for name in names if stem in together else ():
                 yield f"vllm:{name}", together[stem].text(f"vllm:{name}")
-
-    def _histogram(self, stem: str, bounds: tuple[float, ...], documentation: str) -> Histogram:
-        histogram = self._families[stem] = Histogram(documentation, self._labels, bounds)
-        return histogram
-
-    def _counter(self, stem: str, documentation: str, *, label: str = "") -> Counter:
-        counter = self._families[stem] = Counter(documentation, self._labels, label)
-        return counter
 
 
 def exposition(models: Sequence[tuple[Metrics, Sequence[EngineReading]]]) -> str:

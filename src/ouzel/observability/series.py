@@ -35,14 +35,20 @@ def _escaped(value: str) -> str:
 
 
 class Counter:
-    """Counts by the values of one more label, where `label` names one; else there is one number, from the start on."""
+    """Counts by the values of one more label, where `label` names one; else there is one number, from the start on.
+
+    What it counts, its `total` counts too.
+    """
 
     kind: Kind = "counter"
 
-    def __init__(self, documentation: str, labels: Mapping[str, str], label: str = "") -> None:
+    def __init__(
+        self, documentation: str, labels: Mapping[str, str], label: str = "", total: "Counter | None" = None
+    ) -> None:
         self._documentation = documentation
         self._labels = labels
         self._label = label
+        self._total = total
         self._numbers: dict[str, float] = {} if label else {"": 0}
         self._templates: dict[str, str] = {}
 
@@ -51,6 +57,8 @@ class Counter:
         if value not in self._numbers:
             self._templates.clear()
         self._numbers[value] = self._numbers.get(value, 0) + amount
+        if self._total is not None:
+            self._total.inc(amount, value)
 
     def text(self, name: str) -> str:
         if name not in self._templates:
@@ -64,14 +72,21 @@ class Counter:
 
 
 class Histogram:
-    """Counts values by the first bound that is not below them."""
+    """Counts values by the first bound that is not below them, and so does its `total`."""
 
     kind: Kind = "histogram"
 
-    def __init__(self, documentation: str, labels: Mapping[str, str], bounds: Sequence[float]) -> None:
+    def __init__(
+        self,
+        documentation: str,
+        labels: Mapping[str, str],
+        bounds: Sequence[float],
+        total: "Histogram | None" = None,
+    ) -> None:
         self._documentation = documentation
         self._labels = labels
         self._bounds = bounds
+        self._total = total
         self._numbers = [0] * (len(bounds) + 1)
         self._sum = 0.0
         self._templates: dict[str, str] = {}
@@ -79,6 +94,8 @@ class Histogram:
     def observe(self, value: float) -> None:
         self._numbers[bisect_left(self._bounds, value)] += 1
         self._sum += value
+        if self._total is not None:
+            self._total.observe(value)
 
     def text(self, name: str) -> str:
         if name not in self._templates:

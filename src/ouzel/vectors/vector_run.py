@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing, nullcontext
+from functools import partial
 from itertools import chain, count
 
 import numpy as np
@@ -52,6 +53,7 @@ class VectorRun:
         self._texts = texts
         self._engine = model.engine
         self._metrics = metrics
+        self._counts = metrics.of_engine(0)  # or of the engine that has the first texts
         self._request_id = request_id
         self._adapter = model.adapter
         self._cache_salt = model.cache_salt(key_id, "")
@@ -104,11 +106,16 @@ class VectorRun:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
+    def _note_engine(self, group: range, number: int) -> None:
+        if group.start == 0:
+            self._counts = self._metrics.of_engine(number)
+
     async def _run(self, group: range, places: asyncio.Semaphore) -> None:
-        async with places, aclosing(self._engine.submit(self._engine_request(group))) as steps:
+        submitted = self._engine.submit(self._engine_request(group), partial(self._note_engine, group))
+        async with places, aclosing(submitted) as steps:
             async for outputs in steps:
                 for output in outputs:
-                    raise_if_lost(output)
+                    raise_if_lost(output, self._engine)
                     self.timing = self.timing or output.timing
                     self._num_cached_tokens += output.num_cached_tokens
                     if output.vector is not None:
@@ -144,8 +151,8 @@ class VectorRun:
         if num_made == len(self._texts):
             reason = FinishReason.STOP
             self.ttft_s = time.perf_counter() - self._arrival_s
-            self._metrics.first_token(self.ttft_s)
+            self._counts.first_token(self.ttft_s)
             num_tokens = self.usage().prompt_tokens
-            self._metrics.prompt_computed(num_prompt_tokens=num_tokens, num_cached_tokens=self._num_cached_tokens)
+            self._counts.prompt_computed(num_prompt_tokens=num_tokens, num_cached_tokens=self._num_cached_tokens)
         self.finish_reasons = [reason.value]
-        self._metrics.choice_finished(reason.value)
+        self._counts.choice_finished(reason.value)

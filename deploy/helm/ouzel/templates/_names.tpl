@@ -82,13 +82,6 @@ namespace={{ .Release.Namespace | quote }},service="{{ include "ouzel.fullname" 
       name: {{ . }}
       key: {{ $.Values.hub.secretKey }}
 {{- end }}
-{{- if and (dig "limits" "cpu" "" .Values.resources) (not (or .Values.config.num_threads .Values.config.replicas .Values.config.models)) }}
-- name: OUZEL_NUM_THREADS
-  valueFrom:
-    resourceFieldRef:
-      containerName: ouzel
-      resource: limits.cpu
-{{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}

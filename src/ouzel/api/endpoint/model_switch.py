@@ -1,6 +1,7 @@
 """An operation has an endpoint for each model; the switch leads each request to that of the model it names.
 
-Where one model is served it is not asked for: its endpoint reads the body, and says what is wrong with the name.
+Where one model is served, and no other is being loaded, it is not asked for: its endpoint reads the body, and says what
+is wrong with the name.
 """
 
 import asyncio
@@ -34,8 +35,9 @@ class ModelSwitch:
             self._app(services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(self._catalogue) == 1:
-            await self._app(self._catalogue.first)(scope, receive, send)
+        only = self._catalogue.only
+        if only is not None:
+            await self._app(only)(scope, receive, send)
         elif not self._takes_body:
             await self._app(self._choose(self._catalogue, scope, b""))(scope, receive, send)
         else:
@@ -43,8 +45,8 @@ class ModelSwitch:
 
     async def _lead_by_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises ModelNotFound, and what reading a body raises."""
-        first, bodies = self._catalogue.first, self._catalogue.shared.bodies
-        self._check_places()
+        bodies = self._catalogue.shared.bodies
+        first = self._check_places()
         with bodies.share() as share:
             try:
                 body = await bodies.read(scope, receive, share)
@@ -57,16 +59,19 @@ class ModelSwitch:
                 services = self._choose(self._catalogue, scope, body)
             await self._app(services)(scope, receive, send)
 
-    def _check_places(self) -> None:
-        """Raises what the first model says where none has a place: then nothing need be read."""
-        served = list(self._catalogue)
+    def _check_places(self) -> Services:
+        """Returns the first model that is served. Raises what it says where none has a place: then nothing is read."""
+        served = list(self._catalogue) or [self._catalogue.first]
         if not any(each.model.engine.num_free for each in served):
             served[0].door.place().close()
+        return served[0]
 
     def _app(self, services: Services) -> ASGIApp:
         app = self._apps.get(services)
         if app is None:
-            app = self._apps[services] = _app_of(self._make(services))
+            app = _app_of(self._make(services))
+            if services in self._catalogue:  # else it went while the body was read
+                self._apps[services] = app
         return app
 
     def _forget(self, services: Services) -> None:

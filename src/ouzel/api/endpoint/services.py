@@ -76,7 +76,7 @@ class Services:
 
     @classmethod
     def of(cls, model: ServedModel, shared: SharedServices) -> "Services":
-        metrics = Metrics(model.names[0])
+        metrics = Metrics(model.names[0], len(model.engine.members))
         summariser = Summariser(model, shared.limits, shared.threads, metrics)
         compactor = Compactor(model, shared.threads, summariser)
         return cls(

@@ -96,13 +96,14 @@ class Invocations:
         await self._generating(invocation)(scope, receive, send)
 
     def _check_model(self, scope: Scope, attributes: Mapping[str, str]) -> None:
-        """A model is served under its names and those that LMI would make of them; there are no versions."""
+        """There are no versions; who names an adapter may name the model that it adapts, too."""
         adapter = header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter")
         if adapter and adapter != self._model.adapter:
             raise UnknownAdapter(adapter)
+        names = _names_of(self._model) | _spellings(self._model.parent_names)
         for key in ("model_name", "model_version"):
             value = _named(scope, attributes, key)
-            if value is not None and (key == "model_version" or value not in _names_of(self._model)):
+            if value is not None and (key == "model_version" or value not in names):
                 raise ModelNotFound(f"Model or workflow not found: {value[:100]}", param=key)
 
 
@@ -114,7 +115,11 @@ def _by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
         if adapter and each.model.adapter == adapter:
             return each
     name = _named(scope, attributes, "model_name") or name_in(body)
-    return next((each for each in catalogue if name in _names_of(each.model)), catalogue.first)
+    for each in catalogue:
+        if name in _names_of(each.model):
+            return each
+    catalogue.check_coming(name)
+    return catalogue.first
 
 
 class _Adapters(msgspec.Struct):
@@ -137,7 +142,12 @@ def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
 
 
 def _names_of(model: ServedModel) -> set[str]:
-    return {*model.names, *(re.sub(r"\W", "_", name) for name in model.names)}
+    return _spellings(model.names)
+
+
+def _spellings(names: tuple[str, ...]) -> set[str]:
+    """Returns them with those that LMI would make of them."""
+    return {*names, *(re.sub(r"\W", "_", name) for name in names)}
 
 
 class Invocation(msgspec.Struct, frozen=True):

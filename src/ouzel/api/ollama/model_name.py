@@ -24,11 +24,12 @@ def names_taken(served_names: Iterable[str]) -> list[str]:
 
 
 def by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
-    """Chooses the model; a name's tag may be left out. Raises ModelNotFound."""
+    """Chooses the model; a name's tag may be left out. Raises ModelNotFound, and EngineUnavailable."""
     name = name_in(body, has_old_field=True)
     for each in catalogue:
         if name and full_name(name) in map(full_name, each.model.names):
             return each
+    catalogue.check_coming(name, name.removesuffix(_LATEST))
     check_name(name, ())
     return catalogue.first
 

@@ -11,8 +11,9 @@ from ouzel.api.http.door import cancelled_on_disconnect
 from ouzel.api.http.guard import AdminGuard
 from ouzel.api.http.send import send_json
 from ouzel.api.openai.models import ModelObject, model_object
+from ouzel.config.adapters import fault_of_name
 from ouzel.errors import InvalidRequest
-from ouzel.wire.decode import JsonObject, parse_object
+from ouzel.wire.decode import JsonObject, log_ignored, parse_object
 from ouzel.wire.validation_errors import shown
 
 LOAD_PATH, UNLOAD_PATH = "/v1/models/load", "/v1/models/unload"
@@ -61,7 +62,10 @@ def _unloading(catalogue: Catalogue) -> ModelChangeEndpoint:
 def _loading_adapters(catalogue: Catalogue) -> ModelChangeEndpoint:
     async def load(body: bytes) -> ModelObject:
         fields = parse_object(body)
+        log_ignored(fields.keys() - {"lora_name", "lora_path", "model"})
         name, path = _text(fields, "lora_name"), _text(fields, "lora_path")
+        if (fault := fault_of_name(name)) is not None:
+            raise InvalidRequest(f"{fault}, given {shown(name)}", field="lora_name")
         base = _text(fields, "model") if fields.get("model") is not None else None
         return model_object(name, await catalogue.load_adapter(name, path, base))
 
@@ -70,7 +74,9 @@ def _loading_adapters(catalogue: Catalogue) -> ModelChangeEndpoint:
 
 def _unloading_adapters(catalogue: Catalogue) -> ModelChangeEndpoint:
     async def unload(body: bytes) -> UnloadedModel:
-        name = _text(parse_object(body), "lora_name")
+        fields = parse_object(body)
+        log_ignored(fields.keys() - {"lora_name"})
+        name = _text(fields, "lora_name")
         await catalogue.unload_adapter(name)
         return UnloadedModel(name)
 

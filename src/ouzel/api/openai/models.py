@@ -49,6 +49,7 @@ class Models:
 
 def model_object(name: str, model: ServedModel) -> ModelObject:
     max_model_len = model.engine.info.max_model_len
+    parent = model.parent_names[0] if model.parent_names else None
     return ModelObject(
         id=name,
         created=model.created,
@@ -56,8 +57,8 @@ def model_object(name: str, model: ServedModel) -> ModelObject:
         context_length=max_model_len,
         architecture=_architecture(model),
         capabilities=capabilities_of(model),
-        root=model.parent or None,
-        parent=model.parent or None,
+        root=parent,
+        parent=parent,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.backends.openvino.adapter_options import max_rank, num_adapters
+from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, num_adapters
 from ouzel.backends.openvino.cache_identity import cache_identity
 from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
@@ -131,7 +131,7 @@ def make_runner(
         if language_model.vision is not None:
             vision = VisionRunner(compile_vision(core, language_model.vision, engine), language_model.vision)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
-    free_bytes = int(available_bytes() * memory_share)
+    free_bytes = left_by_adapters(language_model.adapters, model, int(available_bytes() * memory_share))
     state_plan = plan_states(states, engine, free_bytes)
     max_num_seqs = state_plan.max_num_seqs
     if num_blocks is None:

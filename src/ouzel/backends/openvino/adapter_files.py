@@ -4,7 +4,6 @@ For each matrix W [rows, columns] that it adapts, W x becomes W x + scale * B (A
 refused by name: there is nothing in an adapter that is left out in silence.
 """
 
-import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from ouzel.backends.name_patterns import names_by_pattern
-from ouzel.backends.openvino.graph.adapters import AdaptedMatrix
+from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
     TensorLocation,
@@ -38,6 +37,7 @@ _CHANGES_BASE = (
     "loftq",
     "lora_ga",
 )  # ways to begin that take something off the base weights
+_LARGEST = np.float32(2**127 * (2 - 2**-7))  # that bf16 holds
 _REFUSED = {
     "use_dora": "DoRA scales whole matrices, which is not supported",
     "lora_bias": "biases of adapters are not supported",
@@ -95,18 +95,11 @@ class AdapterFiles:
         a, b = (_whole(self._halves[name][half]) for half in "ab")
         b *= np.float32(scale)
         for half, values in (("A", a), ("B", b)):
-            if not np.isfinite(values).all():
-                raise ModelLoadError(f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} is not finite")
+            if not (np.abs(values) <= _LARGEST).all():
+                raise ModelLoadError(
+                    f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} is not finite, or larger than bf16 holds"
+                )
         return a, b
-
-    def digest(self) -> bytes:
-        """Tells apart what does different things."""
-        facts = self._config.lora_alpha, self._config.use_rslora, sorted(self._alphas.items())
-        digest = hashlib.blake2b(repr(facts).encode(), digest_size=16)
-        with (self._directory / WEIGHTS_FILE).open("rb") as file:
-            while chunk := file.read(2**20):
-                digest.update(chunk)
-        return digest.digest()
 
     def _found_halves(self) -> dict[str, dict[str, TensorLocation]]:
         path = self._directory / WEIGHTS_FILE

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from ouzel.backends.openvino.adapter_files import read_config
+from ouzel.backends.openvino.graph.adapter_shape import AdapterShape
 from ouzel.config import ModelConfig
 from ouzel.config.adapters import read_adapters
+from ouzel.errors import ModelLoadError
 
 _LEAST_RANK = 16  # of adapters that may come later
 
@@ -21,3 +23,17 @@ def max_rank(model: ModelConfig) -> int:
     if model.max_lora_rank is not None:
         return model.max_lora_rank
     return max([_LEAST_RANK, *(read_config(Path(path)).max_rank for path in read_adapters(model.lora).values())])
+
+
+def left_by_adapters(shape: AdapterShape | None, model: ModelConfig, free_bytes: int) -> int:
+    """Returns how much is free beside all adapters that may come. Raises ModelLoadError where they take more."""
+    if shape is None:
+        return free_bytes
+    count = num_adapters(model)
+    num_bytes = count * shape.slot_bytes
+    if num_bytes > free_bytes:
+        raise ModelLoadError(
+            f"max_loras, max_lora_rank: {count} adapters of rank {shape.rank} take {num_bytes / 2**30:.2f} GiB, "
+            f"{free_bytes / 2**30:.2f} are free"
+        )
+    return free_bytes - num_bytes

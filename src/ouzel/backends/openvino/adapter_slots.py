@@ -1,12 +1,14 @@
 """The matrices of adapters lie in slots: inputs of the compiled model, which a step takes as many of as it uses.
 
-All slots of a matrix lie one after the other, in one mapping of memory that belongs to nobody else: pages are taken
-when a slot is filled, and given back when it is cleared. The base weights know nothing of it.
+All slots of a group of matrices lie one after the other, in one mapping of memory that belongs to nobody else: pages
+are taken when a slot is filled, and given back when it is cleared. The base weights know nothing of it.
 """
 
+import math
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 
@@ -15,7 +17,13 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.adapter_files import AdapterFiles
 from ouzel.backends.openvino.adapter_rows import row_inputs, used_slots
-from ouzel.backends.openvino.graph.adapters import A_PREFIX, B_PREFIX, AdapterShape
+from ouzel.backends.openvino.graph.adapter_shape import (
+    A_PREFIX,
+    B_PREFIX,
+    AdaptedGroup,
+    AdaptedMatrix,
+    AdapterShape,
+)
 from ouzel.backends.openvino.graph_request import GraphRequest
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.encodings import encode_bf16
@@ -26,7 +34,7 @@ _MAX_KEPT = 32  # ranges of slots whose tensors are kept: making them takes a mi
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """One matrix of all slots."""
+    """What a group has of all slots: its A, or its B."""
 
     name: str  # of the input
     values: NDArray[np.generic]  # [slots, ...], f32 or the bits of bf16
@@ -34,9 +42,23 @@ class _Stack:
     no_rank: tuple[int, ...]  # the shape of one slot that adds nothing
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a matrix lies in the stacks."""
+
+    matrix: AdaptedMatrix
+    group: AdaptedGroup
+    index: int  # in the group
+
+
 class AdapterSlots:
     def __init__(self, shape: AdapterShape, num_slots: int, request: GraphRequest) -> None:
-        self._matrices = {matrix.name: matrix for matrix in shape.matrices}
+        self._places = {
+            matrix.name: _Place(matrix, group, index)
+            for group in shape.groups
+            for index, matrix in enumerate(group.matrices)
+        }
+        self._parts = sorted({parts for group in shape.groups for parts in group.parts}, key=str)
         self._rank = shape.rank
         self._dtype = shape.dtype
         self._request = request
@@ -45,19 +67,34 @@ class AdapterSlots:
         self._present: range | None = None  # slots that the request has
 
     def fill(self, slot: int, path: str) -> bytes:
-        """Raises ModelLoadError; the slot may be half filled then."""
-        files = AdapterFiles(Path(path), self._matrices, self._rank)
-        for name in files.names:
-            a, b = files.read(name)
-            self._put(A_PREFIX + name, slot, a.T)
-            self._put(B_PREFIX + name, slot, in_order(b, self._matrices[name].row_order).T)
-        return files.digest()
+        """Returns a digest of what is put there, and not of files, which may change meanwhile.
 
-    def _put(self, name: str, slot: int, matrix: NDArray[np.float32]) -> None:
+        Raises ModelLoadError; the slot may be half filled then.
+        """
+        matrices = {name: place.matrix for name, place in self._places.items()}
+        files = AdapterFiles(Path(path), matrices, self._rank)
+        digest = blake2b(digest_size=16)
+        for name in sorted(files.names):
+            a, b = files.read(name)
+            self._put(slot, self._places[name], a, b)
+            digest.update(f"{name} {a.shape}".encode())
+            digest.update(a.data)
+            digest.update(b.data)
+        return digest.digest()
+
+    def _put(self, slot: int, place: _Place, a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
         """Leaves zeros beside a matrix of a smaller rank."""
-        values = self._stacks[name].values
-        encoded = matrix if values.dtype == np.float32 else encode_bf16(matrix)["values"]
-        values[slot, : matrix.shape[0], : matrix.shape[1]] = encoded
+        group, rank = place.group, a.shape[0]
+        a_values, b_values = (self._stacks[prefix + group.name].values for prefix in (A_PREFIX, B_PREFIX))
+        begin = place.index * self._rank
+        a_values[slot, :, begin : begin + rank] = self._encoded(a.T)
+        parts = group.parts[place.index]
+        own = b_values[slot].reshape(group.num_parts, self._rank, group.part_len)[parts.begin : parts.end]
+        rows = in_order(b, place.matrix.row_order).reshape(len(parts), group.part_len, rank)
+        own[:, :rank] = self._encoded(rows.transpose(0, 2, 1))
+
+    def _encoded(self, values: NDArray[np.float32]) -> NDArray[np.generic]:
+        return values if self._dtype == ov.Type.f32 else encode_bf16(values)["values"]
 
     def clear(self, slot: int) -> None:
         for stack in self._stacks.values():
@@ -71,7 +108,7 @@ class AdapterSlots:
             for name, tensor in self._tensors(used).items():
                 self._request.keep(name, tensor)
             self._present = used
-        inputs = row_inputs(batch.adapter_slots, len(batch.token_ids), batch.sampled_rows)
+        inputs = row_inputs(batch.adapter_slots, len(batch.token_ids), batch.sampled_rows, self._parts)
         return {name: array for name, array in inputs.items() if self._request.has_input(name)}
 
     def _tensors(self, used: range) -> dict[str, ov.Tensor]:
@@ -100,22 +137,18 @@ def in_order(matrix: NDArray[np.float32], order: tuple[int, ...] | None) -> NDAr
 def _stacks(shape: AdapterShape, num_slots: int) -> tuple[mmap.mmap, dict[str, _Stack]]:
     """Each begins with a page of its own."""
     element = np.dtype(np.float32 if shape.dtype == ov.Type.f32 else np.uint16)
-    sizes: dict[str, tuple[int, int]] = {}
-    for matrix in shape.matrices:
-        sizes |= {A_PREFIX + matrix.name: (matrix.num_columns, -1), B_PREFIX + matrix.name: (-1, matrix.num_rows)}
-    counts = [num_slots * shape.rank * max(each) for each in sizes.values()]
+    shapes: dict[str, Callable[[int], tuple[int, ...]]] = {}  # of a slot, by rank
+    for group in shape.groups:
+        shapes |= {A_PREFIX + group.name: group.a_shape, B_PREFIX + group.name: group.b_shape}
+    counts = [num_slots * math.prod(each(shape.rank)) for each in shapes.values()]
     pages = [-(-count * element.itemsize // mmap.PAGESIZE) for count in counts]
     memory = mmap.mmap(-1, sum(pages) * mmap.PAGESIZE, **_PRIVATE)
     begins = [begin * mmap.PAGESIZE for begin in accumulate(pages, initial=0)]
     stacks = {}
-    for (name, (rows, columns)), count, begin in zip(sizes.items(), counts, begins, strict=False):
-        values = np.frombuffer(memory, element, count, begin).reshape(num_slots, *_with(shape.rank, rows, columns))
-        stacks[name] = _Stack(name, values, begin, (1, *_with(0, rows, columns)))
+    for (name, of_rank), count, begin in zip(shapes.items(), counts, begins, strict=False):
+        values = np.frombuffer(memory, element, count, begin).reshape(num_slots, *of_rank(shape.rank))
+        stacks[name] = _Stack(name, values, begin, (1, *of_rank(0)))
     return memory, stacks
-
-
-def _with(rank: int, *sizes: int) -> tuple[int, ...]:
-    return tuple(rank if size == -1 else size for size in sizes)
 
 
 # Pages of a private mapping can be given back; those of a shared one, which is the default, cannot.

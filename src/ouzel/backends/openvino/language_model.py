@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.adapters import AdapterShape
+from ouzel.backends.openvino.graph.adapter_shape import AdapterShape
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.adapters import AdaptedMatrix, AdapterInputs
+from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
+from ouzel.backends.openvino.graph.adapters import AdapterInputs
 from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
@@ -170,6 +171,7 @@ class Builder:
             raise ModelLoadError("task embed, score: models of this family generate text, and nothing else yet")
         if self.predicts and prediction is None:
             raise ModelLoadError("mtp: models of this family have no layer that predicts further tokens, or none yet")
+        adapters = None if self._adapters is None else self._adapters.finish()
         return LanguageModel(
             graph=self.graph.finish(rows, "logits" if prediction is None else "hidden_rows"),
             arrays=self.graph.arrays + ([] if prediction is None else prediction.arrays),
@@ -180,7 +182,7 @@ class Builder:
             hidden_size=hidden_size,
             vocab_size=vocab_size,
             max_positions=max_positions,
-            adapters=None if self._adapters is None else self._adapters.shape(),
+            adapters=adapters,
         )
 
     def _weight(

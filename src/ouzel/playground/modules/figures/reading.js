@@ -1,9 +1,11 @@
 // What one answer of /metrics says, as numbers by name: those that go up and down, and those that only grow.
+// Models and engines count together; of shares and ages the greatest is shown.
 
 import { numberOf, samplesOf } from "./exposition.js";
 
 const PREFIX = "ouzel_";
-const GAUGES = ["num_requests_running", "num_requests_waiting", "kv_cache_usage_perc", "engine_step_age_seconds"];
+const GAUGES = ["num_requests_running", "num_requests_waiting"];
+const GREATEST = ["kv_cache_usage_perc", "engine_step_age_seconds"];
 const COUNTERS = [
   "prompt_tokens",
   "prompt_tokens_cached",
@@ -22,13 +24,16 @@ export function readingOf(text) {
   const samples = samplesOf(text, PREFIX);
   if (!samples.has("generation_tokens_total")) throw new Error("no figures of this server in what it answered");
   const counters = new Map(COUNTERS.map((name) => [name, sum(samples.get(`${name}_total`))]));
+  const count = (name, value) => counters.set(name, (counters.get(name) ?? 0) + value);
   for (const { labels, value } of samples.get("request_success_total") ?? []) {
-    counters.set(endingName(labels.finished_reason), value);
+    count(endingName(labels.finished_reason), value);
   }
   for (const name of HISTOGRAMS) {
-    for (const { labels, value } of samples.get(`${name}_bucket`) ?? []) counters.set(bucketName(name, labels.le), value);
+    for (const { labels, value } of samples.get(`${name}_bucket`) ?? []) count(bucketName(name, labels.le), value);
   }
-  return { gauges: new Map(GAUGES.map((name) => [name, sum(samples.get(name))])), counters };
+  const gauges = new Map(GAUGES.map((name) => [name, sum(samples.get(name))]));
+  for (const name of GREATEST) gauges.set(name, Math.max(0, ...(samples.get(name) ?? []).map(({ value }) => value)));
+  return { gauges, counters };
 }
 
 export function endingName(reason) {

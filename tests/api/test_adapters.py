@@ -1,0 +1,66 @@
+"""Adapters as models of a server, over an engine whose adapters are files of any content."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.backends.fake_runner import FakeRunner
+from ouzel.cli.engines import load_adapters
+from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.engine.core import EngineCore
+from ouzel.engine_client import EngineClient
+from ouzel.errors import InvalidRequest
+from ouzel.generation import ServedModel
+from tests.api.serving import ServerSetup
+
+
+def create_adaptable(options: dict[str, object]) -> EngineCore:
+    engine = EngineCore(FakeRunner(vocab_size=260, num_blocks=64, max_model_len=256, max_loras=2))
+    load_adapters(engine, dict.fromkeys(str(options.get("at_start", "")).split(), __file__))
+    return engine
+
+
+@pytest.fixture
+async def model(request: pytest.FixtureRequest) -> AsyncIterator[ServedModel]:
+    options = {"at_start": getattr(request, "param", "")}
+    setup = ServerSetup(options, engine_factory="tests.api.test_adapters:create_adaptable", names=("model", "alias"))
+    engine = EngineClient(setup.engine_spec(), in_thread=True)
+    await engine.start()
+    yield setup.model_on(engine)
+    await engine.close()
+
+
+def catalogue_of(model: ServedModel) -> Catalogue:
+    return Catalogue([model], LimitsConfig(), ServerConfig(), None)
+
+
+async def test_an_adapter_is_served_though_who_asked_for_it_has_gone(model: ServedModel, tmp_path: Path) -> None:
+    catalogue = catalogue_of(model)
+    asking = asyncio.create_task(catalogue.load_adapter("a", __file__, None))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with suppress(InvalidRequest):  # they are read one after the other
+        await catalogue.load_adapter("b", str(tmp_path / "missing"), None)
+
+    assert catalogue.names == ["model", "alias", "a"]
+    await catalogue.unload_adapter("a")
+    assert catalogue.names == ["model", "alias"]
+
+
+async def test_a_name_is_taken_while_its_adapter_is_read(model: ServedModel) -> None:
+    catalogue = catalogue_of(model)
+    loads = (catalogue.load_adapter("a", __file__, None) for _ in range(2))
+    first, second = await asyncio.gather(*loads, return_exceptions=True)
+
+    assert isinstance(first, ServedModel)
+    assert str(second) == "lora_name must be the name of no other model that is served, given 'a'"
+
+
+@pytest.mark.parametrize("model", ["one alias"], indirect=True)
+async def test_no_adapter_has_a_name_of_its_model(model: ServedModel) -> None:
+    with pytest.raises(InvalidRequest, match="an adapter must have another name than its model, given 'alias'"):
+        catalogue_of(model)
