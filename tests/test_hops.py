@@ -19,13 +19,20 @@ LIMITS = {"chat": 32, "responses": 50}
 def test_the_way_of_a_request_is_short_and_always_the_same(request_name: str) -> None:
     first = record(request_name)
     assert longest_chain(first) <= LIMITS[request_name]
-    assert _of_tasks(record(request_name)) == _of_tasks(first)
+    again = record(request_name)
+    assert _of_tasks(again).keys() == _of_tasks(first).keys()
+    assert all(_begins_as(hops, again[where]) for where, hops in _of_tasks(first).items())
     assert all(hop.origin.folder != hop.target.folder for hops in first.values() for hop in hops)
 
 
 def _of_tasks(recorded: dict[str, list[Hop]]) -> dict[str, list[Hop]]:
     """Leaves out threads: what the engine's loop calls depends on when the others run."""
     return {where: hops for where, hops in recorded.items() if where.startswith("task")}
+
+
+def _begins_as(hops: list[Hop], others: list[Hop]) -> bool:
+    """Compares them as far as both go: a task beside the one that answers has gone more or less far by then."""
+    return all(hop == other for hop, other in zip(hops, others, strict=False))
 
 
 def test_a_call_into_another_folder_is_a_hop() -> None:

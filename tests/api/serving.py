@@ -23,6 +23,7 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers
 from ouzel import __version__
 from ouzel.api.app import app_of
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.http_server import HttpServer
 from ouzel.backends.fake import FakeEngine, FakeOptions, echo
 from ouzel.backends.fake_runner import FakeRunner
@@ -346,8 +347,8 @@ class RunningServer:
         self.engine = host.engines[0]
         url = setup.store_url
         store = None if url is None else await open_store(url, max_age_s=3600, max_bytes=2**30)
-        self.catalogue = Catalogue([self.model, *further], limits, setup.config, store, loader=host)
-        app = app_of(self.catalogue)
+        self.catalogue = Catalogue([self.model, *further], limits, setup.config, store)
+        app = app_of(ModelChanges(self.catalogue, host))
         self._server = HttpServer(app, limits)
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:

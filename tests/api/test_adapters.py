@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.cli.engines import load_adapters
 from ouzel.config import LimitsConfig, ServerConfig
@@ -34,26 +35,26 @@ async def model(request: pytest.FixtureRequest) -> AsyncIterator[ServedModel]:
     await engine.close()
 
 
-def catalogue_of(model: ServedModel) -> Catalogue:
-    return Catalogue([model], LimitsConfig(), ServerConfig(), None)
+def changes_to(model: ServedModel) -> ModelChanges:
+    return ModelChanges(Catalogue([model], LimitsConfig(), ServerConfig(), None))
 
 
 async def test_an_adapter_is_served_though_who_asked_for_it_has_gone(model: ServedModel, tmp_path: Path) -> None:
-    catalogue = catalogue_of(model)
-    asking = asyncio.create_task(catalogue.load_adapter("a", __file__, None))
+    changes = changes_to(model)
+    asking = asyncio.create_task(changes.load_adapter("a", __file__, None))
     await asyncio.sleep(0)
     asking.cancel()
     with suppress(InvalidRequest):  # they are read one after the other
-        await catalogue.load_adapter("b", str(tmp_path / "missing"), None)
+        await changes.load_adapter("b", str(tmp_path / "missing"), None)
 
-    assert catalogue.names == ["model", "alias", "a"]
-    await catalogue.unload_adapter("a")
-    assert catalogue.names == ["model", "alias"]
+    assert changes.catalogue.names == ["model", "alias", "a"]
+    await changes.unload_adapter("a")
+    assert changes.catalogue.names == ["model", "alias"]
 
 
 async def test_a_name_is_taken_while_its_adapter_is_read(model: ServedModel) -> None:
-    catalogue = catalogue_of(model)
-    loads = (catalogue.load_adapter("a", __file__, None) for _ in range(2))
+    changes = changes_to(model)
+    loads = (changes.load_adapter("a", __file__, None) for _ in range(2))
     first, second = await asyncio.gather(*loads, return_exceptions=True)
 
     assert isinstance(first, ServedModel)
@@ -63,4 +64,4 @@ async def test_a_name_is_taken_while_its_adapter_is_read(model: ServedModel) -> 
 @pytest.mark.parametrize("model", ["one alias"], indirect=True)
 async def test_no_adapter_has_a_name_of_its_model(model: ServedModel) -> None:
     with pytest.raises(InvalidRequest, match="an adapter must have another name than its model, given 'alias'"):
-        catalogue_of(model)
+        changes_to(model)

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from ouzel.api.document.field_defaults import default_in_words
 from ouzel.api.document.openapi import body_schemas, document
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.openai import model_loading
 from ouzel.api.operations import DOCUMENTED, OPERATIONS, routes_of
 from ouzel.api.ovms.status import RELOAD_PATH
@@ -94,7 +95,7 @@ def test_the_roles_are_those_that_are_read() -> None:
 
 def test_every_route_is_an_operation(server: RunningServer) -> None:
     catalogue = Catalogue([server.model], LimitsConfig(), ServerConfig(), None)
-    routes = routes_of(OPERATIONS, catalogue)
+    routes = routes_of(OPERATIONS, catalogue, ModelChanges(catalogue))
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes if isinstance(route, Route)}
     described = {operation.path for operation in DOCUMENTED}
     for path in paths - described - model_loading.PATHS - {RELOAD_PATH}:  # which are for operators

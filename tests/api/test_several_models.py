@@ -13,6 +13,7 @@ import pytest
 from websockets.sync.client import connect
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import EngineUnavailable
 from ouzel.generation import ServedModel
@@ -290,15 +291,16 @@ class EndlessLoader:
 
 async def test_a_load_ends_when_the_server_does() -> None:
     loader = EndlessLoader()
-    catalogue = Catalogue([], LimitsConfig(), ServerConfig(), None, loader)
-    loading = asyncio.create_task(catalogue.load({"name": "a"}))
+    catalogue = Catalogue([], LimitsConfig(), ServerConfig(), None)
+    changes = ModelChanges(catalogue, loader)
+    loading = asyncio.create_task(changes.load({"name": "a"}))
     await loader.has_begun.wait()
-    await catalogue.drain(60)
+    await changes.drain(60)
 
     with pytest.raises(EngineUnavailable, match="the server is shutting down"):
         await loading
     with pytest.raises(EngineUnavailable, match="the server is shutting down"):
-        await catalogue.load({"name": "b"})
+        await changes.load({"name": "b"})
     await catalogue.shared.close()
 
 

@@ -5,6 +5,7 @@ from starlette.types import ASGIApp
 
 from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, anthropic_style
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.edge import BeginSpan, Edge
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.guard import OPEN_PATHS, Guard
@@ -31,15 +32,17 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
 
     `store` keeps responses; without one they are gone once they are answered.
     """
-    return app_of(Catalogue([model], limits, server, store))
+    return app_of(ModelChanges(Catalogue([model], limits, server, store)))
 
 
-def app_of(catalogue: Catalogue, begin_span: BeginSpan | None = None) -> Lifespan:
+def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifespan:
     """Requests are traced by the span that `begin_span` makes, if there is one."""
+    catalogue = changes.catalogue
     shared = catalogue.shared
     server = shared.config
     paths = paths_of(OPERATIONS, server)
-    app: ASGIApp = MethodRouter(routes_of(OPERATIONS, catalogue), redirect_slashes=False, default=UnknownPath(paths))
+    routes = routes_of(OPERATIONS, catalogue, changes)
+    app: ASGIApp = MethodRouter(routes, redirect_slashes=False, default=UnknownPath(paths))
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
         app = Guard(
@@ -62,7 +65,7 @@ def app_of(catalogue: Catalogue, begin_span: BeginSpan | None = None) -> Lifespa
     return Lifespan(
         Upgrades(Edge(MeantPaths(app, paths), begin_span)),
         watch=runs.watch,
-        drain=catalogue.drain,
+        drain=changes.drain,
         close=shared.close,
         drain_timeout_s=shared.limits.drain_timeout_s,
     )

@@ -10,6 +10,7 @@ from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
 from ouzel.api.document.endpoint import OpenApi
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.model_switch import ModelSwitch
 from ouzel.api.endpoint.operation import PREFIXES, Endpoint, Operation
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
@@ -102,10 +103,12 @@ OPERATIONS: tuple[Operation, ...] = (
 DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.is_documented)
 
 
-def routes_of(operations: Iterable[Operation], catalogue: Catalogue) -> list[BaseRoute]:
+def routes_of(
+    operations: Iterable[Operation], catalogue: Catalogue, changes: ModelChanges | None = None
+) -> list[BaseRoute]:
     """Makes each endpoint; those of a header or the server's profile come before what they stand for."""
     config = catalogue.shared.config
-    return [route for operation in _own(operations, config) for route in _routes(operation, catalogue)]
+    return [route for operation in _own(operations, config) for route in _routes(operation, catalogue, changes)]
 
 
 def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
@@ -132,8 +135,8 @@ def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operatio
     return sorted(own, key=lambda operation: (operation.header is None, operation.profile is None))
 
 
-def _routes(operation: Operation, catalogue: Catalogue) -> Iterable[BaseRoute]:
-    endpoint = _endpoint(operation, catalogue)
+def _routes(operation: Operation, catalogue: Catalogue, changes: ModelChanges | None) -> Iterable[BaseRoute]:
+    endpoint = _endpoint(operation, catalogue, changes)
     if operation.method == "websocket":
         return [SocketRoute(path, endpoint) for path in operation.paths]
     method, is_watching, needed = operation.method.upper(), operation.is_watching, operation.header
@@ -143,8 +146,11 @@ def _routes(operation: Operation, catalogue: Catalogue) -> Iterable[BaseRoute]:
     ]
 
 
-def _endpoint(operation: Operation, catalogue: Catalogue) -> Endpoint:
+def _endpoint(operation: Operation, catalogue: Catalogue, changes: ModelChanges | None) -> Endpoint:
     if operation.overall is not None:
         return operation.overall(catalogue)
+    if operation.changing is not None:
+        assert changes is not None, operation.path
+        return operation.changing(changes)
     assert operation.endpoint is not None, operation.path
     return ModelSwitch(catalogue, operation.endpoint, operation.choice, takes_body=operation.method == "post")

@@ -14,6 +14,7 @@ import ouzel
 from ouzel.api.app import app_of, watching_app_of
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.example import example_of
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.http_server import HttpServer
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
@@ -70,8 +71,9 @@ class Front:
         self._store = store
         self._host = host
         self._traces = traces
-        catalogue = self._catalogue = Catalogue([model], options.limits, options.server, store, loader=host)
-        self._app = app_of(catalogue, None if traces is None else traces.begin_request)
+        catalogue = self._catalogue = Catalogue([model], options.limits, options.server, store)
+        self._changes = ModelChanges(catalogue, host)
+        self._app = app_of(self._changes, None if traces is None else traces.begin_request)
         self._watching_app: ASGIApp = watching_app_of(catalogue)
 
     @property
@@ -94,7 +96,7 @@ class Front:
 
     def reloading(self, reread: Reread | None, hangups: asyncio.Event | None) -> AbstractAsyncContextManager[None]:
         """Reads the models' options again on SIGHUP, if that is possible, while the block runs."""
-        return reloading(self._options, reread, hangups, self._catalogue, self._host)
+        return reloading(self._options, reread, hangups, self._changes, self._host)
 
     async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""

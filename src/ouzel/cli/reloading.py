@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
-from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.cli.model_host import ModelHost
 from ouzel.cli.model_settings import ModelSettings, entry_fields, settings_of_entry
 from ouzel.cli.options import Options
@@ -24,14 +24,14 @@ Entries = Mapping[str, Mapping[str, object]]  # of `models`, by name
 
 @asynccontextmanager
 async def reloading(
-    options: Options, reread: Reread | None, hangups: asyncio.Event | None, catalogue: Catalogue, host: ModelHost
+    options: Options, reread: Reread | None, hangups: asyncio.Event | None, changes: ModelChanges, host: ModelHost
 ) -> AsyncGenerator[None, None]:
     """Heeds `hangups` while the block runs, if there is a file to read again."""
     if reread is None or hangups is None:
         yield
         return
-    reload = ModelReload(options, reread, catalogue, host)
-    catalogue.reload_by(reload.run)
+    reload = ModelReload(options, reread, changes, host)
+    changes.reload_by(reload.run)
     tasks = [asyncio.create_task(_reload_when(hangups, reload))]
     if options.seen_files.every_s:
         tasks.append(asyncio.create_task(_reload_on_changes(reload, options.seen_files.every_s)))
@@ -74,14 +74,15 @@ async def _reload(reload: "ModelReload") -> None:
 
 
 class ModelReload:
-    def __init__(self, options: Options, reread: Reread, catalogue: Catalogue, host: ModelHost) -> None:
+    def __init__(self, options: Options, reread: Reread, changes: ModelChanges, host: ModelHost) -> None:
         self.seen_files = options.seen_files
         self._running = asyncio.Lock()
         self._settings = _named_settings(options)
         self._reread = reread
-        self._catalogue = catalogue
+        self._changes = changes
+        self._catalogue = changes.catalogue
         self._host = host
-        self._first = [name for name in catalogue.names if name not in self._settings]  # MODEL
+        self._first = [name for name in self._catalogue.names if name not in self._settings]  # MODEL
 
     async def run(self) -> None:
         """Raises InvalidOption where the file is wrong; a model that cannot be read or loaded is logged."""
@@ -106,11 +107,11 @@ class ModelReload:
         going = [name for name in self._settings if name in served and not await self._stays(name, wanted, entries)]
         with self._catalogue.coming([name for name in going if name in wanted]):
             for name in going:
-                await self._catalogue.unload(name)
+                await self._changes.unload(name)
             self._catalogue.arrange([*self._first, *wanted])
             for name in wanted:
                 if name in entries and (name in going or name not in served):
-                    await self._is_done(name, self._catalogue.load(entries[name]))
+                    await self._is_done(name, self._changes.load(entries[name]))
         self._settings = wanted
         logger.info("models were read again: %s are served", ", ".join(self._catalogue.names) or "none")
 

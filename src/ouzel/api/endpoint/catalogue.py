@@ -4,19 +4,14 @@ Models come and go while requests run. Whoever has found one keeps it until its 
 does not find it any more.
 """
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ouzel.api.endpoint.model_loader import ModelLoader
 from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig
-from ouzel.errors import EngineUnavailable, InvalidRequest, ModelLoadError, ModelNotFound
+from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 from ouzel.store.base import Store
-
-logger = logging.getLogger(__name__)
 
 
 class Catalogue:
@@ -28,20 +23,12 @@ class Catalogue:
         limits: LimitsConfig,
         config: ServerConfig,
         store: Store | None,
-        loader: ModelLoader | None = None,
     ) -> None:
-        """Without a `loader` these models stay."""
-        self._loader = loader
-        self._changing = asyncio.Lock()  # the memory that a model finds free is not another's too
-        self._loading_adapters: dict[str, asyncio.Task[ServedModel]] = {}  # by their names, which are taken
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # by the first name of a model
         self._coming: list[str] = []  # names of models that are being loaded
-        self._loading: asyncio.Task[ServedModel] | None = None
-        self._unloading: set[asyncio.Task[None]] = set()
-        self._is_closing = False
+        self._reserved: list[str] = []  # names that others may not take meanwhile
         self._on_removal: list[Callable[[Services], None]] = []
-        self._reload: Callable[[], Awaitable[None]] | None = None
         self.shared = SharedServices.of(limits, config, store, lambda: [each.preparer for each in self._served])
         for model in models:
             self.add(model)
@@ -140,7 +127,7 @@ class Catalogue:
     def _place(self, services: Services) -> int:
         """Returns that of the model; adapters have the one of theirs."""
         model = services.model
-        return self._places.get(model.parent or model.names[0], len(self._places))
+        return self._places.get((model.parent_names or model.names)[0], len(self._places))
 
     def remove(self, services: Services) -> None:
         """Serves a model no more; its engine is the caller's matter."""
@@ -148,111 +135,22 @@ class Catalogue:
         for forget in self._on_removal:
             forget(services)
 
-    async def load(self, fields: Mapping[str, object]) -> ServedModel:
-        """Serves one more model, which these fields describe. Raises InvalidRequest."""
-        loader = self._needed_loader()
-        async with self._changing:
-            name = fields.get("name")
-            self._check_names(name)
-            with self.coming([name] if isinstance(name, str) else []):
-                model = await self._load(loader, fields)
-            try:
-                self.add(model)
-            except InvalidRequest:
-                await loader.unload(model)
-                raise
-        logger.info("model %s is served now", model.names[0])
-        return model
-
-    async def _load(self, loader: ModelLoader, fields: Mapping[str, object]) -> ServedModel:
-        """Raises EngineUnavailable when the server stops meanwhile."""
-        if self._is_closing:
-            raise EngineUnavailable("the server is shutting down", retry_after_s=1.0)
-        self._loading = asyncio.create_task(loader.load(fields))
+    @contextmanager
+    def reserved(self, names: Sequence[str], field: str = "name") -> Iterator[None]:
+        """Keeps names for what is being loaded while the block runs. Raises InvalidRequest where one is taken."""
+        self._check_names(*names, field=field)
+        self._reserved += names
         try:
-            return await self._loading
-        except asyncio.CancelledError:
-            if not self._is_closing:
-                raise  # whoever asks for it has gone
-            raise EngineUnavailable("the server is shutting down", retry_after_s=1.0) from None
+            yield
         finally:
-            self._loading = None
-
-    async def drain(self, timeout_s: float) -> None:
-        """Ends a load, takes no more requests, and waits for those that run, also on models that are being unloaded."""
-        self._is_closing = True
-        if self._loading is not None:
-            self._loading.cancel()
-        leaving = [asyncio.wait(self._unloading, timeout=timeout_s)] if self._unloading else []
-        await asyncio.gather(self.shared.runs.drain(timeout_s), *leaving)
-
-    async def unload(self, name: str) -> None:
-        """Requests do not find it any more, and those that run may end. Raises ModelNotFound."""
-        loader, services = self._needed_loader(), self.find(name)
-        if services.model.adapter:
-            await self.unload_adapter(name)
-            return
-        for each in self:
-            if each.model.engine is services.model.engine:
-                self.remove(each)
-        unloading = asyncio.create_task(loader.unload(services.model))
-        self._unloading.add(unloading)
-        unloading.add_done_callback(self._unloading.discard)
-        await asyncio.shield(unloading)  # whoever asks for it may go away
-
-    async def load_adapter(self, name: str, path: str, base: str | None) -> ServedModel:
-        """Serves a model as an adapter makes it, under its name. Raises InvalidRequest and EngineUnavailable."""
-        model = self.find(base).model
-        if model.adapter:
-            raise InvalidRequest(f"must be a model, given the adapter {model.adapter!r}", field="model")
-        if not model.engine.info.max_loras:
-            raise InvalidRequest(f"{model.names[0]} takes no adapters: it is served without --max-loras", param="model")
-        self._check_names(name, field="lora_name")
-        loading = self._loading_adapters[name] = asyncio.create_task(self._load_adapter(name, path, model))
-        return await asyncio.shield(loading)  # whoever asks for it may go away; the engine reads on
-
-    async def _load_adapter(self, name: str, path: str, model: ServedModel) -> ServedModel:
-        try:
-            await model.engine.adapters.load(name, path)
-        except ModelLoadError as error:
-            raise InvalidRequest(str(error), param="lora_path") from error
-        finally:
-            del self._loading_adapters[name]
-        if all(each.model is not model for each in self._served):
-            raise ModelNotFound(f"{model.names[0]} has been unloaded", param="model")
-        adapted = self.add(model.with_adapter(name)).model
-        logger.info("adapter %s of %s is served now", name, model.names[0])
-        return adapted
-
-    async def unload_adapter(self, name: str) -> None:
-        """Requests do not find it any more, and those that use it may end. Raises ModelNotFound."""
-        services = next((each for each in self._served if each.model.adapter == name), None)
-        if services is None or not name:
-            raise ModelNotFound(f"there is no adapter {name[:100]!r}", param="lora_name")
-        self.remove(services)
-        await asyncio.shield(services.model.engine.adapters.unload(name))
-        logger.info("adapter %s is unloaded", name)
-
-    def reload_by(self, reload: Callable[[], Awaitable[None]]) -> None:
-        """Has models come and go by `reload` when a client asks for that."""
-        self._reload = reload
-
-    async def reload(self) -> None:
-        """Reads again which models there are. Raises InvalidRequest where no file says so; OuzelError."""
-        if self._reload is None:
-            raise InvalidRequest("this server has read its models from no file: --config or --config_path names one")
-        await self._reload()
-
-    def _needed_loader(self) -> ModelLoader:
-        if self._loader is None:
-            raise InvalidRequest("the models of this server stay as they are")
-        return self._loader
-
-    def _check_names(self, *names: object, field: str = "name") -> None:
-        for name in names:
-            if name in self.names or name in self._loading_adapters:
-                raise InvalidRequest(f"must be the name of no other model that is served, given {name!r}", field=field)
+            for name in names:
+                self._reserved.remove(name)
 
     def on_removal(self, forget: Callable[[Services], None]) -> None:
         """Has `forget` called with each model that is served no more."""
         self._on_removal.append(forget)
+
+    def _check_names(self, *names: str, field: str = "name") -> None:
+        for name in names:
+            if name in self.names or name in self._reserved:
+                raise InvalidRequest(f"must be the name of no other model that is served, given {name!r}", field=field)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.model_choice import ModelChoice, by_body
 from ouzel.api.endpoint.services import Services
 
@@ -32,7 +33,8 @@ class QueryField:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """`endpoint` is made for each model, of which a request means one by `choice`; or else `overall`, for all of them.
+    """`endpoint` is made for each model, of which a request means one by `choice`; or else `overall`, for all of them,
+    or `changing`, for who changes which there are.
 
     Several `bodies`, `answers` or `chunks` are alternatives.
     """
@@ -42,6 +44,7 @@ class Operation:
     summary: str = ""
     endpoint: Callable[[Services], Endpoint] | None = None
     overall: Callable[[Catalogue], Endpoint] | None = None
+    changing: Callable[[ModelChanges], Endpoint] | None = None
     choice: ModelChoice = by_body
     prefixes: tuple[str, ...] = ()  # that also stand where the path has /v1
     has_slashes: bool = False  # the values of the path's parameters may

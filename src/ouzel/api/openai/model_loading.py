@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.door import cancelled_on_disconnect
 from ouzel.api.http.guard import AdminGuard
@@ -27,10 +27,10 @@ class UnloadedModel(msgspec.Struct, tag_field="object", tag="model"):
 
 
 class ModelChangeEndpoint:
-    def __init__(self, catalogue: Catalogue, change: Callable[[bytes], Awaitable[object]]) -> None:
+    def __init__(self, changes: ModelChanges, change: Callable[[bytes], Awaitable[object]]) -> None:
         """`change` takes the body and returns the answer; it is cancelled when the client goes away."""
-        self._bodies = catalogue.shared.bodies
-        self._guard = AdminGuard(catalogue.shared.config.admin_api_key)
+        self._bodies = changes.catalogue.shared.bodies
+        self._guard = AdminGuard(changes.catalogue.shared.config.admin_api_key)
         self._change = change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,24 +42,24 @@ class ModelChangeEndpoint:
         await send_json(msgspec.json.encode(answer), send)
 
 
-def _loading(catalogue: Catalogue) -> ModelChangeEndpoint:
+def _loading(changes: ModelChanges) -> ModelChangeEndpoint:
     async def load(body: bytes) -> ModelObject:
-        model = await catalogue.load(parse_object(body))
+        model = await changes.load(parse_object(body))
         return model_object(model.names[0], model)
 
-    return ModelChangeEndpoint(catalogue, load)
+    return ModelChangeEndpoint(changes, load)
 
 
-def _unloading(catalogue: Catalogue) -> ModelChangeEndpoint:
+def _unloading(changes: ModelChanges) -> ModelChangeEndpoint:
     async def unload(body: bytes) -> UnloadedModel:
         name = _text(parse_object(body), "name")
-        await catalogue.unload(name)
+        await changes.unload(name)
         return UnloadedModel(name)
 
-    return ModelChangeEndpoint(catalogue, unload)
+    return ModelChangeEndpoint(changes, unload)
 
 
-def _loading_adapters(catalogue: Catalogue) -> ModelChangeEndpoint:
+def _loading_adapters(changes: ModelChanges) -> ModelChangeEndpoint:
     async def load(body: bytes) -> ModelObject:
         fields = parse_object(body)
         log_ignored(fields.keys() - {"lora_name", "lora_path", "model"})
@@ -67,20 +67,20 @@ def _loading_adapters(catalogue: Catalogue) -> ModelChangeEndpoint:
         if (fault := fault_of_name(name)) is not None:
             raise InvalidRequest(f"{fault}, given {shown(name)}", field="lora_name")
         base = _text(fields, "model") if fields.get("model") is not None else None
-        return model_object(name, await catalogue.load_adapter(name, path, base))
+        return model_object(name, await changes.load_adapter(name, path, base))
 
-    return ModelChangeEndpoint(catalogue, load)
+    return ModelChangeEndpoint(changes, load)
 
 
-def _unloading_adapters(catalogue: Catalogue) -> ModelChangeEndpoint:
+def _unloading_adapters(changes: ModelChanges) -> ModelChangeEndpoint:
     async def unload(body: bytes) -> UnloadedModel:
         fields = parse_object(body)
         log_ignored(fields.keys() - {"lora_name"})
         name = _text(fields, "lora_name")
-        await catalogue.unload_adapter(name)
+        await changes.unload_adapter(name)
         return UnloadedModel(name)
 
-    return ModelChangeEndpoint(catalogue, unload)
+    return ModelChangeEndpoint(changes, unload)
 
 
 def _text(fields: JsonObject, name: str) -> str:
@@ -95,28 +95,28 @@ OPERATIONS = (
         method="post",
         path=LOAD_ADAPTER_PATH,
         summary="vLLM's: loads an adapter, of `model` where that is not the first.",
-        overall=_loading_adapters,
+        changing=_loading_adapters,
         is_documented=False,
     ),
     Operation(
         method="post",
         path=UNLOAD_ADAPTER_PATH,
         summary="vLLM's: unloads an adapter, once its requests are over.",
-        overall=_unloading_adapters,
+        changing=_unloading_adapters,
         is_documented=False,
     ),
     Operation(
         method="post",
         path=LOAD_PATH,
         summary="Loads a model, with options of its own: docs/serving.md.",
-        overall=_loading,
+        changing=_loading,
         is_documented=False,  # for operators
     ),
     Operation(
         method="post",
         path=UNLOAD_PATH,
         summary="Unloads a model, once its requests are over.",
-        overall=_unloading,
+        changing=_unloading,
         is_documented=False,
     ),
 )

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.guard import AdminGuard
 from ouzel.api.http.send import json_response
@@ -42,8 +43,6 @@ class ModelState(msgspec.Struct):
 class Status:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        config = catalogue.shared.config
-        self._guard = AdminGuard(config.admin_api_key) if needs_admin_key(config) else None
 
     async def live(self, request: Request) -> Response:
         return _empty(200)
@@ -61,18 +60,26 @@ class Status:
         """Answers by name, in TensorFlow Serving's shape."""
         return json_response({name: _status(each.model) for each in self._catalogue for name in each.model.names})
 
+
+class Reload:
+    def __init__(self, changes: ModelChanges) -> None:
+        self._changes = changes
+        self._status = Status(changes.catalogue)
+        config = changes.catalogue.shared.config
+        self._guard = AdminGuard(config.admin_api_key) if needs_admin_key(config) else None
+
     async def reload(self, request: Request) -> Response:
         """Answers when the models have come and gone, with the state of each."""
         if self._guard is not None:
             self._guard.check(request.scope)
         try:
-            await asyncio.shield(asyncio.ensure_future(self._catalogue.reload()))  # whoever asks for it may go away
+            await asyncio.shield(asyncio.ensure_future(self._changes.reload()))  # whoever asks for it may go away
         except InvalidRequest:
             raise
         except OuzelError as error:
             logger.error("models stay as they are: %s", error)
             raise ConfigNotReloaded(is_unreadable=isinstance(error.__cause__, OSError)) from error
-        return await self.config(request)
+        return await self._status.config(request)
 
 
 def needs_admin_key(config: ServerConfig) -> bool:
@@ -137,7 +144,7 @@ OPERATIONS = (
         method="post",
         path=RELOAD_PATH,
         summary="Reads again which models there are; they come and go, and the answer is the state of each.",
-        overall=lambda catalogue: Status(catalogue).reload,
+        changing=lambda changes: Reload(changes).reload,
         is_documented=False,  # for operators
     ),
 )

@@ -1,0 +1,129 @@
+"""Models and adapters are loaded and unloaded while others serve; the catalogue has those that are served.
+
+Models are loaded one after the other, since each takes its share of the memory that is free. Whoever asks for an unload
+or an adapter may go away: it is done all the same. A model's load ends with its client.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_loader import ModelLoader
+from ouzel.errors import EngineUnavailable, InvalidRequest, ModelLoadError, ModelNotFound
+from ouzel.generation import ServedModel
+
+logger = logging.getLogger(__name__)
+
+
+class ModelChanges:
+    def __init__(self, catalogue: Catalogue, loader: ModelLoader | None = None) -> None:
+        """Without a `loader` the models stay as they are."""
+        self.catalogue = catalogue
+        self._loader = loader
+        self._changing = asyncio.Lock()
+        self._loading: asyncio.Task[ServedModel] | None = None
+        self._loading_adapters: set[asyncio.Task[ServedModel]] = set()
+        self._unloading: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+        self._reload: Callable[[], Awaitable[None]] | None = None
+
+    async def load(self, fields: Mapping[str, object]) -> ServedModel:
+        """Serves one more model, which these fields describe. Raises InvalidRequest."""
+        loader = self._needed_loader()
+        async with self._changing:
+            name = fields.get("name")
+            names = [name] if isinstance(name, str) else []  # what is no name, the loader refuses
+            with self.catalogue.reserved(names), self.catalogue.coming(names):
+                model = await self._load(loader, fields)
+            try:
+                self.catalogue.add(model)
+            except InvalidRequest:
+                await loader.unload(model)
+                raise
+        logger.info("model %s is served now", model.names[0])
+        return model
+
+    async def _load(self, loader: ModelLoader, fields: Mapping[str, object]) -> ServedModel:
+        """Raises EngineUnavailable when the server stops meanwhile."""
+        if self._is_closing:
+            raise EngineUnavailable("the server is shutting down", retry_after_s=1.0)
+        self._loading = asyncio.create_task(loader.load(fields))
+        try:
+            return await self._loading
+        except asyncio.CancelledError:
+            if not self._is_closing:
+                raise  # whoever asks for it has gone
+            raise EngineUnavailable("the server is shutting down", retry_after_s=1.0) from None
+        finally:
+            self._loading = None
+
+    async def drain(self, timeout_s: float) -> None:
+        """Ends a load, takes no more requests, and waits for those that run, also on models that are being unloaded."""
+        self._is_closing = True
+        if self._loading is not None:
+            self._loading.cancel()
+        leaving = [asyncio.wait(self._unloading, timeout=timeout_s)] if self._unloading else []
+        await asyncio.gather(self.catalogue.shared.runs.drain(timeout_s), *leaving)
+
+    async def unload(self, name: str) -> None:
+        """Requests do not find it any more, and those that run may end. Raises ModelNotFound."""
+        loader, services = self._needed_loader(), self.catalogue.find(name)
+        if services.model.adapter:
+            await self.unload_adapter(name)
+            return
+        for each in self.catalogue:
+            if each.model.engine is services.model.engine:
+                self.catalogue.remove(each)
+        unloading = asyncio.create_task(loader.unload(services.model))
+        self._unloading.add(unloading)
+        unloading.add_done_callback(self._unloading.discard)
+        await asyncio.shield(unloading)  # whoever asks for it may go away
+
+    async def load_adapter(self, name: str, path: str, base: str | None) -> ServedModel:
+        """Serves a model as an adapter makes it, under its name. Raises InvalidRequest and EngineUnavailable."""
+        model = self.catalogue.find(base).model
+        if model.adapter:
+            raise InvalidRequest(f"must be a model, given the adapter {model.adapter!r}", field="model")
+        if not model.engine.info.max_loras:
+            raise InvalidRequest(f"{model.names[0]} takes no adapters: it is served without --max-loras", param="model")
+        loading = asyncio.create_task(self._load_adapter(name, path, model))
+        self._loading_adapters.add(loading)
+        loading.add_done_callback(self._loading_adapters.discard)
+        return await asyncio.shield(loading)  # whoever asks for it may go away; the engine reads on
+
+    async def _load_adapter(self, name: str, path: str, model: ServedModel) -> ServedModel:
+        with self.catalogue.reserved([name], "lora_name"):
+            try:
+                await model.engine.adapters.load(name, path)
+            except ModelLoadError as error:
+                raise InvalidRequest(str(error), param="lora_path") from error
+        if all(each.model is not model for each in self.catalogue):
+            raise ModelNotFound(f"{model.names[0]} has been unloaded", param="model")
+        adapted = self.catalogue.add(model.with_adapter(name)).model
+        logger.info("adapter %s of %s is served now", name, model.names[0])
+        return adapted
+
+    async def unload_adapter(self, name: str) -> None:
+        """Requests do not find it any more, and those that use it may end. Raises ModelNotFound."""
+        services = next((each for each in self.catalogue if each.model.adapter == name), None)
+        if services is None or not name:
+            raise ModelNotFound(f"there is no adapter {name[:100]!r}", param="lora_name")
+        self.catalogue.remove(services)
+        await asyncio.shield(services.model.engine.adapters.unload(name))
+        logger.info("adapter %s is unloaded", name)
+
+    def reload_by(self, reload: Callable[[], Awaitable[None]]) -> None:
+        """Has models come and go by `reload` when a client asks for that."""
+        self._reload = reload
+
+    async def reload(self) -> None:
+        """Reads again which models there are. Raises InvalidRequest where no file says so; OuzelError."""
+        if self._reload is None:
+            raise InvalidRequest("this server has read its models from no file: --config or --config_path names one")
+        await self._reload()
+
+    def _needed_loader(self) -> ModelLoader:
+        if self._loader is None:
+            raise InvalidRequest("the models of this server stay as they are")
+        return self._loader
