@@ -4,8 +4,10 @@ import logging
 import re
 
 import httpx
+import msgspec
 import pytest
 
+from ouzel.api.openai.embeddings import EmbeddingsRequest
 from ouzel.errors import InvalidRequest
 from ouzel.sampling import SamplingFields
 from ouzel.wire.aliases import ALIASES
@@ -15,9 +17,11 @@ from tests.api.requests import Json, chat, error_of
 
 VALUES: dict[str, object] = {
     "bad_words": ["x"],
+    "dimensions": 3,
     "ignore_eos": True,
     "max_tokens": 3,
     "min_tokens": 2,
+    "normalize": True,
     "repetition_penalty": 1.5,
     "seed": 7,
     "stop": ["b"],
@@ -28,11 +32,16 @@ VALUES: dict[str, object] = {
 @pytest.mark.parametrize("alias", ALIASES)
 def test_an_alias_is_the_field_itself(alias: str) -> None:
     name, value = ALIASES[alias], VALUES[ALIASES[alias]]
-    assert name in {*SamplingFields.__struct_fields__, "max_tokens", "stop"}
+    kind: type[msgspec.Struct] = ChatCompletionRequest
+    body: Json = chat("Hi")
+    if name in EmbeddingsRequest.__struct_fields__:
+        kind, body = EmbeddingsRequest, {"input": "Hi"}
+    else:
+        assert name in {*SamplingFields.__struct_fields__, "max_tokens", "stop"}
     for fields in ({alias: value}, {alias: value, name: value}, {alias: value, name: None}, {alias: None, name: value}):
-        assert getattr(decode_object(chat("Hi", **fields), ChatCompletionRequest), name) == value
+        assert getattr(decode_object({**body, **fields}, kind), name) == value
     with pytest.raises(InvalidRequest, match=f"{alias} must be the same as {name}: 0, given") as caught:
-        decode_object(chat("Hi", **{alias: value, name: 0}), ChatCompletionRequest)
+        decode_object({**body, alias: value, name: 0}, kind)
     assert caught.value.param == alias
 
 
