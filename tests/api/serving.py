@@ -355,6 +355,8 @@ class RunningServer:
             await asyncio.sleep(0.001)
         self._is_ready.set()
         await serving
+        for connection in tuple(self._server.server_state.connections):  # of clients that do not read their answers
+            connection.transport.abort()
         if store is not None:
             await store.close()
         await host.close()
