@@ -111,8 +111,8 @@ class VectorRun:
             self._counts = self._metrics.of_engine(number)
 
     async def _run(self, group: range, places: asyncio.Semaphore) -> None:
-        submitted = self._engine.submit(self._engine_request(group), partial(self._note_engine, group))
-        async with places, aclosing(submitted) as steps:
+        given_to = partial(self._note_engine, group)
+        async with places, aclosing(self._engine.submit(self._engine_request(group), given_to)) as steps:
             async for outputs in steps:
                 for output in outputs:
                     raise_if_lost(output, self._engine)
