@@ -5,7 +5,7 @@ does not find it any more.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig
@@ -91,15 +91,9 @@ class Catalogue:
             f"the model {name[:100]!r} does not exist; this server has: {', '.join(self.names)}", param="model"
         )
 
-    @contextmanager
-    def coming(self, names: Sequence[str]) -> Iterator[None]:
+    def coming(self, names: Sequence[str]) -> AbstractContextManager[None]:
         """Has requests for these models try again later, rather than do without them, while the block runs."""
-        self._coming += names
-        try:
-            yield
-        finally:
-            for name in names:
-                self._coming.remove(name)
+        return _listed(names, self._coming)
 
     def check_coming(self, *names: str) -> None:
         """Raises EngineUnavailable where a model that is not served now has one of the names."""
@@ -135,16 +129,10 @@ class Catalogue:
         for forget in self._on_removal:
             forget(services)
 
-    @contextmanager
-    def reserved(self, names: Sequence[str], field: str = "name") -> Iterator[None]:
+    def reserved(self, names: Sequence[str], field: str = "name") -> AbstractContextManager[None]:
         """Keeps names for what is being loaded while the block runs. Raises InvalidRequest where one is taken."""
         self._check_names(*names, field=field)
-        self._reserved += names
-        try:
-            yield
-        finally:
-            for name in names:
-                self._reserved.remove(name)
+        return _listed(names, self._reserved)
 
     def on_removal(self, forget: Callable[[Services], None]) -> None:
         """Has `forget` called with each model that is served no more."""
@@ -154,3 +142,14 @@ class Catalogue:
         for name in names:
             if name in self.names or name in self._reserved:
                 raise InvalidRequest(f"must be the name of no other model that is served, given {name!r}", field=field)
+
+
+@contextmanager
+def _listed(names: Sequence[str], in_list: list[str]) -> Iterator[None]:
+    """Has the names in the list while the block runs."""
+    in_list += names
+    try:
+        yield
+    finally:
+        for name in names:
+            in_list.remove(name)

@@ -6,7 +6,8 @@ or an adapter may go away: it is done all the same. A model's load ends with its
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeVar  # Any: what coroutines are never sent
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_loader import ModelLoader
@@ -14,6 +15,8 @@ from ouzel.errors import EngineUnavailable, InvalidRequest, ModelLoadError, Mode
 from ouzel.generation import ServedModel
 
 logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class ModelChanges:
@@ -75,10 +78,7 @@ class ModelChanges:
         for each in self.catalogue:
             if each.model.engine is services.model.engine:
                 self.catalogue.remove(each)
-        unloading = asyncio.create_task(loader.unload(services.model))
-        self._unloading.add(unloading)
-        unloading.add_done_callback(self._unloading.discard)
-        await asyncio.shield(unloading)  # whoever asks for it may go away
+        await _to_its_end(loader.unload(services.model), self._unloading)
 
     async def load_adapter(self, name: str, path: str, base: str | None) -> ServedModel:
         """Serves a model as an adapter makes it, under its name. Raises InvalidRequest and EngineUnavailable."""
@@ -87,10 +87,7 @@ class ModelChanges:
             raise InvalidRequest(f"must be a model, given the adapter {model.adapter!r}", field="model")
         if not model.engine.info.max_loras:
             raise InvalidRequest(f"{model.names[0]} takes no adapters: it is served without --max-loras", param="model")
-        loading = asyncio.create_task(self._load_adapter(name, path, model))
-        self._loading_adapters.add(loading)
-        loading.add_done_callback(self._loading_adapters.discard)
-        return await asyncio.shield(loading)  # whoever asks for it may go away; the engine reads on
+        return await _to_its_end(self._load_adapter(name, path, model), self._loading_adapters)
 
     async def _load_adapter(self, name: str, path: str, model: ServedModel) -> ServedModel:
         with self.catalogue.reserved([name], "lora_name"):
@@ -127,3 +124,11 @@ class ModelChanges:
         if self._loader is None:
             raise InvalidRequest("the models of this server stay as they are")
         return self._loader
+
+
+async def _to_its_end(change: Coroutine[Any, Any, Result], under_way: set[asyncio.Task[Result]]) -> Result:
+    """Makes the change, also when whoever asks for it goes away; it is `under_way` until then."""
+    task = asyncio.create_task(change)
+    under_way.add(task)
+    task.add_done_callback(under_way.discard)
+    return await asyncio.shield(task)
