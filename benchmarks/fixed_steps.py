@@ -46,7 +46,7 @@ def build(arguments: dict[str, Any]) -> Any:
             return self._app
 
     options = deployment_options(ReplicaSettings(num_replicas=2, num_cpus=0.5), drain_timeout_s=10)
-    return serve.deployment(name="Fixed")(serve.ingress()(Replica)).options(**options).bind()
+    return serve.deployment(name="Ouzel")(serve.ingress()(Replica)).options(**options).bind()
 
 
 if __name__ == "__main__":

@@ -54,17 +54,10 @@ def main() -> None:
         command = [sys.executable, "-m", "benchmarks.fixed_steps"]
         servers = [subprocess.Popen([*command, str(port)]) for port in ports]
         try:
-            application = {
-                "name": "ouzel",
-                "route_prefix": "/",
-                "import_path": "benchmarks.fixed_steps:build",
-                "runtime_env": {"env_vars": {"PYTHONPATH": str(ROOT)}},
-            }
-            listening = {"host": "127.0.0.1", "port": httpx.URL(cluster.url).port}
-            content = {"proxy_location": "HeadOnly", "applications": [application], "http_options": listening}
-            httpx.put(f"{cluster.dashboard}/api/serve/applications/", json=content, timeout=None).raise_for_status()
-            while cluster.application().get("status") != "RUNNING":
-                time.sleep(0.5)
+            cluster.deploy_from(
+                "benchmarks.fixed_steps:build", {"runtime_env": {"env_vars": {"PYTHONPATH": str(ROOT)}}}
+            )
+            cluster.wait_for(2)
             time.sleep(_SETTLING_S)
             alone_urls = [f"http://127.0.0.1:{port}" for port in ports]
             asyncio.run(_compare(cluster.url, alone_urls, given.clients or [1, 8, 32], given.rounds))

@@ -131,9 +131,8 @@ async def test_of_two_engines_one_dies_and_the_streams_of_the_other_are_whole() 
 
 async def test_without_any_engine_requests_are_refused_until_one_is_back() -> None:
     async with running_pool() as pool:
-        while EngineState.READY in {
-            member.state for member in pool.members
-        }:  # one may be back before the other is missed
+        # One may be back before the other is missed.
+        while EngineState.READY in {member.state for member in pool.members}:
             for process in engine_processes(os.getpid()):
                 process.kill()
             await asyncio.sleep(0.01)

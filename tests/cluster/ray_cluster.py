@@ -66,13 +66,16 @@ class Cluster:
 
     def deploy(self, arguments: Mapping[str, Any], **deployment: Any) -> None:
         """Does what `serve deploy` does with a file that says this."""
-        application = {"name": "ouzel", "route_prefix": "/", "import_path": "ouzel.cluster.ray:build"}
-        content: dict[str, Any] = {"proxy_location": "HeadOnly", "applications": [application]}
-        content["http_options"] = {"host": "127.0.0.1", "port": httpx.URL(self.url).port}
-        application_fields: dict[str, Any] = {"args": {**self.options, **arguments}}
+        application: dict[str, Any] = {"args": {**self.options, **arguments}}
         if deployment:
-            application_fields["deployments"] = [{"name": "Ouzel", **deployment}]
-        content["applications"] = [application | application_fields]
+            application["deployments"] = [{"name": "Ouzel", **deployment}]
+        self.deploy_from("ouzel.cluster.ray:build", application)
+
+    def deploy_from(self, import_path: str, application: Mapping[str, Any]) -> None:
+        """Takes fields of an application; the replicas are a deployment named Ouzel."""
+        named = {"name": "ouzel", "route_prefix": "/", "import_path": import_path, **application}
+        content: dict[str, Any] = {"proxy_location": "HeadOnly", "applications": [named]}
+        content["http_options"] = {"host": "127.0.0.1", "port": httpx.URL(self.url).port}
         answer = httpx.put(f"{self.dashboard}/api/serve/applications/", json=content, timeout=None)
         assert answer.status_code == 200, answer.text
 

@@ -27,7 +27,7 @@ from ouzel.cluster.replica_list import ReplicaList
 _HOOK = "_with_ingress_request_router"
 _NEEDED = ("RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY")
 _MAX_BODY_BYTES = 8 * 2**20  # a longer one has no keys
-_MAX_ONGOING_REQUESTS = 100_000
+MAX_ONGOING_REQUESTS = 100_000  # of a door or a replica, whose own queue refuses long before
 _TOLD_EACH_S = 1.0
 _LOOK_S = 0.1
 _HARD_STOP_AFTER_S = 120.0  # Ray's own, where the environment says nothing
@@ -67,7 +67,7 @@ class Door:
 
 OuzelDoor = serve.deployment(
     name="OuzelDoor",
-    max_ongoing_requests=_MAX_ONGOING_REQUESTS,
+    max_ongoing_requests=MAX_ONGOING_REQUESTS,
     health_check_period_s=_HEALTH_CHECK_PERIOD_S,
     ray_actor_options={"num_cpus": 0},
     logging_config={"enable_access_log": False},

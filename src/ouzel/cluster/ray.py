@@ -27,7 +27,7 @@ from ouzel.cli.serve import front_for, settle_memory
 from ouzel.cli.serve_command import begun
 from ouzel.cli.traces import open_traces
 from ouzel.cluster.arguments import ReplicaSettings, check_store, read_arguments, replica_options
-from ouzel.cluster.door import ROUTER_CONFIG, behind_door, missing_for_prefixes
+from ouzel.cluster.door import MAX_ONGOING_REQUESTS, ROUTER_CONFIG, behind_door, missing_for_prefixes
 from ouzel.cluster.replica_load import load_of
 from ouzel.cluster.request_ids import OneRequestId
 from ouzel.cluster.scaling import WaitingPolicy
@@ -42,7 +42,6 @@ logger = logging.getLogger(__name__)
 
 _DEREGISTRATION_S = 30.0  # for which Serve leaves a replica reachable behind its HAProxy, at least
 _CLOSING_S = 20.0  # engine, store and traces
-_MAX_ONGOING_REQUESTS = 100_000  # of a replica, whose own queue refuses long before
 _HEALTH_CHECK_PERIOD_S = 5.0
 _BROKEN = (EngineState.FAILED, EngineState.CLOSED)
 
@@ -124,7 +123,7 @@ def build(arguments: dict[str, Any]) -> Any:
 def deployment_options(settings: ReplicaSettings, drain_timeout_s: float) -> dict[str, Any]:
     """Returns Serve's own; a file of `serve deploy` may say others for the deployment `Ouzel`."""
     options: dict[str, Any] = {
-        "max_ongoing_requests": _MAX_ONGOING_REQUESTS,
+        "max_ongoing_requests": MAX_ONGOING_REQUESTS,
         "graceful_shutdown_timeout_s": _DEREGISTRATION_S + 2 * drain_timeout_s + _CLOSING_S,  # requests, then the rest
         "graceful_shutdown_wait_loop_s": 0.5,
         "health_check_period_s": _HEALTH_CHECK_PERIOD_S,
