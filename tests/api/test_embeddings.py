@@ -133,9 +133,9 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
         ({"input": "a", "output_dimension": 5}, "output_dimension must be <= 4, given 5"),
         (
             {"input": "a", "input_type": "query"},
-            'input_type is not supported yet by this server (use prompt_name), given "query"',
+            'input_type is not supported by this server (use prompt_name), given "query"',
         ),
-        ({"prompt": "a"}, 'prompt is not supported yet by this server (use input), given "a"'),
+        ({"prompt": "a"}, 'prompt is not supported by this server (use input), given "a"'),
         ({"input": "a", "dimensions": 0}, "dimensions must be >= 1, given 0"),
         ({"input": "a", "encoding_format": "int8"}, 'encoding_format must be one of "base64", "float", given "int8"'),
         (
@@ -229,3 +229,11 @@ def test_who_leaves_takes_no_place(server: RunningServer, http: httpx.Client) ->
     finally:
         vector_runner.may_run.set()
     assert vectors(http, input="ab") == [of("ab")]
+
+
+def test_an_unknown_path_is_told_the_endpoints_of_embeddings(http: httpx.Client) -> None:
+    message = http.post("/v1/moderations", json={}).json()["error"]["message"]
+    assert message == (
+        "unknown URL: POST /v1/moderations; this server has no such endpoint; "
+        "it has /v1/embeddings, /v1/rerank, /v2/rerank, /v1/score, /api/embed"
+    )

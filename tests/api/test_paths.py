@@ -68,7 +68,6 @@ def test_what_stands_at_the_root_is_there_below_v1_too(http: httpx.Client, path:
         ("/V1/Chat/Completions", "/v1/chat/completions"),
         ("/v1/chat/completion", "/v1/chat/completions"),
         ("/v1/response", "/v1/responses"),
-        ("/v1/v1/responses/resp_1", "/v1/responses/resp_1"),
     ],
 )
 def test_a_near_miss_is_told_what_it_missed(http: httpx.Client, path: str, meant: str) -> None:
@@ -77,6 +76,24 @@ def test_a_near_miss_is_told_what_it_missed(http: httpx.Client, path: str, meant
     error = error_of(response)
     assert error["message"] == f"unknown URL: POST {path}; did you mean {meant}?"
     assert (error["type"], error["code"]) == ("invalid_request_error", "unknown_url")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "meant"),
+    [
+        ("GET", "/v1/v1/responses/resp_1", "/v1/responses/{response_id}"),
+        ("GET", "/openai/models/org/other", "/v1/models/{name}"),
+        ("DELETE", "/x/responses/health", "/v1/responses/{response_id}"),
+    ],
+)
+def test_a_hint_names_no_object_that_may_not_exist(http: httpx.Client, method: str, path: str, meant: str) -> None:
+    error = error_of(http.request(method, path))
+    assert error["message"] == f"unknown URL: {method} {path}; did you mean {meant}?"
+
+
+def test_a_hint_with_an_id_is_for_the_method_of_the_request(http: httpx.Client) -> None:
+    message = error_of(http.post("/x/responses/resp_1", json={}))["message"]
+    assert message.startswith(f"unknown URL: POST /x/responses/resp_1; {ENDPOINTS}")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +142,8 @@ def test_behind_a_prefix_the_same_paths_are_open(behind_proxy: httpx.Client) -> 
         ("/v1/responses/resp_1", "DELETE, GET, HEAD, OPTIONS"),
         ("/v1/conversations/conv_1", "DELETE, GET, HEAD, OPTIONS, POST"),
         ("/health", "GET, HEAD, OPTIONS"),
+        ("/v1/responses/compact", "OPTIONS, POST"),
+        ("/v1/responses/input_tokens", "OPTIONS, POST"),
     ],
 )
 def test_all_methods_of_a_path_are_named(http: httpx.Client, path: str, allowed: str) -> None:

@@ -79,7 +79,7 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
         (
             "/v1/rerank",
             {"query": "a", "documents": ["b"], "max_chunks_per_doc": 2},
-            "max_chunks_per_doc is not supported yet by this server, given 2",
+            "max_chunks_per_doc is not supported by this server, given 2",
         ),
     ],
 )

@@ -1,12 +1,14 @@
 """`create_app` puts the layers of the HTTP application around its routes, the innermost first."""
 
+from functools import partial
+
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, anthropic_style
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
-from ouzel.api.http.edge import BeginSpan, Edge
+from ouzel.api.http.edge import WARNINGS_HEADER, BeginSpan, Edge
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.guard import OPEN_PATHS, Guard
 from ouzel.api.http.hosts import Hosts, allowed_hosts
@@ -18,7 +20,7 @@ from ouzel.api.http.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
 from ouzel.api.openai import model_loading
-from ouzel.api.operations import OPERATIONS, paths_of, routes_of
+from ouzel.api.operations import OPERATIONS, main_paths_of, paths_of, routes_of
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.api.site import playground
@@ -42,7 +44,8 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
     server = shared.config
     paths = paths_of(OPERATIONS, server)
     routes = routes_of(OPERATIONS, catalogue, changes)
-    app: ASGIApp = MethodRouter(routes, redirect_slashes=False, default=UnknownPath(paths))
+    unknown = UnknownPath(paths, partial(main_paths_of, OPERATIONS, catalogue))
+    app: ASGIApp = MethodRouter(routes, default=unknown)
     app = OwnPages(app, server.allowed_origins)
     if server.api_key:
         app = Guard(
@@ -81,7 +84,7 @@ def watching_app_of(catalogue: Catalogue) -> ASGIApp:
     """Returns an app of the probes and metrics alone, open to all who reach it; it needs no lifespan."""
     watching = [operation for operation in OPERATIONS if operation.is_watching]
     unknown = UnknownPath(paths_of(watching, catalogue.shared.config))
-    router = MethodRouter(routes_of(watching, catalogue), redirect_slashes=False, default=unknown)
+    router = MethodRouter(routes_of(watching, catalogue), default=unknown)
     return Edge(ErrorAnswers(router, {}))
 
 
@@ -93,6 +96,6 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
         allow_methods=server.allowed_methods,
         allow_headers=server.allowed_headers,
         allow_credentials=server.allow_credentials,
-        expose_headers=("x-request-id", "request-id", "retry-after"),
+        expose_headers=("x-request-id", "request-id", "retry-after", WARNINGS_HEADER),
         max_age=600,  # seconds
     )

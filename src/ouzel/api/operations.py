@@ -116,13 +116,23 @@ def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
     own = _own(operations, server)
     plain = [operation for operation in own if operation.is_documented and "{" not in operation.path]
     return Paths(
-        [path for operation in own for path in operation.paths],
+        [(operation.method.upper(), path) for operation in own for path in operation.paths],
         prefixes=PREFIXES,
         shown_paths=[operation.path for operation in plain],
-        main_paths=[operation.path for operation in plain if operation.chunks and operation.words != "lmi"],
         socket_paths=[operation.path for operation in own if operation.method == "websocket"],
         root_path=server.root_path,
     )
+
+
+def main_paths_of(operations: Iterable[Operation], catalogue: Catalogue) -> list[str]:
+    """Returns the paths of the endpoints that the served models are for, without LMI's."""
+    tasks = {each.model.engine.info.task for each in catalogue}
+    own = _own(operations, catalogue.shared.config)
+    return [
+        operation.path
+        for operation in own
+        if operation.is_documented and operation.words != "lmi" and tasks & operation.main_tasks
+    ]
 
 
 def _document(catalogue: Catalogue) -> OpenApi:

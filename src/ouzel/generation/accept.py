@@ -67,6 +67,7 @@ def accept(
         priority=options.priority,
         cache_salt=options.cache_salt,
         arrival_s=arrival_s,
+        warnings=options.warnings,
     )
 
 

@@ -56,6 +56,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     parses_output: bool  # into reasoning, calls and content; else all is content
     priority: int
     cache_salt: str
+    warnings: tuple[str, ...] = ()  # for the client: parts of the request that the answer does not take into account
 
     @property
     def most_tokens(self) -> int | None:

@@ -30,6 +30,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     priority: int
     cache_salt: str
     arrival_s: float  # time.perf_counter() when the request came in
+    warnings: tuple[str, ...] = ()  # for the client: parts of the request that the answer does not take into account
 
 
 class PromptScored(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ def new_response(
     model_name: str,
     is_kept: bool,
     prompt_token_ids: list[int],
+    warnings: tuple[str, ...],
 ) -> ResponseObject:
     """Returns a response in progress, without output. `max_tokens` is the limit that the request has."""
     conversation_id = conversation_id_of(fields)
@@ -64,6 +65,7 @@ def new_response(
         truncation=fields.truncation or "disabled",
         user=fields.user,
         prompt_token_ids=prompt_token_ids if fields.return_token_ids else UNSET,
+        warnings=warnings or UNSET,
     )
 
 

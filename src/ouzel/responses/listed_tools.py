@@ -68,8 +68,13 @@ def _as_far_as_known(tool: JsonObject) -> Mapping[str, object]:
 
 
 def shown_tool(tool: JsonObject) -> JsonObject:
-    """Returns the tool as it was sent; a function, or a custom tool, in the form of the Responses API."""
+    """Returns the tool as it was sent; a function, or a custom tool, in the form of the Responses API.
+
+    A tool of an unknown type is marked as left out: its client sees that nothing has run it.
+    """
     kind = str(tool["type"])
+    if kind not in ListedTool.known_types:
+        return {**tool, "left_out": True}
     nested = tool.get(kind)
     fields = {"type": kind, **nested} if kind in ("function", "custom") and isinstance(nested, dict) else tool
     if kind != "function":

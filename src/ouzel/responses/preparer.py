@@ -180,6 +180,7 @@ class Preparer:
             model_name=self.model.names[0],
             is_kept=is_kept,
             prompt_token_ids=request.prompt.token_ids,
+            warnings=request.warnings,
         )
         return PreparedResponse(
             request,

@@ -112,6 +112,8 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     # Of who asks for return_token_ids: those of the output once it has ended.
     prompt_token_ids: list[int] | msgspec.UnsetType = msgspec.UNSET
     token_ids: list[int] | msgspec.UnsetType = msgspec.UNSET
+    # Where the request has tools that were left out.
+    warnings: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     # The same for all responses of this server.
     service_tier: Literal["default"] = "default"
     # Of what this server does not have.

@@ -81,6 +81,7 @@ def chat_of(
         tool_use=tools.use,
         continues_prompt=prompt_fields.continue_final_message or False,
         parses_output=True,
+        warnings=tools.warnings,
     )
     rendering = chat_rendering(prompt_fields, tools=tools.definitions)
     return Chat(options, rendering, truncation_of(body, options.max_tokens), tools.names)

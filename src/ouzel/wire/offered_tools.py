@@ -22,7 +22,7 @@ from ouzel.wire.tools import (
     TextOfGrammar,
     Tool,
 )
-from ouzel.wire.unknown_tools import leave_out
+from ouzel.wire.unknown_tools import UnknownTool, leave_out
 from ouzel.wire.validation_errors import shown
 
 
@@ -69,17 +69,20 @@ class ToolNames(msgspec.Struct, frozen=True):
 NO_TOOLS = ToolNames()
 
 
-def offered_tools(tools: Sequence[Tool], *, refuses_unknown: bool) -> list[OfferedTool]:
-    """Raises InvalidRequest."""
+def offered_tools(tools: Sequence[Tool], *, refuses_unknown: bool) -> tuple[list[OfferedTool], tuple[str, ...]]:
+    """Returns the tools that the model may call, and a warning for each tool that is left out.
+
+    Raises InvalidRequest for a tool that is refused, and for too many tools.
+    """
     known = [(f"tools[{position}]", tool) for position, tool in enumerate(tools) if tool.is_known]
-    unknown = [(f"tools[{position}].type", tool.type) for position, tool in enumerate(tools) if not tool.is_known]
+    unknown = [UnknownTool(f"tools[{position}]", tool.type) for position, tool in enumerate(tools) if not tool.is_known]
     types = (tools[0].known_types) if tools else ()
-    leave_out(unknown, known=types, has_others=bool(known), refuses=refuses_unknown)
+    warnings = leave_out(unknown, known=types, has_others=bool(known), refuses=refuses_unknown)
     offered = [each for path, tool in known for each in _offered(tool, path)]
     if len(offered) > MAX_TOOLS:
         what = f"must have a length <= {MAX_TOOLS} with the tools of all namespaces, given {len(offered)}"
         raise InvalidRequest(what, field="tools")
-    return offered
+    return offered, warnings
 
 
 def offered_function(function: FunctionDefinition, path: str, namespace: str | None = None) -> OfferedTool:

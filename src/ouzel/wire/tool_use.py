@@ -33,6 +33,7 @@ class RequestTools(msgspec.Struct, frozen=True):
     definitions: list[dict[str, object]] | None  # as the prompt shows them
     use: ToolUse | None  # what may come of them
     names: ToolNames = NO_TOOLS
+    warnings: tuple[str, ...] = ()  # one for each tool that is left out
 
 
 class _OfferFields(msgspec.Struct, frozen=True):
@@ -42,6 +43,7 @@ class _OfferFields(msgspec.Struct, frozen=True):
     choice: Choice | None
     field: str  # the name of the tools' field, and so the next
     choice_field: str
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_old(self) -> bool:
@@ -58,7 +60,7 @@ def tools_of(body: ToolFields, *, guides_all: bool = False, refuses_unknown: boo
         return RequestTools(None, None)
     if fields.choice == "none":
         use = ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False)
-        return RequestTools(None, use, names)
+        return RequestTools(None, use, names, fields.warnings)
     own_guides = body.enable_tool_guided_generation
     use = _use(
         fields,
@@ -67,13 +69,13 @@ def tools_of(body: ToolFields, *, guides_all: bool = False, refuses_unknown: boo
         guides_all=guides_all if own_guides is None else own_guides,
     )
     definitions = [tool.definition(names.for_model(tool.name)) for tool in fields.offered]
-    return RequestTools(definitions, use, names)
+    return RequestTools(definitions, use, names, fields.warnings)
 
 
 def _offer_fields(body: ToolFields, *, refuses_unknown: bool) -> _OfferFields:
     if body.functions is None and body.function_call is None:
-        offered = offered_tools(body.tools or [], refuses_unknown=refuses_unknown)
-        return _OfferFields(offered, body.tool_choice, "tools", "tool_choice")
+        offered, warnings = offered_tools(body.tools or [], refuses_unknown=refuses_unknown)
+        return _OfferFields(offered, body.tool_choice, "tools", "tool_choice", warnings)
     if body.tools is not None or body.tool_choice is not None:
         field = "functions" if body.functions is not None else "function_call"
         raise InvalidRequest("must not be given beside tools or tool_choice", field=field)

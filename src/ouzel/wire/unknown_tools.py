@@ -1,10 +1,12 @@
-"""Tools of types that this server does not know are left out or refused, as `--unknown-tools` has it.
+"""Tools of types that this server does not run are left out or refused, as `--unknown-tools` says.
 
-Servers run such tools themselves (a search, an interpreter); this one runs none.
+OpenAI and Anthropic run such tools on their own servers (a web search, a code interpreter); Ouzel runs none. Each tool
+that is left out becomes a warning, which the answer carries to the client.
 """
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ouzel.errors import InvalidRequest
 from ouzel.wire.validation_errors import shown
@@ -12,19 +14,38 @@ from ouzel.wire.validation_errors import shown
 logger = logging.getLogger(__name__)
 
 _RUNS_NONE = "this server runs no tools of its own"
+_MAX_KIND = 60  # characters of a tool's type in a warning
+_MAX_WARNINGS = 20
 
 
-def leave_out(unknown: Sequence[tuple[str, str]], *, known: Sequence[str], has_others: bool, refuses: bool) -> None:
-    """Logs the `unknown` tools, of each where its type stands in the request and the type; `known` are types.
+@dataclass(frozen=True, slots=True)
+class UnknownTool:
+    path: str  # of the tool in the request
+    kind: str | None  # the tool's type; None for a request field that only names tools, as Anthropic's mcp_servers
 
-    Raises InvalidRequest where the server `refuses` them, and where nothing is left without them.
+    @property
+    def shown(self) -> str:
+        return self.path if self.kind is None else f"{self.path} ({shown(self.kind[:_MAX_KIND])})"
+
+
+def leave_out(
+    unknown: Sequence[UnknownTool], *, known: Sequence[str], has_others: bool, refuses: bool
+) -> tuple[str, ...]:
+    """Logs the `unknown` tools and returns a warning for each. `known` are the tool types that work here.
+
+    Raises InvalidRequest where the server `refuses` unknown tools, and where the request has no other tools.
     """
     if not unknown:
-        return
+        return ()
     if refuses or not has_others:
-        place, kind = unknown[0]
-        raise InvalidRequest(
-            f"must be one of {', '.join(map(shown, known))}, given {shown(kind)}: {_RUNS_NONE}", field=place
-        )
-    kinds = ", ".join(dict.fromkeys(repr(kind[:60]) for _, kind in unknown[:20]))
-    logger.info("left out tools of types that are unknown here: %s", kinds)
+        raise _refusal(unknown[0], known)
+    tools = [tool.shown for tool in unknown[:_MAX_WARNINGS]]
+    logger.info("left out tools that this server does not run: %s", ", ".join(tools))
+    return tuple(f"{tool} was left out: {_RUNS_NONE}" for tool in tools)
+
+
+def _refusal(tool: UnknownTool, known: Sequence[str]) -> InvalidRequest:
+    if tool.kind is None:
+        return InvalidRequest(f"must be empty: {_RUNS_NONE}", field=tool.path)
+    types = ", ".join(map(shown, known))
+    return InvalidRequest(f"must be one of {types}, given {shown(tool.kind)}: {_RUNS_NONE}", field=f"{tool.path}.type")

@@ -245,7 +245,7 @@ def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str
         if name in _PENALTY_WINDOWS and not _penalises(body):
             continue
         hint = _hint(name, own_fields)
-        raise InvalidRequest(f"is not supported yet by this server{hint}, given {shown(value)}", field=name)
+        raise InvalidRequest(f"is not supported by this server{hint}, given {shown(value)}", field=name)
 
 
 def _penalises(body: Mapping[str, object]) -> bool:

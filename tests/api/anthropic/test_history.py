@@ -172,12 +172,18 @@ def test_tools_are_shown_with_their_examples(http: httpx.Client) -> None:
 def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(http: httpx.Client, kind: str) -> None:
     hosted = {"type": kind, "name": "hosted"}
     servers = [{"type": "url", "url": "https://example.org", "name": "x"}]
-    answered(http, user("Hi"), tools=[hosted, LOOK], mcp_servers=servers)
+    answer = http.post(PATH, json=asked("Hi", tools=[hosted, LOOK], mcp_servers=servers))
+    assert answer.headers["x-ouzel-warnings"] == (
+        "mcp_servers was left out: this server runs no tools of its own; "
+        f'tools[0] ("{kind}") was left out: this server runs no tools of its own'
+    )
     assert "hosted" not in last_prompt() and '"look"' in last_prompt()
     status, kind_of_error, message = error_of(http.post(PATH, json=asked("Hi", tools=[hosted])))
     assert (status, kind_of_error) == (400, "invalid_request_error") and message.startswith(
         "tools[0].type must be one of"
     )
+    _, _, message = error_of(http.post(PATH, json=asked("Hi", mcp_servers=servers)))
+    assert message == "mcp_servers must be empty: this server runs no tools of its own"
 
 
 def test_ids_of_calls_are_read_back_as_the_parser_made_them() -> None:

@@ -212,7 +212,7 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
         ({"bad_sequences": [""]}, "bad_sequences[0] must have a length >= 1"),
         ({"decoder_input_details": True}, "decoder_input_details needs details to be true, given true"),
         ({"return_token_ids": True}, "return_token_ids is not a parameter of this schema (use details), given true"),
-        ({"min_length": 5}, "min_length is not supported yet by this server (use min_tokens), given 5"),
+        ({"min_length": 5}, "min_length is not supported by this server (use min_tokens), given 5"),
         ({"watermark": True}, "watermark is not supported"),
         ({"grammar": {"type": "xml", "value": {}}}, "grammar.type must be"),
         ({"adapter_id": "mine"}, "adapter_id is not supported"),

@@ -51,7 +51,7 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(ollama: h
         ({"n": 2}, "n is not a field of this endpoint, given 2"),
         ({"tool_choice": "required"}, "tool_choice needs tools"),
         ({"response_format": {"type": "text"}}, "response_format is not a field of this endpoint (use format)"),
-        ({"prompt": "Hi"}, "prompt is not supported yet by this server"),
+        ({"prompt": "Hi"}, "prompt is not supported by this server"),
         ({"messages": [{"role": "user", "content": 1}]}, "messages[0].content must be"),
         ({"messages": ["Hi"]}, "messages[0] must be an object"),
         ({"messages": [{"content": "Hi"}]}, "messages[0].role must be"),

@@ -13,8 +13,8 @@ from openai.types.responses import ResponseCustomToolCall, ResponseFunctionToolC
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.qwen3_coder import QWEN3_CODER
 from ouzel.parsers.registry import OutputFormat
-from tests.api.requests import Json, error_of
-from tests.api.responses.strict import strict_events, strict_response, without_ids
+from tests.api.requests import Json, error_of, events_of
+from tests.api.responses.strict import named_events, strict_events, strict_response, without_ids
 from tests.api.responses.test_response import LOOK
 from tests.api.serving import RunningServer, prompts_heard, running_server
 from tests.prompts.families import QWEN
@@ -178,7 +178,8 @@ def test_the_response_repeats_the_tools_as_they_were_sent(
 ) -> None:
     tools = [AGENTS, LOOK, grammar("regex", "[0-9]+"), SEARCH]
     shown = thinker_http.post("/v1/responses", json=body("Hi", *tools, tool_choice="none")).json()
-    assert shown["tools"] == [AGENTS, {**LOOK, "description": None, "strict": False}, *tools[2:]]
+    left_out = {**SEARCH, "left_out": True}
+    assert shown["tools"] == [AGENTS, {**LOOK, "description": None, "strict": False}, tools[2], left_out]
     choice = {
         "type": "allowed_tools",
         "mode": "auto",
@@ -196,8 +197,44 @@ def test_tools_of_unknown_types_are_left_out_where_there_are_others(
     plain, more = [thinker_http.post("/v1/responses", json=each).json() for each in asked]
     assert plain["usage"]["input_tokens"] == more["usage"]["input_tokens"]
     [line] = [record.message for record in caplog.records if "left out" in record.message]
-    assert line == "left out tools of types that are unknown here: 'web_search', 'mcp'"
+    assert line == 'left out tools that this server does not run: tools[1] ("web_search"), tools[2] ("mcp")'
     assert not [record.message for record in caplog.records if "ignored fields" in record.message]
+
+
+SEARCH_WARNING = 'tools[1] ("web_search") was left out: this server runs no tools of its own'
+
+
+def test_a_response_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) -> None:
+    answer = thinker_http.post("/v1/responses", json=body("Hi", LOOK, SEARCH))
+    assert answer.headers["x-ouzel-warnings"] == SEARCH_WARNING
+    shown = answer.json()
+    assert shown["warnings"] == [SEARCH_WARNING]
+    assert thinker_http.get(f"/v1/responses/{shown['id']}").json()["warnings"] == [SEARCH_WARNING]
+    stream = thinker_http.post("/v1/responses", json=body("Hi", LOOK, SEARCH, stream=True))
+    assert stream.headers["x-ouzel-warnings"] == SEARCH_WARNING
+    (_, first), *_, (_, last) = named_events(stream)
+    assert [json.loads(event)["response"]["warnings"] for event in (first, last)] == [[SEARCH_WARNING]] * 2
+    plain = thinker_http.post("/v1/responses", json=body("Hi", LOOK))
+    assert "x-ouzel-warnings" not in plain.headers and "warnings" not in plain.json()
+
+
+def test_a_chat_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) -> None:
+    look = {"type": "function", "function": {"name": "look"}}
+    asked = {"model": "parrot", "messages": [{"role": "user", "content": "Hi"}], "tools": [look, SEARCH]}
+    answer = thinker_http.post("/v1/chat/completions", json=asked)
+    assert answer.headers["x-ouzel-warnings"] == SEARCH_WARNING and answer.json()["warnings"] == [SEARCH_WARNING]
+    stream = thinker_http.post("/v1/chat/completions", json=asked | {"stream": True})
+    assert stream.headers["x-ouzel-warnings"] == SEARCH_WARNING
+    first, *others = events_of(stream)
+    assert json.loads(first)["warnings"] == [SEARCH_WARNING] and not any("warnings" in chunk for chunk in others)
+    plain = thinker_http.post("/v1/chat/completions", json=asked | {"tools": [look]})
+    assert "x-ouzel-warnings" not in plain.headers and "warnings" not in plain.json()
+
+
+def test_a_warning_is_ascii_and_bounded(thinker_http: httpx.Client) -> None:
+    tools = [LOOK, *({"type": "säge\r\nx: y" * 50} for _ in range(100))]
+    text = thinker_http.post("/v1/responses", json=body("Hi", *tools)).headers["x-ouzel-warnings"]
+    assert text.isascii() and text.isprintable() and text.count("was left out") == 20 and len(text) < 4000
 
 
 @pytest.mark.parametrize(

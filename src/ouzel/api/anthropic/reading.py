@@ -26,6 +26,7 @@ from ouzel.wire.chat_prompt import ReasoningEffort
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object
 from ouzel.wire.options import check_model
+from ouzel.wire.tools import Tool
 
 logger = logging.getLogger(__name__)
 
@@ -63,15 +64,17 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
     history = History(body.system, body.messages, has_later_system=has_later_system)
     history.check_continuation()
     _clear_thinking(body, history)
-    chat = read_chat(_chat_request(body, model, is_unfinished=history.is_unfinished), model, limits)
-    options = msgspec.structs.replace(chat.options, form=_form(body), may_be_empty=True)
+    refuses_hosted = model.refuses_unknown_tools
+    tools, warnings = functions_of(body.tools or (), body.mcp_servers or (), refuses_hosted=refuses_hosted)
+    chat = read_chat(_chat_request(body, tools, model, is_unfinished=history.is_unfinished), model, limits)
+    options = msgspec.structs.replace(chat.options, form=_form(body), may_be_empty=True, warnings=warnings)
     return ReadMessages(history, replace(chat, options=options))
 
 
-def _chat_request(body: MessagesRequest, model: ServedModel, *, is_unfinished: bool) -> ChatCompletionRequest:
-    """Returns the body in our words, without messages."""
-    refuses_hosted = model.refuses_unknown_tools
-    tools = functions_of(body.tools or (), body.mcp_servers or (), refuses_hosted=refuses_hosted)
+def _chat_request(
+    body: MessagesRequest, tools: list[Tool], model: ServedModel, *, is_unfinished: bool
+) -> ChatCompletionRequest:
+    """Returns the body as a chat's, without messages."""
     tool_choice, are_parallel = choice_of(body.tool_choice)
     sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
     template = model.renderer.chat_template

@@ -14,7 +14,7 @@ from msgspec import Meta
 from ouzel.api.anthropic.blocks import CacheControl
 from ouzel.errors import InvalidRequest
 from ouzel.wire.tools import MAX_TOOLS, Choice, FunctionDefinition, FunctionName, NamedFunction, NamedTool, Tool
-from ouzel.wire.unknown_tools import leave_out
+from ouzel.wire.unknown_tools import UnknownTool, leave_out
 from ouzel.wire.validation_errors import shown
 
 _HOSTED = ("web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_")
@@ -67,23 +67,28 @@ ToolChoice = Annotated[
 ]
 
 
-def functions_of(tools: Sequence[ClientTool], mcp_servers: Sequence[object], *, refuses_hosted: bool) -> list[Tool]:
-    """Raises InvalidRequest for what the model could not call."""
+def functions_of(
+    tools: Sequence[ClientTool], mcp_servers: Sequence[object], *, refuses_hosted: bool
+) -> tuple[list[Tool], tuple[str, ...]]:
+    """Returns the functions of `tools`, and a warning for each tool of Anthropic's servers, which is left out.
+
+    Raises InvalidRequest for a tool that the model could not call.
+    """
     functions: list[Tool] = []
-    hosted = [("mcp_servers", "mcp_servers")] if mcp_servers else []  # the field at fault, and what it asks for
+    hosted = [UnknownTool("mcp_servers", None)] if mcp_servers else []
     names: set[str] = set()
     for position, tool in enumerate(tools):
         path = f"tools[{position}]"
         if tool.type is not None and tool.type.startswith(_HOSTED):
-            hosted.append((f"{path}.type", tool.type))
+            hosted.append(UnknownTool(path, tool.type))
             continue
         function = _function(tool, path)
         if function.name in names:
             raise InvalidRequest(f"must be unique, given {function.name!r} again", field=f"{path}.name")
         names.add(function.name)
         functions.append(Tool("function", function))
-    leave_out(hosted, known=["custom"], has_others=bool(functions), refuses=refuses_hosted)
-    return functions
+    warnings = leave_out(hosted, known=["custom"], has_others=bool(functions), refuses=refuses_hosted)
+    return functions, warnings
 
 
 def _function(tool: ClientTool, path: str) -> FunctionDefinition:

@@ -16,11 +16,13 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.model_choice import ModelChoice, by_body
 from ouzel.api.endpoint.services import Services
+from ouzel.pooling import Task
 
 StructType = type[msgspec.Struct]
 Words = Literal["openai", "lmi", "anthropic", "ollama"]
 Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
 
+VECTOR_TASKS = frozenset[Task]({"embed", "score"})
 PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
 
 
@@ -55,6 +57,7 @@ class Operation:
     bodies: tuple[StructType, ...] = ()
     answers: tuple[object, ...] = ()  # types; none: text
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
+    vector_tasks: frozenset[Task] = frozenset()  # of the models whose main endpoint it is, where they write no text
     has_page: bool = False  # for browsers, in HTML
     is_playground: bool = False  # is left out with --no-playground
     words: Words = "openai"  # of its framing and its errors
@@ -66,6 +69,11 @@ class Operation:
     def is_watching(self) -> bool:
         """Tells whether machines ask for it all the time, and nobody else."""
         return self.is_probe or self.is_scraped
+
+    @property
+    def main_tasks(self) -> frozenset[Task]:
+        """Returns the tasks of the models for which this is one of the most important endpoints."""
+        return frozenset[Task]({"generate"}) if self.chunks and "{" not in self.path else self.vector_tasks
 
     @property
     def paths(self) -> list[str]:

@@ -7,13 +7,14 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ouzel.api.http.exchange import header, method_of, open_exchange
+from ouzel.api.http.exchange import Exchange, header, method_of, open_exchange
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_request_span
 from ouzel.observability import Span, request_id_in_scope, span_in_scope
 
 _REQUEST_ID_HEADERS = (b"x-request-id", b"x-amzn-sagemaker-inference-id")
 _ID_HEADERS = (b"x-request-id", b"request-id")  # of answers: OpenAI's name, and Anthropic's
+WARNINGS_HEADER = "x-ouzel-warnings"
 BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the headers and the time of arrival
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
@@ -36,13 +37,24 @@ class Edge:
         async def send_with_id(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.accept"):
                 exchange.status = message.get("status", HTTPStatus.SWITCHING_PROTOCOLS.value)
-                message["headers"] = [*message.get("headers", ()), *((name, own_id) for name in _ID_HEADERS)]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    *((name, own_id) for name in _ID_HEADERS),
+                    *_warning_headers(exchange),
+                ]
             await send(message)
 
         await self._app(scope, receive, send_with_id)
         log_exchange(exchange, method_of(scope), scope["raw_path"].decode("latin-1"))
         if span is not None:
             end_request_span(span, exchange, scope)
+
+
+def _warning_headers(exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
+    """Returns one header with all warnings of the request's generation, in ASCII, or nothing."""
+    warnings = () if exchange.generation is None else exchange.generation.request.warnings
+    text = "; ".join(warnings).encode("ascii", "backslashreplace")
+    return [(WARNINGS_HEADER.encode(), text)] if text else []
 
 
 def _request_id(scope: Scope) -> str:

@@ -1,15 +1,17 @@
-"""Each method of a path is a route of its own; what the router answers to OPTIONS and in a 405 names them all.
+"""Each method of a path is a route of its own; the answer to OPTIONS, and a 405, name all methods of the path.
 
-Its routes write into the exchange what they know of the request: the edge's log line is made of that.
+Routes without parameters win over routes with parameters for every method: `/v1/responses/compact` is never taken for
+the response with the id "compact". Routes write the facts of the request that they know into the exchange, from which
+the edge makes its log line.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from http import HTTPMethod, HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route, Router, WebSocketRoute
+from starlette.routing import BaseRoute, Match, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.http.exchange import exchange_of, header
@@ -17,21 +19,43 @@ from ouzel.api.http.routing_errors import MethodNotAllowed
 
 
 class MethodRouter(Router):
+    def __init__(self, routes: Sequence[BaseRoute], *, default: ASGIApp) -> None:
+        super().__init__(routes, redirect_slashes=False, default=default)
+        self._methods_of_plain_paths = _methods_of_plain_paths(routes)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        methods = self._methods_of_plain_paths.get(scope["path"]) if scope["type"] == "http" else None
+        if methods is not None and scope["method"] not in methods:
+            await _refuse_method(methods, scope, receive, send)
+            return
         try:
             await super().__call__(scope, receive, send)
         except HTTPException as error:
             if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
                 raise
-            allowed = ", ".join(self._allowed(scope))
-            if scope["method"] != HTTPMethod.OPTIONS:
-                raise MethodNotAllowed(scope["method"], scope["path"], allowed) from error
-            await Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": allowed})(scope, receive, send)
+            await _refuse_method(self._allowed(scope), scope, receive, send)
 
-    def _allowed(self, scope: Scope) -> list[str]:
+    def _allowed(self, scope: Scope) -> set[str]:
         routes = [route for route in self.routes if isinstance(route, Route)]
         allowed = [route.methods or set() for route in routes if route.matches(scope)[0] is not Match.NONE]
-        return sorted({HTTPMethod.OPTIONS.value}.union(*allowed))
+        return set().union(*allowed)
+
+
+def _methods_of_plain_paths(routes: Iterable[BaseRoute]) -> dict[str, set[str]]:
+    """Returns the methods by path, for the paths without parameters."""
+    methods: dict[str, set[str]] = {}
+    for route in routes:
+        if isinstance(route, Route) and "{" not in route.path:
+            methods.setdefault(route.path, set()).update(route.methods or ())
+    return methods
+
+
+async def _refuse_method(methods: Iterable[str], scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers OPTIONS with the allowed methods. Raises MethodNotAllowed for any other method."""
+    allowed = ", ".join(sorted({HTTPMethod.OPTIONS.value, *methods}))
+    if scope["method"] != HTTPMethod.OPTIONS:
+        raise MethodNotAllowed(scope["method"], scope["path"], allowed)
+    await Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": allowed})(scope, receive, send)
 
 
 class MethodRoute(Route):

@@ -7,7 +7,7 @@ that names what may have been meant.
 """
 
 import re
-from collections.abc import Awaitable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from difflib import get_close_matches
 
 from starlette.routing import compile_path
@@ -22,26 +22,27 @@ _LIKENESS = 0.85
 
 
 class Paths:
-    """Knows the paths of an application; `*_paths` are those that are named to whoever asks for another."""
+    """Knows the paths of an application, and which of them an error about an unknown path names."""
 
     def __init__(
         self,
-        paths: Iterable[str],
+        routes: Iterable[tuple[str, str]],
         *,
         prefixes: Collection[str] = (),
         shown_paths: Collection[str] = (),
-        main_paths: Collection[str] = (),
         socket_paths: Collection[str] = (),
         root_path: str = "",
     ) -> None:
-        """`paths` are as starlette spells them. The first of `prefixes` is the one that may be left out."""
-        paths = list(paths)
-        self._plain = frozenset(path for path in paths if "{" not in path)
-        patterns = [compile_path(path)[0].pattern for path in paths if "{" in path]
+        """Takes `routes` as pairs of a method and a path in starlette's spelling, and the `shown_paths` that are
+        compared with an unknown path. A client may leave out the first of `prefixes`.
+        """
+        routes = list(routes)
+        self._plain = frozenset(path for _, path in routes if "{" not in path)
+        patterns = [compile_path(path)[0].pattern for _, path in routes if "{" in path]
         self._others = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern in patterns) or "(?!)")
+        self._templates = [(method, compile_path(path)) for method, path in routes]
         self._prefixes = tuple(f"{prefix}/" for prefix in prefixes)
         self._shown_paths = shown_paths
-        self._main_paths = main_paths
         self._socket_paths = socket_paths
         self._root_path = root_path
 
@@ -73,22 +74,33 @@ class Paths:
             if path.startswith(prefix) and not at_root.startswith(self._prefixes):  # a doubled one is a mistake
                 yield at_root
 
-    def unknown(self, method: str, path: str, *, is_websocket: bool) -> UnknownUrl:
-        """Returns the error that says so, with a hint."""
-        hint = self._socket_hint() if is_websocket else self._hint(path)
+    def unknown(self, method: str, path: str, *, main_paths: Iterable[str], is_websocket: bool) -> UnknownUrl:
+        """Returns the error for an unknown path, with a hint: a path like it, else the `main_paths`."""
+        hint = self._socket_hint() if is_websocket else self._hint(method, path, main_paths)
         return UnknownUrl(f"unknown URL: {method} {path[:_MAX_SHOWN]}{hint}")
 
-    def _hint(self, path: str) -> str:
+    def _hint(self, method: str, path: str, main_paths: Iterable[str]) -> str:
         ends = [path[match.start() :].lower() for match in re.finditer("/", path[:_MAX_SHOWN])]
-        meant = (self.meant(end) for end in ends if end.strip("/"))
-        near = next((each for each in meant if each in self), None)  # behind a prefix too many, or in other letters
+        meant = (self._template(method, self.meant(end)) for end in ends if end.strip("/"))
+        near = next((each for each in meant if each), None)  # behind a prefix too many, or in other letters
         if near is None and len(path) <= _MAX_COMPARED:
-            near = next(iter(get_close_matches(path, self._shown_paths, n=1, cutoff=_LIKENESS)), None)
+            similar = get_close_matches(path, self._shown_paths, n=3, cutoff=_LIKENESS)
+            near = next((each for each in similar if self._template(method, each)), None)
         if near is not None:
             return f"; did you mean {self._root_path}{near}?"
-        return (
-            f"; this server has no such endpoint; it has {self._listed(self._main_paths)}" if self._main_paths else ""
-        )
+        listed = self._listed(main_paths)
+        return f"; this server has no such endpoint; it has {listed}" if listed else ""
+
+    def _template(self, method: str, path: str) -> str | None:
+        """Returns the path of the endpoint that `path` leads to, with parameters by name as `{model}`.
+
+        An id in the client's path may name no object, so that a hint with the id would promise too much.
+        """
+        wanted = "GET" if method == "HEAD" else method
+        matching = [(own, shown) for own, (pattern, shown, _) in self._templates if pattern.match(path)]
+        of_method = [shown for own, shown in matching if own == wanted]
+        plain = [shown for _, shown in matching if shown == path]  # a 405 there names the right method
+        return next(iter(of_method + plain), None)
 
     def _socket_hint(self) -> str:
         return f"; WebSockets are opened at {self._listed(self._socket_paths)}" if self._socket_paths else ""
@@ -115,8 +127,15 @@ class MeantPaths:
 class UnknownPath:
     """Stands for every path that no endpoint has."""
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, main_paths: Callable[[], Iterable[str]] = tuple) -> None:
+        """`main_paths` returns the most important endpoints of the models that are served now."""
         self._paths = paths
+        self._main_paths = main_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        raise self._paths.unknown(scope.get("method", "GET"), scope["path"], is_websocket=scope["type"] == "websocket")
+        raise self._paths.unknown(
+            scope.get("method", "GET"),
+            scope["path"],
+            main_paths=self._main_paths(),
+            is_websocket=scope["type"] == "websocket",
+        )

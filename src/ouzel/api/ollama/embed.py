@@ -119,6 +119,7 @@ OPERATIONS = (
         choice=by_tagged_name,
         bodies=(OllamaEmbedRequest,),
         answers=(OllamaEmbedAnswer,),
+        vector_tasks=frozenset({"embed"}),
         words="ollama",
     ),
     Operation(

@@ -33,7 +33,10 @@ def accept_chat(
     prompt = model.renderer.render_chat(request.messages, chat.rendering, truncation=chat.truncation)
     envelope = new_envelope("chatcmpl", model)
     accepted = accept(chat.options, prompt, model, request_id=envelope.id, arrival_s=arrival_s)
-    return ChatAnswer(envelope, model, request, prompt, chat.reasoning_place), accepted
+    answer = ChatAnswer(
+        envelope, model, request, prompt, reasoning_place=chat.reasoning_place, warnings=accepted.warnings
+    )
+    return answer, accepted
 
 
 OPERATIONS = (

@@ -72,6 +72,7 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
     usage: UsageObject | UnsetType | None = UNSET
     prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # with the first chunk
     prompt_token_ids: list[int] | UnsetType = UNSET  # with the first chunk
+    warnings: Sequence[str] | UnsetType = UNSET  # with the first chunk, where the request has tools that were left out
 
 
 class ChatMessage(msgspec.Struct):
@@ -104,6 +105,7 @@ class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
     usage: UsageObject
     prompt_logprobs: PromptLogprobs | None = None
     prompt_token_ids: list[int] | UnsetType = UNSET
+    warnings: Sequence[str] | UnsetType = UNSET  # where the request has tools that were left out
 
 
 class ChatAnswer:
@@ -115,7 +117,9 @@ class ChatAnswer:
         model: ServedModel,
         request: ChatCompletionRequest,
         prompt: Prompt,
+        *,
         reasoning_place: ReasoningPlace = "apart",
+        warnings: Sequence[str] = (),
     ) -> None:
         self.is_stream = bool(request.stream)
         self.framing = SSE
@@ -124,6 +128,7 @@ class ChatAnswer:
         self._shows_token_ids = request.return_token_ids or False
         self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET  # in a stream until shown
         self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise, once they are known
+        self._warnings: Sequence[str] | UnsetType = warnings or UNSET  # in a stream until shown
         self._scores_prompt = request.prompt_logprobs is not None
         self._text_of = token_text(model, as_token_ids=request.return_tokens_as_token_ids) if request.logprobs else None
         self._streamed_usage = StreamedUsage.of_request(request)
@@ -142,6 +147,7 @@ class ChatAnswer:
         if chunks:
             chunks[0].prompt_logprobs, self._prompt_logprobs = self._prompt_logprobs, UNSET
             chunks[0].prompt_token_ids, self._prompt_token_ids = self._prompt_token_ids, UNSET
+            chunks[0].warnings, self._warnings = self._warnings, UNSET
         return list(chunks)
 
     def last_chunks(self, usage: Usage) -> list[ChatCompletionChunk]:
@@ -158,6 +164,7 @@ class ChatAnswer:
             usage_object(usage),
             None if positions is None else prompt_logprobs(positions, self._model),
             self._prompt_token_ids,
+            self._warnings,
         )
 
     def _chunk(self, choices: list[ChunkChoice], usage: UsageObject | UnsetType | None) -> ChatCompletionChunk:

@@ -139,5 +139,6 @@ OPERATIONS = (
         endpoint=lambda services: services.taking_body(Embeddings(services).answer),
         bodies=(EmbeddingsRequest,),
         answers=(EmbeddingList,),
+        vector_tasks=frozenset({"embed"}),
     ),
 )

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
-from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.operation import PREFIXES, VECTOR_TASKS, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.openai.embedding_fields import check_num_texts
 from ouzel.api.openai.embeddings import EmbeddingsUsage
@@ -83,6 +83,7 @@ def _operation(path: str, prefixes: tuple[str, ...], whose: str) -> Operation:
         endpoint=lambda services: services.taking_body(Rerank(services).answer),
         bodies=(RerankRequest,),
         answers=(RerankResults,),
+        vector_tasks=VECTOR_TASKS,
     )
 
 

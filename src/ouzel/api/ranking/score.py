@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 
-from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.operation import PREFIXES, VECTOR_TASKS, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import EmbeddingsUsage
@@ -67,5 +67,6 @@ OPERATIONS = (
         endpoint=lambda services: services.taking_body(Score(services).answer),
         bodies=(ScoreRequest,),
         answers=(ScoreList,),
+        vector_tasks=VECTOR_TASKS,
     ),
 )
