@@ -1,7 +1,9 @@
 """The fields of chat completions that shape the prompt, as HTTP clients see them."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import httpx
 import msgspec
@@ -12,6 +14,7 @@ from tokenizers import decoders, models, pre_tokenizers
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from tests.api.requests import Json, chat, content_of, error_of, events_of
 from tests.api.serving import END, running_server
+from tests.tries import holds_in_a_try
 
 UNFINISHED: Json = {
     "model": "parrot",
@@ -81,16 +84,20 @@ def test_a_template_of_the_requests_own_holds_up_nobody_however_its_field_is_spe
         ):
             disguised = body.replace(b'"chat_template"', b'"chat\\u005ftemplate"')
             with server.client() as slow, server.client() as http:
-                begun = time.monotonic()
-                answer = clients.submit(slow.post, path, content=disguised)
-                longest_s = 0.0
-                while not answer.done():
-                    asked = time.monotonic()
-                    assert http.get("/health").status_code == 200
-                    longest_s = max(longest_s, time.monotonic() - asked)
-                taken_s = time.monotonic() - begun
-            assert answer.result().status_code == 200, answer.result().text
-            assert longest_s < taken_s / 2, path
+
+                def health_is_quick(slow_post: Callable[[], httpx.Response], http: httpx.Client = http) -> bool:
+                    begun = time.monotonic()
+                    answer = clients.submit(slow_post)
+                    longest_s = 0.0
+                    while not answer.done():
+                        asked = time.monotonic()
+                        assert http.get("/health").status_code == 200
+                        longest_s = max(longest_s, time.monotonic() - asked)
+                    taken_s = time.monotonic() - begun
+                    assert answer.result().status_code == 200, answer.result().text
+                    return longest_s < taken_s / 2
+
+                assert holds_in_a_try(partial(health_is_quick, partial(slow.post, path, content=disguised))), path
 
 
 @pytest.mark.parametrize("field", ["chat_template_kwargs", "reasoning_effort", "add_generation_prompt", "documents"])

@@ -12,6 +12,7 @@ from tokenizers.processors import TemplateProcessing
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from tests.api.requests import Json, chat, error_of
 from tests.api.serving import END, FAIL, START, byte_library_tokenizer, running_server
+from tests.tries import holds_in_a_try
 
 CHAT_IDS = [START, *b"user\nHi", END, *b"\n", START, *b"assistant\n"]
 CHAT_TEXT = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
@@ -168,14 +169,17 @@ def test_texts_that_take_long_delay_no_chat() -> None:
                 assert http.post("/tokenize", json={"prompt": "x" * 150_000}).status_code == 200
             return time.monotonic()
 
-        begun = time.monotonic()
-        tokenizing = [clients.submit(tokenize_long) for _ in range(17)]
-        wait(tokenizing, return_when=FIRST_COMPLETED)
-        with server.client() as http:
-            assert http.post("/v1/chat/completions", json=chat("Hi" * 1000, max_tokens=1)).status_code == 200
-        answered = time.monotonic()
-        ended = sorted(each.result() for each in tokenizing)
-    assert answered - ended[0] < (ended[-1] - begun) / 2
+        def chat_is_quick() -> bool:
+            begun = time.monotonic()
+            tokenizing = [clients.submit(tokenize_long) for _ in range(17)]
+            wait(tokenizing, return_when=FIRST_COMPLETED)
+            with server.client() as http:
+                assert http.post("/v1/chat/completions", json=chat("Hi" * 1000, max_tokens=1)).status_code == 200
+            answered = time.monotonic()
+            ended = sorted(each.result() for each in tokenizing)
+            return answered - ended[0] < (ended[-1] - begun) / 2
+
+        assert holds_in_a_try(chat_is_quick)
 
 
 def test_token_ids_may_be_written_as_other_numbers(http: httpx.Client) -> None:

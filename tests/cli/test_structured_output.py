@@ -17,6 +17,7 @@ import pytest
 from tests.cli.answers import Answered, Json, ask_all, chunks_of, substance
 from tests.cli.running import RunningServer, serving
 from tests.cli.tool_requests import MARKS, PARAMETERS, QUESTIONS, fits
+from tests.tries import holds_in_a_try
 
 GRAMMAR_TIMEOUT_S = 1
 SCHEMAS = {name: schema for name, schema in PARAMETERS.items() if schema is not None}
@@ -269,12 +270,13 @@ def test_others_do_not_notice_a_schema_that_takes_too_long(server: RunningServer
             refusal = asyncio.create_task(refused_at(http))
             return before, await times_of_chunks(http), await refusal
 
-    before, meanwhile, (end, refused) = asyncio.run(compare())
+    def stream_goes_on() -> bool:
+        before, meanwhile, (end, refused) = asyncio.run(compare())
+        assert refused.status_code == 400
+        assert f"compiling the grammar takes longer than {GRAMMAR_TIMEOUT_S} s" in refused.json()["error"]["message"]
+        return sum(at < end for at in meanwhile) > 10 and median_gap(meanwhile) < 20 * median_gap(before)
 
-    assert refused.status_code == 400
-    assert f"compiling the grammar takes longer than {GRAMMAR_TIMEOUT_S} s" in refused.json()["error"]["message"]
-    assert sum(at < end for at in meanwhile) > 10
-    assert median_gap(meanwhile) < 20 * median_gap(before)  # other tests share the cores
+    assert holds_in_a_try(stream_goes_on)
 
 
 def median_gap(times: list[float]) -> float:

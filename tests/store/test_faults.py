@@ -15,6 +15,7 @@ from ouzel.store.sql_store import open_store
 from tests.postgres import PostgresServer, running_postgres
 from tests.store.conftest import OpenStore
 from tests.store.making import new_response
+from tests.tries import MAX_TRIES
 
 
 def execute(url: str, statement: str) -> None:
@@ -113,22 +114,21 @@ async def test_a_lock_is_waited_for_once_and_not_by_one_after_the_other(tmp_path
 async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_that_one(tmp_path: Path) -> None:
     file, busy_s = tmp_path / "responses.sqlite3", 2.0
     store = await open_store(f"sqlite:///{file}", busy_s=busy_s, max_age_s=3600, max_bytes=2**30)
-    waited_s = []
 
     async def wait_in_vain(response_id: str, *, after_s: float) -> None:
         await asyncio.sleep(after_s)
-        start_s = time.monotonic()
         with pytest.raises(StoreUnavailable):
             await store.add_response(new_response(response_id))
-        waited_s.append(time.monotonic() - start_s)
 
+    whole_s = []  # of each try: other work on the machine may delay one of them
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        start_s = time.monotonic()
-        await asyncio.gather(*(wait_in_vain(f"resp_{n}", after_s=n * busy_s / 4) for n in range(4)))
-        whole_s = time.monotonic() - start_s
+        while len(whole_s) < MAX_TRIES and min(whole_s, default=3 * busy_s) >= 3 * busy_s:
+            start_s = time.monotonic()
+            await asyncio.gather(*(wait_in_vain(f"resp_{n}", after_s=n * busy_s / 4) for n in range(4)))
+            whole_s.append(time.monotonic() - start_s)
     await store.close()
-    assert whole_s < 3 * busy_s, f"each waits its own {busy_s} s, and not after the others: {waited_s}"
+    assert min(whole_s) < 3 * busy_s, f"each waits its own {busy_s} s, and not after the others: {whole_s}"
 
 
 async def test_a_table_of_postgres_that_is_locked_is_a_typed_error(postgres_url: str) -> None:

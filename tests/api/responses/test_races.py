@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -93,12 +94,18 @@ def test_cancelled_before_the_first_token(http: httpx.Client) -> None:
 def test_a_client_that_leaves_before_the_first_token(
     http: httpx.Client, server: RunningServer, file: Path, is_stream: bool
 ) -> None:
-    with pytest.raises(httpx.ReadTimeout):
-        http.post("/v1/responses", json=saying(LONG, stream=is_stream), timeout=0.05)
+    def stored_ids() -> set[str]:
+        with closing(sqlite3.connect(file)) as connection:
+            return {response_id for (response_id,) in connection.execute("SELECT id FROM responses")}
+
+    earlier_ids = stored_ids()
+    body = json.dumps(saying(LONG, stream=is_stream)).encode()
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        head = f"POST /v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        wait_until(lambda: stored_ids() != earlier_ids)
     wait_until(lambda: server.engine.num_unfinished == 0)
-    with closing(sqlite3.connect(file)) as connection:
-        query = "SELECT id FROM responses ORDER BY created_at DESC LIMIT 1"
-        [(response_id,)] = connection.execute(query)
+    [response_id] = stored_ids() - earlier_ids
     wait_until(lambda: status_of(http, response_id) == "cancelled")
     events = named_events(http.get(f"/v1/responses/{response_id}?stream=true"))
     assert events[0][0] == "response.created"

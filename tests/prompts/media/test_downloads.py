@@ -3,7 +3,6 @@
 import asyncio
 import re
 import ssl
-import time
 import zlib
 from collections.abc import Awaitable, Callable
 
@@ -157,9 +156,8 @@ async def test_what_the_other_server_does_wrong_is_told_and_nothing_that_it_wrot
         timeout_s = 0.3 if message == SLOW else 30.0  # others may have what a busy machine takes
         media = loader(allowed_media_domains=(server.address,), max_media_bytes=4096, media_timeout_s=timeout_s)
         told = await refusal(media, f"http://{server.address}/secret-path")
-        async with asyncio.timeout(10):  # until the server sees that nobody listens any more
-            while server.num_open and answer is not silent:
-                await asyncio.sleep(0.005)
+        while server.num_open and answer is not silent:  # until the server sees that nobody listens any more
+            await asyncio.sleep(0.005)
 
     assert re.search(message, told)
     assert "secret" not in told
@@ -319,7 +317,7 @@ async def test_downloads_of_a_request_run_side_by_side() -> None:
         await writer.drain()
 
     async with serving(answer) as server:
-        media = loader(allowed_media_domains=(server.address,), media_timeout_s=5)
+        media = loader(allowed_media_domains=(server.address,), media_timeout_s=86_400)
         pictures = await load(media, *(f"http://{server.address}/{number}" for number in range(8)))
 
     assert [picture.data for picture in pictures] == [PICTURE] * 8
@@ -341,12 +339,9 @@ async def test_a_request_that_is_left_leaves_no_connection() -> None:
 
 async def test_one_failure_ends_the_downloads_of_its_request() -> None:
     async with serving(silent) as slow, serving(http(b"", "404 Not Found")) as wrong:
-        media = loader(allowed_media_domains=(slow.address, wrong.address))
-        began = time.monotonic()
+        media = loader(allowed_media_domains=(slow.address, wrong.address), media_timeout_s=86_400)
         with pytest.raises(InvalidRequest, match="status 404"):
             await load(media, f"http://{slow.address}/", f"http://{wrong.address}/")
-
-    assert time.monotonic() - began < 5
 
 
 async def test_the_same_url_is_downloaded_once() -> None:
