@@ -28,6 +28,7 @@ from tests.postgres import (
 
 OF_CHECKPOINTS = {f"tests/backends/test_openvino_{name}.py" for name in ("golden", "positions", "scheduling")}
 SERVES, RELEASE = "serves", "release"
+NUM_SLOWEST = 10
 LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says
 
 
@@ -146,10 +147,26 @@ def pytest_testnodedown(node: Worker) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    _show_slowest_files(terminalreporter)
     if left := config.stash.get(LEFT, {}):
         terminalreporter.section(f"left to `uv run pytest --{RELEASE}`")
         for what, number in left.items():
             terminalreporter.line(f"{number} tests: {what}")
+
+
+def _show_slowest_files(terminalreporter: pytest.TerminalReporter) -> None:
+    """Lists the files whose tests took longest, set-up and teardown included, where a run has many files."""
+    durations_s: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                durations_s[report.nodeid.partition("::")[0]] += report.duration
+    if len(durations_s) <= NUM_SLOWEST:
+        return
+    total_s = sum(durations_s.values())
+    terminalreporter.section(f"the {NUM_SLOWEST} slowest files, of {total_s:.0f} s in all processes")
+    for file, duration_s in durations_s.most_common(NUM_SLOWEST):
+        terminalreporter.line(f"{duration_s:6.1f} s  {file}")
 
 
 # Postgres
