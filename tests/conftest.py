@@ -4,12 +4,17 @@ Asynchronous tests run on uvloop, as the server does; those of the engine client
 """
 
 import asyncio
+import functools
+import gc
 import logging
 import os
+import re
 import signal
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol  # Any: a worker's output
 
 import pytest
 import uvloop
@@ -27,9 +32,11 @@ from tests.postgres import (
 )
 
 OF_CHECKPOINTS = {f"tests/backends/test_openvino_{name}.py" for name in ("golden", "positions", "scheduling")}
-SERVES, RELEASE = "serves", "release"
+SERVES, RELEASE, MODULES = "serves", "release", "modules of a release"
 NUM_SLOWEST = 10
 LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says
+MODULE_OF_A_RELEASE = re.compile(r"^pytestmark = pytest\.mark\.release\(\"(.*)\"\)$", re.M)
+LEFT_MODULES: dict[str, str] = {}  # to a release: by path, what their marker says
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -54,12 +61,20 @@ def logging_as_before() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def signals_as_before() -> Iterator[None]:
-    """Commands handle signals until their process ends; for some tests that is this process."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+def default_signals() -> Iterator[None]:
+    """Gives each test Python's own handlers of SIGINT and SIGTERM.
+
+    Commands handle signals until their process ends; some tests run a command in this process. A handler that an
+    earlier module has left would let a SIGINT, which a test sends to itself, end this process.
+    """
+    _reset_signals()
     yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    _reset_signals()
+
+
+def _reset_signals() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 # Markers
@@ -91,12 +106,42 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def starts_servers(item: pytest.Item) -> bool:
     """A module of tests that has something of `tests.cli.running` starts servers."""
     assert isinstance(item, pytest.Function)
-    return any(getattr(value, "__module__", "") == running.__name__ for value in vars(item.module).values())
+    return _imports_running(item.module)
+
+
+@functools.cache
+def _imports_running(module: ModuleType) -> bool:
+    return any(getattr(value, "__module__", "") == running.__name__ for value in vars(module).values())
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures start a server
 def pytest_runtest_setup(item: pytest.Item) -> None:
     running.unmarked_test = "" if item.get_closest_marker(SERVES) else item.nodeid
+
+
+# Collecting: each process does it, so that its cost counts several times
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects the tests without looking for garbage: the sixteen thousand of them stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out the modules that only a release runs, with all that they import."""
+    if config.getoption(RELEASE) or collection_path.suffix != ".py":
+        return None
+    marker = MODULE_OF_A_RELEASE.search(collection_path.read_text())
+    if marker is None:
+        return None
+    LEFT_MODULES[str(collection_path.relative_to(config.rootpath))] = marker[1]
+    return True
 
 
 # Several processes
@@ -130,7 +175,7 @@ class Worker(Protocol):
     """A node of xdist, which ships no types."""
 
     config: pytest.Config
-    workeroutput: dict[str, dict[str, int]]
+    workeroutput: dict[str, Any]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -138,25 +183,30 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[RELEASE] = session.config.stash.get(LEFT, {})
+        output[MODULES] = LEFT_MODULES
 
 
 def pytest_testnodedown(node: Worker) -> None:
     """Workers all collect the same tests, so that the last one's counts are everybody's."""
     if hasattr(node, "workeroutput"):
         node.config.stash[LEFT] = node.workeroutput[RELEASE]
+        LEFT_MODULES.update(node.workeroutput[MODULES])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     _show_slowest_files(terminalreporter)
-    if left := config.stash.get(LEFT, {}):
+    left = config.stash.get(LEFT, {})
+    if left or LEFT_MODULES:
         terminalreporter.section(f"left to `uv run pytest --{RELEASE}`")
         for what, number in left.items():
             terminalreporter.line(f"{number} tests: {what}")
+        for path, what in sorted(LEFT_MODULES.items()):
+            terminalreporter.line(f"{path}: {what}")
 
 
 def _show_slowest_files(terminalreporter: pytest.TerminalReporter) -> None:
     """Lists the files whose tests took longest, set-up and teardown included, where a run has many files."""
-    durations_s: Counter[str] = Counter()
+    durations_s: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
@@ -165,8 +215,9 @@ def _show_slowest_files(terminalreporter: pytest.TerminalReporter) -> None:
         return
     total_s = sum(durations_s.values())
     terminalreporter.section(f"the {NUM_SLOWEST} slowest files, of {total_s:.0f} s in all processes")
-    for file, duration_s in durations_s.most_common(NUM_SLOWEST):
-        terminalreporter.line(f"{duration_s:6.1f} s  {file}")
+    slowest = sorted(durations_s, key=durations_s.__getitem__, reverse=True)[:NUM_SLOWEST]
+    for file in slowest:
+        terminalreporter.line(f"{durations_s[file]:6.1f} s  {file}")
 
 
 # Postgres

@@ -1,5 +1,6 @@
 """A server whose model sees, without weights: its engine says what the user said, and remembers what it was asked."""
 
+import functools
 import re
 from base64 import b64encode
 from contextlib import AbstractContextManager
@@ -94,6 +95,7 @@ def seeing_server(
     )
 
 
+@functools.cache
 def base64_of(height: int, width: int) -> str:
     return b64encode(saved(picture(width, height), "PNG")).decode()
 

@@ -1,7 +1,7 @@
 """Videos in chats, as they reach the engine, and what is refused of them."""
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -78,21 +78,21 @@ def test_videos_stand_where_the_chat_has_them(http: httpx.Client, gif: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("part", "num_pairs"),
+    ("make_part", "num_pairs"),
     [
-        ({"type": "video", "video": frames(5)}, 3),
-        ({"type": "video", "video": frames(4), "fps": 1.5}, 2),
-        ({"type": "video_url", "video_url": jpegs(4)}, 2),
-        ({"type": "video", "video": jpegs(2)}, 1),
-        ({"type": "video_url", "video_url": {"url": data_url(224, 448)}}, 1),
-        ({"type": "video_url", "video_url": {"url": url_of(moving("WEBP", 12, SIZE, duration=500))}}, 4),
-        ({"type": "video_url", "video_url": {"url": url_of(film(30, SIZE, rate=10))}}, 3),
-        ({"type": "video", "video": url_of(moving("PNG", 12, SIZE, duration=500)), "fps": 1}, 3),
+        (lambda: {"type": "video", "video": frames(5)}, 3),
+        (lambda: {"type": "video", "video": frames(4), "fps": 1.5}, 2),
+        (lambda: {"type": "video_url", "video_url": jpegs(4)}, 2),
+        (lambda: {"type": "video", "video": jpegs(2)}, 1),
+        (lambda: {"type": "video_url", "video_url": {"url": data_url(224, 448)}}, 1),
+        (lambda: {"type": "video_url", "video_url": {"url": url_of(moving("WEBP", 12, SIZE, duration=500))}}, 4),
+        (lambda: {"type": "video_url", "video_url": {"url": url_of(film(30, SIZE, rate=10))}}, 3),
+        (lambda: {"type": "video", "video": url_of(moving("PNG", 12, SIZE, duration=500)), "fps": 1}, 3),
     ],
     ids=["frames", "frames with a rate", "JPEGs", "JPEGs as Qwen's", "one picture", "WebP", "MP4", "a lower rate"],
 )
-def test_a_video_may_be_written_in_many_ways(http: httpx.Client, part: Json, num_pairs: int) -> None:
-    assert http.post(CHATS, json=body(part, said("Look"))).status_code == 200
+def test_a_video_may_be_written_in_many_ways(http: httpx.Client, make_part: Callable[[], Json], num_pairs: int) -> None:
+    assert http.post(CHATS, json=body(make_part(), said("Look"))).status_code == 200
 
     assert last_prompt().startswith(f"<|im_start|>user\n<video of {num_pairs * ROWS}>Look")
 

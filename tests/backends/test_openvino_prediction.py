@@ -21,7 +21,7 @@ from ouzel.engine.core import EngineCore
 from ouzel.engine.proposals import Speculation
 from ouzel.engine.speculation.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
-from tests.backends import quantize
+from tests.backends import of_kinds, quantize
 from tests.engine.requests import make_request, run_alone
 
 PREDICTING = Path(__file__).parent / "golden_prediction"
@@ -32,7 +32,10 @@ BEHIND = "model.layers.2."  # the tests' models of DeepSeek's kind have two laye
 COPIES = ("embed_tokens.weight", "shared_head.head.weight")
 
 
-@pytest.fixture(params=["qwen3_5", "qwen3_5-moe", "qwen3_next", "deepseek-v3", "glm4-moe-lite"])
+NAMES = ["qwen3_5", "qwen3_5-moe", "qwen3_next", "deepseek-v3", "glm4-moe-lite"]
+
+
+@pytest.fixture(params=of_kinds("prediction layers of other families", NAMES, ["qwen3_5", "deepseek-v3"]))
 def directory(request: pytest.FixtureRequest) -> Path:
     return PREDICTING / str(request.param)
 

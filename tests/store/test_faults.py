@@ -120,7 +120,7 @@ async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_tha
         with pytest.raises(StoreUnavailable):
             await store.add_response(new_response(response_id))
 
-    whole_s = []  # of each try: other work on the machine may delay one of them
+    whole_s: list[float] = []  # of each try: other work on the machine may delay one of them
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         while len(whole_s) < MAX_TRIES and min(whole_s, default=3 * busy_s) >= 3 * busy_s:

@@ -147,29 +147,45 @@ def many_small_chunks() -> bytes:
     return png(4, 4, bytes(13 * 4), before_data=chunk(b"acTL", struct.pack(">II", 2, 0)) + chunk(b"teXt", b"") * 80_000)
 
 
-HOSTILE: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", "must be a video (MP4, MOV, WebM or Matroska, or a GIF, WEBP or PNG that moves), which its 0"),
-    "a text": (b"#EXTM3U\n#EXTINF:1\nhttp://127.0.0.1/a.ts\n", "must be a video (MP4"),
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "nothing": (
+        lambda: b"",
+        "must be a video (MP4, MOV, WebM or Matroska, or a GIF, WEBP or PNG that moves), which its 0",
+    ),
+    "a text": (lambda: b"#EXTM3U\n#EXTINF:1\nhttp://127.0.0.1/a.ts\n", "must be a video (MP4"),
     "a playlist that says it is an MP4": (
-        b"\0\0\0\x08ftypconcat\nfile /etc/hostname\n",
+        lambda: b"\0\0\0\x08ftypconcat\nfile /etc/hostname\n",
         "must be a video that is whole",
     ),
-    "without an index": (film(20)[:-900], "must be a video "),
-    "its beginning": (film(20)[:64], "must be a video that is whole"),
-    "Matroska of noise": (b"\x1a\x45\xdf\xa3" + bytes(range(256)) * 50, "must be a video that is whole"),
-    "a sound": (film(2).replace(b"vide", b"soun"), "must be a video "),
-    "another codec": (film(2, codec="ffv1", form="matroska"), "must be a video of the codecs h264, hevc"),
-    "large frames": (film(1, (1024, 512)), "must have frames of which two have <= 1000000 pixels (max_media_pixels)"),
-    "a large moving picture": (moving("PNG", 2, (1024, 512)), "must have frames of which two have <= 1000000 pixels"),
-    "a GIF that is cut off": (moving("GIF", 9)[:-400], "must be a whole video, given a file that is cut off or broken"),
-    "a PNG of noise": (broken(moving("PNG", 9)), "must be a whole video, given a file that is cut off or broken"),
-    "chunks": (many_small_chunks(), "must be a picture"),
+    "without an index": (lambda: film(20)[:-900], "must be a video "),
+    "its beginning": (lambda: film(20)[:64], "must be a video that is whole"),
+    "Matroska of noise": (lambda: b"\x1a\x45\xdf\xa3" + bytes(range(256)) * 50, "must be a video that is whole"),
+    "a sound": (lambda: film(2).replace(b"vide", b"soun"), "must be a video "),
+    "another codec": (lambda: film(2, codec="ffv1", form="matroska"), "must be a video of the codecs h264, hevc"),
+    "large frames": (
+        lambda: film(1, (1024, 512)),
+        "must have frames of which two have <= 1000000 pixels (max_media_pixels)",
+    ),
+    "a large moving picture": (
+        lambda: moving("PNG", 2, (1024, 512)),
+        "must have frames of which two have <= 1000000 pixels",
+    ),
+    "a GIF that is cut off": (
+        lambda: moving("GIF", 9)[:-400],
+        "must be a whole video, given a file that is cut off or broken",
+    ),
+    "a PNG of noise": (
+        lambda: broken(moving("PNG", 9)),
+        "must be a whole video, given a file that is cut off or broken",
+    ),
+    "chunks": (many_small_chunks, "must be a picture"),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str) -> None:
-    data, complaint = HOSTILE[name]
+    make_file, complaint = HOSTILE[name]
+    data = make_file()
     began = time.process_time()
 
     with pytest.raises(InvalidRequest) as raised:
@@ -180,15 +196,21 @@ async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str) ->
 
 
 @pytest.mark.parametrize(
-    "data", [film(9), moving("GIF", 9), plain(99, 90, file_format="BMP")], ids=["MP4", "GIF", "a picture"]
+    "make_file",
+    [lambda: film(9), lambda: moving("GIF", 9), lambda: plain(99, 90, file_format="BMP")],
+    ids=["MP4", "GIF", "a picture"],
 )
-async def test_files_count_among_all_that_the_server_holds(data: bytes) -> None:
+async def test_files_count_among_all_that_the_server_holds(make_file: Callable[[], bytes]) -> None:
+    data = make_file()
     with pytest.raises(Overloaded, match=rf"the server has too many pictures: 0 bytes .* and {len(data)} more"):
         await watched(data, [0], max_media_bytes_total=1024)
 
 
-@pytest.mark.parametrize("data", [film(600, (640, 320)), moving("GIF", 60, (640, 320))], ids=["MP4", "GIF"])
-async def test_decoding_has_a_limit_of_time(data: bytes) -> None:
+@pytest.mark.parametrize(
+    "make_file", [lambda: film(600, (640, 320)), lambda: moving("GIF", 60, (640, 320))], ids=["MP4", "GIF"]
+)
+async def test_decoding_has_a_limit_of_time(make_file: Callable[[], bytes]) -> None:
+    data = make_file()
     with pytest.raises(InvalidRequest) as raised:
         await watched(data, [*range(0, 60, 2)], video_timeout_s=0.02)
 
