@@ -1,15 +1,10 @@
 """A link leads to one running engine, in a child process or in a thread: the only process boundary.
 
-The child lives no longer than its parent: its end of the socket reports the parent's death, and it exits.
-Signals are the parent's business; the child ignores SIGINT and SIGTERM.
-
-Frames on the socket: 4 bytes length, big-endian, then MessagePack. The first frame to the child is its `EngineSpec`.
+`child.py` has the child's side, `frames.py` the form of the messages.
 """
 
 import asyncio
 import logging
-import os
-import signal
 import socket
 import sys
 import threading
@@ -19,12 +14,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import BinaryIO, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
-from ouzel.observability import configure_logging
+from ouzel.engine_client.frames import frame
 from ouzel.types import EngineCommand, EngineEvent, Shutdown
 
 logger = logging.getLogger(__name__)
@@ -115,10 +110,10 @@ class ThreadLink:
 
 async def start_process(spec: EngineSpec) -> EngineLink:
     """Another interpreter than ours finds this very package, and nothing else of what is installed beside it."""
-    payload = _frame(spec)
+    payload = frame(spec)
     ours, theirs = socket.socketpair()
     with theirs:
-        program = f"from ouzel.engine_client.links import run_child; run_child({theirs.fileno()})"
+        program = f"from ouzel.engine_client.child import run_child; run_child({theirs.fileno()})"
         if spec.python:
             program = _IMPORT_PACKAGE + program
         python = spec.python or sys.executable
@@ -150,7 +145,7 @@ class ProcessLink:
         if self._writer.is_closing():
             return []
         try:
-            self._writer.write(_frame(commands))
+            self._writer.write(frame(commands))
         except (OverflowError, TypeError, ValueError):  # of one of them: the others go without it
             if len(commands) == 1:
                 logger.exception("a command cannot be sent to the engine")
@@ -182,62 +177,3 @@ class ProcessLink:
                 code = await self._process.wait()
                 return f"signal {-code}" if code < 0 else f"exit status {code}"
         return "it closed its connection"
-
-
-def _frame(message: object) -> bytes:
-    payload = msgspec.msgpack.encode(message)
-    return len(payload).to_bytes(4, "big") + payload
-
-
-# The child's side
-
-
-def run_child(fd: int) -> None:
-    """Runs the child process: one thread reads, one writes, and the main thread drives the engine."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    connection = socket.socket(fileno=fd)
-    connection.set_inheritable(False)  # the parent sees this process end, whatever processes it has started
-    reader = connection.makefile("rb")
-    spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
-    configure_logging(spec.log_level, spec.log_format)
-    if spec.processors:
-        os.sched_setaffinity(0, spec.processors)
-    inbox: Inbox = SimpleQueue()
-    outbox: SimpleQueue[EngineEvent | None] = SimpleQueue()
-    threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()
-    writer = threading.Thread(target=_write_events, args=(connection, outbox))
-    writer.start()
-    drive_engine(spec, inbox, outbox.put)
-    outbox.put(None)
-    writer.join()
-
-
-def _read_frame(reader: BinaryIO) -> bytes:
-    """Returns one frame, or exits: without its parent this process has no purpose."""
-    try:
-        header = reader.read(4)
-        payload = reader.read(int.from_bytes(header, "big"))
-    except ConnectionError:  # the parent was killed before it had read everything
-        os._exit(0)
-    if len(header) < 4 or not payload:
-        os._exit(0)
-    return payload
-
-
-def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
-    decoder = msgspec.msgpack.Decoder(list[EngineCommand])
-    while True:
-        inbox.put(decoder.decode(_read_frame(reader)))
-
-
-def _write_events(connection: socket.socket, outbox: "SimpleQueue[EngineEvent | None]") -> None:
-    """Encoding and sending happen beside the next forward pass, which does not hold the GIL."""
-    try:
-        while (event := outbox.get()) is not None:
-            connection.sendall(_frame(event))
-    except BrokenPipeError:
-        os._exit(0)  # the parent is gone
-    except Exception:  # an engine that nobody hears must not go on
-        logger.exception("the engine cannot report")
-        os._exit(1)
