@@ -5,6 +5,7 @@
 
 import asyncio
 import logging
+import signal
 import socket
 import sys
 import threading
@@ -20,6 +21,7 @@ import msgspec
 
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
 from ouzel.engine_client.frames import frame
+from ouzel.engine_client.last_stacks import LastStacks
 from ouzel.types import EngineCommand, EngineEvent, Shutdown
 
 logger = logging.getLogger(__name__)
@@ -111,23 +113,26 @@ class ThreadLink:
 async def start_process(spec: EngineSpec) -> EngineLink:
     """Another interpreter than ours finds this very package, and nothing else of what is installed beside it."""
     payload = frame(spec)
+    last_stacks = LastStacks()
     ours, theirs = socket.socketpair()
     with theirs:
-        program = f"from ouzel.engine_client.child import run_child; run_child({theirs.fileno()})"
+        fds = theirs.fileno(), last_stacks.writer_fd
+        program = f"from ouzel.engine_client.child import run_child; run_child{fds}"
         if spec.python:
             program = _IMPORT_PACKAGE + program
         python = spec.python or sys.executable
         command = (python, "-P", "-c", program)  # -P: nothing is imported from the working directory
         try:
-            process = await create_subprocess_exec(
-                *command, pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL
-            )
+            process = await create_subprocess_exec(*command, pass_fds=fds, stdin=asyncio.subprocess.DEVNULL)
         except BaseException:
             ours.close()
+            last_stacks.close()
             raise
+        finally:
+            last_stacks.close_writer()
     reader, writer = await asyncio.open_connection(sock=ours)
     writer.write(payload)
-    return ProcessLink(process, reader, writer)
+    return ProcessLink(process, reader, writer, last_stacks)
 
 
 class ProcessLink:
@@ -135,10 +140,17 @@ class ProcessLink:
 
     remedy: ClassVar[str] = "its process is killed"
 
-    def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        process: Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        last_stacks: LastStacks,
+    ) -> None:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self._last_stacks = last_stacks
         self._decoder = msgspec.msgpack.Decoder(EngineEvent)
 
     def send(self, commands: list[EngineCommand]) -> list[EngineCommand]:
@@ -170,10 +182,18 @@ class ProcessLink:
                 self._process.kill()
             await self._process.wait()
         self._writer.close()
+        self._last_stacks.close()
 
     async def exit_status(self) -> str:
         with suppress(TimeoutError):
             async with asyncio.timeout(1.0):
                 code = await self._process.wait()
-                return f"signal {-code}" if code < 0 else f"exit status {code}"
+                return self._signal(-code) if code < 0 else f"exit status {code}"
         return "it closed its connection"
+
+    def _signal(self, number: int) -> str:
+        """Returns the name of the signal that ended the process, and logs where in our code that was."""
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        if stacks := self._last_stacks.read():
+            logger.error("%s ended the engine's process. Its threads were here:\n%s", name, stacks.rstrip())
+        return name
