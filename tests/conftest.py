@@ -18,10 +18,7 @@ from typing import Any, Protocol  # Any: a worker's output
 
 import pytest
 import uvloop
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
 
-from tests.backends import GOLDEN_NAMES
 from tests.cli import running
 from tests.postgres import (
     DEBIAN_DIRECTORY,
@@ -30,8 +27,8 @@ from tests.postgres import (
     postgres_binaries,
     running_postgres,
 )
+from tests.work_groups import WorkerDeaths
 
-OF_CHECKPOINTS = {f"tests/backends/test_openvino_{name}.py" for name in ("golden", "positions", "scheduling")}
 SERVES, RELEASE, MODULES = "serves", "release", "modules of a release"
 NUM_SLOWEST = 10
 LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says
@@ -44,9 +41,11 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[]
     return {"uvloop": uvloop.new_event_loop} | ({"asyncio": asyncio.new_event_loop} if both else {})
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """A shell lets what it starts in the background ignore SIGINT, and so would the programs that tests interrupt."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(WorkerDeaths())
 
 
 @pytest.fixture(autouse=True)
@@ -154,21 +153,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     is_one_file = len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py")
     return 0 if is_one_file else min(2 * len(os.sched_getaffinity(0)) + 1, 5)
-
-
-class WorkGroups(LoadFileScheduling):
-    """Tests that share what is slow to make run in one process: those of a golden checkpoint, else those of a file."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file, _, test = nodeid.partition("::")
-        if file not in OF_CHECKPOINTS or "[" not in test:
-            return file
-        parameters = test.partition("[")[2].rstrip("]")
-        return max((name for name in GOLDEN_NAMES if f"{parameters}-".startswith(f"{name}-")), key=len, default=file)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    return WorkGroups(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 class Worker(Protocol):

@@ -18,13 +18,13 @@ from contextlib import contextmanager, suppress
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.adapter_changes import AdapterChanges
 from ouzel.engine_client.admission import Admission
+from ouzel.engine_client.engine_activity import EngineActivity
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState, EngineStatus
 from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, StartLink, start_process, start_thread
 from ouzel.engine_client.open_requests import OpenRequests
 from ouzel.engine_client.restart_pauses import RestartPauses
 from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
-from ouzel.observability.progress import tell_progress
 from ouzel.types import (
     AbortRequest,
     AdapterFailed,
@@ -34,7 +34,6 @@ from ouzel.types import (
     EngineCommand,
     EngineDown,
     EngineInfo,
-    EngineLoading,
     EngineReady,
     EngineRequest,
     EngineStats,
@@ -75,6 +74,7 @@ class EngineClient:
         self._admission = Admission(self)
         self._supervisor: asyncio.Task[None] | None = None
         self._status = EngineStatus(spec.label)
+        self._activity = EngineActivity()
         self._requests = OpenRequests()
         self.adapters = AdapterChanges(self._send, is_running=lambda: self.takes_requests)
         self.num_restarts = 0
@@ -255,16 +255,16 @@ class EngineClient:
 
     async def _read(self, link: EngineLink) -> str:
         """Takes an engine's events until it is gone; returns why it went."""
+        self._activity.begin()
         while (event := await link.receive()) is not None:
             self._hang_watch.hear()
+            self._activity.note(event)
             match event:
                 case StepResult(outputs, stats):
                     self._stats = stats
                     self._requests.distribute(outputs)
                 case Heartbeat():
                     self._hang_watch.feel(event)
-                case EngineLoading(progress):
-                    tell_progress(progress)
                 case EngineReady(info):
                     self._hang_watch.begin()
                     if self._info is not None and info.max_model_len < self._info.max_model_len:
@@ -278,7 +278,8 @@ class EngineClient:
                     self._become_ready(self.info)
                 case EngineDown(message):
                     return message  # what it still does, it does for nobody
-        return f"the engine stopped unexpectedly ({await link.exit_status()})"
+        doing = self._activity.name(has_requests=bool(self._requests.ids()))
+        return f"the {self._status.name} stopped unexpectedly ({await link.exit_status()}) while {doing}"
 
     def _become_ready(self, info: EngineInfo) -> None:
         """An engine that was started again must first have its adapters."""

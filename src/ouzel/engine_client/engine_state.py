@@ -23,8 +23,8 @@ class EngineStatus:
     """Knows the state, the reason for it, and wakes those that wait for a change of it."""
 
     def __init__(self, label: str = "") -> None:
-        """The log has the `label` of the engine."""
-        self._name = f"engine {label}" if label else "engine"
+        """People know the engine by its `label`."""
+        self.name = f"engine {label}" if label else "engine"
         self.state = EngineState.STARTING
         self.reason = "the engine is loading the model"
         self._is_leaving = False
@@ -37,7 +37,7 @@ class EngineStatus:
             if self._is_leaving:
                 state, reason = EngineState.LEAVING, "the server is about to stop"
         if state is not EngineState.FAILED or self._has_been_ready:  # of one never ready `start` raises the reason
-            logger.info("%s %s: %s", self._name, state, reason)
+            logger.info("%s %s: %s", self.name, state, reason)
         self.state, self.reason = state, reason
         self._changed.set()
         self._changed = asyncio.Event()

@@ -1,14 +1,10 @@
 """A link leads to one running engine, in a child process or in a thread: the only process boundary.
 
-The child lives no longer than its parent: its end of the socket reports the parent's death, and it exits.
-Signals are the parent's business; the child ignores SIGINT and SIGTERM.
-
-Frames on the socket: 4 bytes length, big-endian, then MessagePack. The first frame to the child is its `EngineSpec`.
+`child.py` has the child's side, `frames.py` the form of the messages.
 """
 
 import asyncio
 import logging
-import os
 import signal
 import socket
 import sys
@@ -19,12 +15,13 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import BinaryIO, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
-from ouzel.observability import configure_logging
+from ouzel.engine_client.frames import frame
+from ouzel.engine_client.last_stacks import LastStacks
 from ouzel.types import EngineCommand, EngineEvent, Shutdown
 
 logger = logging.getLogger(__name__)
@@ -115,24 +112,27 @@ class ThreadLink:
 
 async def start_process(spec: EngineSpec) -> EngineLink:
     """Another interpreter than ours finds this very package, and nothing else of what is installed beside it."""
-    payload = _frame(spec)
+    payload = frame(spec)
+    last_stacks = LastStacks()
     ours, theirs = socket.socketpair()
     with theirs:
-        program = f"from ouzel.engine_client.links import run_child; run_child({theirs.fileno()})"
+        fds = theirs.fileno(), last_stacks.writer_fd
+        program = f"from ouzel.engine_client.child import run_child; run_child{fds}"
         if spec.python:
             program = _IMPORT_PACKAGE + program
         python = spec.python or sys.executable
         command = (python, "-P", "-c", program)  # -P: nothing is imported from the working directory
         try:
-            process = await create_subprocess_exec(
-                *command, pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL
-            )
+            process = await create_subprocess_exec(*command, pass_fds=fds, stdin=asyncio.subprocess.DEVNULL)
         except BaseException:
             ours.close()
+            last_stacks.close()
             raise
+        finally:
+            last_stacks.close_writer()
     reader, writer = await asyncio.open_connection(sock=ours)
     writer.write(payload)
-    return ProcessLink(process, reader, writer)
+    return ProcessLink(process, reader, writer, last_stacks)
 
 
 class ProcessLink:
@@ -140,17 +140,24 @@ class ProcessLink:
 
     remedy: ClassVar[str] = "its process is killed"
 
-    def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        process: Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        last_stacks: LastStacks,
+    ) -> None:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self._last_stacks = last_stacks
         self._decoder = msgspec.msgpack.Decoder(EngineEvent)
 
     def send(self, commands: list[EngineCommand]) -> list[EngineCommand]:
         if self._writer.is_closing():
             return []
         try:
-            self._writer.write(_frame(commands))
+            self._writer.write(frame(commands))
         except (OverflowError, TypeError, ValueError):  # of one of them: the others go without it
             if len(commands) == 1:
                 logger.exception("a command cannot be sent to the engine")
@@ -175,69 +182,18 @@ class ProcessLink:
                 self._process.kill()
             await self._process.wait()
         self._writer.close()
+        self._last_stacks.close()
 
     async def exit_status(self) -> str:
         with suppress(TimeoutError):
             async with asyncio.timeout(1.0):
                 code = await self._process.wait()
-                return f"signal {-code}" if code < 0 else f"exit status {code}"
+                return self._signal(-code) if code < 0 else f"exit status {code}"
         return "it closed its connection"
 
-
-def _frame(message: object) -> bytes:
-    payload = msgspec.msgpack.encode(message)
-    return len(payload).to_bytes(4, "big") + payload
-
-
-# The child's side
-
-
-def run_child(fd: int) -> None:
-    """Runs the child process: one thread reads, one writes, and the main thread drives the engine."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    connection = socket.socket(fileno=fd)
-    connection.set_inheritable(False)  # the parent sees this process end, whatever processes it has started
-    reader = connection.makefile("rb")
-    spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
-    configure_logging(spec.log_level, spec.log_format)
-    if spec.processors:
-        os.sched_setaffinity(0, spec.processors)
-    inbox: Inbox = SimpleQueue()
-    outbox: SimpleQueue[EngineEvent | None] = SimpleQueue()
-    threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()
-    writer = threading.Thread(target=_write_events, args=(connection, outbox))
-    writer.start()
-    drive_engine(spec, inbox, outbox.put)
-    outbox.put(None)
-    writer.join()
-
-
-def _read_frame(reader: BinaryIO) -> bytes:
-    """Returns one frame, or exits: without its parent this process has no purpose."""
-    try:
-        header = reader.read(4)
-        payload = reader.read(int.from_bytes(header, "big"))
-    except ConnectionError:  # the parent was killed before it had read everything
-        os._exit(0)
-    if len(header) < 4 or not payload:
-        os._exit(0)
-    return payload
-
-
-def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
-    decoder = msgspec.msgpack.Decoder(list[EngineCommand])
-    while True:
-        inbox.put(decoder.decode(_read_frame(reader)))
-
-
-def _write_events(connection: socket.socket, outbox: "SimpleQueue[EngineEvent | None]") -> None:
-    """Encoding and sending happen beside the next forward pass, which does not hold the GIL."""
-    try:
-        while (event := outbox.get()) is not None:
-            connection.sendall(_frame(event))
-    except BrokenPipeError:
-        os._exit(0)  # the parent is gone
-    except Exception:  # an engine that nobody hears must not go on
-        logger.exception("the engine cannot report")
-        os._exit(1)
+    def _signal(self, number: int) -> str:
+        """Returns the name of the signal that ended the process, and logs where in our code that was."""
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        if stacks := self._last_stacks.read():
+            logger.error("%s ended the engine's process. Its threads were here:\n%s", name, stacks.rstrip())
+        return name

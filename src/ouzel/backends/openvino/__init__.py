@@ -125,7 +125,7 @@ def make_runner(
 ) -> OpenVINORunner:
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     check_operations(core, language_model.graph, engine.device)
-    with pages_given_back(language_model.mappings), stage("compiling the model"):
+    with pages_given_back(language_model.mappings):
         compiled, *further = compile_graphs(core, language_model, engine)
         vision = None
         if language_model.vision is not None:

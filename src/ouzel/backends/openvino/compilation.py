@@ -1,12 +1,15 @@
 """A graph is compiled with the user's options; errors name the options at fault."""
 
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.one_thread import keep_gates_apart
 from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
 
 _TYPES = {"u8": ov.Type.u8, "bf16": ov.Type.bf16, "f16": ov.Type.f16, "f32": ov.Type.f32, "int8": ov.Type.f32}
 _COMPRESSED = {"u8", "i8", "u4", "i4"}
@@ -33,44 +36,47 @@ NUM_KEPT_PRIMITIVES = 512
 
 def compile_graphs(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> list[ov.CompiledModel]:
     """Returns the model, and where it predicts further tokens its head and the layer that does."""
-    properties = compile_properties(engine, language_model)
-    try:
-        return [core.compile_model(graph, engine.device, properties) for graph in language_model.graphs]
-    except RuntimeError as error:
-        raise ModelLoadError(f"OpenVINO cannot compile the model for {engine.device}: {error}") from error
+    return _compiled(core, language_model.graphs, engine, compile_properties(engine, language_model), "the model")
 
 
 def compile_vision(core: ov.Core, vision: VisionModel, engine: EngineConfig) -> list[ov.CompiledModel]:
     """Returns its parts, of which activations are not quantised."""
-    properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
+    properties = _shared_properties(engine)
     if engine.device == "CPU":
-        properties |= {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "CPU_RUNTIME_CACHE_CAPACITY": NUM_KEPT_PRIMITIVES}
-    if engine.precision != "auto":
-        properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
-    if engine.num_threads:
-        properties["INFERENCE_NUM_THREADS"] = engine.num_threads
-    try:
-        return [core.compile_model(part, engine.device, properties) for part in vision.parts]
-    except RuntimeError as error:
-        raise ModelLoadError(f"OpenVINO cannot compile the vision encoder for {engine.device}: {error}") from error
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
+    return _compiled(core, vision.parts, engine, properties, "the vision encoder")
 
 
 def compile_encoder(core: ov.Core, graph: ov.Model, hidden_size: int, engine: EngineConfig) -> ov.CompiledModel:
     """Compiles the graph of a model that reads texts whole."""
-    properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
+    properties = _shared_properties(engine)
     if engine.device == "CPU":
-        at_most = min([hidden_size, *weight_group_sizes(graph)])
-        fitting = (size for size in ACTIVATION_GROUP_SIZES if size <= at_most)
-        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0 if engine.precision == "f32" else next(fitting, 0)
-        properties["CPU_RUNTIME_CACHE_CAPACITY"] = NUM_KEPT_PRIMITIVES
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = _activation_group_size(engine, hidden_size, [graph])
+    [compiled] = _compiled(core, [graph], engine, properties, "the model")
+    return compiled
+
+
+def _compiled(
+    core: ov.Core, graphs: Sequence[ov.Model], engine: EngineConfig, properties: dict[str, object], name: str
+) -> list[ov.CompiledModel]:
+    """Compiles the graphs, which people know by this name together. Raises ModelLoadError."""
+    num_threads = engine.num_threads
+    threads = f" for {num_threads} thread{'s' if num_threads > 1 else ''}" if num_threads else ""
+    with stage(f"compiling {name} in {_expected_precision(core, engine)}{threads}"):
+        try:
+            if engine.device == "CPU":
+                for graph in graphs:
+                    keep_gates_apart(core, graph, properties)
+            return [core.compile_model(graph, engine.device, properties) for graph in graphs]
+        except RuntimeError as error:
+            raise ModelLoadError(f"OpenVINO cannot compile {name} for {engine.device}: {error}") from error
+
+
+def _expected_precision(core: ov.Core, engine: EngineConfig) -> str:
+    """Says in which precision a graph will be compiled; `precision_name` says it of one that has been compiled."""
     if engine.precision != "auto":
-        properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
-    if engine.num_threads:
-        properties["INFERENCE_NUM_THREADS"] = engine.num_threads
-    try:
-        return core.compile_model(graph, engine.device, properties)
-    except RuntimeError as error:
-        raise ModelLoadError(f"OpenVINO cannot compile the model for {engine.device}: {error}") from error
+        return engine.precision
+    return "bf16" if "BF16" in core.get_property(engine.device, "OPTIMIZATION_CAPABILITIES") else "f32"
 
 
 def check_options(core: ov.Core, engine: EngineConfig) -> None:
@@ -90,21 +96,32 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
 
 
 def compile_properties(engine: EngineConfig, language_model: LanguageModel) -> dict[str, object]:
+    properties = _shared_properties(engine)
+    if engine.device == "CPU":
+        group_size = _activation_group_size(engine, language_model.hidden_size, language_model.graphs)
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = group_size
+        properties |= key_cache_properties(language_model.graph)
+    if engine.kv_cache_dtype != "auto":
+        properties["KV_CACHE_PRECISION"] = _TYPES[engine.kv_cache_dtype]
+    return properties
+
+
+def _shared_properties(engine: EngineConfig) -> dict[str, object]:
+    """Returns the properties that all graphs of an engine have."""
     properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if engine.device == "CPU":
-        group_sizes = map(weight_group_sizes, language_model.graphs)
-        at_most = min([language_model.hidden_size, *chain.from_iterable(group_sizes)])
-        fitting = (size for size in ACTIVATION_GROUP_SIZES if size <= at_most)
-        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0 if engine.precision == "f32" else next(fitting, 0)
-        properties |= key_cache_properties(language_model.graph)
         properties["CPU_RUNTIME_CACHE_CAPACITY"] = NUM_KEPT_PRIMITIVES
     if engine.precision != "auto":
         properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
-    if engine.kv_cache_dtype != "auto":
-        properties["KV_CACHE_PRECISION"] = _TYPES[engine.kv_cache_dtype]
     if engine.num_threads:
         properties["INFERENCE_NUM_THREADS"] = engine.num_threads
     return properties
+
+
+def _activation_group_size(engine: EngineConfig, hidden_size: int, graphs: Iterable[ov.Model]) -> int:
+    """Returns 0 where activations are not quantised."""
+    at_most = min([hidden_size, *chain.from_iterable(map(weight_group_sizes, graphs))])
+    return 0 if engine.precision == "f32" else next((size for size in ACTIVATION_GROUP_SIZES if size <= at_most), 0)
 
 
 def weight_group_sizes(graph: ov.Model) -> set[int]:

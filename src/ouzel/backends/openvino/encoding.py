@@ -47,10 +47,11 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     config = read_hf_config(directory)
     loaded = encoder_loader(directory, config, model).load(model.cache_dir)
     files = read_sentence_files(directory, "encoder")
-    with pages_given_back(loaded.mappings), stage("compiling the model"):
+    with pages_given_back(loaded.mappings):
         compiled = compile_encoder(core, loaded.graph, loaded.hidden_size, engine)
         facts = _Facts(config, loaded, model, engine, precision_name(compiled, engine), files.max_tokens)
-        runner = _checked_runner(compiled, files, facts)
+        with stage("loading and checking the model"):
+            runner = _checked_runner(compiled, files, facts)
     load_s = time.perf_counter() - started
     runner.info = facts.info(runner.info.vector_size, load_s)
     logger.info("loaded %s (%s, %s) in %.1f s", model.model, config.model_type, loaded.weights, load_s)

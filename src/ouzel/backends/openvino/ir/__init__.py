@@ -14,6 +14,7 @@ from ouzel.backends.openvino.ir.text import TEXT_FILE, load_text_model
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cache import content_key
+from ouzel.observability.progress import stage
 
 
 def is_ir_directory(directory: Path) -> bool:
@@ -23,6 +24,7 @@ def is_ir_directory(directory: Path) -> bool:
 def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
     """Raises ModelLoadError for everything that the user can mend."""
     is_text = (directory / TEXT_FILE).is_file()
-    model = load_text_model(core, directory, config) if is_text else load_seeing_model(core, directory, config)
+    with stage("reading the graphs"):
+        model = load_text_model(core, directory, config) if is_text else load_seeing_model(core, directory, config)
     files = [directory / "config.json", *sorted(directory.glob("openvino_*"))]
     return replace(model, identity=f"{directory.resolve().name[:64]}-ir-{content_key(files)}")

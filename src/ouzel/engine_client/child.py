@@ -1,0 +1,102 @@
+"""The engine's child process: one thread reads commands, one writes events, and the main thread drives the engine.
+
+The child lives no longer than its parent: its end of the socket reports the parent's death, and it exits.
+Signals are the parent's business; the child ignores SIGINT and SIGTERM. A fault in native code (SIGSEGV, SIGFPE and
+their like) ends the child: as its last act it writes its Python stacks into a pipe of the parent.
+"""
+
+import faulthandler
+import logging
+import os
+import signal
+import socket
+import threading
+from queue import SimpleQueue
+from typing import BinaryIO
+
+import msgspec
+
+from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
+from ouzel.engine_client.frames import frame
+from ouzel.observability import configure_logging
+from ouzel.types import EngineCommand, EngineEvent, EngineLoading
+
+logger = logging.getLogger(__name__)
+
+
+def run_child(fd: int, stacks_fd: int) -> None:
+    """Runs the child process; `stacks_fd` is where its stacks go."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.set_inheritable(stacks_fd, False)
+    faulthandler.enable(stacks_fd)
+    connection = socket.socket(fileno=fd)
+    connection.set_inheritable(False)  # the parent sees this process end, whatever processes it has started
+    reader = connection.makefile("rb")
+    spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
+    configure_logging(spec.log_level, spec.log_format)
+    if spec.processors:
+        os.sched_setaffinity(0, spec.processors)
+    inbox: Inbox = SimpleQueue()
+    threading.Thread(target=_read_commands, args=(reader, inbox), daemon=True).start()
+    outbox = Outbox(connection)
+    drive_engine(spec, inbox, outbox.put)
+    outbox.close()
+
+
+def _read_frame(reader: BinaryIO) -> bytes:
+    """Returns one frame, or exits: without its parent this process has no purpose."""
+    try:
+        header = reader.read(4)
+        payload = reader.read(int.from_bytes(header, "big"))
+    except ConnectionError:  # the parent was killed before it had read everything
+        os._exit(0)
+    if len(header) < 4 or not payload:
+        os._exit(0)
+    return payload
+
+
+def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
+    decoder = msgspec.msgpack.Decoder(list[EngineCommand])
+    while True:
+        inbox.put(decoder.decode(_read_frame(reader)))
+
+
+class Outbox:
+    """It sends events from a thread of its own: encoding and sending happen beside the next forward pass, which does
+    not hold the GIL.
+
+    A stage of the start is sent before `put` returns, since the stage may end the process.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()  # one frame at a time
+        self._waiting: SimpleQueue[EngineEvent | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._send_waiting)
+        self._thread.start()
+
+    def put(self, event: EngineEvent) -> None:
+        if isinstance(event, EngineLoading):
+            self._send(event)
+        else:
+            self._waiting.put(event)
+
+    def close(self) -> None:
+        """Returns when everything is sent."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _send_waiting(self) -> None:
+        while (event := self._waiting.get()) is not None:
+            self._send(event)
+
+    def _send(self, event: EngineEvent) -> None:
+        try:
+            with self._lock:
+                self._connection.sendall(frame(event))
+        except BrokenPipeError:
+            os._exit(0)  # the parent is gone
+        except Exception:  # an engine that nobody hears must not go on
+            logger.exception("the engine cannot report")
+            os._exit(1)

@@ -1,0 +1,11 @@
+"""A frame on the socket is 4 bytes of length, big-endian, then MessagePack.
+
+The first frame to the child is its `EngineSpec`.
+"""
+
+import msgspec
+
+
+def frame(message: object) -> bytes:
+    payload = msgspec.msgpack.encode(message)
+    return len(payload).to_bytes(4, "big") + payload
