@@ -1,7 +1,7 @@
 """A model's output is of a family: by name, by its chat template, or else by its own `response_template`."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ouzel.errors import ModelLoadError
@@ -72,6 +72,15 @@ class OutputFormat:
 
     calls: Family | None = None
     reasoning: Family | None = None
+    call_mark: str = ""  # a control token that opens a call and so ends the reasoning; "": none does
+
+    def ending_at_calls(self, control_tokens: Collection[str]) -> "OutputFormat":
+        """Returns the format whose reasoning ends where a call opens with a control token, if calls open so."""
+        calls = self.calls.calls if self.calls else None
+        if calls is None or self.reasoning is None or self.is_interleaved:
+            return self
+        marks = [mark for mark in control_tokens if mark and calls.trigger.startswith(mark)]
+        return replace(self, call_mark=max(marks, key=len, default=""))
 
     def make_parser(self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool = False) -> Parser:
         """Makes one choice's parser. Without tools nothing is a call. `continues_prompt`: the prompt has begun it."""
@@ -86,7 +95,10 @@ class OutputFormat:
         calls = self.calls.calls if self.calls else None
         parser = calls.make_parser(tools) if calls and tools else PlainParser()
         marks = self.reasoning.reasoning if self.reasoning else None
-        return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt) if marks else parser
+        if marks is None:
+            return parser
+        call_mark = self.call_mark if tools else ""
+        return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt, call_mark=call_mark)
 
     @property
     def is_interleaved(self) -> bool:
