@@ -64,9 +64,7 @@ class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Grammar(msgspec.Struct, frozen=True, array_like=True):
-    """It says what the output must look like."""
-
-    text: str  # as `ouzel.grammar` writes it
+    text: str  # says what the output must look like, as `ouzel.grammar` writes it
     param: str  # the request field that asked for it
 
 
@@ -80,6 +78,8 @@ class ReasoningBudget(msgspec.Struct, frozen=True, kw_only=True, array_like=True
     pieces: dict[int, bytes]  # of every token that can be part of a mark, or is whitespace before one
     is_open: bool  # the prompt has begun the reasoning
     may_repeat: bool = False  # it may begin wherever a start stands, and again; else with the output only
+    call_token_id: int | None = None  # a token that opens a call, and so ends the reasoning
+    is_required: bool = True  # an engine that cannot limit the reasoning refuses the request, or else ignores this
 
 
 class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True):

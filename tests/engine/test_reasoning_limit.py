@@ -217,7 +217,7 @@ def test_a_grammar_goes_on_after_the_end(
     tokenizer = trained_tokenizer()
     end = tokenizer.encode("</so>").ids
     answer_format = {"type": "regex", "pattern": r"The answer is [0-9]{2}\."}
-    form = with_reasoning(answer_format, start="<so>", end="</so>", is_open=True)
+    form = with_reasoning(answer_format, start="<so>", ends=["</so>"], is_open=True)
     grammar = compile_format(form, GrammarVocabulary({}, 512), strict=False, styles={})
     pieces = {token_id: tokenizer.decode([token_id]).encode() for token_id in end}
     limit = ReasoningBudget(

@@ -158,5 +158,5 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses_the_form() -> None:
-    assert choose_output_format(f"'{BEGIN}' + '```json'") == OutputFormat(DEEPSEEK_V3, DEEPSEEK_V3)
-    assert choose_output_format(f"'{BEGIN}' + name") == OutputFormat(DEEPSEEK_V31, DEEPSEEK_V31)
+    assert choose_output_format(f"'{BEGIN}' + '```json' + '</think>'") == OutputFormat(DEEPSEEK_V3, DEEPSEEK_V3)
+    assert choose_output_format(f"'{BEGIN}' + name + '</think>'") == OutputFormat(DEEPSEEK_V31, DEEPSEEK_V31)

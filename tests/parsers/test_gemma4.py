@@ -142,5 +142,5 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    assert choose_output_format("'<|tool_call>call:' + name") == OutputFormat(GEMMA4, GEMMA4)
+    assert choose_output_format("'<|tool_call>call:' + name + '<|channel>thought'") == OutputFormat(GEMMA4, GEMMA4)
     assert choose_output_format("<start_function_call>").calls is FUNCTION_GEMMA

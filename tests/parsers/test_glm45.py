@@ -142,5 +142,7 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    assert choose_output_format("<tool_call><arg_key></arg_key><arg_value></tool_call>") == OutputFormat(GLM45, GLM45)
+    assert choose_output_format("<tool_call><arg_key></arg_key><arg_value></tool_call><think>") == OutputFormat(
+        GLM45, GLM45
+    )
     assert choose_output_format("<tool_call></tool_call>").calls is HERMES

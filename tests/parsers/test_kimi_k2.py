@@ -154,5 +154,5 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    assert choose_output_format(BEGIN) == OutputFormat(KIMI_K2, KIMI_K2)
+    assert choose_output_format(BEGIN + "<think></think>") == OutputFormat(KIMI_K2, KIMI_K2)
     assert choose_output_format("'◁think▷'").reasoning is KIMI

@@ -149,7 +149,7 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses_the_form() -> None:
-    assert choose_output_format("'[TOOL_CALLS]' + name + '[ARGS]'") == OutputFormat(DEVSTRAL, DEVSTRAL)
-    assert choose_output_format("'[TOOL_CALLS] [' + call") == OutputFormat(MISTRAL, MISTRAL)
+    assert choose_output_format("'[TOOL_CALLS]' + name + '[ARGS]' + '[THINK]'") == OutputFormat(DEVSTRAL, DEVSTRAL)
+    assert choose_output_format("'[TOOL_CALLS] [' + call + '[THINK]'") == OutputFormat(MISTRAL, MISTRAL)
     assert choose_output_format("[AVAILABLE_TOOLS]...[/AVAILABLE_TOOLS]").calls is MISTRAL
     assert choose_output_format("[TOOL_CALLS] <think>").reasoning is THINKING_ONLY

@@ -10,7 +10,7 @@ from tests.parsers.cutting import Folded, parse
 
 
 def test_a_template_chooses() -> None:
-    assert choose_output_format("<tool_call></tool_call>") == OutputFormat(HERMES, HERMES)
+    assert choose_output_format("<tool_call></tool_call> <think>") == OutputFormat(HERMES, HERMES)
     assert choose_output_format("Hello") == OutputFormat()
     assert choose_output_format("") == OutputFormat()
 
@@ -54,10 +54,10 @@ def test_names_of_other_servers(name: str, family: str) -> None:
 @pytest.mark.parametrize(
     ("template", "calls", "reasoning"),
     [
-        ("functools [TOOL_CALLS]", "phi4", "mistral"),
+        ("functools [TOOL_CALLS] [THINK]", "phi4", "mistral"),
         ("[TOOL_CALLS] [ARGS] [THINK]", "devstral", "devstral"),
-        ("[TOOL_CALLS] <|python_tag|>", "mistral", "mistral"),
-        ("<|python_tag|> <tool_call></tool_call>", "llama3_json", "hermes"),
+        ("[TOOL_CALLS] <|python_tag|>", "mistral", None),
+        ("<|python_tag|> <tool_call></tool_call></think>", "llama3_json", "hermes"),
         ("<tool_call></tool_call> <think>", "hermes", "hermes"),
         ("content.split('</think>')", None, "think"),
     ],
@@ -66,6 +66,68 @@ def test_the_first_family_that_matches_counts(template: str, calls: str | None, 
     chosen = choose_output_format(template)
     assert (chosen.calls and chosen.calls.names[0]) == calls
     assert (chosen.reasoning and chosen.reasoning.names[0]) == reasoning
+
+
+KNOWN_MARKS = {  # what the chat templates of models that reason have: family -> (template, mark)
+    "gpt_oss": ("<|start|>assistant<|channel|>", "<|start|>"),
+    "gemma4": ("<|tool_call>call:", "<|channel>thought"),
+    "qwen3_coder": ("<parameter= </parameter> <function=", "<think>"),
+    "glm45": ("<arg_key> <arg_value>", "<think></think>"),
+    "minicpm5": ('<param name="', "</think>"),
+    "lfm2": ("<|tool_call_start|>", "content.split('</think>')"),
+    "olmo3": ("<functions><function_calls>", "<think>"),
+    "devstral": ("[TOOL_CALLS][ARGS]", "[THINK]"),
+    "mistral": ("[TOOL_CALLS]", "[/THINK]"),
+    "deepseek_v3": ("<｜tool▁calls▁begin｜>```json", "</think>"),
+    "deepseek_v31": ("<｜tool▁calls▁begin｜>", "<think>"),
+    "kimi_k2": ("<|tool_calls_section_begin|>", "<think>"),
+    "granite": ("<|start_of_role|>", "write your thoughts after 'Here is my thought process:'"),
+    "granite33": ("<|start_of_role|><response>", "<think></think>"),
+    "hermes": ("<tool_call></tool_call>", "<think>\n\n</think>"),
+    "kimi": ("◁think▷", "◁/think▷"),
+    "think": ("content.split('</think>')", "</think>"),
+}
+MARKED_BY_THEIR_TEMPLATES = ("gpt_oss", "kimi", "think")  # whose template is known by the marks themselves
+
+
+def test_every_family_that_reasons_is_known_by_a_mark() -> None:
+    names = {family.names[0] for family in FAMILIES if family.reasoning is not None}
+    assert set(KNOWN_MARKS) == names
+
+
+@pytest.mark.parametrize("name", KNOWN_MARKS)
+def test_a_family_reasons_where_the_template_or_the_tokenizer_has_its_mark(name: str) -> None:
+    template, mark = KNOWN_MARKS[name]
+    [family] = [family for family in FAMILIES if family.names[0] == name]
+
+    with_mark_in_template = choose_output_format(f"{template} {mark}", lambda: pytest.fail("not read"))
+    with_mark_as_token = choose_output_format(template, lambda: f"<s>\n{mark}\n</s>")
+    without_mark = choose_output_format(template, lambda: "<s>\n</s>")
+
+    assert family.matches(template)
+    for chosen in (with_mark_in_template, with_mark_as_token):
+        assert chosen.reasoning is not None and chosen.reasoning.reasoning == family.reasoning
+    assert (without_mark.reasoning is not None) == (name in MARKED_BY_THEIR_TEMPLATES)
+    assert without_mark.calls is with_mark_in_template.calls
+
+
+def test_the_log_says_how_it_was_decided_whether_a_model_reasons(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        choose_output_format("<tool_call></tool_call><think>")
+        choose_output_format("<tool_call></tool_call>", lambda: "<think>")
+        choose_output_format("<tool_call></tool_call>")
+        choose_output_format("<tool_call></tool_call>", reasoning_parser="hermes")
+        choose_output_format("Hello")
+    assert caplog.messages == [
+        "reasoning is read as hermes: the chat template has its marks",
+        "reasoning is read as hermes: the tokenizer or a rendered chat has its marks",
+        "no reasoning is read: neither the chat template nor the tokenizer has a mark of it (<think>); "
+        "--reasoning-parser NAME reads it all the same",
+    ]
+
+
+def test_an_explicit_reasoning_parser_needs_no_mark_in_the_files() -> None:
+    assert choose_output_format("<tool_call></tool_call>", reasoning_parser="hermes") == OutputFormat(HERMES, HERMES)
 
 
 def test_names_are_unique() -> None:
@@ -168,12 +230,10 @@ def test_a_family_that_reads_everything_leaves_no_reasoning_to_another() -> None
 def test_a_description_that_cannot_be_streamed_is_logged_and_not_used(caplog: pytest.LogCaptureFixture) -> None:
     response_template = described(tool_calls=CALLS | {"content": "xml-inline"})
     with caplog.at_level("INFO"):
-        assert choose_output_format(HERMES_TEMPLATE, response_template=response_template) == OutputFormat(
-            HERMES, HERMES
-        )
+        assert choose_output_format(HERMES_TEMPLATE, response_template=response_template) == OutputFormat(HERMES)
         assert choose_output_format("Hello", response_template=response_template) == OutputFormat()
     reason = "response_template cannot be streamed exactly: tool_calls are written as xml-inline; using "
-    assert caplog.messages == [f"{reason}hermes instead", f"{reason}none instead"]
+    assert caplog.messages[1:] == [f"{reason}hermes instead", f"{reason}none instead"]
 
 
 @pytest.mark.parametrize(

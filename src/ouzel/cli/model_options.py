@@ -117,10 +117,25 @@ def output_format(directory: Path, model: ModelConfig) -> "OutputFormat":
     templates = read_chat_templates(directory, model.chat_template)
     return choose_output_format(
         "\n".join(templates.by_name.values()) if templates else "",
+        lambda: _texts_beside_the_template(directory, model.chat_template),
         tool_parser=model.tool_parser,
         reasoning_parser=model.reasoning_parser,
         response_template=read_response_template(directory),
     )
+
+
+def _texts_beside_the_template(directory: Path, chat_template: str) -> str:
+    """Returns the added tokens of the tokenizer, and small chats as the chat template renders them.
+
+    Raises ModelLoadError for a chat template that cannot be used.
+    """
+    from ouzel.prompts.chat_template import ChatTemplate  # noqa: PLC0415  see above
+    from ouzel.prompts.switched_chats import render_switched_chats  # noqa: PLC0415
+    from ouzel.tokenizer.model_files import read_added_tokens  # noqa: PLC0415
+
+    template = ChatTemplate.load(directory, chat_template)
+    chats = "" if template is None else render_switched_chats(template)
+    return "\n".join([*sorted(read_added_tokens(directory)), chats])
 
 
 def _check_adapters(paths: Mapping[str, str], max_loras: int | None) -> None:

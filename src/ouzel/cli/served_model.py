@@ -13,7 +13,7 @@ from ouzel.cli.options import Options
 from ouzel.config import MediaConfig
 from ouzel.engine_client import Engines
 from ouzel.errors import ModelLoadError
-from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.generation import ServedModel, prepare_reasoning_budgets, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.image_reader import ImageReader
@@ -43,7 +43,11 @@ async def load_served_model(
     tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
     chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
     facts = await asyncio.to_thread(read_model_facts, local.directory)
+    vocabulary = _grammar_vocabulary(tokenizer)
     chosen_format = output_format(local.directory, options.model)
+    if options.model.calls_in_reasoning == "call":
+        chosen_format = chosen_format.ending_at_calls(vocabulary.special_ids)
+    await asyncio.to_thread(prepare_reasoning_budgets, chosen_format, tokenizer)
     info = await starting
     _log_engine(info)
     images = await asyncio.to_thread(_image_reader, local.directory, tokenizer, chat_template, info, options.media)
@@ -63,11 +67,12 @@ async def load_served_model(
         sampling_defaults=sampling_defaults(local.directory),
         engine=engine,
         output_format=chosen_format,
-        vocabulary=_grammar_vocabulary(tokenizer),
+        vocabulary=vocabulary,
         max_tokens_limit=options.model.max_tokens_limit,
         shares_prefix_cache=options.engine.shared_prefix_cache,
         guides_tools=options.model.enable_tool_guided_generation,
         refuses_unknown_tools=options.model.unknown_tools == "refuse",
+        forced_thinking_budget=options.model.forced_thinking_budget,
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
         facts=facts,
         sentences=await asyncio.to_thread(_sentence_files, local.directory, info, options),

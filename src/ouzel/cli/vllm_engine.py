@@ -1,7 +1,5 @@
 """What the engine's process of vLLM is made of, and the link to a server of it."""
 
-import msgspec
-
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel
 from ouzel.cli.model_options import output_format
@@ -10,19 +8,9 @@ from ouzel.cli.vllm_options import arguments_of
 from ouzel.engine_client import EngineSpec
 from ouzel.engine_client.links import EngineLink, StartLink
 from ouzel.errors import ModelLoadError
-from ouzel.tokenizer.model_files import MAX_VOCAB_SIZE, read_json_object, read_tokenizer_json
+from ouzel.tokenizer.model_files import MAX_VOCAB_SIZE, read_added_tokens, read_json_object
 
 _FACTORY = "ouzel.backends.vllm.child_engine:create_engine"
-
-
-class _AddedToken(msgspec.Struct):
-    content: str
-
-
-class _AddedTokens(msgspec.Struct):
-    """Holds these of `tokenizer.json`, which is large."""
-
-    added_tokens: list[_AddedToken] = []
 
 
 def child_spec(options: Options, local: LocalModel) -> EngineSpec:
@@ -51,13 +39,8 @@ def _reasoning_marks(options: Options, local: LocalModel) -> tuple[str, str] | N
     marks = family.reasoning if family is not None else None
     if marks is None or not marks.are_exact or len(marks.starts) != 1 or len(marks.ends) != 1:
         return None
-    try:
-        text = read_tokenizer_json(local.directory / "tokenizer.json")
-        tokens = {token.content for token in msgspec.json.decode(text, type=_AddedTokens).added_tokens}
-    except (OSError, ValueError, ModelLoadError):
-        return None  # who reads the tokenizer says what is wrong with it
     start, end = marks.start.strip(), marks.end.strip()
-    return (start, end) if {start, end} <= tokens else None
+    return (start, end) if {start, end} <= read_added_tokens(local.directory) else None
 
 
 def link_to_server(options: Options, local: LocalModel) -> StartLink:

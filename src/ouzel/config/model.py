@@ -124,6 +124,21 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_parser: Annotated[
         str, option("How the model marks its reasoning: auto, none, response_template, or a family's name.")
     ] = "auto"
+    forced_thinking_budget: Annotated[
+        int,
+        Meta(ge=-1, le=2**31 - 1),
+        option(
+            "Most tokens of reasoning before a call that must come or an answer of a form, and half of the answer's "
+            "tokens at most; a request's own budget replaces it. -1: no limit."
+        ),
+    ] = 4096
+    calls_in_reasoning: Annotated[
+        Literal["call", "text"],
+        option(
+            "A call's mark within the reasoning, if it is a token of its own: call ends the reasoning there and reads "
+            "the call, text leaves both in the reasoning."
+        ),
+    ] = "call"
     trust_request_chat_template: Annotated[
         bool,
         option(

@@ -7,7 +7,8 @@ Rules
 3. With the budget's last token the reasoning owes the tokens of its end mark, less those of it that the model has just
    written. Nothing else can come until they stand: they are appended, or the sampler leaves no other token.
 4. A grammar takes no mark in the middle of a character of several tokens: then the end is put off until that is whole.
-5. All of this follows from the output's tokens, which a preempted sequence keeps.
+5. The token that opens a call ends the reasoning, if the budget names one: the same text in other tokens does not.
+6. All of this follows from the output's tokens, which a preempted sequence keeps.
 """
 
 from enum import Enum, auto
@@ -48,6 +49,9 @@ class ReasoningLimit:
             self.due = self.due[1:]
             if not self.due:
                 self._end()
+            return
+        if self._stage is _Stage.OPEN and token_ids[-1] == self._budget.call_token_id:
+            self._end()
             return
         self._text += self._budget.pieces.get(token_ids[-1], _GAP)
         if self._stage is _Stage.BEFORE:

@@ -12,6 +12,7 @@ from ouzel.generation.accept import accept
 from ouzel.generation.demands import OutputForm, ToolUse
 from ouzel.generation.generation import Generation
 from ouzel.generation.options import Choosing, GenerationOptions
+from ouzel.generation.reasoning_budget import prepare_reasoning_budgets
 from ouzel.generation.records import Durations, Event, Finished, GenerationRequest, Output, PromptScored, Usage
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
@@ -58,6 +59,7 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "accept",
     "document_part",
     "picture_part",
+    "prepare_reasoning_budgets",
     "span_attributes",
     "system_fingerprint",
 ]

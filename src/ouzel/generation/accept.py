@@ -1,7 +1,7 @@
 """Options and a prompt become a request that the engine can be given, or are refused."""
 
 from ouzel.errors import InvalidRequest
-from ouzel.generation.options import GenerationOptions
+from ouzel.generation.options import NO_LIMIT, GenerationOptions
 from ouzel.generation.reasoning_budget import PARAM, reasoning_budget
 from ouzel.generation.records import GenerationRequest
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
@@ -62,7 +62,7 @@ def accept(
         parses_output=options.parses_output,
         tools=() if options.tool_use is None else options.tool_use.tools,
         grammar=grammar,
-        reasoning_budget=_reasoning_budget(options, prompt, model),
+        reasoning_budget=_reasoning_budget(options, prompt, model, num_tokens=num_tokens),
         speculation=speculation_params(options.speculation, model.sampling_defaults, model.renderer),
         priority=options.priority,
         cache_salt=options.cache_salt,
@@ -83,19 +83,32 @@ def _check_num_alternatives(options: GenerationOptions, *, num_prompt_tokens: in
             raise InvalidRequest(f"must be <= {limit} with {num_positions} tokens, given {num_logprobs}", field=field)
 
 
-def _reasoning_budget(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> ReasoningBudget | None:
-    """None: nothing limits the reasoning, or there is none, as in a form that is the whole output."""
-    max_tokens = options.thinking_token_budget
-    if max_tokens is None or (options.form is not None and not options.parses_output):
+def _reasoning_budget(
+    options: GenerationOptions, prompt: Prompt, model: ServedModel, *, num_tokens: int
+) -> ReasoningBudget | None:
+    """Returns None where nothing limits the reasoning, or where there is none: a form may be the whole output.
+
+    A forced form has a budget where the request names none: the server's, and half of the `num_tokens` that the choice
+    may have at most, so that some are left for the form.
+    """
+    given = options.thinking_token_budget
+    if given == NO_LIMIT or (options.form is not None and not options.parses_output):
         return None
     if options.choosing.beam_search is not None:
-        raise InvalidRequest(f"must not be given in a beam search, given {max_tokens}", field=PARAM)
+        if given is None:
+            return None
+        raise InvalidRequest(f"must not be given in a beam search, given {given}", field=PARAM)
+    if given is None and not (options.has_forced_form and model.forced_thinking_budget != NO_LIMIT):
+        return None
+    max_tokens = min(model.forced_thinking_budget, num_tokens // 2) if given is None else given
     return reasoning_budget(
         min(max_tokens, model.engine.info.max_model_len),  # the engine takes numbers of 64 bits
         output_format=model.output_format,
         tokenizer=model.tokenizer,
         prompt_text=prompt.text_to_parse,
         continues_prompt=options.continues_prompt,
+        has_tools=options.tool_use is not None and bool(options.tool_use.tools),
+        is_required=given is not None,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ouzel.generation.joined_outputs import joined_deltas, joined_outputs
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
-from ouzel.parsers.base import Delta, ReasoningDelta
+from ouzel.parsers.base import CONTROL_SIGN, Delta, ReasoningDelta
 from ouzel.parsers.registry import PLAIN
 from ouzel.tokenizer.stop_strings import StopResult, StopStringMatcher
 from ouzel.types import FinishReason, PositionLogprobs, StepOutput
@@ -43,6 +43,9 @@ class Choice:
         self._parser = output_format.make_parser(
             request.tools, request.prompt.text_to_parse, continues_prompt=request.continues_prompt
         )
+        self._call_mark = output_format.call_mark if request.tools else ""
+        self._call_token_id = model.tokenizer.token_id(self._call_mark) if self._call_mark else None
+        self._call_marks: deque[int] = deque()  # where the text of such a token starts, of those not parsed yet
         self._is_reasoning = False
         self._num_held_tokens = 0  # of which no delta has come: if reasoning follows reasoning, they are of it
         # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.
@@ -78,7 +81,10 @@ class Choice:
             num_used += 1
             may_stop = self.num_tokens + num_used > self._min_tokens
             self._num_held_tokens += 1
-            matched = self._feed(self._detokenizer.feed((token_id,)), deltas, may_stop=may_stop)
+            text = self._detokenizer.feed((token_id,))
+            if token_id == self._call_token_id and text.endswith(self._call_mark):
+                self._call_marks.append(self._num_chars_fed + len(text) - len(self._call_mark))
+            matched = self._feed(text, deltas, may_stop=may_stop)
             if matched is not None:
                 break
         token_ids = output.token_ids if matched is None else text_ids[:num_used]
@@ -101,10 +107,19 @@ class Choice:
             return None
         result = self._stop.feed(text) if may_stop else StopResult(text, None)
         self._num_chars_fed += len(text)
-        self._num_chars_given += len(result.text)
         if result.text:
-            deltas += self._counted(self._parser.feed(result.text))
+            deltas += self._parsed(result.text)
         return result.matched
+
+    def _parsed(self, text: str) -> list[Delta]:
+        """Parses the next text of the choice, in which a sign stands before each mark that opens a call."""
+        start = self._num_chars_given
+        self._num_chars_given += len(text)
+        shown, done = "", 0
+        while self._call_marks and self._call_marks[0] < self._num_chars_given:
+            at = self._call_marks.popleft() - start
+            shown, done = shown + text[done:at] + CONTROL_SIGN, at
+        return self._counted(self._parser.feed(shown + text[done:]))
 
     def _counted(self, new: list[Delta]) -> list[Delta]:
         """Counts tokens of reasoning as their text comes out: neither its marks nor the space inside them are of it."""
@@ -131,7 +146,7 @@ class Choice:
             matched = self._feed(self._detokenizer.finish(), deltas, may_stop=self.num_tokens > self._min_tokens)
         if matched is None:
             held = self._stop.finish()
-            deltas += self._counted(self._parser.feed(held)) if held else []
+            deltas += self._parsed(held) if held else []
             if output.stop_token_id is not None and not self._shows(output.stop_token_id) and self._scores_end_token:
                 self._held_logprobs += [(self._num_chars_fed, position) for position in output.logprobs[-1:]]
             self._num_chars_given = self._num_chars_fed + 1  # nothing more comes: what gave no text is due as well

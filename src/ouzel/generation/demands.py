@@ -18,6 +18,7 @@ from ouzel.types import FunctionTool, Grammar
 
 _PLACE_OF_GRAMMAR = re.compile(r"format\S*\.definition")
 _ANY_ARGUMENTS: Format = {"type": "object"}
+_MAX_FORCED_CALLS = 32  # in an answer that must call: a model that has never learnt to stop would call for ever
 
 
 class OutputForm(msgspec.Struct, frozen=True):
@@ -42,6 +43,7 @@ class _Demand(msgspec.Struct, frozen=True):
     format: Format
     param: str  # the request field that asks for it
     strict: bool = False
+    calls: Format | None = None  # the part of the format that begins with a call, if there is one
 
 
 def grammar_for(
@@ -66,11 +68,13 @@ def grammar_for(
         stage = marks.stage_after(prompt_text, continues_prompt=continues_prompt)
     answer_start = "" if marks is None or stage is ReasoningStage.OVER else marks.answer_start
     formats = _call_formats(use, output_format)
+    can_end_reasoning = stage is not ReasoningStage.OVER and output_format.call_mark in vocabulary.special_ids
     has_guard = guards_calls and formats is not None and formats.can_be_guarded(marks, vocabulary)
     demand = _demand_of(formats, form, answer_start=answer_start, has_guard=has_guard)
     if demand is None:
         return None
-    format = demand.format if marks is None else _after_reasoning(demand.format, marks, stage)
+    calls = demand.calls if can_end_reasoning else None
+    format = demand.format if marks is None else _after_reasoning(demand.format, marks, stage, calls)
     try:
         text = compile_format(format, vocabulary, strict=demand.strict, styles=PARAMETER_STYLES)
         return Grammar(text, demand.param)
@@ -86,14 +90,17 @@ def _demand_of(
 ) -> _Demand | None:
     """Returns what the first rule that applies demands."""
     if formats is not None and formats.use.must_call:
-        return _Demand(formats.calls_alone(), "tools")
+        calls = formats.calls_alone()
+        return _Demand(calls, "tools", calls=calls)
     if formats is not None and formats.use.tools and form is not None:
-        either = [_answer(answer_start, dict(form.format)), formats.obeying_schemas().calls_alone()]
-        return _Demand({"type": "or", "elements": either}, form.param, form.strict)
+        calls = formats.obeying_schemas().calls_alone()
+        either = [_answer(answer_start, dict(form.format)), calls]
+        return _Demand({"type": "or", "elements": either}, form.param, form.strict, calls)
     if form is not None:
         return _Demand(_answer(answer_start, dict(form.format)), form.param, form.strict)
     if formats is not None and (has_guard or formats.are_guided):
-        return _Demand(formats.text_with_calls(answer_start), "tools")
+        text = formats.text_with_calls(answer_start)
+        return _Demand(text, "tools", calls=text | {"at_least_one": True} if formats.use.tools else None)
     return None
 
 
@@ -140,8 +147,15 @@ class _CallFormats(msgspec.Struct, frozen=True):
         return _CallFormats(msgspec.structs.replace(self.use, guides_all=True), self.calls)
 
     def calls_alone(self) -> Format:
-        """Returns the format of at least one call and nothing else."""
-        return _sequence(_text(self.calls.before), *self._calls_inside(), _text(self.calls.after))
+        """Returns the format of at least one call and nothing else, of a bounded number of calls.
+
+        Whitespace that separates calls may follow the last one too: so the model chooses between another call and the
+        end where it writes the call's mark, not by a line break that it writes in any case.
+        """
+        inside = _sequence(*self._calls_inside(most=_MAX_FORCED_CALLS))
+        may_trail = self.use.is_parallel and not self.calls.after and self.calls.separator.isspace()
+        trail: list[Format] = [{"type": "optional", "content": _text(self.calls.separator)}] if may_trail else []
+        return _sequence(_text(self.calls.before), inside, _text(self.calls.after), *trail)
 
     def text_with_calls(self, answer_start: str) -> Format:
         """Returns the format of text with calls in it where the model begins them.
@@ -175,12 +189,17 @@ class _CallFormats(msgspec.Struct, frozen=True):
                 return tool
         return None
 
-    def _calls_inside(self) -> list[Format]:
-        """Returns what stands between `before` and `after`."""
-        one: Format = {"type": "or", "elements": [self._call_of(tool) for tool in self.use.tools]}
+    def _calls_inside(self, most: int | None = None) -> list[Format]:
+        """Returns the formats between `before` and `after`, of `most` calls or of any number."""
+        tags = [self._call_of(tool) for tool in self.use.tools]
+        one: Format = {"type": "triggered_tags", "triggers": [self.calls.trigger], "tags": tags}
+        one |= {"at_least_one": True, "stop_after_first": True}  # so that all calls share one rule of the grammar
+        if self.calls.before:
+            one = {"type": "or", "elements": tags}
         if not self.use.is_parallel:
             return [one]
-        return [one, {"type": "star", "content": _sequence(_text(self.calls.separator), one)}]
+        more: Format = {"type": "repeat", "content": _sequence(_text(self.calls.separator), one)}
+        return [one, more | {"min": 0, "max": -1 if most is None else most - 1}]
 
     def _call_of(self, tool: FunctionTool) -> Format:
         is_held = tool.strict or tool.is_custom or tool.parameters is None
@@ -207,17 +226,18 @@ def _text(value: str) -> Format:
     return {"type": "const_string", "value": value}
 
 
-def _after_reasoning(format: Format, marks: Reasoning, stage: ReasoningStage) -> Format:
+def _after_reasoning(format: Format, marks: Reasoning, stage: ReasoningStage, calls: Format | None) -> Format:
+    """Returns the format with the reasoning before it, within which `calls` may come if there are any."""
     match stage:
         case ReasoningStage.OVER:
             return format
         case ReasoningStage.BEFORE | ReasoningStage.OPEN:
-            ends, is_open = [marks.end, *marks.other_ends], stage is ReasoningStage.OPEN
             return with_reasoning(
                 format,
                 start=marks.start,
-                end=ends,
-                is_open=is_open,
+                ends=[marks.end, *marks.other_ends],
+                is_open=stage is ReasoningStage.OPEN,
                 excludes=marks.ended_by,
                 may_break=not marks.answer_start,
+                calls=calls,
             )

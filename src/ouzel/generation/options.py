@@ -24,6 +24,9 @@ class Choosing(msgspec.Struct, frozen=True):
         return 1 if self.beam_search is None else self.beam_search.width
 
 
+NO_LIMIT = -1  # as a budget of reasoning
+
+
 class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Defaults of ours are filled in, contradictions are refused; the model's own defaults come with the prompt.
 
@@ -45,7 +48,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     skip_special_tokens: bool
     form: OutputForm | None = None
     tool_use: ToolUse | None = None
-    thinking_token_budget: int | None = None  # most tokens of reasoning; None where they are not limited
+    thinking_token_budget: int | None = None  # most tokens of reasoning, NO_LIMIT, or None: the server's default
     speculation: SpeculationOptions = SpeculationOptions()
     num_logprobs: int | None = None
     num_prompt_logprobs: int | None = None
@@ -57,6 +60,12 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     priority: int
     cache_salt: str
     warnings: tuple[str, ...] = ()  # for the client: parts of the request that the answer does not take into account
+
+    @property
+    def has_forced_form(self) -> bool:
+        """Says whether a call must come, or an answer of a form: free text cannot end this output."""
+        use = self.tool_use
+        return self.form is not None or (use is not None and use.must_call and bool(use.tools))
 
     @property
     def most_tokens(self) -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ouzel.errors import InvalidRequest
-from ouzel.parsers.base import ReasoningStage
+from ouzel.parsers.base import Reasoning, ReasoningStage
 from ouzel.parsers.registry import OutputFormat
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.types import ReasoningBudget
@@ -14,18 +14,29 @@ _WHITESPACE = b" \t\r\n"
 
 
 def reasoning_budget(
-    max_tokens: int, *, output_format: OutputFormat, tokenizer: Tokenizer, prompt_text: str, continues_prompt: bool
+    max_tokens: int,
+    *,
+    output_format: OutputFormat,
+    tokenizer: Tokenizer,
+    prompt_text: str,
+    continues_prompt: bool,
+    has_tools: bool = False,
+    is_required: bool = True,
 ) -> ReasoningBudget | None:
-    """Returns None for a model that does not reason: it keeps to any budget. Raises InvalidRequest."""
+    """Returns None for a model that does not reason: it keeps to any budget.
+
+    With `has_tools` a call's mark may end the reasoning. A budget that `is_required` is the request's own; the other
+    goes with a grammar, which spells the marks of the reasoning exactly. Raises InvalidRequest.
+    """
     marks = output_format.reasoning.reasoning if output_format.reasoning else None
     if marks is None:
         return None
-    if not marks.are_exact:
+    if is_required and not marks.are_exact:
         raise InvalidRequest(
             f": the marks of this model's reasoning are patterns, so that it cannot be ended, given {max_tokens}",
             field=PARAM,
         )
-    starts, ends = (tuple(mark.encode() for mark in texts) for texts in (marks.starts, marks.ends))
+    starts, ends = _marks_as_bytes(marks)
     stage = marks.stage_after(prompt_text, continues_prompt=continues_prompt)
     return ReasoningBudget(
         max_tokens=max_tokens,
@@ -35,7 +46,21 @@ def reasoning_budget(
         pieces=_pieces(tokenizer, (*starts, *ends)),
         is_open=stage is ReasoningStage.OPEN,
         may_repeat=output_format.is_interleaved,
+        call_token_id=tokenizer.token_id(output_format.call_mark) if has_tools and output_format.call_mark else None,
+        is_required=is_required,
     )
+
+
+def prepare_reasoning_budgets(output_format: OutputFormat, tokenizer: Tokenizer) -> None:
+    """Looks through the vocabulary for the pieces of marks, which would keep the first request waiting."""
+    marks = output_format.reasoning.reasoning if output_format.reasoning else None
+    if marks is not None:
+        starts, ends = _marks_as_bytes(marks)
+        _pieces(tokenizer, (*starts, *ends))
+
+
+def _marks_as_bytes(marks: Reasoning) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    return tuple(mark.encode() for mark in marks.starts), tuple(mark.encode() for mark in marks.ends)
 
 
 @lru_cache(maxsize=8)

@@ -27,6 +27,7 @@ class ServedModel:
     max_tokens_limit: int | None = None  # most tokens that a request may ask for, and what it gets without asking
     guides_tools: bool = False  # the arguments of all calls obey their schemas unless a request says otherwise
     refuses_unknown_tools: bool = False  # rather than leaving them out
+    forced_thinking_budget: int = 4096  # most tokens of reasoning before a forced form; -1: no limit
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     shares_prefix_cache: bool = False  # all API keys have one
     facts: ModelFacts = NO_FACTS

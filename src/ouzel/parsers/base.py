@@ -45,6 +45,10 @@ class Parser(Protocol):
         ...
 
 
+CONTROL_SIGN = "\ud800"
+"""Stands before a call's mark that the model wrote as a control token. No decoded text holds a lone surrogate, so the
+parser can tell such a mark from the same text in other tokens. Only `ThinkingParser` reads the sign, and drops it."""
+
 Format = dict[str, object]  # a structural-tag format, as XGrammar writes them: {"type": "tag", "begin": ..., ...}
 
 

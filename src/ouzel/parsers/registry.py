@@ -1,7 +1,7 @@
 """A model's output is of a family: by name, by its chat template, or else by its own `response_template`."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ouzel.errors import ModelLoadError
@@ -72,6 +72,15 @@ class OutputFormat:
 
     calls: Family | None = None
     reasoning: Family | None = None
+    call_mark: str = ""  # a control token that opens a call and so ends the reasoning; "": none does
+
+    def ending_at_calls(self, control_tokens: Collection[str]) -> "OutputFormat":
+        """Returns the format whose reasoning ends where a call opens with a control token, if calls open so."""
+        calls = self.calls.calls if self.calls else None
+        if calls is None or self.reasoning is None or self.is_interleaved:
+            return self
+        marks = [mark for mark in control_tokens if mark and calls.trigger.startswith(mark)]
+        return replace(self, call_mark=max(marks, key=len, default=""))
 
     def make_parser(self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool = False) -> Parser:
         """Makes one choice's parser. Without tools nothing is a call. `continues_prompt`: the prompt has begun it."""
@@ -86,7 +95,10 @@ class OutputFormat:
         calls = self.calls.calls if self.calls else None
         parser = calls.make_parser(tools) if calls and tools else PlainParser()
         marks = self.reasoning.reasoning if self.reasoning else None
-        return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt) if marks else parser
+        if marks is None:
+            return parser
+        call_mark = self.call_mark if tools else ""
+        return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt, call_mark=call_mark)
 
     @property
     def is_interleaved(self) -> bool:
@@ -110,23 +122,31 @@ PLAIN = OutputFormat()
 
 
 def choose_output_format(
-    chat_template: str, *, tool_parser: str = AUTO, reasoning_parser: str = AUTO, response_template: object = None
+    chat_template: str,
+    read_more_texts: Callable[[], str] = str,
+    /,
+    *,
+    tool_parser: str = AUTO,
+    reasoning_parser: str = AUTO,
+    response_template: object = None,
 ) -> OutputFormat:
     """Chooses by the source of the chat template, "" for none, and by `response_template` as the model's files have it.
+
+    A model reasons only if its files know a mark of reasoning: the source, or else the texts of `read_more_texts`,
+    which is called only if the source knows none. An explicit `reasoning_parser` needs no mark in the files.
 
     A family that matches the chat template beats the model's own description, whose reading is tested less. Raises
     ModelLoadError for a name that is no parser's, and for `response_template` by name where it cannot be read.
     """
     matching = [family for family in FAMILIES if family.matches(chat_template)]
     with_calls = next((family for family in matching if _has_calls(family)), None)
-    reasoning = [family for family in matching if _has_reasoning(family)]
-    shown = [family for family in reasoning if _shows_marks(family, chat_template)]
-    with_reasoning = next(iter(shown + reasoning), None)
+    if reasoning_parser in (AUTO, RESPONSE_TEMPLATE):
+        with_reasoning = _choose_reasoning(matching, chat_template, read_more_texts)
+    else:
+        with_reasoning = _named(reasoning_parser, "reasoning_parser")
     ours = OutputFormat(
         with_calls if tool_parser in (AUTO, RESPONSE_TEMPLATE) else _named(tool_parser, "tool_parser"),
-        with_reasoning
-        if reasoning_parser in (AUTO, RESPONSE_TEMPLATE)
-        else _named(reasoning_parser, "reasoning_parser"),
+        with_reasoning,
     )
     is_named = RESPONSE_TEMPLATE in (tool_parser, reasoning_parser)
     if response_template is None:
@@ -195,10 +215,40 @@ def _has_reasoning(family: Family) -> bool:
     return family.reasoning is not None or family.interleaved is not None
 
 
-def _shows_marks(family: Family, chat_template: str) -> bool:
-    """Whether the marks are in the template: models of one family may reason in another's (Granite 3.3, Magistral)."""
+def _choose_reasoning(
+    matching: Sequence[Family], chat_template: str, read_more_texts: Callable[[], str]
+) -> Family | None:
+    """Returns the first family whose marks the model's files know, or None.
+
+    The marks decide, since models of one family may reason in the marks of another (Granite 3.3, Magistral), and since
+    many models write the calls of a family that reasons and have never learnt to reason (Qwen 2.5, Hermes 3).
+    """
+    reasoning = [family for family in matching if _has_reasoning(family)]
+    if not reasoning:
+        return None
+    for family in reasoning:
+        if _knows_marks(family, chat_template):
+            logger.info("reasoning is read as %s: the chat template has its marks", family.names[0])
+            return family
+    more_texts = read_more_texts()
+    for family in reasoning:
+        if _knows_marks(family, more_texts):
+            logger.info("reasoning is read as %s: the tokenizer or a rendered chat has its marks", family.names[0])
+            return family
+    logger.info(
+        "no reasoning is read: neither the chat template nor the tokenizer has a mark of it (%s); "
+        "--reasoning-parser NAME reads it all the same",
+        ", ".join(dict.fromkeys(family.reasoning.start.strip() for family in reasoning if family.reasoning)),
+    )
+    return None
+
+
+def _knows_marks(family: Family, text: str) -> bool:
     marks = family.reasoning
-    return marks is None or marks.start in chat_template or marks.end in chat_template
+    if family.interleaved is not None or marks is None:
+        return True
+    texts = {*marks.special_tokens, *map(str.strip, (*marks.starts, marks.end, *marks.other_ends))}
+    return any(mark in text for mark in texts)
 
 
 def _named(name: str, option: str) -> Family | None:

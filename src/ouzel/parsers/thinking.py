@@ -1,9 +1,10 @@
 """Reasoning stands between two marks at the beginning of the output, before whatever else the family writes.
 
-The newlines that templates write inside the marks and after them belong to the marks.
+The newlines that templates write inside the marks and after them belong to the marks. A call's mark ends the reasoning
+too, if the model wrote the mark as a control token: the text of the mark in other tokens is reasoning.
 """
 
-from ouzel.parsers.base import Delta, Parser, Reasoning, ReasoningStage
+from ouzel.parsers.base import CONTROL_SIGN, Delta, Parser, Reasoning, ReasoningStage
 from ouzel.parsers.reading_parser import Reading, ReadingParser
 from ouzel.types import FinishReason
 
@@ -13,15 +14,29 @@ THINK_TAGS = Reasoning(start="<think>", end="</think>", special_tokens=frozenset
 class ThinkingParser(ReadingParser):
     """Splits off the reasoning; the rest is for `rest`, the parser of the calls."""
 
-    def __init__(self, marks: Reasoning, rest: Parser, prompt_text: str, *, continues_prompt: bool = False) -> None:
+    def __init__(
+        self,
+        marks: Reasoning,
+        rest: Parser,
+        prompt_text: str,
+        *,
+        continues_prompt: bool = False,
+        call_mark: str = "",
+    ) -> None:
+        """`call_mark` ends the reasoning where `CONTROL_SIGN` stands before it."""
         super().__init__()
+        self._ended_by = (*marks.ended_by, *((CONTROL_SIGN + call_mark,) if call_mark else ()))
         self._marks = marks
         self._rest = rest
         self._is_open = marks.stage_after(prompt_text, continues_prompt=continues_prompt) is ReasoningStage.OPEN
 
     def content(self, text: str) -> None:
+        text = text.replace(CONTROL_SIGN, "")
         if text:
             self._deltas += self._rest.feed(text)
+
+    def reasoning(self, text: str) -> None:
+        super().reasoning(text.replace(CONTROL_SIGN, ""))
 
     def finish(self, reason: FinishReason) -> list[Delta]:
         deltas = super().finish(reason)
@@ -52,8 +67,8 @@ class ThinkingParser(ReadingParser):
             self.reasoning(inner)
 
         marks = self._marks
-        mark = yield from self.give_until(give, marks.end, *marks.other_ends, *marks.ended_by)
-        if mark in marks.ended_by:
+        mark = yield from self.give_until(give, marks.end, *marks.other_ends, *self._ended_by)
+        if mark is not None and mark in self._ended_by:
             self.unread(mark)
         elif mark is not None:
             while (yield from self.peek()) == "\n":

@@ -178,12 +178,17 @@ def _named_templates(declared: object, path: Path) -> dict[str, str]:
 
 class _AddedToken(msgspec.Struct):
     id: int
+    content: str = ""
 
 
-class _TokenIds(msgspec.Struct):
-    """Holds the token ids of `tokenizer.json`; what else is in there is not even looked at."""
+class _AddedTokens(msgspec.Struct):
+    """Holds the added tokens of `tokenizer.json`; the decoder skips the rest of the file."""
 
     added_tokens: list[_AddedToken] = []
+
+
+class _TokenIds(_AddedTokens):
+    """Holds all token ids of `tokenizer.json`."""
 
     model: "_Vocabulary | None" = None
 
@@ -213,6 +218,19 @@ def read_tokenizer_json(path: Path) -> str:
             f"{path}: the ids of its {number} tokens must be >= 0 and < {limit}, found {brief(unlike[0])}"
         )
     return text
+
+
+def read_added_tokens(directory: Path) -> frozenset[str]:
+    """Returns the spellings of the tokens that `tokenizer.json` adds to its vocabulary.
+
+    A file that is missing or broken has none: the reader of the whole tokenizer says what is wrong with it.
+    """
+    try:
+        text = _read_text(directory / "tokenizer.json", MAX_TOKENIZER_BYTES)
+        content = msgspec.json.decode(text, type=_AddedTokens)
+    except (ModelLoadError, RecursionError, msgspec.DecodeError):
+        return frozenset()
+    return frozenset(token.content for token in content.added_tokens)
 
 
 def brief(value: object) -> str:

@@ -29,7 +29,7 @@ def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig)
         include_stop_str_in_output=body.include_stop_str_in_output or False,
         skip_special_tokens=body.skip_special_tokens is not False,
         form=output_form(body),
-        thinking_token_budget=None if body.thinking_token_budget == -1 else body.thinking_token_budget,
+        thinking_token_budget=body.thinking_token_budget,
         speculation=speculation_of(body, model),
         continues_prompt=True,
         parses_output=False,

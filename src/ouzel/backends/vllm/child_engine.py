@@ -20,6 +20,7 @@ from ouzel.backends.vllm.sampling_fields import (
     grammar_text,
     refusal_of,
     sampling_fields,
+    without_optional_budget,
 )
 from ouzel.backends.vllm.stats import StepStats
 from ouzel.engine.adapters import Adapters
@@ -146,6 +147,7 @@ class VllmEngine:
         if any(choice.request.request_id == request.request_id for choice in self._open.values()):
             raise ValueError(f"request_id {request.request_id!r} is in use")
         refusal = refusal_of(request, self._abilities)
+        request = without_optional_budget(request, self._abilities)
         for index in range(request.n):
             if refusal is not None:
                 self._ready.append(

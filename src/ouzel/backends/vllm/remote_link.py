@@ -17,7 +17,7 @@ import msgspec
 
 from ouzel.backends.vllm.remote_choice import ID_PREFIX, AnswerError, RemoteChoice
 from ouzel.backends.vllm.remote_server import ABORT, GENERATE, RemoteServer, ServerFacts
-from ouzel.backends.vllm.sampling_fields import Abilities, ended, refusal_of
+from ouzel.backends.vllm.sampling_fields import Abilities, ended, refusal_of, without_optional_budget
 from ouzel.client.base import ApiClient, ApiFailure, failure_of
 from ouzel.observability.progress import Progress
 from ouzel.types import (
@@ -157,6 +157,7 @@ class RemoteLink:
 
     def _add(self, request: EngineRequest) -> None:
         refusal = refusal_of(request, self._abilities)
+        request = without_optional_budget(request, self._abilities)
         for index in range(request.n):
             if refusal is not None:
                 reason = FinishReason.REFUSED

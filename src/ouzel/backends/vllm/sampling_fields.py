@@ -45,6 +45,14 @@ def refusal_of(request: EngineRequest, abilities: Abilities) -> Refusal | None:
     return next(chain(_of_no_vllm(request), _of_this_vllm(request, abilities)), None)
 
 
+def without_optional_budget(request: EngineRequest, abilities: Abilities) -> EngineRequest:
+    """Drops a budget of reasoning that vLLM cannot keep and that the client has not asked for."""
+    budget = request.reasoning_budget
+    if budget is None or budget.is_required or abilities.reasoning_budgets:
+        return request
+    return msgspec.structs.replace(request, reasoning_budget=None)
+
+
 def _of_no_vllm(request: EngineRequest) -> Iterator[Refusal]:
     params, grammar = request.params, request.grammar
     if params.beam_search is not None:
@@ -72,7 +80,7 @@ def _of_this_vllm(request: EngineRequest, abilities: Abilities) -> Iterator[Refu
         yield _refused("bad_words", "must not be given", f"{len(request.params.bad_words)} runs of tokens")
     if request.priority and not abilities.priorities:
         yield _refused("priority", "must be 0", f"{request.priority}: it was not started with priorities")
-    if budget is not None and not abilities.reasoning_budgets:
+    if budget is not None and budget.is_required and not abilities.reasoning_budgets:
         why = f"{budget.max_tokens}: it does not know this model's marks of reasoning"
         yield _refused("thinking_token_budget", "must not be given", why)
     if grammar is not None and not abilities.grammars:

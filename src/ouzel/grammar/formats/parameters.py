@@ -19,7 +19,7 @@ from ouzel.grammar.write.nodes import Choice, Enclosed, Foreign, Literal, Node, 
 from ouzel.grammar.write.regex import ANY_TEXT, Anchors, escaped, read_pattern
 from ouzel.types import ParameterMarks
 
-_SPACE = r"[ \n\r\t]*"
+_SPACE = r"[ \n\r\t]{0,34}"  # bounded, as between the parts of JSON: a model may write nothing else for ever
 _NAME = "[a-zA-Z_][a-zA-Z0-9_]*"
 _ANY_SPACE = Regular(f"/{_SPACE}/")
 _SCALARS = {

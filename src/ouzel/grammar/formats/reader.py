@@ -5,7 +5,7 @@ The formats are XGrammar's structural tags, as OVMS accepts them, and ours: `jso
 the first end marker; unlimited text must be followed by a literal or nothing; objects keep the order of their schema.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ouzel.grammar.caps import (
     MAX_ENUM_VALUES,
@@ -22,7 +22,8 @@ from ouzel.grammar.formats.parameters import parameters
 from ouzel.grammar.formats.tags import TagReader
 from ouzel.grammar.schema.reader import as_lark, normalised
 from ouzel.grammar.vocabulary import GrammarVocabulary
-from ouzel.grammar.write.nodes import Choice, Foreign, Node, Regular, Repeat, Sequence, Tokens
+from ouzel.grammar.write import nodes
+from ouzel.grammar.write.nodes import Choice, Foreign, Node, Regular, Repeat, Tokens
 from ouzel.grammar.write.regex import read_pattern
 from ouzel.grammar.write.spelling import Spelling
 from ouzel.grammar.write.writer import GrammarWriter
@@ -49,23 +50,38 @@ def with_reasoning(
     format: Format,
     *,
     start: str | None,
-    end: str | list[str],
+    ends: Sequence[str],
     is_open: bool,
     excludes: Iterable[str] = (),
     may_break: bool = True,
+    calls: Format | None = None,
 ) -> dict[str, object]:
     """Returns `format` for the answer after the reasoning, which runs up to the first of the ends, without `excludes`.
 
     `is_open`: the prompt has begun the reasoning already, as it must have when there is no `start`; else reasoning may
-    come, and begins with `start`. `may_break`: up to two newlines may stand after the reasoning.
+    come, and begins with `start`. `may_break`: up to two newlines may stand after the reasoning. `calls` begin with a
+    mark that is a token of its own, and may come within the reasoning instead of its end and `format`.
     """
     begin = "" if is_open or start is None else start
-    thoughts = {"type": "tag", "begin": begin, "content": {"type": "any_text", "excludes": [*excludes]}, "end": end}
+    text = {"type": "any_text", "excludes": [*excludes]}
     breaks = [{"type": "regex", "pattern": "\\n{0,2}"}] if may_break else []
-    block: dict[str, object] = {"type": "sequence", "elements": [thoughts, *breaks]}
-    if begin:
-        block = {"type": "optional", "content": block}
-    return {"type": "sequence", "elements": [block, format]}
+    ended = _sequence({"type": "tag", "begin": begin, "content": text, "end": list(ends)}, *breaks)
+    unended = {"type": "tag", "begin": begin, "content": text | {"excludes": [*excludes, *ends]}, "end": ""}
+    if calls is None:
+        return _sequence(_optional(ended) if begin else ended, format)
+    if calls == format:
+        either = {"type": "or", "elements": [ended, unended]}
+        return _sequence(_optional(either) if begin else either, format)
+    usual = _sequence(_optional(ended) if begin else ended, format)
+    return {"type": "or", "elements": [usual, _sequence(unended, calls)]}
+
+
+def _sequence(*elements: Format) -> dict[str, object]:
+    return {"type": "sequence", "elements": list(elements)}
+
+
+def _optional(content: Format) -> dict[str, object]:
+    return {"type": "optional", "content": content}
 
 
 class _FormatReader:
@@ -165,7 +181,7 @@ class _FormatReader:
         return Choice(tuple(map(self._spelling.literal, texts)))
 
     def _sequence(self, members: Members) -> Node:
-        return Sequence(tuple(self._elements(members, members.items("elements"))))
+        return nodes.Sequence(tuple(self._elements(members, members.items("elements"))))
 
     def _or(self, members: Members) -> Node:
         """Makes one schema of plain ones, so that they need not begin differently."""

@@ -53,8 +53,10 @@ class TagReader:
         text_may_lead = members.flag("allow_text_before") or not is_required
         members.finish()
         bodies = {trigger: self._rest(trigger, tags) for trigger, tags in tags_of.items()}
-        led = Choice(tuple(Sequence((self._text_to(trigger, text), body)) for trigger, body in bodies.items()))
         first = Choice(tuple(Sequence((self.spelling.literal(trigger), body)) for trigger, body in bodies.items()))
+        if stops and not text_may_lead:
+            return first
+        led = Choice(tuple(Sequence((self._text_to(trigger, text), body)) for trigger, body in bodies.items()))
         start = led if text_may_lead else first
         match (is_required, stops):
             case (True, True):
