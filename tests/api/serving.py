@@ -216,6 +216,7 @@ class ServerSetup:
     max_tokens_limit: int | None = None
     shares_prefix_cache: bool = False
     refuses_unknown_tools: bool = False
+    reads_bare_calls: bool = True
     image_processor: ImageProcessor | None = None  # of a model that sees
     video_processor: VideoProcessor | None = None  # of one that sees videos, too
     media: MediaConfig = field(default_factory=MediaConfig)
@@ -247,6 +248,7 @@ class ServerSetup:
             max_tokens_limit=self.max_tokens_limit,
             shares_prefix_cache=self.shares_prefix_cache,
             refuses_unknown_tools=self.refuses_unknown_tools,
+            reads_bare_calls=self.reads_bare_calls,
             sentences=self.sentences,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),

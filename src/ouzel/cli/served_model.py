@@ -67,6 +67,7 @@ async def load_served_model(
         max_tokens_limit=options.model.max_tokens_limit,
         shares_prefix_cache=options.engine.shared_prefix_cache,
         guides_tools=options.model.enable_tool_guided_generation,
+        reads_bare_calls=options.model.bare_calls,
         refuses_unknown_tools=options.model.unknown_tools == "refuse",
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
         facts=facts,

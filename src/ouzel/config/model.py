@@ -133,6 +133,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     enable_tool_guided_generation: Annotated[
         bool, option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
     ] = False
+    bare_calls: Annotated[
+        bool,
+        option(
+            "Take a whole answer that is the JSON of calls, without the model's own marks around it, for these calls "
+            "where tools may be called."
+        ),
+    ] = True
     unknown_tools: Annotated[
         Literal["ignore", "refuse"],
         option(

@@ -7,6 +7,7 @@ from ouzel.generation.records import GenerationRequest
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel
 from ouzel.generation.speculation import speculation_params
+from ouzel.parsers.bare_calls import BareCalls
 from ouzel.prompts.render import Prompt
 from ouzel.types import EngineInfo, ReasoningBudget
 
@@ -61,6 +62,7 @@ def accept(
         continues_prompt=options.continues_prompt,
         parses_output=options.parses_output,
         tools=() if options.tool_use is None else options.tool_use.tools,
+        bare_calls=_bare_calls(options) if model.reads_bare_calls else None,
         grammar=grammar,
         reasoning_budget=_reasoning_budget(options, prompt, model),
         speculation=speculation_params(options.speculation, model.sampling_defaults, model.renderer),
@@ -80,6 +82,16 @@ def _check_num_alternatives(options: GenerationOptions, *, num_prompt_tokens: in
         limit = max(_ALWAYS_ALTERNATIVES, _MAX_ALTERNATIVES // max(num_positions, 1))
         if num_logprobs is not None and num_logprobs > limit:
             raise InvalidRequest(f"must be <= {limit} with {num_positions} tokens, given {num_logprobs}", field=field)
+
+
+def _bare_calls(options: GenerationOptions) -> BareCalls | None:
+    """Returns the calls that a whole answer in JSON may be; None where it is content or calls must have marks."""
+    use = options.tool_use
+    if use is None or not use.tools or use.must_call or options.form is not None:
+        return None
+    if options.continues_prompt or not options.parses_output:
+        return None
+    return BareCalls(tools=use.tools, is_parallel=use.is_parallel, guides_all=use.guides_all)
 
 
 def _reasoning_budget(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> ReasoningBudget | None:

@@ -41,7 +41,10 @@ class Choice:
         self._num_chars_given = 0  # by the matcher
         self._held_logprobs: deque[tuple[int, PositionLogprobs]] = deque()  # with where the token's text starts
         self._parser = output_format.make_parser(
-            request.tools, request.prompt.text_to_parse, continues_prompt=request.continues_prompt
+            request.tools,
+            request.prompt.text_to_parse,
+            continues_prompt=request.continues_prompt,
+            bare_calls=request.bare_calls,
         )
         self._is_reasoning = False
         self._num_held_tokens = 0  # of which no delta has come: if reasoning follows reasoning, they are of it

@@ -26,6 +26,7 @@ class ServedModel:
     vocabulary: GrammarVocabulary
     max_tokens_limit: int | None = None  # most tokens that a request may ask for, and what it gets without asking
     guides_tools: bool = False  # the arguments of all calls obey their schemas unless a request says otherwise
+    reads_bare_calls: bool = True  # a whole answer that is calls in JSON, without marks, is these calls
     refuses_unknown_tools: bool = False  # rather than leaving them out
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     shares_prefix_cache: bool = False  # all API keys have one
