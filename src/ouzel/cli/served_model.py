@@ -66,6 +66,7 @@ async def load_served_model(
         vocabulary=_grammar_vocabulary(tokenizer),
         max_tokens_limit=options.model.max_tokens_limit,
         shares_prefix_cache=options.engine.shared_prefix_cache,
+        max_hidden_tokens=options.model.max_hidden_tokens,
         guides_tools=options.model.enable_tool_guided_generation,
         reads_bare_calls=options.model.bare_calls,
         refuses_unknown_tools=options.model.unknown_tools == "refuse",
