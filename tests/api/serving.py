@@ -214,8 +214,10 @@ class ServerSetup:
     store_url: str | None = None
     step_timeout_s: float = 300
     max_tokens_limit: int | None = None
+    max_hidden_tokens: int = 0
     shares_prefix_cache: bool = False
     refuses_unknown_tools: bool = False
+    reads_bare_calls: bool = True
     image_processor: ImageProcessor | None = None  # of a model that sees
     video_processor: VideoProcessor | None = None  # of one that sees videos, too
     media: MediaConfig = field(default_factory=MediaConfig)
@@ -245,8 +247,10 @@ class ServerSetup:
             output_format=self.output_format,
             vocabulary=GrammarVocabulary({}, self.tokenizer.vocab_size),
             max_tokens_limit=self.max_tokens_limit,
+            max_hidden_tokens=self.max_hidden_tokens,
             shares_prefix_cache=self.shares_prefix_cache,
             refuses_unknown_tools=self.refuses_unknown_tools,
+            reads_bare_calls=self.reads_bare_calls,
             sentences=self.sentences,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),

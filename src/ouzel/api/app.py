@@ -66,11 +66,12 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
         app = _cors(app, server)
     runs = shared.runs
     return Lifespan(
-        Upgrades(Edge(MeantPaths(app, paths), begin_span)),
+        Upgrades(Edge(MeantPaths(app, paths), begin_span, shared.exchanges)),
         watch=runs.watch,
         drain=changes.drain,
         close=shared.close,
         drain_timeout_s=shared.limits.drain_timeout_s,
+        list_requests=shared.open_requests,
     )
 
 

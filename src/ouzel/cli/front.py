@@ -116,11 +116,9 @@ class Front:
         hurry = asyncio.create_task(hurrying.wait())
         await self._take_leave(hurry, serving)
         drain_timeout_s = options.limits.drain_timeout_s
-        logger.info("stopping: waiting up to %.0f s for running requests", drain_timeout_s)
         draining = asyncio.create_task(self._app.drain(drain_timeout_s))
         await first_of(draining, hurry)
         if not draining.done():
-            logger.info("stopping at once")
             draining.cancel()
             await self._app.drain(0)
         server.should_exit = True

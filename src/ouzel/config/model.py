@@ -113,6 +113,14 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    max_hidden_tokens: Annotated[
+        int,
+        Meta(ge=0),
+        option(
+            "Tokens in a row that may give a client no text but blanks, where the request has no limit of tokens; then "
+            "the answer ends with `length`. 0: any number."
+        ),
+    ] = 8192
     chat_template: Annotated[str, option("A Jinja file with the chat template.", unset="the model's own")] = ""
     tool_parser: Annotated[
         str,
@@ -148,6 +156,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     enable_tool_guided_generation: Annotated[
         bool, option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
     ] = False
+    bare_calls: Annotated[
+        bool,
+        option(
+            "Take a whole answer that is the JSON of calls, without the model's own marks around it, for these calls "
+            "where tools may be called."
+        ),
+    ] = True
     unknown_tools: Annotated[
         Literal["ignore", "refuse"],
         option(

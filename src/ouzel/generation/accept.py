@@ -1,12 +1,13 @@
 """Options and a prompt become a request that the engine can be given, or are refused."""
 
 from ouzel.errors import InvalidRequest
-from ouzel.generation.options import NO_LIMIT, GenerationOptions
+from ouzel.generation.options import NO_LIMIT, Choosing, GenerationOptions
 from ouzel.generation.reasoning_budget import PARAM, reasoning_budget
 from ouzel.generation.records import GenerationRequest
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel
 from ouzel.generation.speculation import speculation_params
+from ouzel.parsers.bare_calls import BareCalls
 from ouzel.prompts.render import Prompt
 from ouzel.types import EngineInfo, ReasoningBudget
 
@@ -21,15 +22,10 @@ def accept(
 
     Raises InvalidRequest for what this model cannot honour, ContextLengthExceeded for tokens that do not fit.
     """
-    info, width, param = model.engine.info, options.choosing.width, options.max_tokens_param
-    if options.choosing.beam_search is not None and not info.has_beam_search:
-        name = options.choosing.width_param
-        raise InvalidRequest(f"needs an engine with beam search, given {width} beams ({info.backend})", field=name)
-    if width > info.max_num_seqs:
-        name = options.choosing.width_param
-        raise InvalidRequest(f"must be <= {info.max_num_seqs} in a beam search, given {width}", field=name)
+    info = model.engine.info
+    _check_beams(options.choosing, info)
     if options.max_tokens == 0 and not options.may_be_empty:
-        raise InvalidRequest("must be >= 1, given 0", field=param)
+        raise InvalidRequest("must be >= 1, given 0", field=options.max_tokens_param)
     num_tokens = _num_tokens(options, len(prompt.token_ids), model, info)
     _check_num_alternatives(options, num_prompt_tokens=len(prompt.token_ids), num_tokens=num_tokens)
     grammar = model.grammar_for(
@@ -60,7 +56,9 @@ def accept(
         skip_special_tokens=options.skip_special_tokens,
         continues_prompt=options.continues_prompt,
         parses_output=options.parses_output,
+        max_hidden_tokens=_max_hidden_tokens(options, model),
         tools=() if options.tool_use is None else options.tool_use.tools,
+        bare_calls=_bare_calls(options) if model.reads_bare_calls else None,
         grammar=grammar,
         reasoning_budget=_reasoning_budget(options, prompt, model, num_tokens=num_tokens),
         speculation=speculation_params(options.speculation, model.sampling_defaults, model.renderer),
@@ -69,6 +67,15 @@ def accept(
         arrival_s=arrival_s,
         warnings=options.warnings,
     )
+
+
+def _check_beams(choosing: Choosing, info: EngineInfo) -> None:
+    """Raises InvalidRequest for a beam search that the engine cannot do."""
+    width, name = choosing.width, choosing.width_param
+    if choosing.beam_search is not None and not info.has_beam_search:
+        raise InvalidRequest(f"needs an engine with beam search, given {width} beams ({info.backend})", field=name)
+    if width > info.max_num_seqs:
+        raise InvalidRequest(f"must be <= {info.max_num_seqs} in a beam search, given {width}", field=name)
 
 
 def _check_num_alternatives(options: GenerationOptions, *, num_prompt_tokens: int, num_tokens: int) -> None:
@@ -81,6 +88,16 @@ def _check_num_alternatives(options: GenerationOptions, *, num_prompt_tokens: in
         limit = max(_ALWAYS_ALTERNATIVES, _MAX_ALTERNATIVES // max(num_positions, 1))
         if num_logprobs is not None and num_logprobs > limit:
             raise InvalidRequest(f"must be <= {limit} with {num_positions} tokens, given {num_logprobs}", field=field)
+
+
+def _bare_calls(options: GenerationOptions) -> BareCalls | None:
+    """Returns the calls that a whole answer in JSON may be; None where it is content or calls must have marks."""
+    use = options.tool_use
+    if use is None or not use.tools or use.must_call or options.form is not None:
+        return None
+    if options.continues_prompt or not options.parses_output:
+        return None
+    return BareCalls(tools=use.tools, is_parallel=use.is_parallel, guides_all=use.guides_all)
 
 
 def _reasoning_budget(
@@ -118,6 +135,12 @@ def _stop_strings(options: GenerationOptions, model: ServedModel) -> tuple[str, 
         return options.stop_strings
     makers = model.sampling_defaults.stop_strings
     return (makers,) if isinstance(makers, str) else tuple(makers or ())
+
+
+def _max_hidden_tokens(options: GenerationOptions, model: ServedModel) -> int | None:
+    """Returns a limit for requests that have no limit of tokens; beams, which come when all are known, have none."""
+    is_limited = options.most_tokens is not None or options.choosing.beam_search is not None
+    return None if is_limited else model.max_hidden_tokens or None
 
 
 def _num_tokens(options: GenerationOptions, num_prompt_tokens: int, model: ServedModel, info: EngineInfo) -> int:

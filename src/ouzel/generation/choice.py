@@ -4,9 +4,13 @@ It works token by token, so that nothing depends on how many came at once: a slo
 usage and the same end.
 """
 
+import logging
 from collections import deque
 from collections.abc import Sequence
 
+import msgspec
+
+from ouzel.generation.hidden_tokens import HiddenTokens
 from ouzel.generation.joined_outputs import joined_deltas, joined_outputs
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
@@ -14,6 +18,8 @@ from ouzel.parsers.base import CONTROL_SIGN, Delta, ReasoningDelta
 from ouzel.parsers.registry import PLAIN
 from ouzel.tokenizer.stop_strings import StopResult, StopStringMatcher
 from ouzel.types import FinishReason, PositionLogprobs, StepOutput
+
+logger = logging.getLogger(__name__)
 
 
 class Choice:
@@ -24,6 +30,8 @@ class Choice:
         self.is_finished = False
         self.first_token_s = self.last_token_s = 0.0  # 0 before the first
         self._index = index
+        self._request_id = request.request_id
+        self._hidden_tokens = HiddenTokens(request.max_hidden_tokens)
         self._includes_stop = request.include_stop_str_in_output
         self._shows_end_token = request.include_stop_str_in_output or not request.skip_special_tokens
         output_format = model.output_format if request.parses_output else PLAIN
@@ -41,7 +49,10 @@ class Choice:
         self._num_chars_given = 0  # by the matcher
         self._held_logprobs: deque[tuple[int, PositionLogprobs]] = deque()  # with where the token's text starts
         self._parser = output_format.make_parser(
-            request.tools, request.prompt.text_to_parse, continues_prompt=request.continues_prompt
+            request.tools,
+            request.prompt.text_to_parse,
+            continues_prompt=request.continues_prompt,
+            bare_calls=request.bare_calls,
         )
         self._call_mark = output_format.call_mark if request.tools else ""
         self._call_token_id = model.tokenizer.token_id(self._call_mark) if self._call_mark else None
@@ -62,15 +73,14 @@ class Choice:
         return self._num_proposed_tokens - self.num_accepted_tokens
 
     def advance(self, output: StepOutput) -> list[Event]:
-        """Returns the events of one output, `Finished` the last if the engine or a stop string ended the choice."""
+        """Returns the events of one output, `Finished` the last if the engine or the text ended the choice."""
         self._num_proposed_tokens = max(self._num_proposed_tokens, output.num_proposed_tokens)
         self._num_right_tokens = max(self._num_right_tokens, output.num_accepted_tokens)
-        text_ids = output.token_ids
-        if output.stop_token_id is not None and not self._shows(output.stop_token_id):
-            text_ids = text_ids[:-1]
+        text_ids = self._text_ids(output)
         outputs: list[Output] = []
         deltas: list[Delta] = []
         matched: str | None = None
+        is_endless = False
         num_used = group_start = 0
         for token_id in text_ids:
             if self._tells_apart and num_used:
@@ -84,15 +94,40 @@ class Choice:
             text = self._detokenizer.feed((token_id,))
             if token_id == self._call_token_id and text.endswith(self._call_mark):
                 self._call_marks.append(self._num_chars_fed + len(text) - len(self._call_mark))
+            num_deltas = len(deltas)
             matched = self._feed(text, deltas, may_stop=may_stop)
-            if matched is not None:
+            is_endless = self._hidden_tokens.note(deltas[num_deltas:]) and may_stop
+            if matched is not None or is_endless:
                 break
+        if is_endless and matched is None:
+            output = self._cut_off(output, text_ids, num_used)
         token_ids = output.token_ids if matched is None else text_ids[:num_used]
         self.num_tokens += len(token_ids)
         last_ids = token_ids[group_start:]
         if matched is not None or output.finish_reason is not None:
             return self._finish(output, matched, deltas, last_ids, outputs)
         return list(joined_outputs([*outputs, self._output(deltas, last_ids)])) if last_ids else []
+
+    def _text_ids(self, output: StepOutput) -> list[int]:
+        """Returns the tokens of the output whose text may be shown."""
+        is_hidden = output.stop_token_id is not None and not self._shows(output.stop_token_id)
+        return output.token_ids[:-1] if is_hidden else output.token_ids
+
+    def _cut_off(self, output: StepOutput, text_ids: list[int], num_used: int) -> StepOutput:
+        """Returns the output as if a limit of tokens had ended the choice, unless the engine has ended it there."""
+        if num_used == len(text_ids) and output.finish_reason is not None:
+            return output
+        logger.warning(
+            "request %s: choice %d ended at %d tokens: the last %d gave no text but blanks, and the request limits no "
+            "tokens (--max-hidden-tokens)",
+            self._request_id,
+            self._index,
+            self.num_tokens + num_used,
+            self._hidden_tokens.count,
+        )
+        return msgspec.structs.replace(
+            output, token_ids=text_ids[:num_used], finish_reason=FinishReason.LENGTH, stop_token_id=None
+        )
 
     def _output(self, deltas: Sequence[Delta], token_ids: list[int]) -> Output:
         return Output(self._index, joined_deltas(deltas), token_ids, self._due_logprobs())

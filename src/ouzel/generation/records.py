@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ouzel.parsers.bare_calls import BareCalls
 from ouzel.parsers.base import Delta
 from ouzel.prompts.render import Prompt
 from ouzel.sampling import SamplingParams
@@ -23,7 +24,9 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     skip_special_tokens: bool
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
+    max_hidden_tokens: int | None = None  # that may come in a row without giving text; None: any number
     tools: tuple[FunctionTool, ...] = ()  # that may be called
+    bare_calls: BareCalls | None = None  # that the whole answer may be, without the marks of the family
     grammar: Grammar | None = None
     reasoning_budget: ReasoningBudget | None = None
     speculation: SpeculationParams = SpeculationParams()

@@ -49,6 +49,13 @@ CONTROL_SIGN = "\ud800"
 """Stands before a call's mark that the model wrote as a control token. No decoded text holds a lone surrogate, so the
 parser can tell such a mark from the same text in other tokens. Only `ThinkingParser` reads the sign, and drops it."""
 
+_CALL_ID_CHARS = string.ascii_letters + string.digits
+
+
+def new_call_id() -> str:
+    return "call_" + "".join(secrets.choice(_CALL_ID_CHARS) for _ in range(24))
+
+
 Format = dict[str, object]  # a structural-tag format, as XGrammar writes them: {"type": "tag", "begin": ..., ...}
 
 
@@ -63,6 +70,7 @@ class Calls:
     separator: str = ""  # between two calls
     after: str = ""  # all calls
     special_tokens: frozenset[str] = frozenset()  # marks that may be special tokens: the parser must see them
+    make_call_id: Callable[[], str] = new_call_id  # of calls to which the model gives no id
 
 
 class ReasoningStage(enum.Enum):
@@ -125,10 +133,3 @@ class Family:
     reasoning: Reasoning | None = None
     interleaved: Callable[[Sequence[FunctionTool], str], Parser] | None = None
     """Makes the parser of everything from tools and prompt text, where reasoning and calls cannot be parted before."""
-
-
-_CALL_ID_CHARS = string.ascii_letters + string.digits
-
-
-def new_call_id() -> str:
-    return "call_" + "".join(secrets.choice(_CALL_ID_CHARS) for _ in range(24))

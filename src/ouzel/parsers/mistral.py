@@ -18,10 +18,14 @@ _CALLS, _CALL_ID, _ARGUMENTS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
 _THINK = Reasoning(start="[THINK]", end="[/THINK]", special_tokens=frozenset({"[THINK]", "[/THINK]"}))
 
 
+def _new_call_id() -> str:
+    """Returns an id of nine characters: the templates refuse ids of another length."""
+    return secrets.token_hex(5)[:9]
+
+
 class MistralParser(JsonReadingParser):
     def open_call(self, name: str, call_id: str | None = None) -> None:
-        # The templates refuse ids of another length.
-        super().open_call(name, call_id or secrets.token_hex(5)[:9])
+        super().open_call(name, call_id or _new_call_id())
 
     def read(self) -> Reading[None]:
         yield from self.pass_whitespace()
@@ -62,6 +66,7 @@ MISTRAL = Family(
         separator=", ",
         after="]",
         special_tokens=frozenset({_CALLS, _CALL_ID, _ARGUMENTS}),
+        make_call_id=_new_call_id,
     ),
     reasoning=_THINK,
 )
@@ -74,6 +79,7 @@ DEVSTRAL = Family(  # and Mistral Small 3.2, Magistral, Ministral 3
         trigger=_CALLS,
         call_format=_named_call_format,
         special_tokens=frozenset({_CALLS, _CALL_ID, _ARGUMENTS}),
+        make_call_id=_new_call_id,
     ),
     reasoning=_THINK,
 )

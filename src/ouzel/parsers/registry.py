@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ouzel.errors import ModelLoadError
-from ouzel.parsers.base import Family, Parser
+from ouzel.parsers.bare_calls import BareCalls, BareCallsParser
+from ouzel.parsers.base import Family, Parser, new_call_id
 from ouzel.parsers.custom_calls import CustomCallsParser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
 from ouzel.parsers.gemma4 import FUNCTION_GEMMA, GEMMA4
@@ -82,9 +83,22 @@ class OutputFormat:
         marks = [mark for mark in control_tokens if mark and calls.trigger.startswith(mark)]
         return replace(self, call_mark=max(marks, key=len, default=""))
 
-    def make_parser(self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool = False) -> Parser:
-        """Makes one choice's parser. Without tools nothing is a call. `continues_prompt`: the prompt has begun it."""
+    def make_parser(
+        self,
+        tools: Sequence[FunctionTool],
+        prompt_text: str,
+        *,
+        continues_prompt: bool = False,
+        bare_calls: BareCalls | None = None,
+    ) -> Parser:
+        """Makes the parser of one choice. Without tools nothing is a call.
+
+        `continues_prompt`: the prompt has begun the answer. `bare_calls`: calls that the whole answer may be.
+        """
         parser = self._make_parser(tools, prompt_text, continues_prompt=continues_prompt)
+        if bare_calls is not None:
+            calls = self.calls.calls if self.calls else None
+            parser = BareCallsParser(parser, bare_calls, calls.make_call_id if calls else new_call_id)
         custom_names = {tool.name for tool in tools if tool.is_custom}
         return CustomCallsParser(parser, custom_names) if custom_names else parser
 

@@ -8,9 +8,14 @@ from ouzel.parsers.base import Format
 from ouzel.types import CUSTOM_ARGUMENT, FunctionTool, ParameterMarks, TextGrammar
 
 
+def own_schema(tool: FunctionTool) -> dict[str, object]:
+    """Returns the schema of all arguments; a tool without parameters takes none."""
+    return tool.parameters or {"type": "object", "properties": {}, "additionalProperties": False}
+
+
 def arguments_schema(tool: FunctionTool) -> dict[str, object]:
-    """Returns the schema of all arguments, as a format takes it; a tool without parameters takes none."""
-    schema = tool.parameters or {"type": "object", "properties": {}, "additionalProperties": False}
+    """Returns the schema of all arguments as a format takes it."""
+    schema = own_schema(tool)
     return {"strict": True, "schema": schema} if tool.strict else schema
 
 

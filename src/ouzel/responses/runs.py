@@ -67,6 +67,11 @@ class Runs:
         run = self._runs.get(response_id)
         return run if run is not None and run.is_kept and run.key_id == key_id else None
 
+    @property
+    def in_background(self) -> list[Run]:
+        """Returns the runs of responses that are made in the background."""
+        return [run for run in self._runs.values() if run.is_background]
+
     async def watch(self) -> None:
         """Renews the lease and looks for what others have done or left, until it is cancelled."""
         if self.store is None:

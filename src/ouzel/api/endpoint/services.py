@@ -10,6 +10,7 @@ from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Dialect
 from ouzel.api.http.door import Door
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
+from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
 from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
@@ -34,6 +35,7 @@ class SharedServices:
     store: Store | None
     bodies: BodyReader
     streams: Streams
+    exchanges: OpenExchanges
     runs: Runs
     threads: PreparationThreads
     tokenizing: WorkerThreads
@@ -52,10 +54,20 @@ class SharedServices:
             store=store,
             bodies=BodyReader(limits),
             streams=Streams(limits.stream_keepalive_s),
+            exchanges=OpenExchanges(),
             runs=Runs(preparers, store),
             threads=PreparationThreads(),
             tokenizing=WorkerThreads("texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS),
         )
+
+    def open_requests(self) -> list[OpenRequest]:
+        """Returns the requests that are being answered, and the responses that are made in the background."""
+        requests = self.exchanges.requests()
+        for run in self.runs.in_background:
+            made = run.generation
+            num_tokens = made.usage().completion_tokens
+            requests.append(OpenRequest(run.id, "in the background", made.request.arrival_s, num_tokens))
+        return requests
 
     async def close(self) -> None:
         await self.runs.close()

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ouzel.api.http.exchange import Exchange, header, method_of, open_exchange
+from ouzel.api.http.open_exchanges import OpenExchanges
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_request_span
 from ouzel.observability import Span, request_id_in_scope, span_in_scope
@@ -20,9 +21,12 @@ _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, begin_span: BeginSpan | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, begin_span: BeginSpan | None = None, open_exchanges: OpenExchanges | None = None
+    ) -> None:
         """Traces each request by the span that `begin_span` makes, if there is one."""
         self._app = app
+        self._open_exchanges = open_exchanges or OpenExchanges()
         self._begin_span = begin_span
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,8 +48,13 @@ class Edge:
                 ]
             await send(message)
 
-        await self._app(scope, receive, send_with_id)
-        log_exchange(exchange, method_of(scope), scope["raw_path"].decode("latin-1"))
+        method, path = method_of(scope), scope["raw_path"].decode("latin-1")
+        if scope["type"] == "websocket":  # its messages are requests, not the connection
+            await self._app(scope, receive, send_with_id)
+        else:
+            with self._open_exchanges.following(exchange, f"{method} {path}"):
+                await self._app(scope, receive, send_with_id)
+        log_exchange(exchange, method, path)
         if span is not None:
             end_request_span(span, exchange, scope)
 

@@ -1,13 +1,12 @@
 """`Lifespan` runs what goes on beside the requests, from before the first until after the last."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-logger = logging.getLogger(__name__)
+from ouzel.api.http.drain_log import ListRequests, drain_with_log
 
 
 class Lifespan:
@@ -25,19 +24,24 @@ class Lifespan:
         drain: Callable[[float], Awaitable[None]],
         close: Callable[[], Awaitable[None]],
         drain_timeout_s: float,
+        list_requests: ListRequests,
     ) -> None:
-        """`watch` runs all the time; at the end `drain` is awaited, `watch` cancelled, and `close` awaited."""
+        """`watch` runs all the time; at the end `drain` is awaited, `watch` cancelled, and `close` awaited.
+
+        `list_requests` returns the requests for which `drain` waits; the log names them.
+        """
         self._app = app
         self._watch = watch
         self._drain = drain
         self._close = close
         self._drain_timeout_s = drain_timeout_s
+        self._list_requests = list_requests
         self._has_drained = False
 
     async def drain(self, timeout_s: float) -> None:
         """Takes no more requests and waits for those that run, before the server stops, which then does not wait."""
         self._has_drained = True
-        await self._drain(timeout_s)
+        await drain_with_log(self._drain, timeout_s, self._list_requests)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":

@@ -77,7 +77,8 @@ class Responder:
         span = None if connection_span is None else connection_span.child(_NAME, start_s=exchange.arrival_s)
         span_in_scope.set(span)
         try:
-            active = await self._make(create, exchange, outbox)
+            with self._catalogue.shared.exchanges.following(exchange, f"{_NAME} {self._path}"):
+                active = await self._make(create, exchange, outbox)
             exchange.status = HTTPStatus.OK
             return await self._steering.follow_up(active, outbox)
         except ClientDisconnected:

@@ -1,0 +1,162 @@
+"""The arguments of a call are checked against their tool's JSON schema, as far as the most common keywords say.
+
+Rules
+1. A keyword that is not checked here is ignored; `says_all` then tells that the schema says more than was checked.
+2. A check makes a bounded number of steps, whatever the schema refers to; arguments that need more are refused.
+"""
+
+import json
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any  # operands of a comparison
+
+_MAX_STEPS = 10_000
+_MAX_DEPTH = 100  # of schemas within schemas, references among them
+
+Schema = Mapping[str, object]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_integer(value: object) -> bool:
+    return _is_number(value) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+
+
+_TYPES: dict[str, Callable[[object], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": _is_number,
+    "integer": _is_integer,
+}
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "minimum": ("number", operator.ge),
+    "maximum": ("number", operator.le),
+    "exclusiveMinimum": ("number", operator.gt),
+    "exclusiveMaximum": ("number", operator.lt),
+    "minLength": ("string", operator.ge),
+    "maxLength": ("string", operator.le),
+    "minItems": ("array", operator.ge),
+    "maxItems": ("array", operator.le),
+}
+_ANNOTATIONS = ("title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions")
+
+
+class ArgumentCheck:
+    """Checks values against one schema, in which `#` refers to the whole."""
+
+    def __init__(self, schema: Schema, *, is_strict: bool = False) -> None:
+        """`is_strict`: an object has no other properties than its schema lists, unless the schema says otherwise."""
+        self.says_all = True  # no keyword was ignored up to now
+        self._root = schema
+        self._is_strict = is_strict
+        self._num_steps = 0
+        self._keywords: dict[str, Callable[[object, Schema, int], bool]] = {
+            "type": lambda value, schema, _: _has_type(value, schema["type"]),
+            "enum": lambda value, schema, _: _is_among(value, schema["enum"]),
+            "const": lambda value, schema, _: _is_among(value, [schema["const"]]),
+            "properties": self._properties,
+            "required": _has_required,
+            "additionalProperties": lambda *_: True,  # with `properties`
+            "items": self._items,
+            "anyOf": lambda value, schema, depth: any(self._each(value, schema["anyOf"], depth)),
+            "oneOf": self._one_of,
+            "allOf": lambda value, schema, depth: all(self._each(value, schema["allOf"], depth)),
+            "$ref": self._reference,
+            **dict.fromkeys(_ANNOTATIONS, lambda *_: True),
+        }
+
+    def obeys(self, value: object) -> bool:
+        """Returns whether nothing that is checked here speaks against the value, as `json.loads` gives it."""
+        return self._obeys(value, self._root, 0)
+
+    def _obeys(self, value: object, schema: object, depth: int) -> bool:
+        self._num_steps += 1
+        if self._num_steps > _MAX_STEPS or depth > _MAX_DEPTH:
+            return False
+        if not isinstance(schema, dict):
+            return schema is not False
+        closed = {"properties"} if self._is_strict or "additionalProperties" in schema else set[str]()
+        return all(self._holds(keyword, value, schema, depth + 1) for keyword in schema.keys() | closed)
+
+    def _holds(self, keyword: str, value: object, schema: Schema, depth: int) -> bool:
+        if keyword in _BOUNDS:
+            return _is_within(value, keyword, schema[keyword])
+        check = self._keywords.get(keyword)
+        if check is None:
+            self.says_all = False
+            return True
+        return check(value, schema, depth)
+
+    def _properties(self, value: object, schema: Schema, depth: int) -> bool:
+        if not isinstance(value, dict):
+            return True
+        properties = schema.get("properties", {})
+        others = schema.get("additionalProperties", not self._is_strict)
+        if "patternProperties" in schema:  # which of the others are listed is not known
+            others = True
+        known = properties if isinstance(properties, dict) else {}
+        return all(self._obeys(member, known.get(name, others), depth) for name, member in value.items())
+
+    def _items(self, value: object, schema: Schema, depth: int) -> bool:
+        if "prefixItems" in schema or not isinstance(value, list):
+            return True
+        return all(self._obeys(item, schema["items"], depth) for item in value)
+
+    def _each(self, value: object, schemas: object, depth: int) -> Iterator[bool]:
+        return (self._obeys(value, each, depth) for each in (schemas if isinstance(schemas, list) else ()))
+
+    def _one_of(self, value: object, schema: Schema, depth: int) -> bool:
+        """Takes one that obeys for the only one where others have keywords that are ignored here."""
+        num_obeyed = sum(self._each(value, schema["oneOf"], depth))
+        if num_obeyed > 1:
+            self.says_all = False
+        return num_obeyed > 0
+
+    def _reference(self, value: object, schema: Schema, depth: int) -> bool:
+        target = self._find(schema["$ref"])
+        if target is None:
+            self.says_all = False
+            return True
+        return self._obeys(value, target, depth)
+
+    def _find(self, reference: object) -> object:
+        """Returns the schema that a reference within the whole names; None where it names none."""
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        found: object = self._root
+        for part in reference.removeprefix("#").split("/")[1:]:
+            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        return found
+
+
+def _has_type(value: object, names: object) -> bool:
+    checks = [_TYPES.get(str(name)) for name in (names if isinstance(names, list) else [names])]
+    return any(check is not None and check(value) for check in checks)
+
+
+def _is_among(value: object, values: object) -> bool:
+    return isinstance(values, list) and any(_are_equal(value, each) for each in values)
+
+
+def _are_equal(value: object, other: object) -> bool:
+    """Compares as JSON does, in which true is not 1."""
+    if _is_number(value) and _is_number(other):
+        return value == other
+    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _has_required(value: object, schema: Schema, _depth: int) -> bool:
+    required = schema["required"]
+    return not isinstance(value, dict) or not isinstance(required, list) or all(name in value for name in required)
+
+
+def _is_within(value: object, keyword: str, bound: object) -> bool:
+    type_name, compare = _BOUNDS[keyword]
+    if not _TYPES[type_name](value) or not _is_number(bound):
+        return True
+    return compare(value if type_name == "number" else len(value), bound)  # type: ignore[arg-type]

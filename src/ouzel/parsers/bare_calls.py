@@ -1,0 +1,204 @@
+"""A whole answer may be calls without the marks of the family: JSON objects, or an array of them, bare or in a fence.
+
+{"name": "get_weather", "arguments": {"city": "Paris"}}
+
+```json
+{"name": "get_weather", "arguments": {"city": "Paris"}}
+```
+
+Rules
+1. The answer is the content after the reasoning. Beside the JSON it has blanks only; the fence may stay open.
+2. An object is a call of one of the request's tools, with arguments that obey the tool's schema as far as
+   `argument_check.py` can say. A tool whose arguments have to obey is called only where the check says all.
+3. While the answer may still become a call it is held back. It goes out as content with the first character that
+   decides against that: a letter of prose, a member that calls do not have, the name of no tool.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ouzel.parsers.argument_check import ArgumentCheck
+from ouzel.parsers.base import ContentDelta, Delta, Parser, ToolCallDelta
+from ouzel.parsers.json_reading_parser import (
+    ARGUMENTS_KEYS,
+    NAME_KEYS,
+    JsonReadingParser,
+    arguments_text,
+    is_arguments,
+)
+from ouzel.parsers.reading_parser import WHITESPACE, Reading
+from ouzel.parsers.schemas import own_schema
+from ouzel.types import FinishReason, FunctionTool
+
+_FENCE = "```"
+_LANGUAGES = ("json", "JSON")
+_TYPE, _ID = "type", "id"  # members that some models write beside name and arguments
+_BEGINNINGS_OF_ARGUMENTS = ("{", '"{', "null")
+
+
+class BareCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """Describes the calls that a whole answer may be."""
+
+    tools: tuple[FunctionTool, ...]
+    is_parallel: bool  # several calls in one answer
+    guides_all: bool  # the arguments of all tools have to obey their schemas
+
+
+class BareCallsParser:
+    """This `Parser` stands around another and reads the content that comes of it."""
+
+    def __init__(self, parser: Parser, calls: BareCalls, make_call_id: Callable[[], str]) -> None:
+        self._parser = parser
+        self._calls = calls
+        self._make_call_id = make_call_id
+        self._answer: _Answer | None = _Answer(calls, make_call_id)  # None: the choice is no bare call
+
+    def feed(self, text: str) -> list[Delta]:
+        return self._read(self._parser.feed(text))
+
+    def finish(self, reason: FinishReason) -> list[Delta]:
+        deltas = self._read(self._parser.finish(reason))
+        return deltas if self._answer is None else deltas + self._answer.finish(reason)
+
+    def _read(self, deltas: list[Delta]) -> list[Delta]:
+        if self._answer is None:
+            return deltas
+        return [shown for delta in deltas for shown in self._shown(delta)]
+
+    def _shown(self, delta: Delta) -> list[Delta]:
+        if self._answer is None:
+            return [delta]
+        if isinstance(delta, ContentDelta):
+            deltas = self._answer.feed(delta.text)
+            if self._answer.is_other:
+                self._answer = None
+            return deltas
+        held = self._answer.text
+        is_begun = held.strip(WHITESPACE) != "" or isinstance(delta, ToolCallDelta)
+        self._answer = None if is_begun else _Answer(self._calls, self._make_call_id)
+        return [ContentDelta(held), delta] if held else [delta]
+
+
+class _Call(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Answer(JsonReadingParser):
+    """Reads one answer, which is calls or else content."""
+
+    def __init__(self, calls: BareCalls, make_call_id: Callable[[], str]) -> None:
+        super().__init__(calls.tools)
+        self.is_other = False  # the answer is no call, and nothing is held back any more
+        self._calls = calls
+        self._tools = {tool.name: tool for tool in calls.tools}
+        self._make_call_id = make_call_id
+
+    @property
+    def text(self) -> str:
+        """Returns the text that is held back."""
+        return self._text
+
+    def read(self) -> Reading[None]:
+        calls = yield from self._pass_answer()
+        if calls:
+            self.commit()
+        self.rewind()
+        for call in calls:
+            assert call.name is not None
+            self.open_call(call.name, self._make_call_id())
+            self.arguments(arguments_text(call.arguments))
+        self.is_other = not calls
+        yield from self.give_until(self.content)
+
+    def _pass_answer(self) -> Reading[Sequence[_Call]]:
+        """Passes the whole answer and returns its calls; none where it is another answer."""
+        yield from self.pass_whitespace()
+        has_fence = (yield from self.passes(_FENCE, *(_FENCE + language for language in _LANGUAGES))) is not None
+        yield from self.pass_whitespace()
+        calls = yield from self._pass_calls()
+        if not calls:
+            return ()
+        yield from self.pass_whitespace()
+        if has_fence and (yield from self.passes(_FENCE)):
+            yield from self.pass_whitespace()
+        return calls if (yield from self.peek()) == "" else ()
+
+    def _pass_calls(self) -> Reading[Sequence[_Call]]:
+        """Passes an object, several in a row or an array of them; returns no call as soon as one is none."""
+        is_array = (yield from self.passes("[")) is not None
+        calls: list[_Call] = []
+        following: str | None = ","
+        while following:
+            yield from self.pass_whitespace()
+            call = yield from self._pass_call()
+            if call is None or (calls and not self._calls.is_parallel):
+                return ()
+            calls.append(call)
+            yield from self.pass_whitespace()
+            following = yield from self.passes("," if is_array else "{")
+            if following == "{":
+                self._at -= 1
+        return calls if not is_array or (yield from self.passes("]")) else ()
+
+    def _pass_call(self) -> Reading[_Call | None]:
+        """Passes one object and returns the call that it is; None as soon as it is none."""
+        call, keys = _Call(), {*NAME_KEYS, *ARGUMENTS_KEYS, _TYPE, _ID}
+        following = yield from self.passes("{")
+        while following in ("{", ","):
+            key = yield from self._pass_one_of(keys)
+            if key is None or not (yield from self._pass_member(key, call)):
+                return None
+            keys -= set(ARGUMENTS_KEYS) if key in ARGUMENTS_KEYS else {key}
+            yield from self.pass_whitespace()
+            following = yield from self.passes(",", "}")
+        return call if following == "}" and call.name is not None and call.arguments is not None else None
+
+    def _pass_one_of(self, keys: set[str]) -> Reading[str | None]:
+        """Passes the name of a member, its colon and the blanks around both; None where it is no other of these."""
+        yield from self.pass_whitespace()
+        key = yield from self.passes(*(f'"{key}"' for key in keys))
+        yield from self.pass_whitespace()
+        if key is None or (yield from self.passes(":")) is None:
+            return None
+        yield from self.pass_whitespace()
+        return key.strip('"')
+
+    def _pass_member(self, key: str, call: _Call) -> Reading[bool]:
+        """Passes the value of a member; False where it makes no call."""
+        if key == _ID:
+            return (yield from self.pass_string()) is not None
+        if key == _TYPE:
+            return (yield from self.passes('"function"')) is not None
+        if key in NAME_KEYS:
+            name = yield from self.passes(*(f'"{name}"' for name in self._tools))
+            call.name = None if name is None else name.strip('"')
+            is_known = name is not None
+        else:
+            call.arguments = yield from self._pass_arguments()
+            is_known = call.arguments is not None
+        if not is_known or call.name is None or call.arguments is None:
+            return is_known  # the other one is still to come
+        return _obeys(self._tools[call.name], arguments_text(call.arguments), self._calls)
+
+    def _pass_arguments(self) -> Reading[str | None]:
+        """Passes the value and returns it as it is written; None as soon as it is clear that it is no object."""
+        start = self._at
+        if (yield from self.passes(*_BEGINNINGS_OF_ARGUMENTS)) is None:
+            return None
+        self._at = start
+        value = yield from self.pass_value()
+        return value if value is not None and is_arguments(value) else None
+
+
+def _obeys(tool: FunctionTool, arguments: str, calls: BareCalls) -> bool:
+    if tool.text_grammar is not None:
+        return False  # which texts it takes is not checked here
+    try:
+        value = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    check = ArgumentCheck(own_schema(tool), is_strict=tool.strict)
+    obeys = isinstance(value, dict) and check.obeys(value)
+    return obeys and (check.says_all or not (tool.strict or calls.guides_all))
