@@ -1,6 +1,7 @@
 """What is answered to messages, whole and as events."""
 
 import json
+import re
 
 import httpx
 import pytest
@@ -80,14 +81,23 @@ def test_a_message_has_what_anthropics_has(http: httpx.Client) -> None:
         "type": "message",
         "role": "assistant",
         "model": "org/parrot",
-        "content": [{"type": "text", "text": "Hi", "citations": None}],
+        "content": [{"type": "text", "text": "Hi"}],
         "stop_reason": "end_turn",
         "stop_sequence": None,
         "stop_details": None,
-        "container": None,
     }
     assert (usage["output_tokens"], usage["service_tier"], usage["cache_creation_input_tokens"]) == (3, "standard", 0)
+    assert "server_tool_use" not in usage
     assert response.headers["request-id"] == response.headers["x-request-id"]
+
+
+def test_a_streamed_message_leaves_the_same_keys_out(http: httpx.Client) -> None:
+    events = events_of(http.post(PATH, json=asked("Hi", stream=True)))
+    starts = [event["content_block"] for event in events if event["type"] == "content_block_start"]
+    assert starts == [{"type": "text", "text": ""}]
+    assert not {"citations", "container", "server_tool_use", "context_management"} & set(
+        re.findall(r"\w+", str(events))
+    )
 
 
 def test_thinking_comes_before_the_text_and_is_signed(http: httpx.Client) -> None:

@@ -26,6 +26,7 @@ class Messages:
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         body = decode_messages(fields, MessagesRequest, self._model)
         read = read_messages(body, self._model, self._limits)
+        edits = read.edit_context(self._model)
         prompt = read.prompt(self._model)
         message_id = f"msg_{secrets.token_hex(12)}"
         try:
@@ -39,7 +40,7 @@ class Messages:
             if error.param != "thinking_token_budget":
                 raise
             raise error.at("thinking.budget_tokens") from error
-        return [accepted], MessageAnswer(message_id, body, self._model)
+        return [accepted], MessageAnswer(message_id, body, self._model, edits)
 
 
 OPERATIONS = (

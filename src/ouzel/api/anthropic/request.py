@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.api.anthropic.blocks import CacheControl, MessageList, SystemPrompt
+from ouzel.api.anthropic.context_management import ContextManagement
 from ouzel.api.anthropic.tools import ToolChoice, ToolList
 from ouzel.sampling import SamplingFields
 from ouzel.wire.fields import StopString
@@ -49,28 +50,6 @@ class OutputConfig(msgspec.Struct, frozen=True):
     effort: Annotated[
         Literal["low", "medium", "high", "xhigh", "max"] | None,
         Meta(description="For a chat template that reads reasoning_effort; else not used."),
-    ] = None
-
-
-class ThinkingTurns(msgspec.Struct, frozen=True, tag="thinking_turns"):
-    value: Annotated[int, Meta(ge=1, description="So many of the newest turns keep their thinking.")]
-
-
-class AllThinking(msgspec.Struct, frozen=True, tag="all"):
-    pass
-
-
-class ClearThinking(msgspec.Struct, frozen=True, tag="clear_thinking_20251015"):
-    keep: Annotated[
-        Literal["all"] | ThinkingTurns | AllThinking | None,
-        Meta(description="Whose thinking stays in the prompt; the newest turn's when not given."),
-    ] = None
-
-
-class ContextManagement(msgspec.Struct, frozen=True):
-    edits: Annotated[
-        list[ClearThinking] | None,
-        Meta(description="What is left out of the prompt; tool results stay, and nothing is summarised."),
     ] = None
 
 
