@@ -15,6 +15,7 @@ from ouzel.api.anthropic.message_object import (
     InputPiece,
 )
 from ouzel.api.anthropic.messages import Messages
+from ouzel.api.anthropic.threads import HeldConversations
 from ouzel.config import LimitsConfig
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.anthropic.exchanges import (
@@ -194,7 +195,7 @@ def test_a_budget_beyond_the_context_is_the_context() -> None:
     thinks = OutputFormat(reasoning=THINKING_ONLY)
     thinking = {"type": "enabled", "budget_tokens": 10**30}
     with running_server(output_format=thinks) as server:
-        [request], _ = Messages(server.model, LimitsConfig()).prepare(
+        [request], _ = Messages(server.model, LimitsConfig(), HeldConversations(), None).prepare(
             asked("Hi", max_tokens=10**31, thinking=thinking), 0.0
         )
     assert request.reasoning_budget is not None and request.reasoning_budget.max_tokens == 4096

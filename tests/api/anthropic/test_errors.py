@@ -60,7 +60,6 @@ def said(role: str, *blocks: object) -> Json:
         ({"context_management": {"edits": [{"type": "compact_20260112"}]}}, "context_management.edits[0].type must be"),
         ({"mcp_servers": [{"type": "url"}]}, 'mcp_servers must be one of "custom"'),
         ({"container": "x"}, 'container is not supported here, given "x"'),
-        ({"thread": {"type": "create"}}, "thread is not supported here"),
         ({"n": 2}, "n is not supported here, given 2"),
         ({"n": 0}, "n is not supported here, given 0"),
         (

@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
 from ouzel.api.anthropic.context_management import CountedContext
+from ouzel.api.anthropic.errors import ThreadUnsupported
 from ouzel.api.anthropic.reading import decode_messages, read_messages
 from ouzel.api.anthropic.request import CountTokensRequest
 from ouzel.api.endpoint.operation import PREFIXES, Operation
@@ -32,6 +33,8 @@ class CountTokens:
 
     def _counted(self, body: bytes) -> TokenCount:
         asked = decode_messages(parse_object(body), CountTokensRequest, self._model)
+        if asked.thread is not None:
+            raise ThreadUnsupported("must not be given: tokens are counted of a whole conversation", field="thread")
         unlimited = msgspec.structs.replace(asked, max_tokens=None)
         read = read_messages(unlimited, self._model, self._limits)
         if read.edits is None:

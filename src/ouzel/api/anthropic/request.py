@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from ouzel.api.anthropic.blocks import CacheControl, MessageList, SystemPrompt
 from ouzel.api.anthropic.context_management import ContextManagement
+from ouzel.api.anthropic.threads import ThreadField
 from ouzel.api.anthropic.tools import ToolChoice, ToolList
 from ouzel.sampling import SamplingFields
 from ouzel.wire.fields import StopString
@@ -80,6 +81,9 @@ class MessagesRequest(SamplingFields, kw_only=True):
         None
     )
     context_management: Annotated[ContextManagement | None, Meta(description="What the prompt leaves out.")] = None
+    thread: Annotated[
+        ThreadField, Meta(description="The server holds the conversation, or goes on with one that it holds.")
+    ] = None
     mcp_servers: Annotated[
         list[dict[str, object]] | None, Meta(description="Left out where there are tools; this server calls none.")
     ] = None
