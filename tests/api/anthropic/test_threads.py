@@ -1,12 +1,15 @@
 """A thread's requests bring only what is new, and the model reads the whole conversation."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import httpx
 import pytest
 
-from ouzel.api.anthropic.threads import HeldConversations, new_conversation
-from ouzel.config import ServerConfig
+from ouzel.api.anthropic.errors import ThreadUnsupported
+from ouzel.api.anthropic.messages import Messages
+from ouzel.api.anthropic.threads import HeldConversation, HeldConversations, new_conversation
+from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest
 from tests.api.anthropic.exchanges import CALL, LOOK, PATH, Json, asked, error_of, events_of, folded, last_prompt
 from tests.api.serving import running_server
@@ -146,14 +149,39 @@ def test_a_key_never_goes_on_with_the_thread_of_another(guarded: httpx.Client) -
     assert refused(guarded.post(PATH, json=go, headers=two))[2] == {"error_code": "thread_not_found"}
 
 
+def conversation(num_bytes: int) -> HeldConversation:
+    return new_conversation({"messages": said("x" * num_bytes)}, None)
+
+
 def test_the_oldest_conversations_go_first_and_the_newest_stays() -> None:
-    held = HeldConversations(max_bytes=100)
+    held = HeldConversations(max_bytes=100_000)
     for number in range(3):
-        held.add(f"msg_{number}", new_conversation({"messages": said("x" * 40)}, None), previous_id=None)
+        held.add(f"msg_{number}", conversation(40_000), previous_id=None)
+    held.find("msg_1", None)
     held.find("msg_2", None)
     with pytest.raises(InvalidRequest, match="held here"):
-        held.find("msg_1", None)
-    held.add("msg_3", new_conversation({"messages": said("x" * 1000)}, None), previous_id="msg_2")
+        held.find("msg_0", None)
+    held.add("msg_3", conversation(99_990), previous_id="msg_2")
     held.find("msg_3", None)
     with pytest.raises(InvalidRequest, match="continued already"):
         held.find("msg_2", None)
+
+
+def test_many_short_conversations_are_bounded_too() -> None:
+    held = HeldConversations(max_bytes=100_000)
+    for number in range(200):
+        held.add(f"msg_{number}", conversation(1), previous_id=None)
+    with pytest.raises(InvalidRequest, match="held here"):
+        held.find("msg_100", None)
+
+
+def test_a_conversation_that_is_too_long_to_be_held_can_go_on_without_a_thread() -> None:
+    """Thinking of another server is in no prompt: the conversation could grow without end."""
+    foreign = {"type": "thinking", "thinking": "x" * 2000, "signature": "x"}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [foreign]}, *said("Go on")]
+    with running_server() as server:
+        messages_of = partial(Messages, server.model, LimitsConfig())
+        body = asked("", messages=messages, thread=CREATE)
+        messages_of(HeldConversations(max_bytes=10_000), None).prepare(body, 0.0)
+        with pytest.raises(ThreadUnsupported, match="a conversation of more than 2000 bytes, given"):
+            messages_of(HeldConversations(max_bytes=2000), None).prepare(body, 0.0)

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 
 class ThinkingTurns(msgspec.Struct, frozen=True, tag="thinking_turns"):
-    value: Annotated[int, Meta(ge=1, description="So many of the newest turns keep their thinking.")]
+    value: Annotated[int, Meta(ge=1, description="The number of newest turns that keep their thinking.")]
 
 
 class AllThinking(msgspec.Struct, frozen=True, tag="all"):
@@ -17,7 +17,7 @@ class AllThinking(msgspec.Struct, frozen=True, tag="all"):
 class ClearThinking(msgspec.Struct, frozen=True, tag="clear_thinking_20251015"):
     keep: Annotated[
         Literal["all"] | ThinkingTurns | AllThinking | None,
-        Meta(description="Whose thinking stays in the prompt; the newest turn's when not given."),
+        Meta(description="Turns whose thinking stays in the prompt; the newest turn when not given."),
     ] = None
 
 
@@ -35,12 +35,12 @@ class ClearToolUses(msgspec.Struct, frozen=True, tag="clear_tool_uses_20250919")
         Meta(description="The edit applies where the prompt has more than this; 100000 tokens when not given."),
     ] = None
     keep: Annotated[
-        ToolUses | None, Meta(description="So many of the newest tool calls keep their results; 3 when not given.")
+        ToolUses | None, Meta(description="The number of newest tool calls that keep their results; 3 when not given.")
     ] = None
     clear_at_least: Annotated[
         InputTokens | None, Meta(description="The edit applies only where it clears this many tokens.")
     ] = None
-    exclude_tools: Annotated[list[str] | None, Meta(description="Tools whose results always stay.")] = None
+    exclude_tools: Annotated[list[str] | None, Meta(description="Names of tools whose results always stay.")] = None
     clear_tool_inputs: Annotated[
         bool | list[str] | None, Meta(description="The inputs of cleared calls go too: of all tools, or of these.")
     ] = None
@@ -51,7 +51,7 @@ Edit = ClearThinking | ClearToolUses
 
 class ContextManagement(msgspec.Struct, frozen=True):
     edits: Annotated[
-        list[Edit] | None, Meta(description="What is left out of the prompt, in this order; nothing is summarised.")
+        list[Edit] | None, Meta(description="Blocks that the prompt leaves out, edit by edit; nothing is summarised.")
     ] = None
 
 
@@ -70,4 +70,4 @@ class AppliedEdits(msgspec.Struct, frozen=True):
 
 
 class CountedContext(msgspec.Struct, frozen=True):
-    original_input_tokens: int  # of the prompt before the edits
+    original_input_tokens: int  # before the edits

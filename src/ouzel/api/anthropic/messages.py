@@ -80,6 +80,7 @@ class Messages:
     ) -> Callable[[Sequence[AnsweredBlock]], None]:
         """Returns the function that holds the conversation under the message's id once its blocks are complete."""
         asked = new_conversation(fields, self._key_id) if held is None else held.extended(fields)
+        self._conversations.check_room(asked)
         previous_id = thread.previous_message_id if isinstance(thread, ThreadContinue) else None
 
         def hold(blocks: Sequence[AnsweredBlock]) -> None:

@@ -11,18 +11,24 @@ restart or for want of room, the client is told `thread_not_found` and sends the
 import re
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.anthropic.errors import ThreadAlreadyContinued, ThreadFingerprintMismatch, ThreadNotFound
+from ouzel.api.anthropic.errors import (
+    ThreadAlreadyContinued,
+    ThreadFingerprintMismatch,
+    ThreadNotFound,
+    ThreadUnsupported,
+)
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.validation_errors import shown
 
-_MAX_BYTES = 64 * 2**20  # of JSON, for all conversations with a model
+_MAX_BYTES = 64 * 2**20  # for all conversations with a model
+_CONVERSATION_BYTES, _PART_BYTES = 1024, 128  # of memory, beside the JSON
 _MAX_CONTINUED = 10_000  # ids of messages that are known to have been continued
 _HELD_FIELDS = ("system", "tools")
 _MESSAGE_PATH = re.compile(r"messages\[(\d+)\](.*)")
@@ -43,32 +49,31 @@ ThreadField = ThreadCreate | ThreadContinue | None
 @dataclass(frozen=True, slots=True)
 class HeldConversation:
     key_id: str | None  # of the API key whose conversation it is
-    fixed: JsonObject  # `system` and `tools`, where the request had them
-    num_fixed_bytes: int
-    messages: tuple[bytes, ...]  # lists of messages as JSON, one or two of each turn
+    fixed: bytes  # `system` and `tools`, where the request had them, as JSON
+    messages: tuple[bytes, ...]  # lists of messages as JSON, two of each turn
 
     @property
     def num_bytes(self) -> int:
-        return self.num_fixed_bytes + sum(map(len, self.messages))
+        return _CONVERSATION_BYTES + len(self.fixed) + sum(_PART_BYTES + len(part) for part in self.messages)
 
     @property
     def num_messages(self) -> int:
         return len(self._decoded())
 
     def with_messages(self, messages: object) -> "HeldConversation":
-        parts = (*self.messages, msgspec.json.encode(messages))
-        return HeldConversation(self.key_id, self.fixed, self.num_fixed_bytes, parts)
+        return replace(self, messages=(*self.messages, msgspec.json.encode(messages)))
 
     def body(self, fields: JsonObject) -> JsonObject:
         """Returns the body of the whole conversation. Raises ThreadFingerprintMismatch."""
+        fixed = msgspec.json.decode(self.fixed, type=JsonObject)
         for name in _HELD_FIELDS:
-            if name in fields and fields[name] != self.fixed.get(name):
+            if name in fields and fields[name] != fixed.get(name):
                 limit = "must be left out or be as it was when the thread was created"
                 raise ThreadFingerprintMismatch(f"{limit}, given {shown(fields[name])}", field=name)
         messages = fields.get("messages")
         if not isinstance(messages, list):
             return fields  # reading the body refuses it
-        return {**fields, **self.fixed, "messages": [*self._decoded(), *messages]}
+        return {**fields, **fixed, "messages": [*self._decoded(), *messages]}
 
     def _decoded(self) -> list[object]:
         return [message for part in self.messages for message in msgspec.json.decode(part, type=list[object])]
@@ -99,12 +104,11 @@ def in_the_turns_words(error: InvalidRequest, num_held: int) -> InvalidRequest:
 
 def new_conversation(fields: JsonObject, key_id: str | None) -> HeldConversation:
     fixed = {name: fields[name] for name in _HELD_FIELDS if name in fields}
-    empty = HeldConversation(key_id, fixed, len(msgspec.json.encode(fixed)), ())
-    return empty.with_messages(fields["messages"])
+    return HeldConversation(key_id, msgspec.json.encode(fixed), ()).with_messages(fields["messages"])
 
 
 class HeldConversations:
-    """Holds the newest conversations with one model, within a bound; the very newest however long it is.
+    """Holds the newest conversations with one model, within a bound.
 
     It is called from many threads.
     """
@@ -131,6 +135,12 @@ class HeldConversations:
             f"must be the id of a message that is held here, given {shown(message_id)}: send the whole conversation",
             field=_PREVIOUS,
         )
+
+    def check_room(self, conversation: HeldConversation) -> None:
+        """Raises ThreadUnsupported where the conversation alone is more than may be held."""
+        if conversation.num_bytes > self._max_bytes:
+            limit = f"cannot be held for a conversation of more than {self._max_bytes} bytes"
+            raise ThreadUnsupported(f"{limit}, given {conversation.num_bytes}: leave it out", field="thread")
 
     def add(self, message_id: str, conversation: HeldConversation, *, previous_id: str | None) -> None:
         with self._lock:
