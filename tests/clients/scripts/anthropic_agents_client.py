@@ -29,7 +29,7 @@ http_client = anthropic.DefaultHttpxClient(event_hooks={"request": [remember]})
 client = anthropic.Anthropic(base_url=ROOT, api_key="none", max_retries=0, http_client=http_client)
 
 
-@beta_tool
+@beta_tool  # type: ignore[untyped-decorator]  # the package is not here
 def get_weather(city: str) -> str:
     """Get the current weather
 
@@ -64,6 +64,25 @@ def a_tool_runner_runs_in_a_thread_that_the_server_holds() -> None:
     runner = client.beta.messages.tool_runner(**FIELDS, messages=QUESTION, tools=[get_weather], thread=False)
     assert text_of(runner.until_done()) == SUNNY
     assert sent_threads() == [None, None]
+
+
+@beta_tool  # type: ignore[untyped-decorator]
+def get_time(city: str) -> str:
+    """Get the time
+
+    Args:
+        city: The city.
+    """
+    return "noon"
+
+
+def a_tool_runner_changes_its_tools() -> None:
+    runner = client.beta.messages.tool_runner(**FIELDS, messages=QUESTION, tools=[get_weather])
+    next(runner)
+    runner.add_tools(get_time)
+    next(runner)
+    assert "tool_addition" in json.dumps(requests)
+    requests.clear()
 
 
 class Choice(BaseModel):
@@ -125,6 +144,7 @@ def old_results_leave_the_prompt() -> None:
 
 if __name__ == "__main__":
     a_tool_runner_runs_in_a_thread_that_the_server_holds()
+    a_tool_runner_changes_its_tools()
     a_thread_is_held_by_the_server()
     a_thread_that_is_gone_is_told_by_its_cause()
     old_results_leave_the_prompt()

@@ -22,6 +22,7 @@ from ouzel.api.anthropic.blocks import (
     RedactedThinkingBlock,
     Role,
     SearchResultBlock,
+    SystemBlock,
     SystemMessage,
     TextBlock,
     TextContent,
@@ -91,8 +92,10 @@ class History:
                 self._read_user(message.content, path)
             case AssistantMessage():
                 self._read_assistant(message.content, path)
-            case SystemMessage():
-                texts = _texts(message.content)
+            case SystemMessage(content=content):
+                texts = _texts(content if isinstance(content, str) else _text_blocks(content))
+                if content and not texts and not isinstance(content, str):
+                    return  # the message only changes tools, which the prompt shows elsewhere
                 if self._has_later_system or not self.turns or self.turns[-1].role == "system":
                     self._turn("system", path).pieces += texts
                 else:
@@ -151,6 +154,10 @@ class History:
         if not self.turns or self.turns[-1].role != role:
             self.turns.append(Turn(role, path))
         return self.turns[-1]
+
+
+def _text_blocks(content: Sequence[SystemBlock]) -> list[TextBlock]:
+    return [block for block in content if isinstance(block, TextBlock)]
 
 
 def _texts(content: str | list[TextBlock]) -> list[str]:

@@ -12,6 +12,7 @@ from ouzel.api.anthropic.context_management import AppliedEdits, Edit
 from ouzel.api.anthropic.foreign_fields import without_foreign_fields
 from ouzel.api.anthropic.history import History
 from ouzel.api.anthropic.request import MessagesRequest, ThinkingDisabled, ThinkingEnabled
+from ouzel.api.anthropic.tool_changes import changed_tools
 from ouzel.api.anthropic.tools import choice_of, functions_of
 from ouzel.api.anthropic.turn import Turn
 from ouzel.api.anthropic.unreadable import refuse_unreadable
@@ -93,6 +94,7 @@ def _chat_request(body: MessagesRequest, model: ServedModel, *, is_unfinished: b
     """Returns the body in our words, without messages."""
     refuses_hosted = model.refuses_unknown_tools
     tools = functions_of(body.tools or (), body.mcp_servers or (), refuses_hosted=refuses_hosted)
+    tools = changed_tools(tools, body.tools or (), body.messages, refuses_hosted=refuses_hosted)
     tool_choice, are_parallel = choice_of(body.tool_choice)
     sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
     template = model.renderer.chat_template

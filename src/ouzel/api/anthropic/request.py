@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.anthropic.blocks import CacheControl, MessageList, SystemPrompt
+from ouzel.api.anthropic.blocks import MessageList, SystemPrompt
+from ouzel.api.anthropic.cache_control import CacheControl
 from ouzel.api.anthropic.context_management import ContextManagement
 from ouzel.api.anthropic.threads import ThreadField
 from ouzel.api.anthropic.tools import ToolChoice, ToolList

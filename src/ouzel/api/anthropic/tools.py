@@ -11,8 +11,8 @@ from typing import Annotated, Literal, assert_never
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.anthropic.blocks import CacheControl
 from ouzel.api.anthropic.built_in_tools import BUILT_IN_TYPES, built_in_function, check_name
+from ouzel.api.anthropic.cache_control import CacheControl
 from ouzel.errors import InvalidRequest
 from ouzel.wire.tools import MAX_TOOLS, Choice, FunctionDefinition, FunctionName, NamedFunction, NamedTool, Tool
 from ouzel.wire.unknown_tools import leave_out
