@@ -71,7 +71,9 @@ def test_no_more_bodies_are_parsed_than_are_being_prepared(num_bytes: int, num_t
 
         async def post_many() -> None:
             threads, door = PreparationThreads(), Door(server.model, metrics, BodyReader(limits))
-            endpoint = GeneratingEndpoint(chats, server.model, metrics, door, streams=Streams(10), threads=threads)
+            endpoint = GeneratingEndpoint(
+                lambda _: chats, server.model, metrics, door, streams=Streams(10), threads=threads
+            )
             await asyncio.gather(*(post(endpoint) for _ in range(16)))
             threads.close()
 

@@ -1,19 +1,28 @@
-"""npm packages that speak to the server: what they do is in `scripts/javascript.mjs`."""
+"""npm packages that speak to the server: what they do is in `scripts/`, each with the set of packages of its name."""
 
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import RunningServer
 from tests.clients.clients import Clients, packages
 
-SCRIPT = Path(__file__).parent / "scripts" / "javascript.mjs"
+SCRIPTS = Path(__file__).parent / "scripts"
 
 
-def test_vercels_providers_and_openais_package_find_all_that_they_ask_for(
-    clients: Clients, server: RunningServer
+@pytest.mark.parametrize(
+    ("script", "packages_name"),
+    [
+        pytest.param("javascript", "javascript", id="openai's package and Vercel's providers"),
+        pytest.param("anthropic_javascript", "anthropic-javascript", id="Anthropic's package and Vercel's for Node 20"),
+    ],
+)
+def test_packages_find_all_that_they_ask_for(
+    clients: Clients, server: RunningServer, script: str, packages_name: str
 ) -> None:
-    modules = packages("javascript") / "node_modules"
+    modules = packages(packages_name) / "node_modules"
     (clients.home / "node_modules").symlink_to(modules)  # a module's imports are looked for beside it
-    script = shutil.copy(SCRIPT, clients.home)
+    copy = shutil.copy(SCRIPTS / f"{script}.mjs", clients.home)
 
-    clients.run("node", script, environment={"ROOT": server.root})
+    clients.run("node", copy, environment={"ROOT": server.root})

@@ -1,6 +1,7 @@
 """What is answered to messages, whole and as events."""
 
 import json
+import re
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from ouzel.api.anthropic.message_object import (
     InputPiece,
 )
 from ouzel.api.anthropic.messages import Messages
+from ouzel.api.anthropic.threads import HeldConversations
 from ouzel.config import LimitsConfig
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.anthropic.exchanges import (
@@ -80,14 +82,23 @@ def test_a_message_has_what_anthropics_has(http: httpx.Client) -> None:
         "type": "message",
         "role": "assistant",
         "model": "org/parrot",
-        "content": [{"type": "text", "text": "Hi", "citations": None}],
+        "content": [{"type": "text", "text": "Hi"}],
         "stop_reason": "end_turn",
         "stop_sequence": None,
         "stop_details": None,
-        "container": None,
     }
     assert (usage["output_tokens"], usage["service_tier"], usage["cache_creation_input_tokens"]) == (3, "standard", 0)
+    assert "server_tool_use" not in usage
     assert response.headers["request-id"] == response.headers["x-request-id"]
+
+
+def test_a_streamed_message_leaves_the_same_keys_out(http: httpx.Client) -> None:
+    events = events_of(http.post(PATH, json=asked("Hi", stream=True)))
+    starts = [event["content_block"] for event in events if event["type"] == "content_block_start"]
+    assert starts == [{"type": "text", "text": ""}]
+    assert not {"citations", "container", "server_tool_use", "context_management"} & set(
+        re.findall(r"\w+", str(events))
+    )
 
 
 def test_thinking_comes_before_the_text_and_is_signed(http: httpx.Client) -> None:
@@ -184,7 +195,7 @@ def test_a_budget_beyond_the_context_is_the_context() -> None:
     thinks = OutputFormat(reasoning=THINKING_ONLY)
     thinking = {"type": "enabled", "budget_tokens": 10**30}
     with running_server(output_format=thinks) as server:
-        [request], _ = Messages(server.model, LimitsConfig()).prepare(
+        [request], _ = Messages(server.model, LimitsConfig(), HeldConversations(), None).prepare(
             asked("Hi", max_tokens=10**31, thinking=thinking), 0.0
         )
     assert request.reasoning_budget is not None and request.reasoning_budget.max_tokens == 4096

@@ -38,7 +38,6 @@ def said(role: str, *blocks: object) -> Json:
         ({"tools": [{"name": "a b", "input_schema": {"type": "object"}}]}, "tools[0].name must match"),
         ({"tools": [LOOK, LOOK]}, "tools[1].name must be unique, given 'look' again"),
         ({"tools": [LOOK | {"input_schema": {"type": "array"}}]}, 'tools[0].input_schema.type must be "object"'),
-        ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, 'tools[0].type must be "custom", given "bash_202501'),
         ({"tools": [LOOK | {"allowed_callers": ["x"]}]}, 'tools[0].allowed_callers must have "direct"'),
         ({"tool_choice": {"type": "any"}}, "tool_choice needs tools"),
         ({"tools": [LOOK], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice must name one of the tools"),
@@ -61,7 +60,6 @@ def said(role: str, *blocks: object) -> Json:
         ({"context_management": {"edits": [{"type": "compact_20260112"}]}}, "context_management.edits[0].type must be"),
         ({"mcp_servers": [{"type": "url"}]}, 'mcp_servers must be one of "custom"'),
         ({"container": "x"}, 'container is not supported here, given "x"'),
-        ({"thread": {"type": "create"}}, "thread is not supported here"),
         ({"n": 2}, "n is not supported here, given 2"),
         ({"n": 0}, "n is not supported here, given 0"),
         (

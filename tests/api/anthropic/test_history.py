@@ -88,24 +88,6 @@ def test_thinking_of_another_server_is_left_out(http: httpx.Client, block: Json)
     assert "Hello" in last_prompt() and "secret" not in last_prompt()
 
 
-def test_only_the_newest_turns_keep_their_thinking_where_that_is_wanted(http: httpx.Client) -> None:
-    first = answered(http, user("<think>one</think>A"), thinking=THINKING)["content"]
-    second = answered(http, user("<think>two</think>B"), thinking=THINKING)["content"]
-    call = {"type": "tool_use", "id": "toolu_1", "name": "rest", "input": {}}
-    history = (
-        user("Hi"),
-        {"role": "assistant", "content": [*first, call]},
-        user(result("toolu_1", "done")),
-        {"role": "assistant", "content": [*second, {**call, "id": "toolu_2"}]},
-        user(result("toolu_2", "done")),
-    )
-    edit = {"type": "clear_thinking_20251015"}
-    for keep, seen in (("all", {"one", "two"}), ({"type": "thinking_turns", "value": 1}, {"two"}), (None, {"two"})):
-        edits = {"edits": [edit if keep is None else edit | {"keep": keep}]}
-        answered(http, *history, tools=[REST], context_management=edits)
-        assert {word for word in ("one", "two") if f"<think>\n{word}" in last_prompt()} == seen
-
-
 def test_messages_of_one_role_in_a_row_are_one(http: httpx.Client) -> None:
     said = ({"role": "assistant", "content": "A"}, {"role": "assistant", "content": "B"})
     answered(http, user("Hi"), user("there"), *said, user("Go", "on"))

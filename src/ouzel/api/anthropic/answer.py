@@ -1,9 +1,12 @@
 """POST /messages answers with a message, or with the events that add up to it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
+from msgspec import UNSET
+
 from ouzel.api.anthropic.block_writer import BlockWriter, folded
+from ouzel.api.anthropic.context_management import AppliedEdits
 from ouzel.api.anthropic.message_object import (
     AnsweredBlock,
     BlockEvent,
@@ -30,7 +33,18 @@ from ouzel.types import FinishReason
 class MessageAnswer:
     """Implements `Answer`. A unary answer is the stream's events, folded."""
 
-    def __init__(self, message_id: str, body: MessagesRequest, model: ServedModel) -> None:
+    def __init__(
+        self,
+        message_id: str,
+        body: MessagesRequest,
+        model: ServedModel,
+        edits: AppliedEdits | None,
+        on_end: Callable[[Sequence[AnsweredBlock]], None] | None,
+    ) -> None:
+        """`edits` are those that shortened the prompt, None where the request manages no context.
+
+        `on_end` takes the blocks of a complete message, before the client sees its end.
+        """
         self.is_stream = bool(body.stream)
         self.framing: Framing = NAMED_EVENTS
         self._id = message_id
@@ -38,6 +52,9 @@ class MessageAnswer:
         self._max_model_len = model.engine.info.max_model_len
         self._max_tokens = body.max_tokens
         self._stop_sequences = body.stop_sequences or ()
+        self._context_management = UNSET if edits is None else edits
+        self._on_end = on_end
+        self._streamed: list[BlockEvent] = []  # the blocks of a stream, where `on_end` will take them
         self._writer = BlockWriter(shows_thinking=not _omits_thinking(body))
         self._is_started = False
         self._finished: Finished | None = None
@@ -47,9 +64,10 @@ class MessageAnswer:
         if not self._is_started:
             self._is_started = True
             written += [MessageStart(self._message([], usage)), Ping()]
-        for event in events:
-            written += self._events_of(event)
-        return written
+        blocks = [block_event for event in events for block_event in self._events_of(event)]
+        if self._on_end is not None:
+            self._streamed += blocks
+        return [*written, *blocks]
 
     def last_chunks(self, usage: Usage) -> list[StreamEvent]:
         stop_reason, stop_sequence = self._stop(usage)
@@ -59,12 +77,18 @@ class MessageAnswer:
             output_tokens=usage.completion_tokens,
             output_tokens_details=OutputTokensDetails(usage.reasoning_tokens),
         )
-        return [MessageDelta(MessageEnd(stop_reason, stop_sequence), delta_usage), MessageStop()]
+        end = MessageEnd(stop_reason, stop_sequence)
+        if self._on_end is not None:
+            self._on_end(folded(self._streamed))
+        return [MessageDelta(end, delta_usage, self._context_management), MessageStop()]
 
     def whole(self, events: Sequence[Event], usage: Usage) -> MessageObject:
         written = [block_event for event in events for block_event in self._events_of(event)]
         message = self._message(folded(written), usage)
         message.stop_reason, message.stop_sequence = self._stop(usage)
+        message.context_management = self._context_management
+        if self._on_end is not None:
+            self._on_end(message.content)
         return message
 
     def _events_of(self, event: Event) -> Iterator[BlockEvent]:

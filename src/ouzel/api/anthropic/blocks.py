@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-CacheControl = Annotated[
-    dict[str, object] | None, Meta(description="Not used: whatever prompts begin with alike is cached by itself.")
-]
+from ouzel.api.anthropic.cache_control import CacheControl
+from ouzel.api.anthropic.tools import ClientTool
+
 Citations = Annotated[object, Meta(description="Not used: answers have no citations.")]
 Text = Annotated[str, Meta(description="What is said.")]
 
@@ -114,6 +114,27 @@ UserBlock = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolRes
 AssistantBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBlock
 
 
+class ChangedTool(msgspec.Struct, frozen=True, tag="tool_reference"):
+    name: Annotated[str, Meta(description="The name of a tool in `tools`, or of an earlier addition.")]
+
+
+class DefinedTool(msgspec.Struct, frozen=True, tag="tool_definition"):
+    definition: Annotated[ClientTool, Meta(description="A tool, in the form of those in `tools`.")]
+
+
+class ToolAdditionBlock(msgspec.Struct, frozen=True, tag="tool_addition"):
+    tool: Annotated[ChangedTool | DefinedTool, Meta(description="The model may call this tool from now on.")]
+    cache_control: CacheControl = None
+
+
+class ToolRemovalBlock(msgspec.Struct, frozen=True, tag="tool_removal"):
+    tool: Annotated[ChangedTool, Meta(description="The model may not call this tool any more.")]
+    cache_control: CacheControl = None
+
+
+SystemBlock = TextBlock | ToolAdditionBlock | ToolRemovalBlock
+
+
 class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
     content: Annotated[str | list[UserBlock], Meta(description="A text, or blocks.")]
 
@@ -123,7 +144,9 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assis
 
 
 class SystemMessage(msgspec.Struct, frozen=True, tag_field="role", tag="system"):
-    content: Annotated[str | list[TextBlock], Meta(description="Instructions in the middle of a chat.")]
+    content: Annotated[
+        str | list[SystemBlock], Meta(description="Instructions in the middle of a chat, and changes of the tools.")
+    ]
 
 
 Message = UserMessage | AssistantMessage | SystemMessage

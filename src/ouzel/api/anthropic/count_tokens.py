@@ -3,8 +3,11 @@
 from functools import partial
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
+from ouzel.api.anthropic.context_management import CountedContext
+from ouzel.api.anthropic.errors import ThreadUnsupported
 from ouzel.api.anthropic.reading import decode_messages, read_messages
 from ouzel.api.anthropic.request import CountTokensRequest
 from ouzel.api.endpoint.operation import PREFIXES, Operation
@@ -15,7 +18,8 @@ from ouzel.worker_threads import PreparationThreads
 
 
 class TokenCount(msgspec.Struct, frozen=True):
-    input_tokens: int
+    input_tokens: int  # after the edits of the context
+    context_management: CountedContext | UnsetType = UNSET  # only where the request manages the context
 
 
 class CountTokens:
@@ -29,9 +33,15 @@ class CountTokens:
 
     def _counted(self, body: bytes) -> TokenCount:
         asked = decode_messages(parse_object(body), CountTokensRequest, self._model)
+        if asked.thread is not None:
+            raise ThreadUnsupported("must not be given: tokens are counted of a whole conversation", field="thread")
         unlimited = msgspec.structs.replace(asked, max_tokens=None)
         read = read_messages(unlimited, self._model, self._limits)
-        return TokenCount(len(read.prompt(self._model).token_ids))
+        if read.edits is None:
+            return TokenCount(len(read.prompt(self._model).token_ids))
+        original = CountedContext(read.num_tokens(self._model))
+        read.edit_context(self._model)
+        return TokenCount(len(read.prompt(self._model).token_ids), original)
 
 
 OPERATIONS = (

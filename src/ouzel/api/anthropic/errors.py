@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ouzel.api.endpoint.operation import PREFIXES
 from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
-from ouzel.errors import Overloaded
+from ouzel.errors import InvalidRequest, Overloaded
 
 VERSION_HEADER = "anthropic-version"  # that all its clients send, and no others
 _PATHS = tuple(f"{prefix}/messages" for prefix in PREFIXES)
@@ -24,9 +25,47 @@ _TYPES: Mapping[int, str] = {
 }
 
 
+class ThreadNotFound(InvalidRequest):
+    """The server holds no conversation that ends with the message that the request continues."""
+
+    status = 404
+    code = "thread_not_found"
+
+
+class ThreadAlreadyContinued(InvalidRequest):
+    """Another request has continued the message."""
+
+    code = "thread_already_continued"
+
+
+class ThreadFingerprintMismatch(InvalidRequest):
+    """A field that is fixed when a thread is created has another value in a request that continues the thread."""
+
+    code = "thread_fingerprint_mismatch"
+
+
+class ThreadUnsupported(InvalidRequest):
+    """The request cannot be one of a thread, but could be sent without `thread`."""
+
+    code = "thread_unsupported_request"
+
+
+_CODES_OF_THREADS = frozenset(
+    error.code for error in (ThreadNotFound, ThreadAlreadyContinued, ThreadFingerprintMismatch, ThreadUnsupported)
+)
+
+
+class CauseDetails(msgspec.Struct):
+    """Anthropic's clients go on by themselves after causes that they know."""
+
+    error_code: str
+    unsupported: list[str] | UnsetType = UNSET  # fields that the request may be sent again without
+
+
 class AnthropicErrorDetails(msgspec.Struct):
     type: str
     message: str
+    details: CauseDetails | UnsetType = UNSET  # only where clients know the cause
 
 
 class AnthropicError(msgspec.Struct, tag="error"):
@@ -37,8 +76,15 @@ class AnthropicError(msgspec.Struct, tag="error"):
 def anthropic_style(fault: Fault) -> ErrorAnswer:
     status = OVERLOADED if fault.code == Overloaded.code else fault.status
     other = "api_error" if status >= _FIRST_OF_SERVER else "invalid_request_error"
-    details = AnthropicErrorDetails(_TYPES.get(status, other), fault.message)
+    details = AnthropicErrorDetails(_TYPES.get(status, other), fault.message, _cause(fault))
     return ErrorAnswer(status, AnthropicError(details, fault.request_id))
+
+
+def _cause(fault: Fault) -> CauseDetails | UnsetType:
+    if fault.code is None or fault.code not in _CODES_OF_THREADS:
+        return UNSET
+    is_unsupported = fault.code == ThreadUnsupported.code
+    return CauseDetails(fault.code, ["thread"] if is_unsupported else UNSET)
 
 
 def anthropic_error_styles() -> Mapping[str, ErrorStyle]:

@@ -16,7 +16,7 @@ from ouzel.wire.validation_errors import shown
 
 logger = logging.getLogger(__name__)
 
-_UNSUPPORTED = frozenset({"compaction", "container", "thread"})
+_UNSUPPORTED = frozenset({"compaction", "container"})
 _HINTS = frozenset({"prompt_cache_key", "safety_identifier", "stream_options", "user"})  # of our other doors
 _OF_CHATS = frozenset(ChatCompletionRequest.__struct_encode_fields__) - NEUTRAL_VALUES.keys() - HINTS.keys() - _HINTS
 _ASK_FOR_NOTHING: tuple[object, ...] = (None, False, [], {}, "")

@@ -8,7 +8,6 @@ Claude Code's billing header is no instruction: it is left out.
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from ouzel.api.anthropic.blocks import (
@@ -23,6 +22,7 @@ from ouzel.api.anthropic.blocks import (
     RedactedThinkingBlock,
     Role,
     SearchResultBlock,
+    SystemBlock,
     SystemMessage,
     TextBlock,
     TextContent,
@@ -36,6 +36,7 @@ from ouzel.api.anthropic.blocks import (
     UserMessage,
 )
 from ouzel.api.anthropic.call_ids import own_call_id
+from ouzel.api.anthropic.turn import Piece, Turn
 from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.packed_text import THINKING
@@ -47,32 +48,6 @@ logger = logging.getLogger(__name__)
 _BILLING_HEADER = "x-anthropic-billing-header:"  # it differs from session to session, and would spoil the prefix cache
 _MESSAGE_PATH = re.compile(r"messages\[(\d+)\]")
 
-Piece = str | MediaPart | DocumentPart  # of what is said: a text, a picture or a PDF
-
-
-@dataclass(slots=True)
-class Turn:
-    """A turn is what one side said in one go."""
-
-    role: Role
-    path: str  # of the message that it begins with
-    pieces: list[Piece] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    calls: list[JsonObject] = field(default_factory=list)
-    answered: JsonObject = field(default_factory=dict)  # of a tool's result: the call, by the chat's keys
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.pieces or self.reasoning or self.calls)
-
-    def message(self) -> JsonObject:
-        message: JsonObject = {"role": self.role, "content": _content(self.pieces), **self.answered}
-        if self.reasoning:
-            message["reasoning_content"] = "\n".join(self.reasoning)
-        if self.calls:
-            message["tool_calls"] = self.calls
-        return message
-
 
 class History:
     """Holds the turns of one request; the last may be the assistant's, for the answer to continue."""
@@ -81,33 +56,27 @@ class History:
         self, system: str | list[TextBlock] | None, messages: Sequence[Message], *, has_later_system: bool
     ) -> None:
         """`has_later_system`: the chat template writes system messages in the middle. Raises InvalidRequest."""
-        self._turns: list[Turn] = []
+        self.turns: list[Turn] = []  # context edits replace some of them
         self._names: dict[str, str] = {}  # of the tools called, by call id
         self._has_later_system = has_later_system
         texts = [text for text in _texts(system or "") if not text.startswith(_BILLING_HEADER)]
         if texts:
-            self._turns.append(Turn("system", "system", [*texts]))
+            self.turns.append(Turn("system", "system", [*texts]))
         for position, message in enumerate(messages):
             self._read(message, f"messages[{position}]")
-        if self._turns[-1].role == "assistant" and self._turns[-1].is_empty and len(self._turns) > 1:
-            self._turns.pop()  # there is nothing to continue
+        if self.turns[-1].role == "assistant" and self.turns[-1].is_empty and len(self.turns) > 1:
+            self.turns.pop()  # there is nothing to continue
 
     @property
     def is_unfinished(self) -> bool:
-        return self._turns[-1].role == "assistant"
+        return self.turns[-1].role == "assistant"
 
     def chat_messages(self) -> list[JsonObject]:
-        return [turn.message() for turn in self._turns]
-
-    def clear_thinking(self, num_kept: int) -> None:
-        """Forgets what was thought, but in the newest turns that have any."""
-        thinking = [turn for turn in self._turns if turn.reasoning]
-        for turn in thinking[: max(len(thinking) - num_kept, 0)]:
-            turn.reasoning = []
+        return [turn.message() for turn in self.turns]
 
     def check_continuation(self) -> None:
         """Raises InvalidRequest for a last turn that cannot be continued."""
-        last = self._turns[-1]
+        last = self.turns[-1]
         if last.role == "assistant" and last.calls:
             called = last.calls[-1]["id"]
             raise InvalidRequest(f"must be followed by the result of the tool call {shown(called)}", field=last.path)
@@ -115,7 +84,7 @@ class History:
     def in_own_words(self, error: InvalidRequest) -> InvalidRequest:
         """Returns the same error about the field that the client sent."""
         match = _MESSAGE_PATH.match(error.param or "")
-        return error if match is None else error.at(self._turns[int(match[1])].path)
+        return error if match is None else error.at(self.turns[int(match[1])].path)
 
     def _read(self, message: Message, path: str) -> None:
         match message:
@@ -123,9 +92,11 @@ class History:
                 self._read_user(message.content, path)
             case AssistantMessage():
                 self._read_assistant(message.content, path)
-            case SystemMessage():
-                texts = _texts(message.content)
-                if self._has_later_system or not self._turns or self._turns[-1].role == "system":
+            case SystemMessage(content=content):
+                texts = _texts(content if isinstance(content, str) else _text_blocks(content))
+                if content and not texts and not isinstance(content, str):
+                    return  # the message only changes tools, which the prompt shows elsewhere
+                if self._has_later_system or not self.turns or self.turns[-1].role == "system":
                     self._turn("system", path).pieces += texts
                 else:
                     self._turn("user", path).pieces += [f"<system>\n{text}\n</system>" for text in texts]
@@ -141,7 +112,7 @@ class History:
                 self._read_result(block, at)
             else:
                 pieces += _pieces_of(block, at)
-        if pieces or self._turns[-1:] == [] or self._turns[-1].role not in ("tool", "user"):
+        if pieces or self.turns[-1:] == [] or self.turns[-1].role not in ("tool", "user"):
             self._turn("user", path).pieces += pieces
 
     def _read_result(self, block: ToolResultBlock, path: str) -> None:
@@ -151,7 +122,7 @@ class History:
             raise InvalidRequest(f"{limit}, given {shown(block.tool_use_id)}", field=f"{path}.tool_use_id")
         pieces = _joined_texts(_result_pieces(block, path))
         answered: JsonObject = {"tool_call_id": call_id, "name": self._names[call_id]}
-        self._turns.append(Turn("tool", path, pieces, answered=answered))
+        self.turns.append(Turn("tool", path, pieces, answered=answered))
 
     def _read_assistant(self, content: str | list[AssistantBlock], path: str) -> None:
         turn = self._turn("assistant", path)
@@ -180,9 +151,13 @@ class History:
                 assert_never(unreachable)
 
     def _turn(self, role: Role, path: str) -> Turn:
-        if not self._turns or self._turns[-1].role != role:
-            self._turns.append(Turn(role, path))
-        return self._turns[-1]
+        if not self.turns or self.turns[-1].role != role:
+            self.turns.append(Turn(role, path))
+        return self.turns[-1]
+
+
+def _text_blocks(content: Sequence[SystemBlock]) -> list[TextBlock]:
+    return [block for block in content if isinstance(block, TextBlock)]
 
 
 def _texts(content: str | list[TextBlock]) -> list[str]:
@@ -262,13 +237,3 @@ def _joined_texts(pieces: Sequence[Piece]) -> list[Piece]:
         else:
             joined.append(piece)
     return joined
-
-
-def _content(pieces: Sequence[Piece]) -> object:
-    match pieces:
-        case []:
-            return ""
-        case [str(text)]:
-            return text
-        case _:
-            return [{"type": "text", "text": piece} if isinstance(piece, str) else piece for piece in pieces]

@@ -1,13 +1,19 @@
-"""The message that is answered, and the events that a stream of it is made of."""
+"""The message that is answered, and the events that a stream of it is made of.
+
+Keys that Anthropic's service leaves out, such as the `citations` of a text without any, are left out here too: some
+clients take no null there.
+"""
 
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
+
+from ouzel.api.anthropic.context_management import AppliedEdits
 
 
 class AnsweredText(msgspec.Struct, tag="text"):
     text: str
-    citations: None = None
 
 
 class AnsweredThinking(msgspec.Struct, tag="thinking"):
@@ -43,7 +49,6 @@ class MessageUsage(msgspec.Struct, kw_only=True):
     cache_creation: CacheCreation
     output_tokens: int
     output_tokens_details: OutputTokensDetails
-    server_tool_use: None = None
     service_tier: Literal["standard"] = "standard"
 
 
@@ -55,7 +60,6 @@ class DeltaUsage(msgspec.Struct, kw_only=True):
     cache_read_input_tokens: int
     output_tokens: int
     output_tokens_details: OutputTokensDetails
-    server_tool_use: None = None
 
 
 class MessageObject(msgspec.Struct, tag="message", kw_only=True):
@@ -66,8 +70,8 @@ class MessageObject(msgspec.Struct, tag="message", kw_only=True):
     stop_reason: StopReason | None
     stop_sequence: str | None
     stop_details: None = None
-    container: None = None
     usage: MessageUsage
+    context_management: AppliedEdits | UnsetType = UNSET  # only where the request manages the context
 
 
 class MessageStart(msgspec.Struct, tag="message_start"):
@@ -115,12 +119,12 @@ class MessageEnd(msgspec.Struct):
     stop_reason: StopReason
     stop_sequence: str | None
     stop_details: None = None
-    container: None = None
 
 
 class MessageDelta(msgspec.Struct, tag="message_delta"):
     delta: MessageEnd
     usage: DeltaUsage
+    context_management: AppliedEdits | UnsetType = UNSET
 
 
 class MessageStop(msgspec.Struct, tag="message_stop"):

@@ -1,12 +1,26 @@
 """POST /messages makes of a body in Anthropic's form a request of the engine and an answer."""
 
 import secrets
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from starlette.types import ASGIApp
 
 from ouzel.api.anthropic.answer import MessageAnswer
-from ouzel.api.anthropic.message_object import STREAM_EVENTS, MessageObject
+from ouzel.api.anthropic.message_object import STREAM_EVENTS, AnsweredBlock, MessageObject
 from ouzel.api.anthropic.reading import decode_messages, read_messages
 from ouzel.api.anthropic.request import MessagesRequest
+from ouzel.api.anthropic.threads import (
+    HeldConversation,
+    HeldConversations,
+    ThreadContinue,
+    ThreadCreate,
+    continued_message_id,
+    in_the_turns_words,
+    new_conversation,
+)
 from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Answer
 from ouzel.config import LimitsConfig
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
@@ -15,17 +29,36 @@ from ouzel.wire.decode import JsonObject, parse_object
 
 
 class Messages:
-    """Implements `Dialect`."""
+    """Implements `Dialect` for the requests of one API key."""
 
     parse = staticmethod(parse_object)
 
-    def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
+    def __init__(
+        self, model: ServedModel, limits: LimitsConfig, conversations: HeldConversations, key_id: str | None
+    ) -> None:
         self._model = model
         self._limits = limits
+        self._conversations = conversations
+        self._key_id = key_id
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        previous_id = continued_message_id(fields)
+        if previous_id is None:
+            return self._prepare(fields, arrival_s, None)
+        held = self._conversations.find(previous_id, self._key_id)
+        whole = held.body(fields)
+        try:
+            return self._prepare(whole, arrival_s, held)
+        except InvalidRequest as error:
+            raise in_the_turns_words(error, held.num_messages) from error
+
+    def _prepare(
+        self, fields: JsonObject, arrival_s: float, held: HeldConversation | None
+    ) -> tuple[list[GenerationRequest], Answer]:
+        """`fields` have the whole conversation, of which `held` is the part that the server holds."""
         body = decode_messages(fields, MessagesRequest, self._model)
         read = read_messages(body, self._model, self._limits)
+        edits = read.edit_context(self._model)
         prompt = read.prompt(self._model)
         message_id = f"msg_{secrets.token_hex(12)}"
         try:
@@ -39,7 +72,28 @@ class Messages:
             if error.param != "thinking_token_budget":
                 raise
             raise error.at("thinking.budget_tokens") from error
-        return [accepted], MessageAnswer(message_id, body, self._model)
+        on_end = None if body.thread is None else self._holding(message_id, body.thread, fields, held)
+        return [accepted], MessageAnswer(message_id, body, self._model, edits, on_end)
+
+    def _holding(
+        self, message_id: str, thread: ThreadCreate | ThreadContinue, fields: JsonObject, held: HeldConversation | None
+    ) -> Callable[[Sequence[AnsweredBlock]], None]:
+        """Returns the function that holds the conversation under the message's id once its blocks are complete."""
+        asked = new_conversation(fields, self._key_id) if held is None else held.extended(fields)
+        self._conversations.check_room(asked)
+        previous_id = thread.previous_message_id if isinstance(thread, ThreadContinue) else None
+
+        def hold(blocks: Sequence[AnsweredBlock]) -> None:
+            said = [{"role": "assistant", "content": blocks}] if blocks else []
+            self._conversations.add(message_id, asked.with_messages(said), previous_id=previous_id)
+
+        return hold
+
+
+def _endpoint(services: Services) -> ASGIApp:
+    """The model's conversations are held as long as the model is served."""
+    conversations = HeldConversations()
+    return services.generating_by_key(partial(Messages, services.model, services.limits, conversations))
 
 
 OPERATIONS = (
@@ -48,7 +102,7 @@ OPERATIONS = (
         path="/v1/messages",
         prefixes=PREFIXES,
         summary="Answers a chat as Anthropic's Messages API does.",
-        endpoint=lambda services: services.generating(Messages(services.model, services.limits)),
+        endpoint=_endpoint,
         bodies=(MessagesRequest,),
         answers=(MessageObject,),
         chunks=STREAM_EVENTS,

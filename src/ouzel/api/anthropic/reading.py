@@ -1,21 +1,20 @@
 """A body of Anthropic's is read as one of ours: a chat, with what its API alone says."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
+from ouzel.api.anthropic.context_edits import apply_edits
+from ouzel.api.anthropic.context_management import AppliedEdits, Edit
 from ouzel.api.anthropic.foreign_fields import without_foreign_fields
 from ouzel.api.anthropic.history import History
-from ouzel.api.anthropic.request import (
-    AllThinking,
-    ClearThinking,
-    MessagesRequest,
-    ThinkingDisabled,
-    ThinkingEnabled,
-    ThinkingTurns,
-)
+from ouzel.api.anthropic.request import MessagesRequest, ThinkingDisabled, ThinkingEnabled
+from ouzel.api.anthropic.tool_changes import changed_tools
 from ouzel.api.anthropic.tools import choice_of, functions_of
+from ouzel.api.anthropic.turn import Turn
 from ouzel.api.anthropic.unreadable import refuse_unreadable
 from ouzel.config import LimitsConfig
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
@@ -31,6 +30,7 @@ from ouzel.wire.tools import Tool
 logger = logging.getLogger(__name__)
 
 _SWITCHES = frozenset({"enable_thinking", "thinking"})
+_COUNTED_CHARS_PER_TOKEN = 64  # of the model's context; tokenizing many megabytes takes seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,28 @@ class ReadMessages:
 
     history: History
     chat: Chat
+    edits: Sequence[Edit] | None  # of the prompt; None where the request manages no context
+
+    def edit_context(self, model: ServedModel) -> AppliedEdits | None:
+        """Applies the edits to the history. Raises InvalidRequest for messages that the chat template refuses."""
+        if self.edits is None:
+            return None
+        self.history.turns, applied = apply_edits(self.edits, self.history.turns, partial(self._num_tokens, model))
+        return AppliedEdits(applied)
+
+    def num_tokens(self, model: ServedModel) -> int:
+        """Counts the tokens of a prompt that may be longer than the model's context."""
+        return self._num_tokens(model, self.history.turns)
+
+    def _num_tokens(self, model: ServedModel, turns: Sequence[Turn]) -> int:
+        messages = [turn.message() for turn in turns]
+        try:
+            _, token_ids = model.renderer.encode_chat(messages, self.chat.rendering, check=partial(_check_len, model))
+        except PromptTooLong as error:
+            return error.num_tokens
+        except InvalidRequest as error:
+            raise self.history.in_own_words(error) from error
+        return len(token_ids)
 
     def prompt(self, model: ServedModel) -> Prompt:
         """Raises InvalidRequest, and ContextLengthExceeded in the words that Anthropic's clients look for."""
@@ -63,12 +85,14 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
     has_later_system = template is not None and template.capabilities.later_system_role
     history = History(body.system, body.messages, has_later_system=has_later_system)
     history.check_continuation()
-    _clear_thinking(body, history)
     refuses_hosted = model.refuses_unknown_tools
-    tools, warnings = functions_of(body.tools or (), body.mcp_servers or (), refuses_hosted=refuses_hosted)
+    declared = body.tools or ()
+    tools, warnings = functions_of(declared, body.mcp_servers or (), refuses_hosted=refuses_hosted)
+    tools = changed_tools(tools, declared, body.messages, refuses_hosted=refuses_hosted)
     chat = read_chat(_chat_request(body, tools, model, is_unfinished=history.is_unfinished), model, limits)
     options = msgspec.structs.replace(chat.options, form=_form(body), may_be_empty=True, warnings=warnings)
-    return ReadMessages(history, replace(chat, options=options))
+    edits = None if body.context_management is None else body.context_management.edits or ()
+    return ReadMessages(history, replace(chat, options=options), edits)
 
 
 def _chat_request(
@@ -123,22 +147,16 @@ def _form(body: MessagesRequest) -> OutputForm | None:
     return OutputForm({"type": "json_schema", "json_schema": wanted.schema}, f"{name}.schema")
 
 
-def _clear_thinking(body: MessagesRequest, history: History) -> None:
-    edits = body.context_management.edits if body.context_management is not None else None
-    for edit in edits or ():
-        num_kept = _num_kept(edit)
-        if num_kept is not None:
-            history.clear_thinking(num_kept)
-
-
-def _num_kept(edit: ClearThinking) -> int | None:
-    match edit.keep:
-        case None:
-            return 1
-        case ThinkingTurns(value=value):
-            return value
-        case "all" | AllThinking():
-            return None
+def _check_len(model: ServedModel, text: str) -> None:
+    """Raises PromptTooLong, with fewer tokens than the text has, where it is far longer than the model's context."""
+    max_model_len = model.engine.info.max_model_len
+    if len(text) > _COUNTED_CHARS_PER_TOKEN * max_model_len:
+        raise PromptTooLong(
+            f"resulted in more than {max_model_len} tokens, of {len(text)} characters",
+            num_tokens=max_model_len + 1,
+            max_model_len=max_model_len,
+            field="messages",
+        )
 
 
 def _too_long(error: PromptTooLong) -> ContextLengthExceeded:

@@ -5,7 +5,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.anthropic.blocks import CacheControl, MessageList, SystemPrompt
+from ouzel.api.anthropic.blocks import MessageList, SystemPrompt
+from ouzel.api.anthropic.cache_control import CacheControl
+from ouzel.api.anthropic.context_management import ContextManagement
+from ouzel.api.anthropic.threads import ThreadField
 from ouzel.api.anthropic.tools import ToolChoice, ToolList
 from ouzel.sampling import SamplingFields
 from ouzel.wire.fields import StopString
@@ -52,28 +55,6 @@ class OutputConfig(msgspec.Struct, frozen=True):
     ] = None
 
 
-class ThinkingTurns(msgspec.Struct, frozen=True, tag="thinking_turns"):
-    value: Annotated[int, Meta(ge=1, description="So many of the newest turns keep their thinking.")]
-
-
-class AllThinking(msgspec.Struct, frozen=True, tag="all"):
-    pass
-
-
-class ClearThinking(msgspec.Struct, frozen=True, tag="clear_thinking_20251015"):
-    keep: Annotated[
-        Literal["all"] | ThinkingTurns | AllThinking | None,
-        Meta(description="Whose thinking stays in the prompt; the newest turn's when not given."),
-    ] = None
-
-
-class ContextManagement(msgspec.Struct, frozen=True):
-    edits: Annotated[
-        list[ClearThinking] | None,
-        Meta(description="What is left out of the prompt; tool results stay, and nothing is summarised."),
-    ] = None
-
-
 class RequestMetadata(msgspec.Struct, frozen=True):
     user_id: Annotated[str | None, Meta(description="Who asks; not used.")] = None
 
@@ -101,6 +82,9 @@ class MessagesRequest(SamplingFields, kw_only=True):
         None
     )
     context_management: Annotated[ContextManagement | None, Meta(description="What the prompt leaves out.")] = None
+    thread: Annotated[
+        ThreadField, Meta(description="The server holds the conversation, or goes on with one that it holds.")
+    ] = None
     mcp_servers: Annotated[
         list[dict[str, object]] | None, Meta(description="Left out where there are tools; this server calls none.")
     ] = None

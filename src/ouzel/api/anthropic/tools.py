@@ -1,8 +1,8 @@
 """The tools of a request become functions, and its choice among them ours.
 
 Tools that Anthropic's servers run are not here. They are left out where the model has others, or refused, as
-`--unknown-tools` has it. Tools whose schemas are built into Anthropic's models are refused: this model has never seen
-them, and the client could not do without.
+`--unknown-tools` has it. Tools that clients run and that have no schema in the request get theirs (built_in_tools.py);
+such a tool of an unknown type is refused, since the client could not do without it.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from typing import Annotated, Literal, assert_never
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.anthropic.blocks import CacheControl
+from ouzel.api.anthropic.built_in_tools import BUILT_IN_TYPES, built_in_function, check_name
+from ouzel.api.anthropic.cache_control import CacheControl
 from ouzel.errors import InvalidRequest
 from ouzel.wire.tools import MAX_TOOLS, Choice, FunctionDefinition, FunctionName, NamedFunction, NamedTool, Tool
 from ouzel.wire.unknown_tools import UnknownTool, leave_out
@@ -22,7 +23,7 @@ _DIRECT = "direct"
 
 
 class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
-    """Every kind of tool is read as this; those of Anthropic's own have fields of their own besides."""
+    """Every kind of tool is read as this; Anthropic's own kinds have further fields."""
 
     type: Annotated[str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")] = None
     name: Annotated[FunctionName | None, Meta(description="What the model calls it.")] = None
@@ -38,6 +39,13 @@ class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
         bool | None, Meta(description="Not used: the input is streamed as the model writes it.")
     ] = None
     cache_control: CacheControl = None
+    display_width_px: Annotated[int, Meta(ge=1, description="Of computer_…: the screen's width.")] | None = None
+    display_height_px: Annotated[int, Meta(ge=1, description="Of computer_…: the screen's height.")] | None = None
+    display_number: Annotated[int, Meta(ge=0, description="Of computer_…: the display, for the model.")] | None = None
+    enable_zoom: Annotated[bool | None, Meta(description="Of computer_20251124: there is a zoom action.")] = None
+    max_characters: (
+        Annotated[int, Meta(ge=1, description="Of text_editor_20250728: how much a view shows, for the model.")] | None
+    ) = None
 
 
 OneAtMost = Annotated[bool | None, Meta(description="One call at most in the answer.")]
@@ -92,9 +100,18 @@ def functions_of(
 
 
 def _function(tool: ClientTool, path: str) -> FunctionDefinition:
-    if tool.type not in (None, "custom"):
-        why = "its schema is built into Anthropic's models; give it as a custom tool, with an input_schema"
-        raise InvalidRequest(f'must be "custom", given {shown(tool.type)}: {why}', field=f"{path}.type")
+    if tool.allowed_callers is not None and _DIRECT not in tool.allowed_callers:
+        given = shown(tool.allowed_callers)
+        raise InvalidRequest(f'must have "{_DIRECT}", given {given}', field=f"{path}.allowed_callers")
+    function = _custom(tool, path) if tool.type in (None, "custom") else _built_in(tool, path)
+    assert function.parameters is not None
+    if tool.input_examples:
+        schema = {"examples": tool.input_examples, **function.parameters}
+        return msgspec.structs.replace(function, parameters=schema)
+    return function
+
+
+def _custom(tool: ClientTool, path: str) -> FunctionDefinition:
     for name, value in (("name", tool.name), ("input_schema", tool.input_schema)):
         if value is None:
             raise InvalidRequest("is required", field=f"{path}.{name}")
@@ -102,13 +119,21 @@ def _function(tool: ClientTool, path: str) -> FunctionDefinition:
     kind = tool.input_schema.get("type")
     if kind != "object":
         raise InvalidRequest(f'must be "object", given {shown(kind)}', field=f"{path}.input_schema.type")
-    if tool.allowed_callers is not None and _DIRECT not in tool.allowed_callers:
-        given = shown(tool.allowed_callers)
-        raise InvalidRequest(f'must have "{_DIRECT}", given {given}', field=f"{path}.allowed_callers")
-    schema = tool.input_schema
-    if tool.input_examples:
-        schema = {"examples": tool.input_examples, **schema}
-    return FunctionDefinition(tool.name, tool.description, schema, tool.strict)
+    return FunctionDefinition(tool.name, tool.description, tool.input_schema, tool.strict)
+
+
+def _built_in(tool: ClientTool, path: str) -> FunctionDefinition:
+    assert tool.type is not None
+    function = built_in_function(tool.type, tool, path)
+    if function is None:
+        known = ", ".join(map(shown, ("custom", *BUILT_IN_TYPES)))
+        why = "the schema of this type is not known here; give the tool as a custom one, with an input_schema"
+        raise InvalidRequest(f"must be one of {known}, given {shown(tool.type)}: {why}", field=f"{path}.type")
+    check_name(tool.name, function, path)
+    if tool.input_schema is not None:
+        limit = f"must not be given: tools of the type {tool.type} have a schema of their own"
+        raise InvalidRequest(limit, field=f"{path}.input_schema")
+    return function if tool.description is None else msgspec.structs.replace(function, description=tool.description)
 
 
 def choice_of(choice: AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None) -> tuple[Choice | None, bool | None]:

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp
 
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.body_reader import BodyReader
-from ouzel.api.http.dialect import Dialect
+from ouzel.api.http.dialect import Dialect, DialectOfKey
 from ouzel.api.http.door import Door
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
@@ -129,8 +129,11 @@ class Services:
         return self.shared.tokenizing
 
     def generating(self, dialect: Dialect) -> ASGIApp:
+        return self.generating_by_key(lambda _: dialect)
+
+    def generating_by_key(self, dialect_of_key: DialectOfKey) -> ASGIApp:
         return GeneratingEndpoint(
-            dialect, self.model, self.metrics, self.door, streams=self.streams, threads=self.threads
+            dialect_of_key, self.model, self.metrics, self.door, streams=self.streams, threads=self.threads
         )
 
     def taking_body(self, answer: AnswerBody) -> ASGIApp:

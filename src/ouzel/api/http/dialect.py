@@ -1,6 +1,6 @@
 """A dialect reads the bodies of an endpoint and answers: it stands between generation and the words on the wire."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ouzel.api.http.framing import Framing
@@ -40,3 +40,6 @@ class Dialect(Protocol):
         Without any request the answer is `whole` of no events.
         """
         ...
+
+
+DialectOfKey = Callable[[str | None], Dialect]  # by the id of the request's API key, None where the server has no keys

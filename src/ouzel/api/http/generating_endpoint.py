@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.http.dialect import Answer, Dialect
+from ouzel.api.http.dialect import Answer, Dialect, DialectOfKey
 from ouzel.api.http.door import Door
 from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.send import send_json
@@ -31,7 +31,7 @@ class GeneratingEndpoint:
 
     def __init__(
         self,
-        dialect: Dialect,
+        dialect_of_key: DialectOfKey,
         model: ServedModel,
         metrics: Metrics,
         door: Door,
@@ -39,7 +39,7 @@ class GeneratingEndpoint:
         streams: Streams,
         threads: PreparationThreads,
     ) -> None:
-        self._dialect = dialect
+        self._dialect_of_key = dialect_of_key
         self._threads = threads
         self._model = model
         self._metrics = metrics
@@ -51,9 +51,10 @@ class GeneratingEndpoint:
             await self._answer(admitted.body, exchange_of(scope), send)
 
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
+        dialect = self._dialect_of_key(exchange.key_id)
         requests, answer = await self._threads.prepare(
-            partial(self._dialect.parse, body),
-            partial(self._prepare, arrival_s=exchange.arrival_s),
+            partial(dialect.parse, body),
+            partial(_prepared, dialect, arrival_s=exchange.arrival_s),
             len(body),
             has_own_template=has_own_template,
         )
@@ -72,18 +73,19 @@ class GeneratingEndpoint:
             exchange.follow(generations)
             await self._send(generations, answer, send)
 
-    def _prepare(self, fields: JsonObject, *, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
-        try:
-            return self._dialect.prepare(fields, arrival_s)
-        except InvalidRequest as error:
-            raise as_named(error, lambda: fields) from error.__cause__
-
     async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
         if answer.is_stream:
             end = partial(_end_frames, answer, generation)
             await self._streams.send(_frames(generation, answer), answer.framing, send, end=end)
         else:
             await send_json(await _whole(generation, answer), send)
+
+
+def _prepared(dialect: Dialect, fields: JsonObject, *, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    try:
+        return dialect.prepare(fields, arrival_s)
+    except InvalidRequest as error:
+        raise as_named(error, lambda: fields) from error.__cause__
 
 
 async def _frames(generation: Generation | SeveralGenerations, answer: Answer) -> AsyncGenerator[bytes, None]:

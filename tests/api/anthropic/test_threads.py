@@ -1,0 +1,187 @@
+"""A thread's requests bring only what is new, and the model reads the whole conversation."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import httpx
+import pytest
+
+from ouzel.api.anthropic.errors import ThreadUnsupported
+from ouzel.api.anthropic.messages import Messages
+from ouzel.api.anthropic.threads import HeldConversation, HeldConversations, new_conversation
+from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.errors import InvalidRequest
+from tests.api.anthropic.exchanges import CALL, LOOK, PATH, Json, asked, error_of, events_of, folded, last_prompt
+from tests.api.serving import running_server
+
+CREATE: Json = {"type": "create"}
+
+
+def go_on(message: Json) -> Json:
+    return {"type": "continue", "previous_message_id": message["id"]}
+
+
+def said(text: str) -> list[Json]:
+    return [{"role": "user", "content": text}]
+
+
+def answered(http: httpx.Client, text: str, thread: Json | None, **fields: object) -> Json:
+    response = http.post(PATH, json=asked(text, thread=thread, **fields))
+    assert response.status_code == 200, response.text
+    message: Json = response.json()
+    return message
+
+
+def refused(response: httpx.Response) -> tuple[int, str, Json]:
+    """The status, the message and the details, which clients look at."""
+    error = response.json()["error"]
+    return response.status_code, error["message"], error["details"]
+
+
+def test_a_turn_is_read_after_all_that_was_said_before_it(http: httpx.Client) -> None:
+    fields: Json = {"system": "Be kind.", "tools": [LOOK], "thinking": {"type": "adaptive"}}
+    first = answered(http, f"<think>hm</think>I look.\n{CALL}", CREATE, **fields)
+    call = first["content"][-1]["id"]
+    result: Json = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": "blue sky"}]}
+    second = answered(http, "", go_on(first), messages=[result], thinking={"type": "adaptive"})
+    answered(http, "", go_on(second), messages=said("Thanks"), thinking={"type": "adaptive"})
+    in_a_thread = last_prompt()
+
+    messages = [
+        *said(f"<think>hm</think>I look.\n{CALL}"),
+        {"role": "assistant", "content": first["content"]},
+        result,
+        {"role": "assistant", "content": second["content"]},
+        *said("Thanks"),
+    ]
+    answered(http, "", None, messages=messages, **fields)
+    assert in_a_thread == last_prompt()
+
+
+def test_a_streamed_message_is_held_as_a_whole_one(http: httpx.Client) -> None:
+    message = folded(events_of(http.post(PATH, json=asked("Hello", thread=CREATE, stream=True))))
+    answered(http, "", go_on(message), messages=said("Go on"))
+    assert "user\nHello<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>" in last_prompt()
+    assert last_prompt().count("Go on") == 1
+
+
+def test_the_fields_of_a_turn_are_its_own_but_system_and_tools(http: httpx.Client) -> None:
+    first = answered(http, "Hello", CREATE, system="Be kind.", max_tokens=2)
+    second = answered(http, "Again", go_on(first), system="Be kind.", max_tokens=400)
+    assert (first["stop_reason"], second["stop_reason"]) == ("max_tokens", "end_turn")
+    for field, value in (("system", "Be rude."), ("tools", [LOOK])):
+        response = http.post(PATH, json=asked("Go on", thread=go_on(second), **{field: value}))
+        status, message, details = refused(response)
+        assert (status, details) == (400, {"error_code": "thread_fingerprint_mismatch"})
+        assert message.startswith(f"{field} must be left out or be as it was when the thread was created, given ")
+
+
+def test_a_message_is_continued_once(http: httpx.Client) -> None:
+    first = answered(http, "Hello", CREATE)
+    answered(http, "Go on", go_on(first))
+    status, message, details = refused(http.post(PATH, json=asked("Go on", thread=go_on(first))))
+    assert (status, details) == (400, {"error_code": "thread_already_continued"})
+    assert message.startswith("thread.previous_message_id must be the newest message of its thread")
+
+
+def test_a_turn_that_fails_leaves_the_thread_as_it_was(http: httpx.Client) -> None:
+    first = answered(http, "Hello", CREATE)
+    failed = http.post(PATH, json=asked("Go on", thread=go_on(first), temperature=9))
+    assert error_of(failed)[2].startswith("temperature must be <= 2.0")
+    answered(http, "Go on", go_on(first))
+
+
+def test_errors_name_the_messages_that_the_client_sent(http: httpx.Client) -> None:
+    first = answered(http, "Hello", CREATE)
+    result = {"type": "tool_result", "tool_use_id": "toolu_9", "content": "x"}
+    for content, path in (([result], "messages[0].content[0].tool_use_id"), (7, "messages[0].content")):
+        fields = asked("", thread=go_on(first), messages=[{"role": "user", "content": content}])
+        assert error_of(http.post(PATH, json=fields))[2].startswith(f"{path} must be")
+
+
+def test_without_new_messages_the_last_answer_is_continued(http: httpx.Client) -> None:
+    first = answered(http, "Hello, you", CREATE, max_tokens=5)
+    answered(http, "", go_on(first), messages=[])
+    assert last_prompt().endswith("</think>\n\nHello")
+
+
+@pytest.mark.parametrize(
+    ("thread", "message"),
+    [
+        ({"type": "x"}, 'thread.type must be one of "create", "continue"'),
+        ({"type": "continue"}, "thread.previous_message_id is required"),
+        ({"type": "continue", "previous_message_id": 1}, "thread.previous_message_id must be a string"),
+        ("create", "thread must be an object"),
+    ],
+    ids=str,
+)
+def test_a_thread_of_another_form_is_refused(http: httpx.Client, thread: object, message: str) -> None:
+    text = error_of(http.post(PATH, json=asked("Hi", thread=thread)))[2]
+    assert text.startswith(message), text
+
+
+def test_a_message_that_is_not_held_is_not_found(http: httpx.Client) -> None:
+    unheld = answered(http, "Hello", None)
+    status, message, details = refused(http.post(PATH, json=asked("Go on", thread=go_on(unheld))))
+    assert (status, details) == (404, {"error_code": "thread_not_found"})
+    assert message.startswith("thread.previous_message_id must be the id of a message that is held here, given ")
+
+
+def test_tokens_are_not_counted_of_threads(http: httpx.Client) -> None:
+    """The client sends the request again without what is unsupported."""
+    status, message, details = refused(http.post(f"{PATH}/count_tokens", json=asked("Hi", thread=CREATE)))
+    assert (status, details) == (400, {"error_code": "thread_unsupported_request", "unsupported": ["thread"]})
+    assert message.startswith("thread must not be given")
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[httpx.Client]:
+    with running_server(config=ServerConfig(api_key=("sk-one", "sk-two"))) as server, server.client() as http:
+        yield http
+
+
+def test_a_key_never_goes_on_with_the_thread_of_another(guarded: httpx.Client) -> None:
+    one, two = {"x-api-key": "sk-one"}, {"x-api-key": "sk-two"}
+    first = guarded.post(PATH, json=asked("Hello", thread=CREATE), headers=one).json()
+    go = asked("Go on", thread=go_on(first))
+    assert refused(guarded.post(PATH, json=go, headers=two))[2] == {"error_code": "thread_not_found"}
+    assert guarded.post(PATH, json=go, headers=one).status_code == 200
+    assert refused(guarded.post(PATH, json=go, headers=two))[2] == {"error_code": "thread_not_found"}
+
+
+def conversation(num_bytes: int) -> HeldConversation:
+    return new_conversation({"messages": said("x" * num_bytes)}, None)
+
+
+def test_the_oldest_conversations_go_first_and_the_newest_stays() -> None:
+    held = HeldConversations(max_bytes=100_000)
+    for number in range(3):
+        held.add(f"msg_{number}", conversation(40_000), previous_id=None)
+    held.find("msg_1", None)
+    held.find("msg_2", None)
+    with pytest.raises(InvalidRequest, match="held here"):
+        held.find("msg_0", None)
+    held.add("msg_3", conversation(99_990), previous_id="msg_2")
+    held.find("msg_3", None)
+    with pytest.raises(InvalidRequest, match="continued already"):
+        held.find("msg_2", None)
+
+
+def test_many_short_conversations_are_bounded_too() -> None:
+    held = HeldConversations(max_bytes=100_000)
+    for number in range(200):
+        held.add(f"msg_{number}", conversation(1), previous_id=None)
+    with pytest.raises(InvalidRequest, match="held here"):
+        held.find("msg_100", None)
+
+
+def test_a_conversation_that_is_too_long_to_be_held_can_go_on_without_a_thread() -> None:
+    """Thinking of another server is in no prompt: the conversation could grow without end."""
+    foreign = {"type": "thinking", "thinking": "x" * 2000, "signature": "x"}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [foreign]}, *said("Go on")]
+    with running_server() as server:
+        messages_of = partial(Messages, server.model, LimitsConfig())
+        body = asked("", messages=messages, thread=CREATE)
+        messages_of(HeldConversations(max_bytes=10_000), None).prepare(body, 0.0)
+        with pytest.raises(ThreadUnsupported, match="a conversation of more than 2000 bytes, given"):
+            messages_of(HeldConversations(max_bytes=2000), None).prepare(body, 0.0)
