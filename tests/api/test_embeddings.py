@@ -94,6 +94,11 @@ def test_fewer_dimensions_are_the_first_ones(http: httpx.Client) -> None:
     assert unit == pytest.approx([195 / np.hypot(195, 2), 2 / np.hypot(195, 2)])
 
 
+def test_infinitys_clients_leave_open_the_dimensions_and_the_model(http: httpx.Client) -> None:
+    response = http.post("/embeddings", json={"input": "ab", "dimensions": 0, "model": "default/not-specified"})
+    assert response.json()["data"][0]["embedding"] == of("ab")
+
+
 def test_a_prompt_stands_before_the_text(http: httpx.Client) -> None:
     assert vectors(http, input="ab", prompt_name="query") == [of("ask: ab")]
     assert vectors(http, input=[97], prompt_name="query") == [of("a")]
@@ -136,7 +141,7 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
             'input_type is not supported yet by this server (use prompt_name), given "query"',
         ),
         ({"prompt": "a"}, 'prompt is not supported yet by this server (use input), given "a"'),
-        ({"input": "a", "dimensions": 0}, "dimensions must be >= 1, given 0"),
+        ({"input": "a", "dimensions": -1}, "dimensions must be >= 0, given -1"),
         ({"input": "a", "encoding_format": "int8"}, 'encoding_format must be one of "base64", "float", given "int8"'),
         (
             {"input": "a", "prompt_name": "x"},

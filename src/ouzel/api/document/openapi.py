@@ -8,6 +8,7 @@ import msgspec
 
 from ouzel import __version__, errors
 from ouzel.api.anthropic.errors import OVERLOADED, AnthropicError
+from ouzel.api.cohere.errors import CohereError
 from ouzel.api.document.field_defaults import default_in_words
 from ouzel.api.endpoint.operation import Operation, StructType, Words
 from ouzel.api.http.faults import ErrorBody
@@ -15,6 +16,8 @@ from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.ollama.errors import OllamaError
 from ouzel.api.ollama.model_name import names_taken
+from ouzel.api.tei.errors import STATUSES as TEI_STATUSES
+from ouzel.api.tei.errors import TeiError
 from ouzel.wire.aliases import aliases_in
 
 JsonObject = dict[str, object]
@@ -24,17 +27,23 @@ _JSON = "application/json"
 _ERRORS: Mapping[Words, StructType] = {  # by whose they are; else OpenAI's. LMI has two
     "anthropic": AnthropicError,
     "ollama": OllamaError,
+    "cohere": CohereError,
+    "tei": TeiError,
 }
-_STATUSES: Mapping[Words, Mapping[str, str]] = {"anthropic": {"429": str(OVERLOADED)}}  # by ours
+_STATUSES: Mapping[Words, Mapping[str, str]] = {
+    "anthropic": {"429": str(OVERLOADED)},
+    "tei": TEI_STATUSES,
+}  # by ours
 _JSON_LINES: Mapping[Words, str] = {"lmi": "application/jsonlines", "ollama": "application/x-ndjson"}
 _ANY = "Any JSON value"
 _LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
 _ONE_OF = {"TokenizeRequest": ("text", "prompt", "messages")}  # fields of which a body has exactly one
 _DESCRIPTION = (
-    "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize and detokenize at the root. A field that "
-    "this document does not name is ignored, except those of other servers that are known and not supported: they "
-    "are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a string. The real limits "
-    "of n, top_logprobs and lengths are those of the server's options. With --profile ovms an error is one string."
+    "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize, detokenize, score and rerank at the root. "
+    "A field that this document does not name is ignored, except known fields of other servers that are not "
+    "supported: these are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a "
+    "string. The real limits of n, top_logprobs and lengths are those of the server's options. With --profile ovms an "
+    "error is one string."
 )
 
 

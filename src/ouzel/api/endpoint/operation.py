@@ -18,7 +18,7 @@ from ouzel.api.endpoint.model_choice import ModelChoice, by_body
 from ouzel.api.endpoint.services import Services
 
 StructType = type[msgspec.Struct]
-Words = Literal["openai", "lmi", "anthropic", "ollama"]
+Words = Literal["openai", "lmi", "anthropic", "ollama", "cohere", "tei"]
 Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
 
 PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
