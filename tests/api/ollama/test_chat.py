@@ -42,7 +42,7 @@ def test_durations_are_measured_and_add_up(ollama: httpx.Client) -> None:
     answer = whole(ollama.post("/api/chat", json=chat("Hello " * 20, stream=False)))
     total, load, prompt, output = (answer[name] for name in STATISTICS)
     assert isinstance(total, int) and isinstance(prompt, int) and isinstance(output, int)
-    assert load == 0 and prompt > 0 and output > 0
+    assert load > 0 and prompt > 0 and output > 0
     assert prompt + output <= total
 
 
