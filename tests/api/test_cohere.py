@@ -162,6 +162,16 @@ def test_a_model_without_prompts_reads_all_types_alike() -> None:
         assert http.post("/v2/embed", json={"texts": ["ab"], "input_type": "image"}).status_code == 400
 
 
+def test_a_prompt_of_the_types_own_name_counts_first() -> None:
+    files = SentenceFiles(modes=("mean",), prompts={"query": "", "document": "", "search_query": "what: "})
+    with (
+        running_server(engine_factory="tests.engine.vector_runner:create_embedder", sentences=files) as server,
+        server.client() as http,
+    ):
+        assert embeddings(http, texts=["ab"], input_type="search_query") == {"float": [of("what: ab")]}
+        assert embeddings(http, texts=["ab"], input_type="document") == {"float": [of("ab")]}
+
+
 def test_the_vectors_are_those_of_the_embeddings_endpoint(http: httpx.Client) -> None:
     body = {"input": "ab", "prompt_name": "query", "dimensions": 3}
     [entry] = http.post("/v1/embeddings", json=body).json()["data"]

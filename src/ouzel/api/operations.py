@@ -16,7 +16,7 @@ from ouzel.api.endpoint.model_switch import ModelSwitch
 from ouzel.api.endpoint.operation import PREFIXES, Endpoint, Operation
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
-from ouzel.api.lmi import invocations, ping
+from ouzel.api.lmi import invocations, ping, sagemaker
 from ouzel.api.ollama import chat as ollama_chat
 from ouzel.api.ollama import embed as ollama_embed
 from ouzel.api.ollama import generate as ollama_generate
@@ -77,6 +77,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *health.OPERATIONS,
     *about.OPERATIONS,
     *invocations.OPERATIONS,
+    *sagemaker.OPERATIONS,
     *ping.OPERATIONS,
     *messages.OPERATIONS,
     *count_tokens.OPERATIONS,

@@ -15,13 +15,15 @@ def prompt_for(input_type: str | None, files: SentenceFiles) -> str:
     """
     if input_type is None:
         return files.default_prompt
+    by_name = {name.lower(): prompt for name, prompt in files.prompts.items()}
+    if by_name.get(input_type.lower()):
+        return by_name[input_type.lower()]
     if input_type == _QUERY:
         return files.query_prompt
     if input_type == _DOCUMENT:
         return files.document_prompt
-    by_name = {name.lower(): prompt for name, prompt in files.prompts.items()}
     if input_type.lower() in by_name:
-        return by_name[input_type.lower()]
+        return ""
     if not any(files.prompts.values()) and input_type in ("classification", "clustering"):
         return ""
     names = ", ".join([_QUERY, _DOCUMENT, *files.prompts])

@@ -18,7 +18,7 @@ from ouzel.api.endpoint.model_choice import ModelChoice, by_body
 from ouzel.api.endpoint.services import Services
 
 StructType = type[msgspec.Struct]
-Words = Literal["openai", "lmi", "anthropic", "ollama", "cohere", "tei"]
+Words = Literal["openai", "lmi", "anthropic", "ollama", "cohere", "tei", "sagemaker"]
 Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
 
 PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
@@ -54,6 +54,7 @@ class Operation:
     query: tuple[QueryField, ...] = ()
     bodies: tuple[StructType, ...] = ()
     answers: tuple[object, ...] = ()  # types; none: text
+    media_type: str = "text/plain"  # of an answer without types
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
     has_page: bool = False  # for browsers, in HTML
     is_playground: bool = False  # is left out with --no-playground

@@ -55,7 +55,8 @@ class ErrorAnswers:
             await send_json(msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers)
         else:
             exchange.status = answer.status  # for the log: the client has seen 200
-            await send({"type": "http.response.body", "body": exchange.framing.frames([answer.body])})
+            piece = exchange.framing.frames([answer.body])
+            await send({"type": "http.response.body", "body": exchange.envelope(piece) if exchange.envelope else piece})
 
     def _error_style(self, scope: Scope) -> ErrorStyle:
         of_client = [style for name, style in self._styles_by_header.items() if header(scope, name) is not None]

@@ -43,6 +43,12 @@ class Guard:
 
     def _check(self, scope: Scope) -> str:
         sent_ids = [key_id(key.encode("latin-1")) for key in _keys_in(scope)]
+        scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
+        if not sent_ids and token and scheme.lower() != "bearer":
+            raise Unauthenticated(
+                f"an API key is needed, and Authorization {scheme[:40]} is none: send the key as 'X-Api-Key: KEY' "
+                "beside it, or as 'Authorization: Bearer KEY' instead"
+            )
         if not sent_ids:
             raise Unauthenticated("an API key is needed: send it as 'Authorization: Bearer KEY'")
         matching = [known for known in self._key_ids for each in sent_ids if hmac.compare_digest(known, each)]
