@@ -1,6 +1,7 @@
 """POST /embeddings over HTTP: what comes out, what is refused, and what becomes of those who leave."""
 
 import base64
+import logging
 import socket
 import struct
 import threading
@@ -86,6 +87,21 @@ def test_an_input_is_a_text_or_tokens_or_several(http: httpx.Client, value: obje
 @pytest.mark.parametrize("path", ["/v3/embeddings", "/v3/v1/embeddings"])
 def test_it_is_below_the_other_prefixes(http: httpx.Client, path: str) -> None:
     assert http.post(path, json={"input": "ab", "model": ALIAS, "user": "me"}).status_code == 200
+
+
+def test_token_ids_of_another_tokenizer_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder", has_chat_template=False, sentences=FILES
+        ) as server,
+        server.client() as http,
+        caplog.at_level(logging.WARNING, logger="ouzel"),
+    ):
+        vectors(http, input=[list("été au lait".encode()), [256, *b"short", 257], list("é".encode())[1:] + [97] * 9])
+        assert not caplog.messages
+        for _ in range(2):
+            vectors(http, input=[[97] * 4 + [200, 201] + [97] * 4, [97] * 9])
+    assert [message[:50] for message in caplog.messages] == ["an input of token ids is no text of this model's t"]
 
 
 def test_fewer_dimensions_are_the_first_ones(http: httpx.Client) -> None:

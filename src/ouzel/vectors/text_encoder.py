@@ -7,6 +7,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import PromptTooLong, ServedModel
 from ouzel.prompts.prompt_too_long import too_many_characters
 from ouzel.vectors.encoded_text import EncodedText
+from ouzel.vectors.foreign_ids import ForeignIds
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 
 _CHARS_PER_TOKEN = 64  # text with fewer tokens than that says nothing: it is refused, or cut, unread
@@ -31,6 +32,7 @@ class TextEncoder:
         self._tokenizer = model.tokenizer
         self._vocab_size = info.vocab_size
         self._lowers_case = model.sentences is not None and model.sentences.lowers_case
+        self._foreign_ids = ForeignIds(model.tokenizer, lowers_case=self._lowers_case)
         self._reads_pairs = info.num_blocks == 0  # an encoder: what a decoder reads of a pair is a prompt
         # The engine of decoders keeps room for a token behind every prompt.
         self.max_tokens = info.max_model_len - (0 if self._reads_pairs else 1)
@@ -52,19 +54,23 @@ class TextEncoder:
         if self._lowers_case:
             text = text.lower()
         if not add_special_tokens:
-            token_ids = self._tokenizer.encode(text, add_special_tokens=False)
-            return self.token_ids(token_ids, limit, field=field)
+            return self._cut(self._tokenizer.encode(text, add_special_tokens=False), limit, field)
         max_tokens = limit.max_tokens if limit.cuts else None
         encoded = self._tokenizer.encode_pair(text, None, max_tokens=max_tokens, keeps_end=limit.keeps_end)
         return self._checked(*encoded, limit, field)
 
     def token_ids(self, token_ids: Sequence[int], limit: TextLimit, *, field: str) -> EncodedText:
+        """Takes the client's own token ids as they are."""
         for position, token_id in enumerate(token_ids):
             if not 0 <= token_id < self._vocab_size:
                 path = f"{field}[{position}]"
                 raise InvalidRequest(
                     f"must be a token id from 0 to {self._vocab_size - 1}, given {token_id}", field=path
                 )
+        self._foreign_ids.check(token_ids[: self.max_tokens])
+        return self._cut(token_ids, limit, field)
+
+    def _cut(self, token_ids: Sequence[int], limit: TextLimit, field: str) -> EncodedText:
         taken = list(token_ids)
         if limit.cuts:
             taken = taken[-limit.max_tokens :] if limit.keeps_end else taken[: limit.max_tokens]
