@@ -111,6 +111,15 @@ def test_a_temperature_that_contradicts_do_sample_is_refused(fields: SamplingFie
         resolve(fields)
 
 
+def test_a_window_of_penalties_counts_where_there_is_a_penalty() -> None:
+    on = resolve(SamplingFields(repetition_penalty=1.1, repeat_last_n=64))
+    assert (on.repetition_penalty, on.repeat_last_n) == (1.1, 64)
+    assert resolve(SamplingFields(repeat_last_n=64)).repeat_last_n == -1
+    makers = SamplingDefaults(repetition_penalty=1.1)
+    off = resolve(SamplingFields(presence_penalty=1, repeat_last_n=0), makers)
+    assert (off.adjusts_logits, off.repeat_last_n) == (False, -1)
+
+
 def test_the_makers_typical_p_and_ngram_size_count() -> None:
     params = resolve(SamplingFields(), SamplingDefaults(typical_p=0.9, no_repeat_ngram_size=3))
     assert (params.typical_p, params.no_repeat_ngram_size) == (0.9, 3)

@@ -60,6 +60,17 @@ class SamplingFields(msgspec.Struct, kw_only=True):
     frequency_penalty: (
         Annotated[float, Meta(ge=-2.0, le=2.0, description="Subtracted per occurrence in the output.")] | None
     ) = None
+    repeat_last_n: (
+        Annotated[
+            int,
+            Meta(
+                ge=-1,
+                lt=2**31,
+                description="The penalties look at so many of the last tokens; -1: at all; 0: there are no penalties.",
+            ),
+        ]
+        | None
+    ) = None
     seed: (
         Annotated[
             int,
@@ -148,6 +159,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
+    repeat_last_n: int = -1  # last tokens that the three penalties look at, at least one; -1: all tokens
     seed: int = 0  # any int64; generation draws a random one when the client gave none
     is_seed_random: bool = False  # nobody will ask for the same draws again
     min_tokens: int = 0
@@ -169,14 +181,11 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def adjusts_logits(self) -> bool:
         """Tells whether a token is chosen from anything but the model's own logits."""
-        return (
-            self.repetition_penalty != 1.0
-            or self.presence_penalty != 0.0
-            or self.frequency_penalty != 0.0
-            or self.min_tokens > 0
-            or bool(self.logit_bias)
-            or self.bans_tokens
-        )
+        return self.penalises_tokens or self.min_tokens > 0 or bool(self.logit_bias) or self.bans_tokens
+
+    @property
+    def penalises_tokens(self) -> bool:
+        return self.repetition_penalty != 1.0 or self.presence_penalty != 0.0 or self.frequency_penalty != 0.0
 
     @property
     def bans_tokens(self) -> bool:

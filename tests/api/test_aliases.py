@@ -19,9 +19,11 @@ VALUES: dict[str, object] = {
     "bad_words": ["x"],
     "dimensions": 3,
     "ignore_eos": True,
+    "include_stop_str_in_output": True,
     "max_tokens": 3,
     "min_tokens": 2,
     "normalize": True,
+    "repeat_last_n": 64,
     "repetition_penalty": 1.5,
     "seed": 7,
     "stop": ["b"],
@@ -37,7 +39,7 @@ def test_an_alias_is_the_field_itself(alias: str) -> None:
     if name in EmbeddingsRequest.__struct_fields__:
         kind, body = EmbeddingsRequest, {"input": "Hi"}
     else:
-        assert name in {*SamplingFields.__struct_fields__, "max_tokens", "stop"}
+        assert name in {*SamplingFields.__struct_fields__, "max_tokens", "stop", "include_stop_str_in_output"}
     for fields in ({alias: value}, {alias: value, name: value}, {alias: value, name: None}, {alias: None, name: value}):
         assert getattr(decode_object({**body, **fields}, kind), name) == value
     with pytest.raises(InvalidRequest, match=f"{alias} must be the same as {name}: 0, given") as caught:
@@ -62,6 +64,12 @@ def test_an_error_names_the_field_as_the_client_did(
 ) -> None:
     error = error_of(http.post("/v1/chat/completions", json=chat("Hi", **fields)))
     assert (error["param"], error["message"]) == (param, message)
+
+
+def test_sglangs_name_keeps_the_stop_string(http: httpx.Client) -> None:
+    for keeps, said in ((True, "abc"), (False, "a")):
+        answer = http.post("/v1/chat/completions", json=chat("abcdef", stop="bc", no_stop_trim=keeps))
+        assert answer.json()["choices"][0]["message"]["content"] == said
 
 
 def test_an_alias_is_no_unknown_field(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:

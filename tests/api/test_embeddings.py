@@ -1,6 +1,7 @@
 """POST /embeddings over HTTP: what comes out, what is refused, and what becomes of those who leave."""
 
 import base64
+import logging
 import socket
 import struct
 import threading
@@ -88,10 +89,30 @@ def test_it_is_below_the_other_prefixes(http: httpx.Client, path: str) -> None:
     assert http.post(path, json={"input": "ab", "model": ALIAS, "user": "me"}).status_code == 200
 
 
+def test_token_ids_of_another_tokenizer_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder", has_chat_template=False, sentences=FILES
+        ) as server,
+        server.client() as http,
+        caplog.at_level(logging.WARNING, logger="ouzel"),
+    ):
+        vectors(http, input=[list("été au lait".encode()), [256, *b"short", 257], list("é".encode())[1:] + [97] * 9])
+        assert not caplog.messages
+        for _ in range(2):
+            vectors(http, input=[[97] * 4 + [200, 201] + [97] * 4, [97] * 9])
+    assert [message[:50] for message in caplog.messages] == ["an input of token ids is no text of this model's t"]
+
+
 def test_fewer_dimensions_are_the_first_ones(http: httpx.Client) -> None:
     assert vectors(http, input="ab", dimensions=2) == [of("ab")[:2]]
     [unit] = vectors(http, input="ab", dimensions=2, normalize=True)
     assert unit == pytest.approx([195 / np.hypot(195, 2), 2 / np.hypot(195, 2)])
+
+
+def test_infinitys_clients_leave_open_the_dimensions_and_the_model(http: httpx.Client) -> None:
+    response = http.post("/embeddings", json={"input": "ab", "dimensions": 0, "model": "default/not-specified"})
+    assert response.json()["data"][0]["embedding"] == of("ab")
 
 
 def test_a_prompt_stands_before_the_text(http: httpx.Client) -> None:
@@ -136,7 +157,7 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
             'input_type is not supported by this server (use prompt_name), given "query"',
         ),
         ({"prompt": "a"}, 'prompt is not supported by this server (use input), given "a"'),
-        ({"input": "a", "dimensions": 0}, "dimensions must be >= 1, given 0"),
+        ({"input": "a", "dimensions": -1}, "dimensions must be >= 0, given -1"),
         ({"input": "a", "encoding_format": "int8"}, 'encoding_format must be one of "base64", "float", given "int8"'),
         (
             {"input": "a", "prompt_name": "x"},

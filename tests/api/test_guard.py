@@ -28,6 +28,8 @@ GUARDED = [
     ("OPTIONS", "/v1/chat/completions"),
     ("GET", "/health/x"),
     ("GET", "/models/"),
+    ("POST", "/"),
+    ("POST", "/health"),
 ]
 
 

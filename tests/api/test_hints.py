@@ -85,8 +85,6 @@ def test_a_page_that_sends_every_parameter_gets_its_answer(http: httpx.Client) -
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
-        ({"repeat_last_n": 64, "repeat_penalty": 1.1}, "repeat_last_n"),
-        ({"penalty_last_n": 64, "presence_penalty": 1}, "penalty_last_n"),
         ({"lora": [{"id": 0, "scale": 1}]}, "lora"),
         ({"t_max_predict_ms": 500}, "t_max_predict_ms"),
         ({"num_ctx": 8192}, "num_ctx"),

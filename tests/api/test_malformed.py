@@ -29,7 +29,6 @@ GOOD: dict[str, Json] = {
 OF_VECTORS: dict[str, Json] = {  # of a model that makes embeddings
     "/v1/embeddings": {"model": "parrot", "input": ["abc", "d"]},
     "/v1/rerank": {"model": "parrot", "query": "abc", "documents": ["d", {"text": "e"}]},
-    "/v2/rerank": {"model": "parrot", "query": "abc", "documents": ["d"], "top_n": 1},
     "/v1/score": {"model": "parrot", "text_1": "abc", "text_2": ["d"]},
 }
 

@@ -163,7 +163,7 @@ def test_options_may_ask_for_the_whole_server(server: RunningServer) -> None:
         connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         answer = connection.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 204 ")
-    assert b"\r\nallow: GET, HEAD, OPTIONS\r\n" in answer
+    assert b"\r\nallow: GET, HEAD, OPTIONS, POST\r\n" in answer
 
 
 def test_head_is_answered_where_get_is(http: httpx.Client) -> None:

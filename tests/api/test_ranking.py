@@ -66,9 +66,19 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
         ("/v1/rerank", {"query": "a", "documents": ["b"], "top_n": 0}, "top_n must be >= 1, given 0"),
         ("/v1/rerank", {"query": "a", "documents": ["b"] * 2049}, "documents must have 1 to 2048 entries, given 2049"),
         (
-            "/v2/rerank",
-            {"query": "a", "documents": ["b"], "max_tokens_per_doc": 9},
-            "max_tokens_per_doc is not supported (use truncate_prompt_tokens), given 9",
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"], "max_tokens_per_doc": 0},
+            "max_tokens_per_doc must be >= 1, given 0",
+        ),
+        (
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"], "raw_scores": True, "use_activation": True},
+            "raw_scores must be false beside use_activation true, given true",
+        ),
+        (
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"], "relevant_spans": {"mode": "x"}},
+            'relevant_spans is not supported yet by this server, given {"mode":"x"}',
         ),
         (
             "/v1/rerank",
@@ -86,6 +96,49 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
 def test_what_cannot_be_is_refused_by_name(http: httpx.Client, path: str, body: object, message: str) -> None:
     response = http.post(path, json=body)
     assert (response.status_code, response.json()["error"]["message"]) == (400, message)
+
+
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
+def test_documents_are_cut_to_so_many_tokens_and_the_query_is_not(http: httpx.Client, path: str) -> None:
+    body = {"query": "q" * 40, "documents": ["b", "a" * 5, "a" * 300], "max_tokens_per_doc": 3}
+    scores = {each["index"]: each["relevance_score"] for each in http.post(path, json=body).json()["results"]}
+    assert scores == {0: 41.0, 1: 43.0, 2: 43.0}
+    [result] = http.post(path, json=body | {"documents": ["a" * 300], "max_tokens_per_doc": 500}).json()["results"]
+    assert result["relevance_score"] == 256.0  # the model's own limit
+
+
+def test_the_newer_api_cuts_documents_as_coheres_does(http: httpx.Client) -> None:
+    body = {"query": "query", "documents": ["a" * 300]}
+    assert http.post("/v2/rerank", json=body).json()["results"][0]["relevance_score"] == 256.0
+    refused = http.post("/v2/rerank", json=body | {"truncate": False})
+    assert (refused.status_code, refused.json().keys()) == (400, {"id", "message"})
+    assert "context_length_exceeded" in refused.json()["message"]
+    too_long = http.post("/v2/rerank", json=body | {"query": "q" * 256}).json()["message"]
+    assert "your query leaves no token to the document" in too_long
+
+
+def test_an_answer_has_coheres_units(http: httpx.Client) -> None:
+    body = {"query": "query", "documents": ["a"] * 101}
+    for version in ("1", "2"):
+        meta = http.post(f"/v{version}/rerank", json=body).json()["meta"]
+        assert meta == {
+            "api_version": {"version": version},
+            "billed_units": {"input_tokens": 606, "search_units": 2},
+            "tokens": {"input_tokens": 606, "output_tokens": 0},
+        }
+
+
+def test_infinitys_clients_get_documents_as_texts(http: httpx.Client) -> None:
+    body = {
+        "query": "query",
+        "documents": ["aaa"],
+        "return_documents": True,
+        "raw_scores": False,
+        "model": "default/not-specified",
+    }
+    for path in ("/rerank", "/v1/rerank"):
+        [result] = http.post(path, json=body).json()["results"]
+        assert result == {"index": 0, "relevance_score": 8.0, "document": "aaa"}
 
 
 def test_a_document_that_is_too_long_is_refused_or_cut(http: httpx.Client) -> None:
@@ -139,6 +192,12 @@ def test_a_model_that_makes_embeddings_scores_by_their_cosine(embedder: httpx.Cl
     assert answer["usage"]["prompt_tokens"] == 4  # each text is computed once
 
 
+def test_a_model_that_makes_embeddings_cuts_documents_too(embedder: httpx.Client) -> None:
+    body = {"query": "ab", "documents": ["z" * 300], "max_tokens_per_doc": 7}
+    [result] = embedder.post("/v1/rerank", json=body).json()["results"]
+    assert result["relevance_score"] == pytest.approx(cosine("ask: ab", "say: zz"))
+
+
 def test_a_model_that_makes_embeddings_ranks_with_its_prompts_for_queries_and_documents(embedder: httpx.Client) -> None:
     [result] = embedder.post("/v1/rerank", json={"query": "ab", "documents": ["zz"]}).json()["results"]
     assert result["relevance_score"] == pytest.approx(cosine("ask: ab", "say: zz"))
@@ -164,7 +223,17 @@ def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: 
         other = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "instruction": "is it cold"})
         wordy = http.post("/v1/score", json={"text_1": "w " * 2000, "text_2": "snow", "truncate": True}).json()["error"]
         logits = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "use_activation": False}).json()
+        cut, same, of_its_end = (
+            http.post(f"/v{version}/rerank", json={"query": "snow", "documents": [document], **fields}).json()
+            for version, document, fields in (
+                ("2", "w " * 3000, {"max_tokens_per_doc": 4}),
+                ("1", "w w w w ", {}),
+                ("1", "w w w w", {"max_tokens_per_doc": 1}),
+            )
+        )
         stats = server.engine.stats()
+    assert cut["results"][0]["relevance_score"] == pytest.approx(same["results"][0]["relevance_score"], abs=1e-5)
+    assert of_its_end["usage"]["prompt_tokens"] < same["usage"]["prompt_tokens"]
     scores = [entry["score"] for entry in answer["data"]]
     assert np.abs(np.array(scores) - golden.arrays["scores"]).max() < 1e-5
     assert [entry["score"] for entry in again["data"]] == pytest.approx(scores, abs=1e-6)

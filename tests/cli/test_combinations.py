@@ -49,6 +49,7 @@ SHARED: dict[str, tuple[object, ...]] = {
     "prompt_cache_key": ("a",),
     "prompt_logprobs": (0, 2),
     "regex": ("[a-f]{3,9}",),
+    "repeat_last_n": (-1, 0, 3),
     "repetition_penalty": (0.8, 1.3),
     "response_format": ({"type": "json_object"}, {"type": "text"}),
     "return_token_ids": (True,),

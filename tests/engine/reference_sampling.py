@@ -21,8 +21,16 @@ def apply_logit_bias(logits: Logits, params: SamplingParams) -> Logits:
 def apply_penalties(
     logits: Logits, params: SamplingParams, prompt_token_ids: list[int], output_token_ids: list[int]
 ) -> Logits:
-    """Repetition penalty over prompt and output (Keskar et al. 2019), then OpenAI's two over the output."""
+    """Repetition penalty over prompt and output (Keskar et al. 2019), then OpenAI's two over the output.
+
+    With a window of tokens, only tokens in it count.
+    """
     penalised = logits.copy()
+    if params.repeat_last_n >= 0:
+        num_output = min(len(output_token_ids), params.repeat_last_n)
+        num_prompt = min(len(prompt_token_ids), params.repeat_last_n - num_output)
+        prompt_token_ids = prompt_token_ids[len(prompt_token_ids) - num_prompt :]
+        output_token_ids = output_token_ids[len(output_token_ids) - num_output :]
     seen = np.unique(np.array(prompt_token_ids + output_token_ids, dtype=np.int64))
     positive = penalised[seen] > 0
     penalised[seen] = np.where(

@@ -47,3 +47,22 @@ def test_special_tokens_stay_when_texts_are_cut() -> None:
 )
 def test_the_longer_text_is_cut_first(lens: list[int], room: int, expected: list[int]) -> None:
     assert shortened(lens, room) == expected
+
+
+def test_the_start_is_cut_where_the_end_is_to_stay() -> None:
+    tokenizer = load_tokenizer(GOLDEN / "cross-bert")
+    whole, _ = tokenizer.encode_pair("the cat sat on the mat", None, max_tokens=None)
+    cut, _ = tokenizer.encode_pair("the cat sat on the mat", None, max_tokens=4, keeps_end=True)
+    assert cut == [whole[0], *whole[-3:]]
+
+
+@pytest.mark.parametrize(("max_tokens", "max_second", "num_kept"), [(None, 2, 2), (7, 9, 1), (5, 9, 1), (20, 9, 4)])
+def test_only_the_second_text_is_cut_where_it_has_a_limit(
+    max_tokens: int | None, max_second: int, num_kept: int
+) -> None:
+    tokenizer = load_tokenizer(GOLDEN / "cross-bert")
+    token_ids, _ = tokenizer.encode_pair(
+        "the cat sat", "snow snow snow snow", max_tokens=max_tokens, max_second_tokens=max_second
+    )
+    words = [tokenizer.token_text(token_id) for token_id in token_ids]
+    assert words == ["[CLS]", "the", "cat", "sat", "[SEP]", *["snow"] * num_kept, "[SEP]"]

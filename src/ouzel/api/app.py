@@ -6,6 +6,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, anthropic_style
+from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.edge import WARNINGS_HEADER, BeginSpan, Edge
@@ -24,6 +25,7 @@ from ouzel.api.operations import OPERATIONS, main_paths_of, paths_of, routes_of
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.api.site import playground
+from ouzel.api.tei.errors import tei_error_styles
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.store.base import Store
@@ -51,7 +53,8 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
         app = Guard(
             app,
             server.api_key,
-            OPEN_PATHS | playground.PATHS | _admin_paths(server) | ({"/metrics"} if server.open_metrics else set()),
+            OPEN_PATHS | playground.PATHS | ({"/metrics"} if server.open_metrics else set()),
+            own_key_paths=_admin_paths(server),
         )
     app = Hosts(app, allowed_hosts(server))
     profile = server.profile
@@ -59,6 +62,8 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
         **anthropic_error_styles(),
         **ollama_error_styles(),
         **lmi_error_styles(profile),
+        **cohere_error_styles(),
+        **tei_error_styles(),
         **ovms_error_styles(profile),
     }
     app = ErrorAnswers(app, styles, {VERSION_HEADER.encode(): anthropic_style})

@@ -6,6 +6,7 @@ from starlette.routing import BaseRoute
 
 from ouzel.api.anthropic import count_tokens, messages
 from ouzel.api.anthropic import models as anthropic_models
+from ouzel.api.cohere import embed as cohere_embed
 from ouzel.api.conversations import items as conversation_items
 from ouzel.api.conversations import stored as conversations
 from ouzel.api.document.endpoint import OpenApi
@@ -15,7 +16,7 @@ from ouzel.api.endpoint.model_switch import ModelSwitch
 from ouzel.api.endpoint.operation import PREFIXES, Endpoint, Operation
 from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
-from ouzel.api.lmi import invocations, ping
+from ouzel.api.lmi import invocations, ping, sagemaker
 from ouzel.api.ollama import chat as ollama_chat
 from ouzel.api.ollama import embed as ollama_embed
 from ouzel.api.ollama import generate as ollama_generate
@@ -42,6 +43,11 @@ from ouzel.api.responses.socket import endpoint as socket
 from ouzel.api.site import playground
 from ouzel.api.site.endpoint import Site
 from ouzel.api.site.index import Index
+from ouzel.api.tei import embed as tei_embed
+from ouzel.api.tei import info as tei_info
+from ouzel.api.tei import rerank as tei_rerank
+from ouzel.api.tei import root as tei_root
+from ouzel.api.tei import similarity as tei_similarity
 from ouzel.config import ServerConfig
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -58,6 +64,12 @@ OPERATIONS: tuple[Operation, ...] = (
     *embeddings.OPERATIONS,
     *rerank.OPERATIONS,
     *score.OPERATIONS,
+    *cohere_embed.OPERATIONS,
+    *tei_embed.OPERATIONS,
+    *tei_similarity.OPERATIONS,
+    *tei_rerank.OPERATIONS,
+    *tei_root.OPERATIONS,
+    *tei_info.OPERATIONS,
     *tokenize.OPERATIONS,
     *render.OPERATIONS,
     *models.OPERATIONS,
@@ -65,6 +77,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *health.OPERATIONS,
     *about.OPERATIONS,
     *invocations.OPERATIONS,
+    *sagemaker.OPERATIONS,
     *ping.OPERATIONS,
     *messages.OPERATIONS,
     *count_tokens.OPERATIONS,

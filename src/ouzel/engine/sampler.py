@@ -25,10 +25,10 @@ from ouzel.engine import row_memory
 from ouzel.engine.columns import ColumnSums, Row, largest
 from ouzel.engine.draws import Draw
 from ouzel.engine.own_logprobs import OwnLogprobs
+from ouzel.engine.penalties import penalise
 from ouzel.engine.philox import uniform, uniforms
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.token_bans import TokenBans
-from ouzel.engine.token_counts import TokenCounts
 from ouzel.sampling import SamplingParams
 from ouzel.types import FinishReason, PositionLogprobs
 
@@ -102,27 +102,12 @@ def adjust(row: Row, sequence: Sequence) -> None:
     params = sequence.params
     for token_id, bias in params.logit_bias:
         row[token_id] += bias
-    if params.repetition_penalty != 1.0 or params.presence_penalty != 0.0 or params.frequency_penalty != 0.0:
-        _penalise(row, sequence)
+    if params.penalises_tokens:
+        penalise(row, sequence)
     if params.bans_tokens:
         _ban(row, sequence)
     if sequence.num_output_tokens < params.min_tokens:
         row[[token_id for token_id in sequence.stop_token_ids if token_id < row.size]] = -np.inf
-
-
-def _penalise(row: Row, sequence: Sequence) -> None:
-    params = sequence.params
-    if sequence.token_counts is None:
-        sequence.token_counts = TokenCounts(sequence.request.prompt_token_ids)
-    counts = sequence.token_counts
-    counts.follow(sequence.token_ids[sequence.num_prompt_tokens :])
-    seen = row[counts.token_ids]
-    seen = np.where(
-        seen > 0, seen / np.float32(params.repetition_penalty), seen * np.float32(params.repetition_penalty)
-    )
-    seen -= np.float32(params.presence_penalty) * (counts.output_counts > 0)
-    seen -= np.float32(params.frequency_penalty) * counts.output_counts
-    row[counts.token_ids] = seen
 
 
 def _ban(row: Row, sequence: Sequence) -> None:

@@ -4,6 +4,8 @@ import re
 import secrets
 from typing import TypeVar
 
+import msgspec
+
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.sampling import BeamSearchParams, SamplingFields, SamplingParams
 from ouzel.tokenizer.base import Tokenizer
@@ -13,6 +15,7 @@ from ouzel.types import EngineInfo
 Number = TypeVar("Number", int, float, bool)
 
 DEFAULT_TEMPERATURE = 1.0
+_ALL_TOKENS = -1  # as the number of tokens that penalties look at
 DEFAULT_TOP_K = 40  # while sampling, where neither the request nor generation_config.json says anything
 
 
@@ -79,30 +82,40 @@ def resolve_sampling(
         raise InvalidRequest(f"must be <= {max_tokens}, given {fields.min_tokens}", field="min_tokens")
     temperature = _temperature(fields, defaults)
     top_k = _first(fields.top_k, defaults.top_k, DEFAULT_TOP_K if temperature > 0 else 0)
-    return SamplingParams(
-        max_tokens=max_tokens,
-        temperature=temperature,
-        top_p=_first(fields.top_p, defaults.top_p, 1.0),
-        top_k=max(top_k, 0),
-        min_p=_first(fields.min_p, defaults.min_p, 0.0),
-        typical_p=_first(fields.typical_p, defaults.typical_p, 1.0),
-        repetition_penalty=_first(fields.repetition_penalty, defaults.repetition_penalty, 1.0),
-        presence_penalty=_first(fields.presence_penalty, defaults.presence_penalty, 0.0),
-        frequency_penalty=_first(fields.frequency_penalty, defaults.frequency_penalty, 0.0),
-        seed=secrets.randbits(63) if fields.seed is None else fields.seed,
-        is_seed_random=fields.seed is None,
-        min_tokens=fields.min_tokens or 0,
-        stop_token_ids=_token_ids("stop_token_ids", fields.stop_token_ids or [], vocab_size),
-        ignore_eos=fields.ignore_eos or False,
-        logit_bias=_logit_bias(fields.logit_bias or {}, vocab_size),
-        allowed_token_ids=_token_ids("allowed_token_ids", fields.allowed_token_ids or [], vocab_size),
-        bad_words=_bad_words(fields.bad_words or [], tokenizer, vocab_size),
-        no_repeat_ngram_size=_first(fields.no_repeat_ngram_size, defaults.no_repeat_ngram_size, 0),
-        num_logprobs=num_logprobs,
-        num_prompt_logprobs=num_prompt_logprobs,
-        logprob_token_ids=_token_ids("logprob_token_ids", logprob_token_ids or [], vocab_size),
-        beam_search=beam_search,
+    return _without_idle_window(
+        SamplingParams(
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=_first(fields.top_p, defaults.top_p, 1.0),
+            top_k=max(top_k, 0),
+            min_p=_first(fields.min_p, defaults.min_p, 0.0),
+            typical_p=_first(fields.typical_p, defaults.typical_p, 1.0),
+            repetition_penalty=_first(fields.repetition_penalty, defaults.repetition_penalty, 1.0),
+            presence_penalty=_first(fields.presence_penalty, defaults.presence_penalty, 0.0),
+            frequency_penalty=_first(fields.frequency_penalty, defaults.frequency_penalty, 0.0),
+            repeat_last_n=_first(fields.repeat_last_n, _ALL_TOKENS),
+            seed=secrets.randbits(63) if fields.seed is None else fields.seed,
+            is_seed_random=fields.seed is None,
+            min_tokens=fields.min_tokens or 0,
+            stop_token_ids=_token_ids("stop_token_ids", fields.stop_token_ids or [], vocab_size),
+            ignore_eos=fields.ignore_eos or False,
+            logit_bias=_logit_bias(fields.logit_bias or {}, vocab_size),
+            allowed_token_ids=_token_ids("allowed_token_ids", fields.allowed_token_ids or [], vocab_size),
+            bad_words=_bad_words(fields.bad_words or [], tokenizer, vocab_size),
+            no_repeat_ngram_size=_first(fields.no_repeat_ngram_size, defaults.no_repeat_ngram_size, 0),
+            num_logprobs=num_logprobs,
+            num_prompt_logprobs=num_prompt_logprobs,
+            logprob_token_ids=_token_ids("logprob_token_ids", logprob_token_ids or [], vocab_size),
+            beam_search=beam_search,
+        )
     )
+
+
+def _without_idle_window(params: SamplingParams) -> SamplingParams:
+    """Turns the penalties off where they look at no token, and drops a window that no penalty looks at."""
+    if params.repeat_last_n == 0:
+        params = msgspec.structs.replace(params, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0)
+    return params if params.penalises_tokens else msgspec.structs.replace(params, repeat_last_n=_ALL_TOKENS)
 
 
 def _temperature(fields: SamplingFields, defaults: SamplingDefaults) -> float:

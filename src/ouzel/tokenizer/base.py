@@ -64,11 +64,24 @@ class Tokenizer(Protocol):
         """
         ...
 
-    def encode_pair(self, first: str, second: str | None, *, max_tokens: int | None) -> tuple[list[int], int]:
-        """Encodes one text, or a pair, with the special tokens around; returns how many come before the second, too.
+    def encode_pair(
+        self,
+        first: str,
+        second: str | None,
+        *,
+        max_tokens: int | None,
+        keeps_end: bool = False,
+        max_second_tokens: int | None = None,
+    ) -> tuple[list[int], int]:
+        """Encodes one text, or a pair, with the special tokens around them.
 
-        Where the tokenizer does not tell texts of a pair apart these are all. With `max_tokens` the end of the longer
-        text is cut, then of both, so that no more come out.
+        Returns the token ids, and how many of them come before the second text. Where the tokenizer does not tell the
+        texts of a pair apart this number is the number of all tokens.
+
+        With `max_tokens` the longer text loses tokens at its end (`keeps_end`: at its start), then both texts do,
+        until no more than `max_tokens` are left. With `max_second_tokens` only the second text loses tokens: it keeps
+        at most so many, and at least one, and the result is longer than `max_tokens` where the first text leaves no
+        room for that one.
         """
         ...
 

@@ -90,13 +90,27 @@ class HuggingFaceTokenizer:
     def encode_guarded(self, text: str, spans: Spans, *, add_special_tokens: bool) -> list[int]:
         return self._guarded_encoder.encode(text, spans, add_special_tokens=add_special_tokens)
 
-    def encode_pair(self, first: str, second: str | None, *, max_tokens: int | None) -> tuple[list[int], int]:
+    def encode_pair(
+        self,
+        first: str,
+        second: str | None,
+        *,
+        max_tokens: int | None,
+        keeps_end: bool = False,
+        max_second_tokens: int | None = None,
+    ) -> tuple[list[int], int]:
         library = self._library_tokenizer
         encodings = [encode_one(library, text) for text in (first, second) if text is not None]
+        lens = [len(each) for each in encodings]
+        room = None
         if max_tokens is not None:
             room = max_tokens - library.num_special_tokens_to_add(second is not None)
-            for encoding, length in zip(encodings, shortened([len(each) for each in encodings], room), strict=True):
-                encoding.truncate(length)
+        if second is not None and max_second_tokens is not None:
+            lens = second_shortened(lens, room, max_second_tokens)
+        elif room is not None:
+            lens = shortened(lens, room)
+        for encoding, length in zip(encodings, lens, strict=True):
+            encoding.truncate(length, direction="left" if keeps_end else "right")
         whole = library.post_process(encodings[0], encodings[1] if len(encodings) > 1 else None, True)
         types = whole.type_ids
         return whole.ids, types.index(1) if 1 in types else len(types)
@@ -158,6 +172,13 @@ def shortened(lens: list[int], room: int) -> list[int]:
         length if length == shortest and place == lens.index(shortest) else room - shortest
         for place, length in enumerate(lens)
     ]
+
+
+def second_shortened(lens: list[int], room: int | None, max_second: int) -> list[int]:
+    """Returns lengths of which only the second is shorter: at most `max_second`, and one at least."""
+    first, second = lens
+    most = max_second if room is None else min(max_second, room - first)
+    return [first, min(second, max(most, 1))]
 
 
 def _decoder_of(library_tokenizer: tokenizers.Tokenizer) -> dict[str, object] | None:

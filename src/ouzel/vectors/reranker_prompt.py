@@ -29,20 +29,32 @@ class RerankerPrompt:
         return cls(model) if _MARK in model.tokenizer.control_tokens else None
 
     def token_ids(
-        self, query: str, document: str, *, max_tokens: int | None, instruction: str | None, query_field: str
+        self,
+        query: str,
+        document: str,
+        *,
+        max_tokens: int | None,
+        instruction: str | None,
+        query_field: str,
+        keeps_end: bool = False,
+        max_document_tokens: int | None = None,
     ) -> list[int]:
-        """Cuts the end of the document so that the frame and the query stay whole. Raises InvalidRequest."""
+        """Cuts the document alone, at its end or (`keeps_end`) at its start: the frame and the query stay whole."""
         question = f"<Instruct>: {instruction or DEFAULT_INSTRUCTION}\n<Query>: {query}\n<Document>: "
         token_ids = self._encode(question + document)
-        if max_tokens is not None:
-            room = max_tokens - len(self._before) - len(self._behind)
-            if room < 1:
-                least = len(self._before) + len(self._behind) + 1
-                raise InvalidRequest(f"must be >= {least}, given {max_tokens}", field="truncate_prompt_tokens")
-            if len(token_ids) > room and len(self._encode(question)) >= room:
+        room = len(token_ids) if max_tokens is None else max_tokens - len(self._before) - len(self._behind)
+        if room < 1:
+            least = len(self._before) + len(self._behind) + 1
+            raise InvalidRequest(f"must be >= {least}, given {max_tokens}", field="truncate_prompt_tokens")
+        most = len(token_ids) if max_document_tokens is None else max_document_tokens
+        if len(token_ids) > min(room, most):
+            num_question = len(self._encode(question))
+            if len(token_ids) > room and num_question >= room:
                 excess = "leaves no token to the document"
-                raise PromptTooLong(excess, num_tokens=len(token_ids), max_model_len=max_tokens, field=query_field)
-            token_ids = token_ids[:room]
+                raise PromptTooLong(excess, num_tokens=len(token_ids), max_model_len=max_tokens or 0, field=query_field)
+            question_ids, document_ids = token_ids[:num_question], token_ids[num_question:]
+            num_kept = min(max(room - num_question, 1), most)
+            token_ids = question_ids + (document_ids[-num_kept:] if keeps_end else document_ids[:num_kept])
         return [*self._before, *token_ids, *self._behind]
 
     def _encode(self, text: str) -> list[int]:

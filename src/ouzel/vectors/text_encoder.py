@@ -7,6 +7,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import PromptTooLong, ServedModel
 from ouzel.prompts.prompt_too_long import too_many_characters
 from ouzel.vectors.encoded_text import EncodedText
+from ouzel.vectors.foreign_ids import ForeignIds
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 
 _CHARS_PER_TOKEN = 64  # text with fewer tokens than that says nothing: it is refused, or cut, unread
@@ -14,10 +15,13 @@ _CHARS_PER_TOKEN = 64  # text with fewer tokens than that says nothing: it is re
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """Longer texts are cut at their end, or refused."""
+    """Says how many tokens a text, or a pair of texts, may have, and what becomes of a longer one."""
 
     max_tokens: int
-    cuts: bool
+    cuts: bool  # rather than refuses
+    keeps_end: bool = False  # of a text that is cut; else its start
+    max_second_tokens: int | None = None  # of the second text of a pair, which alone is cut then
+    field: str = "truncate_prompt_tokens"  # of the request, by which `max_tokens` may be given
 
 
 class TextEncoder:
@@ -28,39 +32,48 @@ class TextEncoder:
         self._tokenizer = model.tokenizer
         self._vocab_size = info.vocab_size
         self._lowers_case = model.sentences is not None and model.sentences.lowers_case
+        self._foreign_ids = ForeignIds(model.tokenizer, lowers_case=self._lowers_case)
         self._reads_pairs = info.num_blocks == 0  # an encoder: what a decoder reads of a pair is a prompt
         # The engine of decoders keeps room for a token behind every prompt.
         self.max_tokens = info.max_model_len - (0 if self._reads_pairs else 1)
         self._prompt = None if self._reads_pairs else RerankerPrompt.of(model)
 
     def limit(self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str) -> TextLimit:
-        """Reads -1 as what the model takes."""
+        """Reads -1 as the model's own limit."""
         if truncate_prompt_tokens is None:
-            return TextLimit(self.max_tokens, cuts=truncate is True)
+            return TextLimit(self.max_tokens, cuts=truncate is True, field=field)
         if truncate_prompt_tokens == 0 or truncate_prompt_tokens > self.max_tokens:
             raise InvalidRequest(
                 f"must be from 1 to {self.max_tokens}, or -1, given {truncate_prompt_tokens}", field=field
             )
-        return TextLimit(self.max_tokens if truncate_prompt_tokens < 0 else truncate_prompt_tokens, cuts=True)
+        max_tokens = self.max_tokens if truncate_prompt_tokens < 0 else truncate_prompt_tokens
+        return TextLimit(max_tokens, cuts=True, field=field)
 
     def text(self, text: str, limit: TextLimit, *, field: str, add_special_tokens: bool = True) -> EncodedText:
         text = self._short(text, limit, field)
         if self._lowers_case:
             text = text.lower()
         if not add_special_tokens:
-            token_ids = self._tokenizer.encode(text, add_special_tokens=False)
-            return self.token_ids(token_ids, limit, field=field)
+            return self._cut(self._tokenizer.encode(text, add_special_tokens=False), limit, field)
         max_tokens = limit.max_tokens if limit.cuts else None
-        return self._checked(*self._tokenizer.encode_pair(text, None, max_tokens=max_tokens), limit, field)
+        encoded = self._tokenizer.encode_pair(text, None, max_tokens=max_tokens, keeps_end=limit.keeps_end)
+        return self._checked(*encoded, limit, field)
 
     def token_ids(self, token_ids: Sequence[int], limit: TextLimit, *, field: str) -> EncodedText:
+        """Takes the client's own token ids as they are."""
         for position, token_id in enumerate(token_ids):
             if not 0 <= token_id < self._vocab_size:
                 path = f"{field}[{position}]"
                 raise InvalidRequest(
                     f"must be a token id from 0 to {self._vocab_size - 1}, given {token_id}", field=path
                 )
-        taken = list(token_ids[: limit.max_tokens] if limit.cuts else token_ids)
+        self._foreign_ids.check(token_ids[: self.max_tokens])
+        return self._cut(token_ids, limit, field)
+
+    def _cut(self, token_ids: Sequence[int], limit: TextLimit, field: str) -> EncodedText:
+        taken = list(token_ids)
+        if limit.cuts:
+            taken = taken[-limit.max_tokens :] if limit.keeps_end else taken[: limit.max_tokens]
         return self._checked(taken, len(taken), limit, field)
 
     def pair(
@@ -80,19 +93,36 @@ class TextEncoder:
         max_tokens = limit.max_tokens if limit.cuts else None
         if self._prompt is not None:
             token_ids = self._prompt.token_ids(
-                first, second, max_tokens=max_tokens, instruction=instruction, query_field=fields[0]
+                first,
+                second,
+                max_tokens=max_tokens,
+                instruction=instruction,
+                query_field=fields[0],
+                keeps_end=limit.keeps_end,
+                max_document_tokens=limit.max_second_tokens,
             )
             return self._checked(token_ids, len(token_ids), limit, fields[1])
         if instruction is not None:
             raise InvalidRequest(": this model takes no instruction, only pairs of texts", field="instruction")
-        return self._checked(*self._tokenizer.encode_pair(first, second, max_tokens=max_tokens), limit, fields[1])
+        encoded = self._tokenizer.encode_pair(
+            first,
+            second,
+            max_tokens=max_tokens,
+            keeps_end=limit.keeps_end,
+            max_second_tokens=limit.max_second_tokens,
+        )
+        if limit.max_second_tokens is not None and len(encoded[0]) > limit.max_tokens:
+            excess = "leaves no token to the document"
+            num_tokens, max_tokens = len(encoded[0]), limit.max_tokens
+            raise PromptTooLong(excess, num_tokens=num_tokens, max_model_len=max_tokens, field=fields[0])
+        return self._checked(*encoded, limit, fields[1])
 
     def _short(self, text: str, limit: TextLimit, field: str) -> str:
         max_chars = _CHARS_PER_TOKEN * limit.max_tokens
         if len(text) <= max_chars:
             return text
         if limit.cuts:
-            return text[:max_chars]
+            return text[-max_chars:] if limit.keeps_end else text[:max_chars]
         raise too_many_characters(len(text), max_model_len=limit.max_tokens, field=field)
 
     def _checked(self, token_ids: list[int], second_begin: int, limit: TextLimit, field: str) -> EncodedText:
@@ -100,7 +130,7 @@ class TextEncoder:
             raise InvalidRequest("must have at least one token, given none", field=field)
         if len(token_ids) > limit.max_tokens and limit.cuts:  # these are the tokenizer's own, which are never cut
             complaint = f"must be >= {len(token_ids)}, as many as every text has, given {limit.max_tokens}"
-            raise InvalidRequest(complaint, field="truncate_prompt_tokens")
+            raise InvalidRequest(complaint, field=limit.field)
         if len(token_ids) > limit.max_tokens:
             excess = f"resulted in {len(token_ids)} tokens"
             raise PromptTooLong(excess, num_tokens=len(token_ids), max_model_len=limit.max_tokens, field=field)

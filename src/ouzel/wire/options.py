@@ -7,6 +7,7 @@ from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationOptions, ServedModel, Truncation
 from ouzel.wire.choice_fields import choosing_of
 from ouzel.wire.fields import CompletionFields, GenerationFields
+from ouzel.wire.model_name import names_no_model
 from ouzel.wire.response_form import output_form
 from ouzel.wire.speculation import speculation_of
 
@@ -50,7 +51,7 @@ def limited(options: GenerationOptions, max_tokens: int | None, *, param: str) -
 
 def check_model(name: str | None, model: ServedModel) -> None:
     """Raises ModelNotFound for a name of another model; no name, or an empty one, is the served model."""
-    if name and name not in model.names:
+    if name is not None and not names_no_model(name) and name not in model.names:
         names = ", ".join(model.names)
         raise ModelNotFound(f"the model {name[:100]!r} does not exist; this server has: {names}", param="model")
 

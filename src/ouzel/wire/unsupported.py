@@ -112,7 +112,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "parse_tool_calls": (True,),
     "penalize_nl": (False,),
     "penalty_alpha": (0,),
-    "penalty_last_n": (-1,),
     "personality": (),
     "plugins": ([],),
     "post_sampling_probs": (False,),
@@ -126,13 +125,14 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "query": (),
     "rank_fields": (["text"],),
     "raw": (False,),
+    "raw_scores": (False,),
     "reasoning": (),
     "reasoning_budget": (-1,),
     "reasoning_effort": (),
     "reasoning_format": ("auto", "deepseek"),
     "reasoning_in_content": (False,),
     "regex": (),
-    "repeat_last_n": (-1,),
+    "relevant_spans": (),
     "repetition_detection": (),
     "response_fields": ([],),
     "result_format": ("message",),
@@ -195,10 +195,6 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "xtc_probability": (0,),
 }
 
-# They say how many tokens are penalised, of which ours penalise all; without a penalty that is nothing.
-_PENALTY_WINDOWS = ("penalty_last_n", "repeat_last_n")
-_PENALTIES = {"repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
-
 # What the model is to read, in endpoints that have neither messages nor a prompt.
 _TEXTS = ("input", "inputs", "query", "text_1")
 
@@ -242,14 +238,8 @@ def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str
     for name, value in body.items():
         if name in own_fields or name not in NEUTRAL_VALUES or value is None or value in NEUTRAL_VALUES[name]:
             continue
-        if name in _PENALTY_WINDOWS and not _penalises(body):
-            continue
         hint = _hint(name, own_fields)
         raise InvalidRequest(f"is not supported by this server{hint}, given {shown(value)}", field=name)
-
-
-def _penalises(body: Mapping[str, object]) -> bool:
-    return any(body.get(name) not in (None, neutral) for name, neutral in _PENALTIES.items())
 
 
 def _hint(name: str, own_fields: Collection[str]) -> str:

@@ -33,7 +33,7 @@ def test_vectors_have_the_length_one(ollama: httpx.Client) -> None:
     assert answer["embeddings"][0] == pytest.approx(unit(195, 2, 97, 2))
     assert answer["embeddings"][1] == pytest.approx(unit(99, 1, 99, 1))
     assert (answer["model"], answer["prompt_eval_count"]) == ("parrot", 3)
-    assert answer["total_duration"] > 0
+    assert answer["total_duration"] >= answer["load_duration"] > 0
 
 
 def test_a_long_text_is_cut_unless_that_is_forbidden(ollama: httpx.Client) -> None:
@@ -43,6 +43,20 @@ def test_a_long_text_is_cut_unless_that_is_forbidden(ollama: httpx.Client) -> No
     assert refused.status_code == 400 and "context_length_exceeded" in refused.json()["error"]
     of_two = ollama.post("/api/embed", json={"input": ["a", "a" * 300], "truncate": False})
     assert "your input[1] resulted in" in of_two.json()["error"]
+
+
+def test_num_ctx_is_the_limit_of_a_text(ollama: httpx.Client) -> None:
+    long = {"input": ["a" * 9, "a"], "options": {"num_ctx": 5, "temperature": 0}}
+    assert ollama.post("/api/embed", json=long).json()["prompt_eval_count"] == 6
+    refused = ollama.post("/api/embed", json=long | {"truncate": False})
+    assert refused.status_code == 400 and "your input[0] resulted in 9 tokens" in refused.json()["error"]
+    roomy = {"input": "a" * 300, "options": {"num_ctx": 32768}}
+    assert ollama.post("/api/embed", json=roomy).json()["prompt_eval_count"] == 64
+    assert ollama.post("/api/embed", json=roomy | {"truncate": False}).status_code == 400
+    older = {"prompt": "ab" * 9, "options": {"num_ctx": 2}}
+    assert ollama.post("/api/embeddings", json=older).json() == {"embedding": [195, 2, 97, 2]}
+    wrong = ollama.post("/api/embed", json={"input": "a", "options": {"num_ctx": 0}})
+    assert wrong.json() == {"error": "options.num_ctx must be >= 1, given 0"}
 
 
 def test_without_a_text_there_are_no_vectors(ollama: httpx.Client) -> None:

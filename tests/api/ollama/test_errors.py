@@ -37,7 +37,7 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(ollama: h
         ({"options": {"mirostat": 1}}, "options.mirostat must be <= 0, given 1"),
         ({"options": {"tfs_z": 0.5}}, "options.tfs_z must be >= 1.0, given 0.5"),
         ({"options": {"min_tokens": 9, "num_predict": 4}}, "options.min_tokens must be <= 4, given 9"),
-        ({"options": {"repeat_penalty": 1.1, "repeat_last_n": 64}}, "options.repeat_last_n must be -1"),
+        ({"options": {"repeat_penalty": 1.1, "repeat_last_n": -2}}, "options.repeat_last_n must be >= -1, given -2"),
         ({"options": {"presence_penalty": 1, "penalize_newline": False}}, "options.penalize_newline must be true"),
         ({"options": {"stop": [""]}}, "options.stop[0] must have a length >= 1"),
         ({"options": []}, "options must be an object, given []"),

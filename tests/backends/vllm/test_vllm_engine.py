@@ -196,6 +196,7 @@ def test_statistics_of_running_and_waiting_ones() -> None:
         ({"beam_search": BeamSearchParams(width=2)}, "use_beam_search"),
         ({"typical_p": 0.5}, "typical_p"),
         ({"no_repeat_ngram_size": 3}, "no_repeat_ngram_size"),
+        ({"repeat_last_n": 64, "presence_penalty": 0.5}, "repeat_last_n"),
         ({"num_logprobs": 2, "logprob_token_ids": (1,)}, "logprob_token_ids"),
         ({"num_logprobs": 0, "logprob_token_ids": tuple(range(129))}, "logprob_token_ids"),
         ({"num_logprobs": 21}, "logprobs"),

@@ -1,40 +1,40 @@
 """The OpenAPI 3.1 document is made from the table of operations and the wire structs."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from http import HTTPStatus
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ouzel import __version__, errors
-from ouzel.api.anthropic.errors import OVERLOADED, AnthropicError
+from ouzel import __version__
+from ouzel.api.document.error_responses import (
+    ALL_ERRORS,
+    error_refs,
+    errors_in,
+    lmi_error_responses,
+    named_error_responses,
+)
 from ouzel.api.document.field_defaults import default_in_words
+from ouzel.api.document.schema_refs import JSON, REF, JsonObject, named_ref, schema_ref
 from ouzel.api.endpoint.operation import Operation, StructType, Words
-from ouzel.api.http.faults import ErrorBody
-from ouzel.api.lmi.errors import FrontEndError, HandlerError
 from ouzel.api.lmi.standard import Parameters, StandardRequest
-from ouzel.api.ollama.errors import OllamaError
 from ouzel.api.ollama.model_name import names_taken
 from ouzel.wire.aliases import aliases_in
 
-JsonObject = dict[str, object]
-
-_REF = "#/components/schemas/{name}"
-_JSON = "application/json"
-_ERRORS: Mapping[Words, StructType] = {  # by whose they are; else OpenAI's. LMI has two
-    "anthropic": AnthropicError,
-    "ollama": OllamaError,
+_LMIS = ("lmi", "sagemaker")  # whose bodies are LMI's
+_JSON_LINES: Mapping[Words, str] = {
+    "lmi": "application/jsonlines",
+    "sagemaker": "application/jsonlines",
+    "ollama": "application/x-ndjson",
 }
-_STATUSES: Mapping[Words, Mapping[str, str]] = {"anthropic": {"429": str(OVERLOADED)}}  # by ours
-_JSON_LINES: Mapping[Words, str] = {"lmi": "application/jsonlines", "ollama": "application/x-ndjson"}
 _ANY = "Any JSON value"
 _LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
 _ONE_OF = {"TokenizeRequest": ("text", "prompt", "messages")}  # fields of which a body has exactly one
 _DESCRIPTION = (
-    "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize and detokenize at the root. A field that "
-    "this document does not name is ignored, except those of other servers that are known and not supported: they "
-    "are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a string. The real limits "
-    "of n, top_logprobs and lengths are those of the server's options. With --profile ovms an error is one string."
+    "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize, detokenize, score and rerank at the root. "
+    "A field that this document does not name is ignored, except known fields of other servers that are not "
+    "supported: these are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a "
+    "string. The real limits of n, top_logprobs and lengths are those of the server's options. With --profile ovms an "
+    "error is one string."
 )
 
 
@@ -50,7 +50,7 @@ def document(operations: Sequence[Operation], *, root_path: str = "", model_name
         "paths": paths,
         "components": {
             "schemas": _answer_schemas(operations) | body_schemas(operations, model_names),
-            "responses": _named_error_responses(),
+            "responses": named_error_responses(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"api_key": []}],  # where the server has keys, every path but /health needs one
@@ -59,7 +59,7 @@ def document(operations: Sequence[Operation], *, root_path: str = "", model_name
 
 def body_schemas(operations: Sequence[Operation], model_names: Sequence[str] = ()) -> dict[str, JsonObject]:
     """Returns, by name, the schemas of the bodies and what is in them, with LMI's reading of some."""
-    lmi_bodies = _bodies([operation for operation in operations if operation.words == "lmi"])
+    lmi_bodies = _bodies([operation for operation in operations if operation.words in _LMIS])
     in_ollamas_words = {body.__name__ for each in operations if each.words == "ollama" for body in each.bodies}
     bodies: list[StructType] = [*_bodies(operations), Parameters]
     schemas = _components(bodies)
@@ -73,7 +73,9 @@ def body_schemas(operations: Sequence[Operation], model_names: Sequence[str] = (
         _add_aliases(schemas[body.__name__], body)
     standard = schemas[StandardRequest.__name__]["properties"]
     assert isinstance(standard, dict)
-    standard["parameters"] |= {"anyOf": [_ref(Parameters), {"type": "null"}]}  # two decoders in the code, one object
+    standard["parameters"] |= {
+        "anyOf": [schema_ref(Parameters), {"type": "null"}]
+    }  # two decoders in the code, one object
     schemas[Parameters.__name__] = _with_any_model(schemas[Parameters.__name__])
     for body in lmi_bodies:
         schemas[_LMI_PREFIX + body.__name__] = _with_any_model(schemas[body.__name__])
@@ -110,11 +112,11 @@ def _with_any_model(schema: JsonObject) -> JsonObject:
 
 def _answer_schemas(operations: Sequence[Operation]) -> dict[str, JsonObject]:
     answers = [kind for operation in operations for kind in (*operation.answers, *operation.chunks)]
-    return _components([*answers, ErrorBody, HandlerError, FrontEndError, *_ERRORS.values()])
+    return _components([*answers, *ALL_ERRORS])
 
 
 def _components(kinds: Sequence[object]) -> dict[str, JsonObject]:
-    _, schemas = msgspec.json.schema_components(kinds, schema_hook=_any_value, ref_template=_REF)
+    _, schemas = msgspec.json.schema_components(kinds, schema_hook=_any_value, ref_template=REF)
     for schema in schemas.values():
         _drop_titles(schema)
     return schemas
@@ -174,9 +176,9 @@ def _operation_object(operation: Operation) -> JsonObject:
     if parameters:
         described["parameters"] = parameters
     if operation.bodies:
-        prefix = _LMI_PREFIX if operation.words == "lmi" else ""
-        schema = _either([_named(prefix + body.__name__) for body in operation.bodies])
-        described["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+        prefix = _LMI_PREFIX if operation.words in _LMIS else ""
+        schema = _either([named_ref(prefix + body.__name__) for body in operation.bodies])
+        described["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
     return described
 
 
@@ -185,11 +187,13 @@ def _responses(operation: Operation) -> JsonObject:
         missing = {"404": {"$ref": "#/components/responses/404"}} if "{" in operation.path else {}
         return {"200": {"description": "Yes."}, "503": {"description": "Not now."}, **missing}
     if operation.is_refused:
-        return _error_refs(operation)
+        return error_refs(operation)
     if not operation.answers:
-        return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
-    schemas, _ = msgspec.json.schema_components(operation.answers, schema_hook=_any_value, ref_template=_REF)
-    content: JsonObject = {_JSON: {"schema": _either(list(schemas))}}
+        text: JsonObject = {operation.media_type: {"schema": {"type": "string"}}}
+        responses: JsonObject = {"200": {"description": "The answer.", "content": text}}
+        return responses | error_refs(operation) if operation.bodies else responses
+    schemas, _ = msgspec.json.schema_components(operation.answers, schema_hook=_any_value, ref_template=REF)
+    content: JsonObject = {JSON: {"schema": _either(list(schemas))}}
     if operation.chunks and operation.words != "ollama":
         content["text/event-stream"] = {"schema": _event(operation)}
     if operation.chunks and operation.words in _JSON_LINES:
@@ -197,24 +201,22 @@ def _responses(operation: Operation) -> JsonObject:
         content[_JSON_LINES[operation.words]] = {"schema": lines}
     if operation.has_page:
         content["text/html"] = {"schema": {"type": "string"}}
-    responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
+    responses = {"200": {"description": "The answer.", "content": content}}
     if operation.is_probe:
         return responses | {"503": {"description": "Not now.", "content": content}}
     if operation.words == "lmi":
-        return responses | _lmi_error_responses()
-    return responses | _error_refs(operation)
+        return responses | lmi_error_responses()
+    return responses | error_refs(operation)
 
 
 def _event(operation: Operation) -> JsonObject:
     """OpenAPI 3.1 has no keyword for one event of a stream; by custom the schema is that of each event."""
-    own = _ERRORS.get(operation.words, ErrorBody)
-    errors = (HandlerError, FrontEndError) if operation.words == "lmi" else (own,)
     data = {
         "type": "string",
         "if": {"const": "[DONE]"},  # the last event, unless an error was
         "else": {
-            "contentMediaType": _JSON,
-            "contentSchema": _either([_ref(kind) for kind in (*operation.chunks, *errors)]),
+            "contentMediaType": JSON,
+            "contentSchema": _either([schema_ref(kind) for kind in (*operation.chunks, *errors_in(operation.words))]),
         },
     }
     return {
@@ -223,65 +225,6 @@ def _event(operation: Operation) -> JsonObject:
         "required": ["data"],
         "properties": {"data": data},
     }
-
-
-def _error_refs(operation: Operation) -> JsonObject:
-    error, own_statuses = _ERRORS.get(operation.words, ErrorBody), _STATUSES.get(operation.words, {})
-    return {
-        own_statuses.get(status, status): {"$ref": f"#/components/responses/{_response_name(error, status)}"}
-        for status in _error_responses()
-    }
-
-
-def _named_error_responses() -> dict[str, JsonObject]:
-    errors_of_all: list[StructType] = [ErrorBody, *_ERRORS.values()]
-    return {
-        _response_name(error, status): response
-        for error in errors_of_all
-        for status, response in _error_responses(error).items()
-    }
-
-
-def _response_name(error: StructType, status: str) -> str:
-    return status if error is ErrorBody else f"{error.__name__}.{status}"
-
-
-def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
-    """Returns, by status, what each exception class says of itself."""
-    reasons: dict[int, list[str]] = {}
-    for kind in _with_subclasses(errors.OuzelError):
-        if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
-            reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
-    content = {_JSON: {"schema": _ref(error)}}
-    return {
-        str(status): {"description": " ".join(each), "content": content} for status, each in sorted(reasons.items())
-    }
-
-
-def _lmi_error_responses() -> dict[str, JsonObject]:
-    """LMI's model handler answers what is wrong with a body, its front end the rest."""
-    kinds: Mapping[str, StructType] = dict.fromkeys(_error_responses().keys() - {"400", "429"}, FrontEndError) | {
-        str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError
-    }
-    return {
-        status: {"description": HTTPStatus(int(status)).phrase, "content": {_JSON: {"schema": _ref(kind)}}}
-        for status, kind in sorted(kinds.items())
-    }
-
-
-def _with_subclasses(kind: type[errors.OuzelError]) -> Iterator[type[errors.OuzelError]]:
-    yield kind
-    for subclass in kind.__subclasses__():
-        if subclass.__module__ == errors.__name__:
-            yield from _with_subclasses(subclass)
-
-
-def _ref(struct: StructType) -> JsonObject:
-    return _named(struct.__name__)
-
-
-def _named(name: str) -> JsonObject:
-    return {"$ref": _REF.format(name=name)}
 
 
 def _either(schemas: list[JsonObject]) -> JsonObject:

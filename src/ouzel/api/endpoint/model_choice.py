@@ -7,6 +7,7 @@ from starlette.types import Scope
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.services import Services
+from ouzel.wire.model_name import names_no_model
 
 ModelChoice = Callable[[Catalogue, Scope, bytes], Services]  # the body is empty for requests that have none
 
@@ -25,7 +26,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 def by_body(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     """Raises ModelNotFound. A body that cannot be read is for the first model, which refuses it."""
-    return catalogue.find(name_in(body))
+    name = name_in(body)
+    return catalogue.first if names_no_model(name) else catalogue.find(name)
 
 
 def name_in(body: bytes, *, has_old_field: bool = False) -> str:

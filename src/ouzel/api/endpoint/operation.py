@@ -19,7 +19,7 @@ from ouzel.api.endpoint.services import Services
 from ouzel.pooling import Task
 
 StructType = type[msgspec.Struct]
-Words = Literal["openai", "lmi", "anthropic", "ollama"]
+Words = Literal["openai", "lmi", "anthropic", "ollama", "cohere", "tei", "sagemaker"]
 Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
 
 VECTOR_TASKS = frozenset[Task]({"embed", "score"})
@@ -56,6 +56,7 @@ class Operation:
     query: tuple[QueryField, ...] = ()
     bodies: tuple[StructType, ...] = ()
     answers: tuple[object, ...] = ()  # types; none: text
+    media_type: str = "text/plain"  # of an answer without types
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
     vector_tasks: frozenset[Task] = frozenset()  # of the models whose main endpoint it is, where they write no text
     has_page: bool = False  # for browsers, in HTML

@@ -20,9 +20,11 @@ class ErrorAnswers:
     def __init__(
         self, app: ASGIApp, error_styles: Mapping[str, ErrorStyle], styles_by_header: Mapping[bytes, ErrorStyle] = {}
     ) -> None:
-        """`error_styles` are by the beginning of the path; errors of other paths are in OpenAI's style.
+        """`error_styles` are by the first segments of the path, or by its first characters where they end with a
+        slash; the first that matches counts. Errors of other paths are in OpenAI's style.
 
-        A header that only clients of one kind send says more than the path.
+        A header that only clients of one kind send says more than the path, and an endpoint that has seen the body says
+        more than both.
         """
         self._app = app
         self._error_styles = error_styles
@@ -47,14 +49,21 @@ class ErrorAnswers:
         exchange = exchange_of(scope)
         fault = fault_of(error)
         exchange.refusal = reason_of(error)
-        answer = self._error_style(scope)(msgspec.structs.replace(fault, request_id=exchange.request_id))
+        style = exchange.error_style or self._error_style(scope)
+        answer = style(msgspec.structs.replace(fault, request_id=exchange.request_id))
         if exchange.status is None:
             await send_json(msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers)
         else:
             exchange.status = answer.status  # for the log: the client has seen 200
-            await send({"type": "http.response.body", "body": exchange.framing.frames([answer.body])})
+            piece = exchange.framing.frames([answer.body])
+            await send({"type": "http.response.body", "body": exchange.envelope(piece) if exchange.envelope else piece})
 
     def _error_style(self, scope: Scope) -> ErrorStyle:
         of_client = [style for name, style in self._styles_by_header.items() if header(scope, name) is not None]
-        of_path = [style for prefix, style in self._error_styles.items() if scope["path"].startswith(prefix)]
+        of_path = [style for prefix, style in self._error_styles.items() if _is_below(scope["path"], prefix)]
         return next(iter(of_client + of_path), openai_style)
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    segments = prefix if prefix.endswith("/") else f"{prefix}/"
+    return not prefix or f"{path}/".startswith(segments)

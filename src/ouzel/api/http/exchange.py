@@ -1,11 +1,13 @@
 """One HTTP request as ASGI shows it has a record in its scope, which becomes its line in the log."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from starlette.types import Scope
 
+from ouzel.api.http.faults import ErrorStyle
 from ouzel.api.http.framing import SSE, Framing
 from ouzel.api.http.refusal_reason import RefusalReason
 from ouzel.generation import Generation, SeveralGenerations, Usage
@@ -42,6 +44,8 @@ class Exchange:
     vectors: Followed | None = None  # where no text is made
     body: bytes | None = None  # once it has been read
     framing: Framing = SSE  # of the stream, once it has begun
+    envelope: Callable[[bytes], bytes] | None = None  # around each piece of the stream
+    error_style: ErrorStyle | None = None  # of an endpoint that has several, once it knows the client's
     route: str = ""  # as its path is spelled in the table of operations, once it is found there
     is_watching: bool = False  # a probe or a scrape, of which there are many
     refusal: RefusalReason | None = None  # also of one that has begun to be answered

@@ -23,6 +23,14 @@ _TYPES: dict[int, str] = {
 }
 
 
+_SAGEMAKER_CODES: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "AccessDeniedException",
+    HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",
+}
+SAGEMAKER_STATUSES = {"400": "424", "404": "400", "429": "503", "500": "424"}  # by the status of the fault elsewhere
+_FIRST_OF_SERVER = 500
+
+
 class UnknownSchema(InvalidRequest):
     """The body has none of the fields that tell the schemas apart."""
 
@@ -41,6 +49,15 @@ class FrontEndError(msgspec.Struct):
     code: int
     type: str
     message: str
+
+
+class SageMakerError(msgspec.Struct, omit_defaults=True):
+    """AWS's clients raise an exception that is named by the code."""
+
+    code: str
+    Message: str
+    OriginalStatusCode: int = 0  # of a model's own error, with the next field
+    OriginalMessage: str = ""
 
 
 def lmi_style(fault: Fault) -> ErrorAnswer:
@@ -64,6 +81,21 @@ def _front_end_answer(status: int, kind: str, message: str) -> ErrorAnswer:
     return ErrorAnswer(status, FrontEndError(status, kind, message))
 
 
+def sagemaker_style(fault: Fault) -> ErrorAnswer:
+    lmis = lmi_style(fault)
+    if lmis.status == HTTPStatus.FAILED_DEPENDENCY:
+        said = msgspec.json.encode(lmis.body).decode()
+        message = f'Received client error ({lmis.status}) from primary with message "{said}"'
+        return ErrorAnswer(lmis.status, SageMakerError("ModelError", message, lmis.status, said))
+    if lmis.status == HTTPStatus.NOT_FOUND:
+        return ErrorAnswer(HTTPStatus.BAD_REQUEST, SageMakerError("ValidationError", fault.message))
+    kind = _SAGEMAKER_CODES.get(
+        lmis.status, "InternalFailure" if lmis.status >= _FIRST_OF_SERVER else "ValidationError"
+    )
+    return ErrorAnswer(lmis.status, SageMakerError(kind, fault.message))
+
+
 def lmi_error_styles(profile: str) -> Mapping[str, ErrorStyle]:
     """Maps the beginnings of paths to the style of their errors."""
-    return dict.fromkeys((*_PREFIXES, CHAT_PATH) if profile == "lmi" else _PREFIXES, lmi_style)
+    paths = (*_PREFIXES, CHAT_PATH) if profile == "lmi" else _PREFIXES
+    return dict.fromkeys(paths, lmi_style) | {"/endpoints": sagemaker_style}

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_choice import name_in
-from ouzel.api.endpoint.operation import Operation
+from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Answer, Dialect
 from ouzel.api.http.exchange import header
@@ -33,7 +33,12 @@ from ouzel.wire.decode import JsonObject, log_ignored, parse_object
 
 logger = logging.getLogger(__name__)
 
+BODIES: tuple[StructType, ...] = (StandardRequest, ChatCompletionRequest, CompletionRequest)
+ANSWERS: tuple[object, ...] = (Generated, list[Generated], LmiChatCompletion, Completion)
+CHUNKS: tuple[StructType, ...] = (Line, LmiChunk, Completion)
+
 _CUSTOM_ATTRIBUTES = b"x-amzn-sagemaker-custom-attributes"  # a=b;c=d
+_ACCEPT = b"x-amzn-sagemaker-accept"  # of invocations with a response stream, beside the one that HTTP clients set
 _ADAPTER_HEADER = b"x-amzn-sagemaker-adapter-identifier"
 _REFUSED = {  # headers and custom attributes that ask for what is not here, with the value that does not
     "x-amzn-sagemaker-session-id": "",
@@ -91,7 +96,7 @@ class Invocations:
         invocation = Invocation(
             self._schemas,
             content_type=header(scope, b"content-type") or "application/json",
-            takes_events="text/event-stream" in (header(scope, b"accept") or ""),
+            takes_events="text/event-stream" in (header(scope, _ACCEPT) or header(scope, b"accept") or ""),
         )
         await self._generating(invocation)(scope, receive, send)
 
@@ -107,7 +112,7 @@ class Invocations:
                 raise ModelNotFound(f"Model or workflow not found: {value[:100]}", param=key)
 
 
-def _by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+def by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     """Chooses by what is named beside the body, else by the body, in which a strange name changes nothing."""
     attributes = _attributes(scope)
     adapter = header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter") or _adapter_in(body)
@@ -146,8 +151,10 @@ def _names_of(model: ServedModel) -> set[str]:
 
 
 def _spellings(names: tuple[str, ...]) -> set[str]:
-    """Returns them with those that LMI would make of them."""
-    return {*names, *(re.sub(r"\W", "_", name) for name in names)}
+    """Returns them with the names that LMI makes of them, and those that a SageMaker endpoint can have."""
+    lmis = (re.sub(r"\W", "_", name) for name in names)
+    endpoints = (re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-") for name in names)
+    return {*names, *lmis, *endpoints}
 
 
 class Invocation(msgspec.Struct, frozen=True):
@@ -200,16 +207,16 @@ def _operation(path: str, *, has_slashes: bool = False) -> Operation:
         path=path,
         has_slashes=has_slashes,
         summary="LMI: a chat, a prompt, or LMI's own schema. OpenAI's fields need no model here.",
-        endpoint=_endpoint,
-        choice=_by_name,
-        bodies=(StandardRequest, ChatCompletionRequest, CompletionRequest),
-        answers=(Generated, list[Generated], LmiChatCompletion, Completion),
-        chunks=(Line, LmiChunk, Completion),
+        endpoint=make_invocations,
+        choice=by_name,
+        bodies=BODIES,
+        answers=ANSWERS,
+        chunks=CHUNKS,
         words="lmi",
     )
 
 
-def _endpoint(services: Services) -> Invocations:
+def make_invocations(services: Services) -> Invocations:
     return Invocations(services.model, services.limits, services.config, services.generating)
 
 
@@ -218,5 +225,7 @@ OPERATIONS = (
     _operation("/predictions/{model_name}"),
     _operation("/predictions/{model_name}/{model_version}"),
     _operation("/models/{model_name}/invoke", has_slashes=True),
-    Operation(method="post", path=CHAT_PATH, profile="lmi", is_documented=False, endpoint=_endpoint, choice=_by_name),
+    Operation(
+        method="post", path=CHAT_PATH, profile="lmi", is_documented=False, endpoint=make_invocations, choice=by_name
+    ),
 )

@@ -146,16 +146,17 @@ class OllamaAnswer(Generic[Line]):
     def _last_line(self, piece: Piece, usage: Usage) -> Line:
         durations = usage.durations
         prompt_s, output_s = (0.0, 0.0) if durations is None else (durations.prompt_s, durations.output_s)
+        total_s = time.perf_counter() - self._arrival_s
         return replace(
             self._line(piece),
             done=True,
             done_reason=self._done_reason,
-            total_duration=_ns(time.perf_counter() - self._arrival_s),
-            load_duration=0,  # the model has been there since the server's start
+            total_duration=nanoseconds(total_s),
+            load_duration=nanoseconds(total_s - prompt_s - output_s),  # reading the request, and waiting for its turn
             prompt_eval_count=usage.prompt_tokens,
-            prompt_eval_duration=_ns(prompt_s),
+            prompt_eval_duration=nanoseconds(prompt_s),
             eval_count=usage.completion_tokens,
-            eval_duration=_ns(output_s),
+            eval_duration=nanoseconds(output_s),
         )
 
 
@@ -204,5 +205,6 @@ def _with_call(call: OllamaToolCall | str | None) -> Piece:
             assert_never(unreachable)
 
 
-def _ns(duration_s: float) -> int:
-    return max(int(duration_s * _NS_PER_S), 1)  # clients divide by it
+def nanoseconds(duration_s: float) -> int:
+    """Returns 1 at least: clients divide by durations, and take 0 for none."""
+    return max(int(duration_s * _NS_PER_S), 1)

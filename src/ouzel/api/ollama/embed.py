@@ -14,16 +14,24 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
 from ouzel.api.http.exchange import exchange_of
+from ouzel.api.ollama.answer import nanoseconds
 from ouzel.api.ollama.model_name import by_tagged_name, check_name
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions
 from ouzel.sentence_files import SentenceFiles
-from ouzel.vectors import EncodedText, finished_vectors
+from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
 from ouzel.wire.decode import decode_body
 from ouzel.wire.options import listed
 
-_NS_PER_S = 1e9
-_Hint = Annotated[object, Meta(description="A hint: the model stays loaded, with the context that it has.")]
+_KeepAlive = Annotated[object, Meta(description="A hint: the model stays loaded.")]
+
+
+class EmbedOptions(msgspec.Struct, kw_only=True):
+    """Options of how tokens are chosen change no vector, and are ignored."""
+
+    num_ctx: Annotated[int, Meta(ge=1, lt=2**31, description="Limit of a text; the model's own where less.")] | None = (
+        None
+    )
 
 
 class OllamaEmbedRequest(msgspec.Struct, kw_only=True):
@@ -33,8 +41,8 @@ class OllamaEmbedRequest(msgspec.Struct, kw_only=True):
         bool | None, Meta(description="Whether a text that is too long is cut; true when not given.")
     ] = None
     dimensions: Annotated[int, Meta(ge=1, description="Fewer values, the first ones.")] | None = None
-    options: _Hint = None
-    keep_alive: _Hint = None
+    options: Annotated[EmbedOptions | None, Meta(description="How the texts are read.")] = None
+    keep_alive: _KeepAlive = None
 
 
 class OllamaEmbedAnswer(msgspec.Struct):
@@ -48,8 +56,8 @@ class OllamaEmbedAnswer(msgspec.Struct):
 class OllamaEmbeddingsRequest(msgspec.Struct, kw_only=True):
     model: Annotated[str | None, Meta(description="One of the served model names, with `:latest` or without.")] = None
     prompt: Annotated[str, Meta(description="A text.")] = ""
-    options: _Hint = None
-    keep_alive: _Hint = None
+    options: Annotated[EmbedOptions | None, Meta(description="How the text is read.")] = None
+    keep_alive: _KeepAlive = None
 
 
 class OllamaEmbeddingsAnswer(msgspec.Struct):
@@ -63,6 +71,7 @@ class OllamaEmbedding:
     async def embed(self, request: Request, body: bytes) -> OllamaEmbedAnswer:
         """Without a text it only tells that the model is there, as Ollama does."""
         fields, texts, files = await self._making.read(partial(self._read_several, body), body)
+        begin_s = time.perf_counter()
         name = fields.model or self._making.model.names[0]
         embeddings: list[list[float]] = []
         num_tokens = 0
@@ -70,8 +79,9 @@ class OllamaEmbedding:
             vectors, usage = await self._making.vectors(request, texts)
             embeddings = await self._making.written(vectors, partial(_written, fields.dimensions, files))
             num_tokens = usage.prompt_tokens
-        duration_s = time.perf_counter() - exchange_of(request.scope).arrival_s
-        return OllamaEmbedAnswer(name, embeddings, int(duration_s * _NS_PER_S), 0, num_tokens)
+        now_s, arrival_s = time.perf_counter(), exchange_of(request.scope).arrival_s
+        durations = nanoseconds(now_s - arrival_s), nanoseconds(begin_s - arrival_s)
+        return OllamaEmbedAnswer(name, embeddings, *durations, num_tokens)
 
     async def embeddings(self, request: Request, body: bytes) -> OllamaEmbeddingsAnswer:
         text, files = await self._making.read(partial(self._read_one, body), body)
@@ -88,7 +98,7 @@ class OllamaEmbedding:
         texts = [] if fields.input in ("", []) else listed(fields.input)
         if texts:
             check_num_texts(texts, field="input")
-        limit = encoder.limit(None, truncate=fields.truncate is not False, field="truncate")
+        limit = _limit(encoder, fields.options, cuts=fields.truncate is not False)
         paths = text_paths(fields.input, field="input") if texts else []
         encoded = [
             encoder.text(files.default_prompt + text, limit, field=path)
@@ -102,8 +112,13 @@ class OllamaEmbedding:
         encoder, files = self._making.check_task("embed")
         if not fields.prompt:
             return None, files
-        limit = encoder.limit(None, truncate=True, field="truncate")
+        limit = _limit(encoder, fields.options, cuts=True)
         return encoder.text(files.default_prompt + fields.prompt, limit, field="prompt"), files
+
+
+def _limit(encoder: TextEncoder, options: EmbedOptions | None, *, cuts: bool) -> TextLimit:
+    num_ctx = encoder.max_tokens if options is None else options.num_ctx or encoder.max_tokens
+    return TextLimit(min(num_ctx, encoder.max_tokens), cuts=cuts, field="options.num_ctx")
 
 
 def _written(dimensions: int | None, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[list[float]]:

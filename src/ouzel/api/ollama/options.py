@@ -9,7 +9,6 @@ from ouzel.generation import ServedModel
 from ouzel.sampling import SamplingFields
 from ouzel.wire.fields import StopString
 
-_WHOLE_TEXT, _NO_TEXT = -1, 0  # of `repeat_last_n`
 _RANDOM_SEED = -1
 _NO_PENALTIES = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 
@@ -26,28 +25,20 @@ class ModelOptions(SamplingFields, kw_only=True):
     repeat_penalty: (
         Annotated[float, Meta(ge=0.01, le=10.0, description="The same as repetition_penalty, and stronger.")] | None
     ) = None
-    repeat_last_n: (
-        Annotated[
-            int, Meta(ge=-1, description="0 turns the penalties off; else only -1, the whole text, where they are on.")
-        ]
-        | None
-    ) = None
     penalize_newline: Annotated[bool | None, Meta(description="Only true where penalties are on.")] = None
     mirostat: Annotated[int, Meta(ge=0, le=0, description="Only 0: it is not supported.")] | None = None
     tfs_z: Annotated[float, Meta(ge=1.0, le=1.0, description="Only 1: it is not supported.")] | None = None
 
 
 def sampling_of(options: ModelOptions, model: ServedModel) -> dict[str, object]:
-    """Returns our sampling fields. Raises InvalidRequest for penalties that count otherwise than ours do."""
+    """Returns our sampling fields; penalties that spare line breaks are refused."""
     fields = {name: getattr(options, name) for name in SamplingFields.__struct_fields__}
     if options.seed == _RANDOM_SEED:
         fields["seed"] = None
     if options.repeat_penalty is not None:
         fields["repetition_penalty"] = options.repeat_penalty
-    if options.repeat_last_n == _NO_TEXT:
-        return {**fields, **_NO_PENALTIES}
-    if _are_penalties_on(fields, model):
-        _check_penalties(options)
+    if options.penalize_newline is False and options.repeat_last_n != 0 and _are_penalties_on(fields, model):
+        raise InvalidRequest("must be true where penalties are on, given false", field="options.penalize_newline")
     return fields
 
 
@@ -56,11 +47,3 @@ def _are_penalties_on(fields: dict[str, object], model: ServedModel) -> bool:
         name: getattr(model.sampling_defaults, name) if fields[name] is None else fields[name] for name in _NO_PENALTIES
     }
     return any(values[name] not in (None, neutral) for name, neutral in _NO_PENALTIES.items())
-
-
-def _check_penalties(options: ModelOptions) -> None:
-    if options.repeat_last_n not in (None, _WHOLE_TEXT):
-        limit = f"must be {_WHOLE_TEXT}, the whole text, or {_NO_TEXT}, where penalties are on"
-        raise InvalidRequest(f"{limit}, given {options.repeat_last_n}", field="options.repeat_last_n")
-    if options.penalize_newline is False:
-        raise InvalidRequest("must be true where penalties are on, given false", field="options.penalize_newline")

@@ -39,15 +39,15 @@ class VectorFields(msgspec.Struct, kw_only=True):
     user: Annotated[str | None, Meta(description="A hint: nothing depends on it.")] = None
 
 
-def read_inputs(value: str | list[object]) -> list[tuple[str, OneInput]]:
+def read_inputs(value: str | list[object], *, field: str = "input") -> list[tuple[str, OneInput]]:
     """Returns every input with its path in the body. Raises InvalidRequest."""
     if isinstance(value, str):
-        return [("input", value)]
+        return [(field, value)]
     if not isinstance(value[0], str | list):
-        return [("input", _token_ids("input", value))]
-    check_num_texts(value, field="input")
+        return [(field, _token_ids(field, value))]
+    check_num_texts(value, field=field)
     read = _text if isinstance(value[0], str) else _token_ids
-    paths = [f"input[{position}]" for position in range(len(value))]
+    paths = [f"{field}[{position}]" for position in range(len(value))]
     return [(path, read(path, entry)) for path, entry in zip(paths, value, strict=True)]
 
 
@@ -63,7 +63,8 @@ def check_num_texts(texts: Sequence[object], *, field: str) -> None:
 
 def _text(path: str, entry: object) -> str:
     if not isinstance(entry, str):
-        raise InvalidRequest(f"must be a text, as input[0] is, given {shown(entry)}", field=path)
+        first = f"{path.partition('[')[0]}[0]"
+        raise InvalidRequest(f"must be a text, as {first} is, given {shown(entry)}", field=path)
     return entry
 
 

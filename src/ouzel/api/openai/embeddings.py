@@ -1,6 +1,7 @@
 """POST /embeddings makes a vector of each text, as the model's sentence-transformers files say."""
 
 import base64
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Literal
 
@@ -28,7 +29,7 @@ class EmbeddingsRequest(VectorFields, kw_only=True):
         Literal["float", "base64"] | None, Meta(description="base64: of float32 numbers, little-endian.")
     ] = None
     dimensions: (
-        Annotated[int, Meta(ge=1, description="Fewer values, the first ones, with the length 1 again.")] | None
+        Annotated[int, Meta(ge=0, description="Fewer values, the first ones, with the length 1 again; 0: all.")] | None
     ) = None
     normalize: Annotated[
         bool | None, Meta(description="Whether vectors have the length 1; as the model's files say when not given.")
@@ -78,14 +79,25 @@ class Embeddings:
     def _encoded(self, fields: EmbeddingsRequest) -> tuple[list[EncodedText], SentenceFiles]:
         check_model(fields.model, self._making.model)
         encoder, files = self._making.check_task("embed")
+        fields.dimensions = fields.dimensions or None  # infinity's clients send 0 where their user gives none
         check_dimensions(fields.dimensions, self._making.vector_size, files)
-        prompt = _prompt(fields.prompt_name, files)
+        prompt = prompt_of(fields.prompt_name, files)
         truncation = fields.truncate_prompt_tokens
         limit = encoder.limit(truncation, truncate=fields.truncate, field="truncate_prompt_tokens")
         special = fields.add_special_tokens is not False
-        inputs = read_inputs(fields.input)
-        texts = [_encoded(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs]
-        return texts, files
+        return encoded_inputs(encoder, read_inputs(fields.input), prompt, limit, special=special), files
+
+
+def encoded_inputs(
+    encoder: TextEncoder,
+    inputs: Iterable[tuple[str, OneInput]],
+    prompt: str,
+    limit: TextLimit,
+    *,
+    special: bool = True,
+) -> list[EncodedText]:
+    """Encodes inputs that stand behind their paths in the body; `prompt` comes before each text."""
+    return [_encoded(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs]
 
 
 def _encoded(
@@ -111,12 +123,12 @@ def check_dimensions(dimensions: int | None, vector_size: int, files: SentenceFi
         )
 
 
-def _prompt(name: str | None, files: SentenceFiles) -> str:
+def prompt_of(name: str | None, files: SentenceFiles, *, field: str = "prompt_name") -> str:
     if name is None:
         return files.default_prompt
     if name not in files.prompts:
         names = ", ".join(files.prompts) or "it has none"
-        raise InvalidRequest(f"must be one of the model's prompts ({names}), given {name[:100]!r}", field="prompt_name")
+        raise InvalidRequest(f"must be one of the model's prompts ({names}), given {name[:100]!r}", field=field)
     return files.prompts[name]
 
 

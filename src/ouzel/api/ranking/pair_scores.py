@@ -2,7 +2,7 @@
 of the two vectors of a model that makes embeddings."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, TypeVar
 
@@ -17,7 +17,6 @@ from ouzel.api.openai.embeddings import EmbeddingsUsage
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel, Usage
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors, relevance, score_values
-from ouzel.wire.decode import decode_body
 from ouzel.wire.options import check_model
 
 
@@ -29,8 +28,20 @@ class PairFields(VectorFields, kw_only=True):
         bool | None, Meta(description="false: scores as the model gives them, of any size, rather than 0 to 1.")
     ] = None
 
+    def scoring(self, pairs: Sequence["Pair"], *, max_document_tokens: int | None = None) -> "Scoring":
+        return Scoring(
+            model_name=self.model,
+            pairs=pairs,
+            truncate_prompt_tokens=self.truncate_prompt_tokens,
+            truncates=self.truncate is True,
+            max_document_tokens=max_document_tokens,
+            instruction=self.instruction,
+            activates=self.use_activation is not False,
+            priority=self.priority or 0,
+        )
 
-Fields = TypeVar("Fields", bound=PairFields)
+
+Fields = TypeVar("Fields")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +53,25 @@ class Text:
 Pair = tuple[Text, Text]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """Says which pairs to score, and how, in whatever words the request said it."""
+
+    model_name: str | None
+    pairs: Sequence[Pair]
+    truncate_prompt_tokens: int | None = None
+    truncates: bool = False
+    keeps_end: bool = False  # of texts that are cut
+    max_document_tokens: int | None = None  # then the second text of a pair is cut, and it alone
+    instruction: str | None = None
+    activates: bool = True
+    priority: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedPairs:
-    texts: list[EncodedText]  # one of each pair; of a model that makes embeddings, all texts
-    places: list[tuple[int, int]]  # of the two texts of each pair among these; empty where a pair is one
+    texts: list[EncodedText]  # one for each pair; where the model makes embeddings, all different texts
+    places: list[tuple[int, int]]  # of the two texts of each pair among these; empty where a pair is one text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,56 +88,57 @@ class PairScores:
         self._searches = searches
 
     async def of_body(
-        self, request: Request, body: bytes, kind: type[Fields], pairs_of: Callable[[Fields], list[Pair]]
+        self, request: Request, body: bytes, read: Callable[[bytes], tuple[Fields, Scoring]]
     ) -> tuple[Fields, Scores]:
-        fields, encoded = await self._making.read(partial(self._read, body, kind, pairs_of), body)
-        values, usage = await self._values(request, encoded, fields)
+        """Scores the pairs that `read`, which is called in another thread, finds in the body."""
+        fields, scoring, encoded = await self._making.read(partial(self._read, body, read), body)
+        values, usage = await self._values(request, encoded, scoring)
         num_tokens = usage.prompt_tokens
         return fields, Scores(values, self._making.model.names[0], EmbeddingsUsage(num_tokens, num_tokens))
 
     def _read(
-        self, body: bytes, kind: type[Fields], pairs_of: Callable[[Fields], list[Pair]]
-    ) -> tuple[Fields, EncodedPairs]:
-        fields = decode_body(body, kind)
-        check_model(fields.model, self._making.model)
-        return fields, self._encoded(pairs_of(fields), fields)
+        self, body: bytes, read: Callable[[bytes], tuple[Fields, Scoring]]
+    ) -> tuple[Fields, Scoring, EncodedPairs]:
+        fields, scoring = read(body)
+        check_model(scoring.model_name, self._making.model)
+        return fields, scoring, self._encoded(scoring)
 
-    def _encoded(self, pairs: Sequence[Pair], fields: PairFields) -> EncodedPairs:
-        """Raises InvalidRequest."""
+    def _encoded(self, scoring: Scoring) -> EncodedPairs:
         encoder, files = self._making.check_task("score", "embed")
-        truncation = fields.truncate_prompt_tokens
-        limit = encoder.limit(truncation, truncate=fields.truncate, field="truncate_prompt_tokens")
+        truncation = scoring.truncate_prompt_tokens
+        limit = encoder.limit(truncation, truncate=scoring.truncates, field="truncate_prompt_tokens")
+        limit = replace(limit, keeps_end=scoring.keeps_end)
         if self._making.task == "embed":
-            if fields.instruction is not None:
+            if scoring.instruction is not None:
                 raise InvalidRequest(": a model that makes embeddings takes no instruction", field="instruction")
             prompts = (files.query_prompt, files.document_prompt) if self._searches else (files.default_prompt,) * 2
-            return _as_texts(pairs, encoder, limit, prompts)
+            return _as_texts(scoring.pairs, encoder, (limit, _of_documents(limit, scoring)), prompts)
         if self._making.vector_size > 1:
             num_labels = self._making.vector_size
             raise InvalidRequest(f"the model has {num_labels} labels and no single score", param="model")
+        if scoring.max_document_tokens is not None:
+            limit = replace(limit, cuts=True, max_second_tokens=scoring.max_document_tokens)
         texts = [
             encoder.pair(
-                first.text, second.text, limit, fields=(first.field, second.field), instruction=fields.instruction
+                first.text, second.text, limit, fields=(first.field, second.field), instruction=scoring.instruction
             )
-            for first, second in pairs
+            for first, second in scoring.pairs
         ]
         return EncodedPairs(texts, [])
 
-    async def _values(self, request: Request, encoded: EncodedPairs, fields: PairFields) -> tuple[list[float], Usage]:
+    async def _values(self, request: Request, encoded: EncodedPairs, scoring: Scoring) -> tuple[list[float], Usage]:
         files = self._making.model.sentences
         assert files is not None, "checked when the texts were encoded"
         says_yes = self._making.task == "score" and not self._making.vector_size
         ids = answer_ids(self._making.model) if says_yes else ()
-        vectors, usage = await self._making.vectors(
-            request, encoded.texts, priority=fields.priority or 0, token_ids=ids
-        )
+        vectors, usage = await self._making.vectors(request, encoded.texts, priority=scoring.priority, token_ids=ids)
         if encoded.places:
             unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
             firsts, seconds = (unit[[place[side] for place in encoded.places]] for side in (0, 1))
             cosines: list[float] = np.sum(firsts * seconds, axis=1).tolist()
             return cosines, usage
         logits = relevance(vectors) if ids else vectors
-        values: list[float] = score_values(logits, files, activates=fields.use_activation is not False)[:, 0].tolist()
+        values: list[float] = score_values(logits, files, activates=scoring.activates)[:, 0].tolist()
         return values, usage
 
 
@@ -127,17 +154,28 @@ def answer_ids(model: ServedModel) -> tuple[int, int]:
     return yes, no
 
 
-def _as_texts(pairs: Sequence[Pair], encoder: TextEncoder, limit: TextLimit, prompts: tuple[str, str]) -> EncodedPairs:
+def _of_documents(limit: TextLimit, scoring: Scoring) -> TextLimit:
+    """Returns the limit of a document that is a text of its own, its prompt and special tokens included."""
+    most = scoring.max_document_tokens
+    return limit if most is None else replace(limit, cuts=True, max_tokens=min(most, limit.max_tokens))
+
+
+def _as_texts(
+    pairs: Sequence[Pair], encoder: TextEncoder, limits: tuple[TextLimit, TextLimit], prompts: tuple[str, str]
+) -> EncodedPairs:
     """Each text is computed once, however many pairs it is in."""
-    places: dict[str, int] = {}
+    places: dict[tuple[str, TextLimit], int] = {}
     texts: list[EncodedText] = []
 
-    def place_of(text: Text, prompt: str) -> int:
+    def place_of(text: Text, prompt: str, limit: TextLimit) -> int:
         prompted = prompt + text.text
-        if prompted not in places:
-            places[prompted] = len(texts)
+        key = prompted, limit
+        if key not in places:
+            places[key] = len(texts)
             texts.append(encoder.text(prompted, limit, field=text.field))
-        return places[prompted]
+        return places[key]
 
-    found = [(place_of(first, prompts[0]), place_of(second, prompts[1])) for first, second in pairs]
+    found = [
+        (place_of(first, prompts[0], limits[0]), place_of(second, prompts[1], limits[1])) for first, second in pairs
+    ]
     return EncodedPairs(texts, found)

@@ -1,17 +1,29 @@
-"""POST /v1/rerank and /v2/rerank order documents by how well they answer a query, as Jina's and Cohere's do."""
+"""POST /v1/rerank and /v2/rerank order documents by how well they answer a query, as Jina's and Cohere's APIs do.
 
-from typing import Annotated
+infinity's clients get documents in another form. They are told from all others by `raw_scores`, a field that only their
+API has beside `documents`, and that they always send.
+"""
+
+from functools import partial
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
-from ouzel.api.endpoint.operation import PREFIXES, VECTOR_TASKS, Operation
+from ouzel.api.endpoint.operation import PREFIXES, VECTOR_TASKS, Operation, Words
 from ouzel.api.endpoint.services import Services
 from ouzel.api.openai.embedding_fields import check_num_texts
 from ouzel.api.openai.embeddings import EmbeddingsUsage
-from ouzel.api.ranking.pair_scores import Pair, PairFields, PairScores, Text
+from ouzel.api.ranking.billing import CohereMeta, cohere_meta
+from ouzel.api.ranking.pair_scores import Pair, PairFields, PairScores, Scoring, Text
 from ouzel.errors import InvalidRequest
+from ouzel.wire.decode import decode_body
+from ouzel.wire.validation_errors import shown
+
+_COHERES_MAX_TOKENS_PER_DOC = 4096
+
+Version = Literal["1", "2"]
 
 
 class DocumentText(msgspec.Struct):
@@ -27,13 +39,20 @@ class RerankRequest(PairFields, kw_only=True):
         Annotated[int, Meta(ge=1, lt=2**31, description="Returns so many of the best; all when not given.")] | None
     ) = None
     return_documents: Annotated[bool | None, Meta(description="Shows the documents beside their scores.")] = None
-    max_tokens_per_doc: Annotated[int, Meta(description="Refused: use truncate_prompt_tokens.")] | None = None
+    max_tokens_per_doc: (
+        Annotated[int, Meta(ge=1, lt=2**31, description="Cuts longer documents to so many tokens; /v2/rerank: 4096.")]
+        | None
+    ) = None
+    raw_scores: Annotated[
+        bool | None,
+        Meta(description="infinity's: true is use_activation false. Documents are shown as texts where it is given."),
+    ] = None
 
 
 class RerankResult(msgspec.Struct):
     index: int
     relevance_score: float
-    document: DocumentText | UnsetType = UNSET
+    document: DocumentText | str | UnsetType = UNSET
 
 
 class RerankResults(msgspec.Struct):
@@ -41,53 +60,83 @@ class RerankResults(msgspec.Struct):
     model: str
     results: list[RerankResult]
     usage: EmbeddingsUsage
+    meta: CohereMeta
 
 
 class Rerank:
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, *, version: Version = "1") -> None:
+        """`version` is that of Cohere's API."""
         self._scores = PairScores(services, searches=True)
+        self._version = version
 
     async def answer(self, request: Request, body: bytes) -> RerankResults:
-        fields, scores = await self._scores.of_body(request, body, RerankRequest, _pairs)
+        fields, scores = await self._scores.of_body(request, body, partial(_read, version=self._version))
         values = scores.values
-        order = sorted(range(len(values)), key=lambda index: -values[index])  # stable: of equals the first
-        shows = fields.return_documents is True
         results = [
-            RerankResult(index, values[index], DocumentText(text_of(fields.documents[index])) if shows else UNSET)
-            for index in order[: fields.top_n]
+            RerankResult(index, values[index], _shown_document(fields, index))
+            for index in by_score(values)[: fields.top_n]
         ]
+        meta = cohere_meta(self._version, scores.usage.prompt_tokens, num_documents=len(values))
         answer_id = f"rerank-{request.scope['ouzel.exchange'].request_id}"
-        return RerankResults(answer_id, scores.model, results, scores.usage)
+        return RerankResults(answer_id, scores.model, results, scores.usage, meta)
+
+
+def by_score(values: list[float]) -> list[int]:
+    """Returns the indices of the values, the highest value first, and of equal values the first one."""
+    return sorted(range(len(values)), key=lambda index: -values[index])
+
+
+def _read(body: bytes, *, version: Version) -> tuple[RerankRequest, Scoring]:
+    fields = decode_body(body, RerankRequest)
+    if fields.raw_scores is not None:
+        if fields.use_activation is fields.raw_scores:
+            contrary = shown(not fields.use_activation)
+            limit = f"must be {contrary} beside use_activation {shown(fields.use_activation)}"
+            raise InvalidRequest(f"{limit}, given {shown(fields.raw_scores)}", field="raw_scores")
+        fields.use_activation = not fields.raw_scores
+    return fields, fields.scoring(_pairs(fields), max_document_tokens=_max_document_tokens(fields, version))
+
+
+def _max_document_tokens(fields: RerankRequest, version: Version) -> int | None:
+    """Returns Cohere's default where its newer API is asked, unless the request says otherwise what is cut."""
+    says_otherwise = fields.truncate_prompt_tokens is not None or fields.truncate is not None
+    if fields.max_tokens_per_doc is not None or version == "1" or says_otherwise:
+        return fields.max_tokens_per_doc
+    return _COHERES_MAX_TOKENS_PER_DOC
 
 
 def _pairs(fields: RerankRequest) -> list[Pair]:
-    """Raises InvalidRequest."""
-    if fields.max_tokens_per_doc is not None:
-        complaint = f"is not supported (use truncate_prompt_tokens), given {fields.max_tokens_per_doc}"
-        raise InvalidRequest(complaint, field="max_tokens_per_doc")
     check_num_texts(fields.documents, field="documents")
     query = Text(fields.query, "query")
-    return [(query, Text(text_of(document), f"documents[{index}]")) for index, document in enumerate(fields.documents)]
+    return [(query, Text(_text_of(document), f"documents[{index}]")) for index, document in enumerate(fields.documents)]
 
 
-def text_of(document: str | DocumentText) -> str:
+def _shown_document(fields: RerankRequest, index: int) -> DocumentText | str | UnsetType:
+    if not fields.return_documents:
+        return UNSET
+    text = _text_of(fields.documents[index])
+    return DocumentText(text) if fields.raw_scores is None else text
+
+
+def _text_of(document: str | DocumentText) -> str:
     return document if isinstance(document, str) else document.text
 
 
-def _operation(path: str, prefixes: tuple[str, ...], whose: str) -> Operation:
+def _operation(path: str, whose: str, *, version: Version, prefixes: tuple[str, ...] = (), words: Words) -> Operation:
     return Operation(
         method="post",
         path=path,
         prefixes=prefixes,
         summary=f"Orders documents by how well they answer a query, as {whose} does.",
-        endpoint=lambda services: services.taking_body(Rerank(services).answer),
+        endpoint=lambda services: services.taking_body(Rerank(services, version=version).answer),
         bodies=(RerankRequest,),
         answers=(RerankResults,),
         vector_tasks=VECTOR_TASKS,
+        words=words,
     )
 
 
 OPERATIONS = (
-    _operation("/v1/rerank", ("", *PREFIXES), "Jina's API"),
-    _operation("/v2/rerank", (), "Cohere's API"),
+    _operation("/v1/rerank", "Jina's API", version="1", prefixes=PREFIXES, words="openai"),
+    _operation("/v2/rerank", "Cohere's API", version="2", words="cohere"),
 )

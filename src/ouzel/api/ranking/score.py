@@ -10,8 +10,9 @@ from ouzel.api.endpoint.operation import PREFIXES, VECTOR_TASKS, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import EmbeddingsUsage
-from ouzel.api.ranking.pair_scores import Pair, PairFields, PairScores, Text
+from ouzel.api.ranking.pair_scores import Pair, PairFields, PairScores, Scoring, Text
 from ouzel.errors import InvalidRequest
+from ouzel.wire.decode import decode_body
 from ouzel.wire.options import listed
 
 _Texts = str | Annotated[list[str], Meta(min_length=1)]
@@ -38,13 +39,17 @@ class Score:
         self._scores = PairScores(services)
 
     async def answer(self, request: Request, body: bytes) -> ScoreList:
-        _, scores = await self._scores.of_body(request, body, ScoreRequest, _pairs)
+        _, scores = await self._scores.of_body(request, body, _read)
         data = [ScoreObject(index, score) for index, score in enumerate(scores.values)]
         return ScoreList(data, scores.model, scores.usage)
 
 
+def _read(body: bytes) -> tuple[ScoreRequest, Scoring]:
+    fields = decode_body(body, ScoreRequest)
+    return fields, fields.scoring(_pairs(fields))
+
+
 def _pairs(fields: ScoreRequest) -> list[Pair]:
-    """Raises InvalidRequest."""
     firsts, seconds = _texts(fields.text_1, "text_1"), _texts(fields.text_2, "text_2")
     check_num_texts(seconds, field="text_2")
     if len(firsts) not in (1, len(seconds)):

@@ -59,6 +59,8 @@ def _of_no_vllm(request: EngineRequest) -> Iterator[Refusal]:
         yield _refused("use_beam_search", "must be false", "true")
     if params.typical_p != 1.0:
         yield _refused("typical_p", "must be 1", f"{params.typical_p:g}")
+    if params.repeat_last_n != -1:
+        yield _refused("repeat_last_n", "must be -1", f"{params.repeat_last_n}")
     if params.no_repeat_ngram_size:
         yield _refused("no_repeat_ngram_size", "must be 0", f"{params.no_repeat_ngram_size}")
     if request.adapter:

@@ -1,0 +1,30 @@
+"""Cohere's `input_type` says what texts are for; a checkpoint's files may have a prompt for that."""
+
+from ouzel.errors import InvalidRequest
+from ouzel.sentence_files import SentenceFiles
+from ouzel.wire.validation_errors import shown
+
+_QUERY, _DOCUMENT = "search_query", "search_document"
+
+
+def prompt_for(input_type: str | None, files: SentenceFiles) -> str:
+    """Returns the prompt for texts of this type.
+
+    A model without prompts reads all texts alike. A model with prompts, but without one for this type, would make
+    vectors for another purpose: the request is refused.
+    """
+    if input_type is None:
+        return files.default_prompt
+    by_name = {name.lower(): prompt for name, prompt in files.prompts.items()}
+    if by_name.get(input_type.lower()):
+        return by_name[input_type.lower()]
+    if input_type == _QUERY:
+        return files.query_prompt
+    if input_type == _DOCUMENT:
+        return files.document_prompt
+    if input_type.lower() in by_name:
+        return ""
+    if not any(files.prompts.values()) and input_type in ("classification", "clustering"):
+        return ""
+    names = ", ".join([_QUERY, _DOCUMENT, *files.prompts])
+    raise InvalidRequest(f"must be one of {names}, given {shown(input_type)}", field="input_type")

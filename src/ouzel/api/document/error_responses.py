@@ -1,0 +1,85 @@
+"""The OpenAPI document says of every operation how its errors look, by status."""
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+
+from ouzel import errors
+from ouzel.api.anthropic.errors import OVERLOADED, AnthropicError
+from ouzel.api.cohere.errors import CohereError
+from ouzel.api.document.schema_refs import JSON, JsonObject, schema_ref
+from ouzel.api.endpoint.operation import Operation, StructType, Words
+from ouzel.api.http.faults import ErrorBody
+from ouzel.api.lmi.errors import SAGEMAKER_STATUSES, FrontEndError, HandlerError, SageMakerError
+from ouzel.api.ollama.errors import OllamaError
+from ouzel.api.tei.errors import STATUSES as TEI_STATUSES
+from ouzel.api.tei.errors import TeiError
+
+_ERRORS: Mapping[Words, StructType] = {  # by whose they are; else OpenAI's. LMI has two
+    "anthropic": AnthropicError,
+    "ollama": OllamaError,
+    "cohere": CohereError,
+    "tei": TeiError,
+    "sagemaker": SageMakerError,
+}
+_STATUSES: Mapping[Words, Mapping[str, str]] = {  # by ours
+    "anthropic": {"429": str(OVERLOADED)},
+    "tei": TEI_STATUSES,
+    "sagemaker": SAGEMAKER_STATUSES,
+}
+ALL_ERRORS: tuple[StructType, ...] = (ErrorBody, HandlerError, FrontEndError, *_ERRORS.values())
+
+
+def errors_in(words: Words) -> tuple[StructType, ...]:
+    """Returns the forms that an error of such an operation may have."""
+    return (HandlerError, FrontEndError) if words == "lmi" else (_ERRORS.get(words, ErrorBody),)
+
+
+def error_refs(operation: Operation) -> JsonObject:
+    error, own_statuses = _ERRORS.get(operation.words, ErrorBody), _STATUSES.get(operation.words, {})
+    return {
+        own_statuses.get(status, status): {"$ref": f"#/components/responses/{_response_name(error, status)}"}
+        for status in _error_responses()
+    }
+
+
+def named_error_responses() -> dict[str, JsonObject]:
+    errors_of_all: list[StructType] = [ErrorBody, *_ERRORS.values()]
+    return {
+        _response_name(error, status): response
+        for error in errors_of_all
+        for status, response in _error_responses(error).items()
+    }
+
+
+def _response_name(error: StructType, status: str) -> str:
+    return status if error is ErrorBody else f"{error.__name__}.{status}"
+
+
+def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
+    """Returns, by status, what each exception class says of itself."""
+    reasons: dict[int, list[str]] = {}
+    for kind in _with_subclasses(errors.OuzelError):
+        if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
+            reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
+    content = {JSON: {"schema": schema_ref(error)}}
+    return {
+        str(status): {"description": " ".join(each), "content": content} for status, each in sorted(reasons.items())
+    }
+
+
+def lmi_error_responses() -> dict[str, JsonObject]:
+    """LMI's model handler answers what is wrong with a body, its front end the rest."""
+    kinds: Mapping[str, StructType] = dict.fromkeys(_error_responses().keys() - {"400", "429"}, FrontEndError) | {
+        str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError
+    }
+    return {
+        status: {"description": HTTPStatus(int(status)).phrase, "content": {JSON: {"schema": schema_ref(kind)}}}
+        for status, kind in sorted(kinds.items())
+    }
+
+
+def _with_subclasses(kind: type[errors.OuzelError]) -> Iterator[type[errors.OuzelError]]:
+    yield kind
+    for subclass in kind.__subclasses__():
+        if subclass.__module__ == errors.__name__:
+            yield from _with_subclasses(subclass)

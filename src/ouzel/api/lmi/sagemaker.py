@@ -1,0 +1,68 @@
+"""POST /endpoints/{name}/invocations and …/invocations-response-stream are SageMaker's runtime in front of LMI.
+
+Programs that invoke an endpoint by AWS's clients, as boto3's `sagemaker-runtime`, reach this server with no change but
+the client's `endpoint_url`. Bodies and answers are those of /invocations; the endpoint's name is a model's. Signatures
+are not looked at.
+"""
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.endpoint.services import Services
+from ouzel.api.http.exchange import exchange_of, header
+from ouzel.api.lmi.event_stream import MEDIA_TYPE, PartsSend, encode_part
+from ouzel.api.lmi.invocations import ANSWERS, BODIES, CHUNKS, by_name, make_invocations
+from ouzel.errors import InvalidRequest
+
+_OTHER_CHOICES = (  # headers that choose another model than the endpoint's
+    "x-amzn-sagemaker-target-model",
+    "x-amzn-sagemaker-inference-component",
+    "x-amzn-sagemaker-target-container-hostname",
+)
+
+
+class Endpoint:
+    """It is an ASGI app."""
+
+    def __init__(self, invocations: ASGIApp, *, sends_messages: bool) -> None:
+        self._invocations = invocations
+        self._sends_messages = sends_messages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for name in _OTHER_CHOICES:
+            if value := header(scope, name.encode()):
+                limit = "is not supported by this server: the endpoint's name chooses the model"
+                raise InvalidRequest(f"{limit}, given {value[:60]!r}", field=name)
+        if self._sends_messages:
+            exchange_of(scope).envelope = encode_part
+            send = PartsSend(send)
+        await self._invocations(scope, receive, send)
+
+
+def _make_endpoint(services: Services, *, sends_messages: bool) -> Endpoint:
+    return Endpoint(make_invocations(services), sends_messages=sends_messages)
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/endpoints/{model_name}/invocations",
+        summary="SageMaker's runtime: the same as /invocations.",
+        endpoint=lambda services: _make_endpoint(services, sends_messages=False),
+        choice=by_name,
+        bodies=BODIES,
+        answers=ANSWERS,
+        chunks=CHUNKS,
+        words="sagemaker",
+    ),
+    Operation(
+        method="post",
+        path="/endpoints/{model_name}/invocations-response-stream",
+        summary="SageMaker's runtime: the same as /invocations, in messages of AWS's event stream.",
+        endpoint=lambda services: _make_endpoint(services, sends_messages=True),
+        choice=by_name,
+        bodies=BODIES,
+        media_type=MEDIA_TYPE,
+        words="sagemaker",
+    ),
+)

@@ -1,0 +1,93 @@
+"""GET /info describes the served model in TEI's terms; of several models it describes the first."""
+
+from collections.abc import Mapping
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ouzel import __version__
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.endpoint.vector_making import MAX_TEXTS, VectorMaking
+from ouzel.api.http.send import json_response
+from ouzel.sentence_files import SentenceFiles
+
+_DTYPES: Mapping[str, str] = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
+_ONE_LABEL = "LABEL_0"  # transformers' name of the one label that a score is
+
+
+class EmbeddingModel(msgspec.Struct):
+    pooling: str
+
+
+class RerankerModel(msgspec.Struct):
+    id2label: dict[str, str]
+    label2id: dict[str, int]
+
+
+class ModelType(msgspec.Struct, omit_defaults=True):
+    """Has one of the two fields."""
+
+    embedding: EmbeddingModel | None = None
+    reranker: RerankerModel | None = None
+
+
+class TeiInfo(msgspec.Struct):
+    model_id: str
+    model_sha: str | None
+    model_dtype: str
+    model_type: ModelType
+    max_concurrent_requests: int
+    max_input_length: int
+    max_batch_tokens: int
+    max_batch_requests: int
+    max_client_batch_size: int
+    auto_truncate: bool
+    tokenization_workers: int
+    version: str
+
+
+class Info:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    async def info(self, _: Request) -> Response:
+        services = self._catalogue.first
+        making = VectorMaking(services)
+        encoder, files = making.check_task("embed", "score")
+        info = making.model.engine.info
+        return json_response(
+            TeiInfo(
+                model_id=making.model.names[0],
+                model_sha=None,
+                model_dtype=_DTYPES.get(info.precision, info.precision),
+                model_type=_model_type(making, files),
+                max_concurrent_requests=making.model.engine.max_admitted,
+                max_input_length=encoder.max_tokens,
+                max_batch_tokens=info.max_num_batched_tokens,
+                max_batch_requests=info.max_num_seqs,
+                max_client_batch_size=MAX_TEXTS,
+                auto_truncate=False,
+                tokenization_workers=1,
+                version=__version__,
+            )
+        )
+
+
+def _model_type(making: VectorMaking, files: SentenceFiles) -> ModelType:
+    if making.task == "embed":
+        return ModelType(embedding=EmbeddingModel("+".join(files.modes)))
+    return ModelType(reranker=RerankerModel({"0": _ONE_LABEL}, {_ONE_LABEL: 0}))
+
+
+OPERATIONS = (
+    Operation(
+        method="get",
+        path="/info",
+        summary="TEI: what the model is and takes.",
+        overall=lambda catalogue: Info(catalogue).info,
+        answers=(TeiInfo,),
+        words="tei",
+    ),
+)

@@ -1,0 +1,99 @@
+"""POST /rerank orders texts by how well they answer a query, as TEI does.
+
+The path is also that of Jina's, vLLM's and infinity's clients, which send `documents`: a body with `texts` and without
+`documents` is TEI's, and every other body is theirs.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+from starlette.requests import Request
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.http.exchange import exchange_of
+from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
+from ouzel.api.ranking.pair_scores import PairScores, Scoring, Text
+from ouzel.api.ranking.rerank import Rerank, RerankResults, by_score
+from ouzel.api.tei.errors import tei_style
+from ouzel.api.tei.fields import TeiFields
+from ouzel.wire.decode import decode_body
+
+
+class TeiRerankRequest(TeiFields, kw_only=True):
+    query: Annotated[str, Meta(description="What the texts are compared with.")]
+    texts: Annotated[list[str], Meta(min_length=1, description="The texts to order; 2048 at most.")]
+    raw_scores: Annotated[
+        bool | None, Meta(description="true: scores as the model gives them, of any size, rather than 0 to 1.")
+    ] = None
+    return_text: Annotated[bool | None, Meta(description="Shows the texts beside their scores.")] = None
+
+
+class Rank(msgspec.Struct):
+    index: int
+    score: float
+    text: str | UnsetType = UNSET
+
+
+class TeiRerank:
+    def __init__(self, services: Services) -> None:
+        self._scores = PairScores(services, searches=True)
+
+    async def answer(self, request: Request, body: bytes) -> list[Rank]:
+        fields, scores = await self._scores.of_body(request, body, _read)
+        shown = fields.texts if fields.return_text else [UNSET] * len(fields.texts)
+        return [Rank(index, scores.values[index], shown[index]) for index in by_score(scores.values)]
+
+
+class EitherRerank:
+    def __init__(self, services: Services) -> None:
+        self._making = VectorMaking(services)
+        self._teis = TeiRerank(services)
+        self._others = Rerank(services)
+
+    async def answer(self, request: Request, body: bytes) -> list[Rank] | RerankResults:
+        if not await self._making.read(lambda: _is_teis(body), body):
+            return await self._others.answer(request, body)
+        exchange_of(request.scope).error_style = tei_style
+        return await self._teis.answer(request, body)
+
+
+class _Lists(msgspec.Struct):
+    texts: msgspec.Raw = msgspec.Raw()
+    documents: msgspec.Raw = msgspec.Raw()
+
+
+def _is_teis(body: bytes) -> bool:
+    """Returns False for a body that cannot be read: the error is then in OpenAI's form."""
+    try:
+        lists = msgspec.json.decode(body, type=_Lists)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return bool(lists.texts) and not lists.documents
+
+
+def _read(body: bytes) -> tuple[TeiRerankRequest, Scoring]:
+    fields = decode_body(body, TeiRerankRequest)
+    check_num_texts(fields.texts, field="texts")
+    query = Text(fields.query, "query")
+    texts = zip(fields.texts, text_paths(fields.texts, field="texts"), strict=True)
+    scoring = Scoring(
+        model_name=fields.model,
+        pairs=[(query, Text(*text)) for text in texts],
+        truncates=fields.truncate is True,
+        keeps_end=fields.keeps_end,
+        activates=not fields.raw_scores,
+    )
+    return fields, scoring
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/rerank",
+        is_documented=False,  # beside the paths that have the one form or the other, /v1/rerank and the root
+        endpoint=lambda services: services.taking_body(EitherRerank(services).answer),
+    ),
+)

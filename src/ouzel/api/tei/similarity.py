@@ -1,0 +1,72 @@
+"""POST /similarity compares a sentence with others: the answer is the list of the cosines of their vectors."""
+
+from functools import partial
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from starlette.requests import Request
+
+from ouzel.api.endpoint.operation import Operation
+from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
+from ouzel.api.openai.embeddings import encoded_inputs, prompt_of
+from ouzel.api.tei.fields import CutFields, PromptName
+from ouzel.sentence_files import SentenceFiles
+from ouzel.vectors import EncodedText, finished_vectors
+from ouzel.wire.decode import decode_body
+from ouzel.wire.model_name import ModelName
+from ouzel.wire.options import check_model
+
+
+class Sentences(msgspec.Struct):
+    source_sentence: Annotated[str, Meta(description="The sentence that the others are compared with.")]
+    sentences: Annotated[list[str], Meta(min_length=1, description="The other sentences; 2047 at most.")]
+
+
+class SimilarityParameters(CutFields, kw_only=True):
+    prompt_name: PromptName | None = None
+
+
+class SimilarityRequest(msgspec.Struct, kw_only=True):
+    inputs: Annotated[Sentences, Meta(description="What to compare.")]
+    model: ModelName = None
+    parameters: Annotated[SimilarityParameters | None, Meta(description="How the sentences are read.")] = None
+
+
+class Similarity:
+    def __init__(self, services: Services) -> None:
+        self._making = VectorMaking(services)
+
+    async def answer(self, request: Request, body: bytes) -> list[float]:
+        texts, files = await self._making.read(partial(self._read, body), body)
+        vectors, _ = await self._making.vectors(request, texts)
+        unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
+        cosines: list[float] = np.sum(unit[1:] * unit[0], axis=1).tolist()
+        return cosines
+
+    def _read(self, body: bytes) -> tuple[list[EncodedText], SentenceFiles]:
+        fields = decode_body(body, SimilarityRequest)
+        check_model(fields.model, self._making.model)
+        encoder, files = self._making.check_task("embed")
+        sentences, parameters = fields.inputs.sentences, fields.parameters or SimilarityParameters()
+        check_num_texts([fields.inputs.source_sentence, *sentences], field="inputs.sentences")
+        paths = ["inputs.source_sentence", *text_paths(sentences, field="inputs.sentences")]
+        inputs = list(zip(paths, [fields.inputs.source_sentence, *sentences], strict=True))
+        prompt = prompt_of(parameters.prompt_name, files, field="parameters.prompt_name")
+        return encoded_inputs(encoder, inputs, prompt, parameters.limit(encoder)), files
+
+
+OPERATIONS = (
+    Operation(
+        method="post",
+        path="/similarity",
+        summary="TEI: how much a sentence is like others.",
+        endpoint=lambda services: services.taking_body(Similarity(services).answer),
+        bodies=(SimilarityRequest,),
+        answers=(list[float],),
+        words="tei",
+    ),
+)

@@ -1,0 +1,32 @@
+"""PyPI packages that speak to other servers than OpenAI's find the same here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import RunningServer, serving
+from tests.clients.clients import Clients, packages
+
+SCRIPTS = Path(__file__).parent / "scripts" / "dialects"
+EMBEDDER = Path(__file__).parents[1] / "backends" / "golden_sentences" / "qwen3-embedding"
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    options = ("--served-model-name", "ouzel")
+    with serving(str(EMBEDDER), *options, cache_dir=tmp_path_factory.mktemp("cache")) as server:
+        yield server
+
+
+def run(clients: Clients, server: RunningServer, name: str) -> None:
+    clients.run(packages("dialects") / "bin" / "python", SCRIPTS / f"{name}.py", server.root)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SCRIPTS.glob("*_embeddings.py")))
+def test_a_package_gets_its_embeddings(clients: Clients, embedder: RunningServer, name: str) -> None:
+    run(clients, embedder, name)
+
+
+def test_boto3_invokes_an_endpoint(clients: Clients, server: RunningServer) -> None:
+    run(clients, server, "sagemaker")
