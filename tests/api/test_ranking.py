@@ -78,7 +78,7 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
         (
             "/v1/rerank",
             {"query": "a", "documents": ["b"], "relevant_spans": {"mode": "x"}},
-            'relevant_spans is not supported yet by this server, given {"mode":"x"}',
+            'relevant_spans is not supported by this server, given {"mode":"x"}',
         ),
         (
             "/v1/rerank",
