@@ -80,3 +80,56 @@ def test_no_more_bodies_are_parsed_than_are_being_prepared(num_bytes: int, num_t
         server.run(post_many())
     assert [message["status"] for message in answers if "status" in message] == [200] * 16
     assert 0 < chats.most_parsed <= num_threads
+
+
+class WatchedChats:
+    """Reads chats, and remembers in which threads."""
+
+    def __init__(self, chats: ChatCompletions) -> None:
+        self._chats = chats
+        self.parse = chats.parse
+        self.threads: list[threading.Thread] = []
+
+    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+        self.threads.append(threading.current_thread())
+        return self._chats.prepare(fields, arrival_s)
+
+
+@pytest.mark.parametrize(("num_held_bytes", "is_beside"), [(0, False), (2**12, True)])
+def test_a_short_body_that_goes_on_with_a_long_conversation_is_prepared_beside_the_event_loop(
+    num_held_bytes: int, is_beside: bool
+) -> None:
+    body = json.dumps(chat("Hi", max_tokens=1)).encode()
+    with running_server() as server:
+        limits = LimitsConfig()
+        chats = WatchedChats(ChatCompletions(server.model, limits))
+
+        loop_threads: list[threading.Thread] = []
+
+        async def post() -> None:
+            coming: list[Message] = [{"type": "http.request", "body": body}]
+
+            async def receive() -> Message:
+                return coming.pop() if coming else await asyncio.Future()
+
+            async def send(message: Message) -> None:
+                pass
+
+            metrics, threads = Metrics(MODEL), PreparationThreads()
+            door = Door(server.model, metrics, BodyReader(limits))
+            scope = {"type": "http", "headers": []}
+            open_exchange(scope, "one")
+            await GeneratingEndpoint(
+                lambda _: chats,
+                server.model,
+                metrics,
+                door,
+                streams=Streams(10),
+                threads=threads,
+                num_held_bytes=lambda _: num_held_bytes,
+            )(scope, receive, send)
+            threads.close()
+            loop_threads.append(threading.current_thread())
+
+        server.run(post())
+    assert [thread not in loop_threads for thread in chats.threads] == [is_beside]

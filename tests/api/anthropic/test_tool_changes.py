@@ -83,6 +83,12 @@ def test_a_change_that_is_not_honoured_is_named(http: httpx.Client, change: Json
     assert text.startswith(message), text
 
 
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/count_tokens"])
+def test_a_chat_of_nothing_but_changes_is_refused(http: httpx.Client, path: str) -> None:
+    fields = asked("", messages=[{"role": "system", "content": [removed("rest")]}], tools=[REST])
+    assert error_of(http.post(path, json=fields))[2] == "messages must have more than changes of the tools"
+
+
 def test_a_tool_that_was_removed_cannot_be_chosen(http: httpx.Client) -> None:
     fields = body(removed("rest"), tools=[LOOK, REST]) | {"tool_choice": {"type": "tool", "name": "rest"}}
     assert error_of(http.post(PATH, json=fields))[2].startswith("tool_choice must name one of the tools")

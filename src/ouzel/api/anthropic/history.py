@@ -64,6 +64,8 @@ class History:
             self.turns.append(Turn("system", "system", [*texts]))
         for position, message in enumerate(messages):
             self._read(message, f"messages[{position}]")
+        if not self.turns:
+            raise InvalidRequest("must have more than changes of the tools", field="messages")
         if self.turns[-1].role == "assistant" and self.turns[-1].is_empty and len(self.turns) > 1:
             self.turns.pop()  # there is nothing to continue
 

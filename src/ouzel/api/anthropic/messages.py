@@ -93,7 +93,8 @@ class Messages:
 def _endpoint(services: Services) -> ASGIApp:
     """The model's conversations are held as long as the model is served."""
     conversations = HeldConversations()
-    return services.generating_by_key(partial(Messages, services.model, services.limits, conversations))
+    dialect_of_key = partial(Messages, services.model, services.limits, conversations)
+    return services.generating_by_key(dialect_of_key, conversations.num_held_bytes)
 
 
 OPERATIONS = (

@@ -24,7 +24,7 @@ from ouzel.api.anthropic.errors import (
     ThreadUnsupported,
 )
 from ouzel.errors import InvalidRequest
-from ouzel.wire.decode import JsonObject
+from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
 
 _MAX_BYTES = 64 * 2**20  # for all conversations with a model
@@ -135,6 +135,16 @@ class HeldConversations:
             f"must be the id of a message that is held here, given {shown(message_id)}: send the whole conversation",
             field=_PREVIOUS,
         )
+
+    def num_held_bytes(self, body: bytes) -> int:
+        """Returns how long the conversation is that a body continues, if it does."""
+        try:
+            message_id = continued_message_id(parse_object(body))
+        except InvalidRequest:
+            return 0  # reading the body refuses it
+        with self._lock:
+            held = None if message_id is None else self._held.get(message_id)
+        return 0 if held is None else held.num_bytes
 
     def check_room(self, conversation: HeldConversation) -> None:
         """Raises ThreadUnsupported where the conversation alone is more than may be held."""

@@ -131,9 +131,17 @@ class Services:
     def generating(self, dialect: Dialect) -> ASGIApp:
         return self.generating_by_key(lambda _: dialect)
 
-    def generating_by_key(self, dialect_of_key: DialectOfKey) -> ASGIApp:
+    def generating_by_key(
+        self, dialect_of_key: DialectOfKey, num_held_bytes: Callable[[bytes], int] | None = None
+    ) -> ASGIApp:
         return GeneratingEndpoint(
-            dialect_of_key, self.model, self.metrics, self.door, streams=self.streams, threads=self.threads
+            dialect_of_key,
+            self.model,
+            self.metrics,
+            self.door,
+            streams=self.streams,
+            threads=self.threads,
+            num_held_bytes=num_held_bytes,
         )
 
     def taking_body(self, answer: AnswerBody) -> ASGIApp:

@@ -19,7 +19,7 @@ from ouzel.observability import Metrics
 from ouzel.wire.aliases import as_named
 from ouzel.wire.chat_prompt import has_own_template
 from ouzel.wire.decode import JsonObject
-from ouzel.worker_threads import PreparationThreads
+from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads
 
 _MANY_LOGPROBS = 256  # writing more than this, alternatives among them, may take over a millisecond
 _MANY_EVENTS = 256  # and so may folding more events
@@ -38,13 +38,16 @@ class GeneratingEndpoint:
         *,
         streams: Streams,
         threads: PreparationThreads,
+        num_held_bytes: Callable[[bytes], int] | None = None,
     ) -> None:
+        """`num_held_bytes` tells how much of the request the server holds itself; it is asked of short bodies only."""
         self._dialect_of_key = dialect_of_key
         self._threads = threads
         self._model = model
         self._metrics = metrics
         self._door = door
         self._streams = streams
+        self._num_held_bytes = num_held_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._door.body(scope, receive) as admitted:
@@ -55,7 +58,7 @@ class GeneratingEndpoint:
         requests, answer = await self._threads.prepare(
             partial(dialect.parse, body),
             partial(_prepared, dialect, arrival_s=exchange.arrival_s),
-            len(body),
+            self._num_bytes(body),
             has_own_template=has_own_template,
         )
         if not requests:
@@ -72,6 +75,11 @@ class GeneratingEndpoint:
             generations = SeveralGenerations(requests, self._model, self._metrics, key_id=exchange.key_id)
             exchange.follow(generations)
             await self._send(generations, answer, send)
+
+    def _num_bytes(self, body: bytes) -> int:
+        if self._num_held_bytes is None or len(body) > LONG_BODY_BYTES:
+            return len(body)
+        return len(body) + self._num_held_bytes(body)
 
     async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
         if answer.is_stream:
