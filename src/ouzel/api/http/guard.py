@@ -29,7 +29,7 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope) -> str:
-        sent_ids = [key_id(key.encode("latin-1")) for key in _keys_in(scope)]
+        sent_ids = [key_id(key.encode("latin-1")) for key in keys_in(scope)]
         if not sent_ids:
             raise Unauthenticated("an API key is needed: send it as 'Authorization: Bearer KEY'")
         matching = [known for known in self._key_ids for each in sent_ids if hmac.compare_digest(known, each)]
@@ -49,7 +49,7 @@ class AdminGuard:
         """Raises Unauthenticated."""
         if self._key_id is None:
             raise Unauthenticated("this server has no --admin-api-key, so nobody may change what it serves")
-        sent_ids = [key_id(key.encode("latin-1")) for key in _keys_in(scope)]
+        sent_ids = [key_id(key.encode("latin-1")) for key in keys_in(scope)]
         if not any(hmac.compare_digest(self._key_id, each) for each in sent_ids):
             raise Unauthenticated("the admin key is needed: send it as 'Authorization: Bearer KEY'")
 
@@ -59,7 +59,7 @@ def key_id(key: bytes) -> str:
     return hashlib.blake2b(key, digest_size=16, person=b"ouzel key id").hexdigest()
 
 
-def _keys_in(scope: Scope) -> Iterator[str]:
+def keys_in(scope: Scope) -> Iterator[str]:
     scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
     if scheme.lower() == "bearer":
         yield token.strip()
