@@ -19,6 +19,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.render import PromptRenderer
+from ouzel.prompts.vision.base import TilesOf
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.sentence_files import SentenceFiles, read_sentence_files
@@ -111,7 +112,9 @@ def _image_reader(
             "added_tokens"
         )
     videos = _video_processor(directory, tokenizer, chat_template)
-    return ImageReader(processor, MediaLoader(config), info.max_model_len, videos)
+    loader = MediaLoader(config, imports=(TilesOf.__module__, type(processor).__module__))
+    loader.decoders.start()
+    return ImageReader(processor, loader, info.max_model_len, videos)
 
 
 def _video_processor(

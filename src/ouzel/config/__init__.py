@@ -230,7 +230,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
         option(
             "An origin whose pages may call from a browser, like https://chat.example.org, or * for all.",
-            unset="none, and no CORS headers",
+            unset="none: no CORS headers, and what their pages send is a 403",
             heading="Browsers (CORS)",
         ),
     ] = ()

@@ -72,9 +72,12 @@ class JobLost(ChildDied):
 class LimitedProcess:
     """Runs jobs, any number at a time, from any thread."""
 
-    def __init__(self, factory: str, options: dict[str, object], limits: Limits) -> None:
-        """`factory` is "package.module:function"; called with `options` as keywords, it returns the function."""
-        self._order = Order(factory, options)
+    def __init__(self, factory: str, options: dict[str, object], limits: Limits, *, max_idle: int = 2) -> None:
+        """`factory` is "package.module:function"; called with `options` as keywords, it returns the function.
+
+        Up to `max_idle` processes wait for their next jobs.
+        """
+        self._order = Order(factory, options, max_idle)
         self._limits = limits
         self._lock = threading.Lock()  # of what follows
         self._template: subprocess.Popen[bytes] | None = None
@@ -173,12 +176,12 @@ class LimitedProcess:
 
 
 def _answer(connection: socket.socket, job: bytes, limits: Limits) -> tuple[int, bytes]:
+    with suppress(BrokenPipeError, ConnectionResetError):  # it died already, and the template says how
+        connection.sendall(with_length(limits.to_json()) + with_length(job))
     kind, payload = receive(connection)
     if kind != BEGUN:
         return kind, payload
     connection.settimeout(limits.wall_s + _GRACE_S)
-    with suppress(BrokenPipeError, ConnectionResetError):  # it died already, and the template says how
-        connection.sendall(with_length(limits.to_json()) + with_length(job))
     return receive(connection)
 
 

@@ -2,7 +2,7 @@
 
 The first frame on the control socket is an `Order`'s JSON, by 4 bytes length, big-endian. After it each byte is a job,
 and comes with the job's socket. On that go frames of one byte for the kind, 4 bytes length, and the payload: the job
-sends BEGUN, takes its limits and what it is to do, both without a kind, and sends how it ended; where it could not, the
+sends BEGUN, takes its limits and its input, both without a kind, and sends how it ended; where it could not, the
 template sends DIED and the exit code.
 """
 
@@ -28,6 +28,7 @@ class Limits:
     memory_bytes: int
     cpu_s: float | None = None  # of all threads; None: `wall_s` is limit enough
     stack_bytes: int = 16 * 2**20
+    full_priority_s: float = 0.1  # of CPU time; then the job leaves most of the processor to others
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -43,6 +44,7 @@ class Order:
 
     factory: str  # "package.module:function"
     options: dict[str, object]  # its keywords, plain data
+    max_idle: int  # processes that wait for jobs
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()

@@ -30,11 +30,9 @@ from ouzel.observability import LogFormat, configure_logging
 
 logger = logging.getLogger(__name__)
 
-_FULL_PRIORITY_S = 0.1  # of CPU time
 _WATCH_S = 0.02
 _LOW_PRIORITY = 10  # a tenth of what others get
 _MAX_JOBS = 200  # of one process
-_MAX_IDLE = 2
 _SLACK_BYTES = 16 * 2**20  # of address space, for a thread and for what Python needs to report
 
 
@@ -54,7 +52,7 @@ def run_template(fd: int, log_level: str, log_format: LogFormat) -> None:
     _give_back_memory()
     writings = _divert_standard_error()
     configure_logging(log_level, log_format)
-    _Template(control, function, writings).serve()
+    _Template(control, function, writings, order.max_idle).serve()
 
 
 def _divert_standard_error() -> int:
@@ -77,13 +75,14 @@ def _give_back_memory() -> None:
 
 
 class _Template:
-    def __init__(self, control: socket.socket, function: Job, writings: int) -> None:
+    def __init__(self, control: socket.socket, function: Job, writings: int, max_idle: int) -> None:
         """`writings` is a file from which comes what jobs write."""
         import resource  # noqa: PLC0415  no system has it that cannot fork
 
         self._control = control
         self._writings = writings
         self._function = function
+        self._max_idle = max_idle
         self._jobs: dict[int, socket.socket] = {}  # by process id
         self._idle: list[int] = []
         self._channels: dict[int, socket.socket] = {}  # by process id: a job's socket goes there, a byte comes back
@@ -157,7 +156,7 @@ class _Template:
             self._drop(pid)
             return
         self._jobs.pop(pid).close()
-        if len(self._idle) < _MAX_IDLE:
+        if len(self._idle) < self._max_idle:
             self._idle.append(pid)
         else:
             self._drop(pid)  # and so it ends
@@ -211,7 +210,7 @@ class _Template:
         _keep(limits)
         kinds: list[int] = []
         thread = start_thread(lambda: kinds.append(self._answer(connection, job)), limits.stack_bytes)
-        until_s = time.process_time() + _FULL_PRIORITY_S
+        until_s = time.process_time() + limits.full_priority_s
         while thread.is_alive() and time.process_time() < until_s:
             thread.join(_WATCH_S)
         if thread.is_alive():

@@ -3,17 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import Detail, MediaPart
 from ouzel.prompts.media.picture import Picture
 from ouzel.prompts.prepared_images import EncoderInput, KeptPixels, PreparedImage, PreparedPixels
-from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, chosen_detail
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, TilesOf, chosen_detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +74,10 @@ class PictureReader:
         for each in loaded:
             details_of.setdefault(each.picture.digest, set()).add(each.detail)
 
-        def pixels_of(picture: Picture, image: "Image") -> dict[Detail, PreparedPixels]:
-            tiles_by_detail = {each: self._processor.tiles(image, each) for each in details_of[picture.digest]}
-            return {detail: PreparedPixels.of(tiles) for detail, tiles in tiles_by_detail.items()}
+        def pixels_of(picture: Picture) -> dict[Detail, PreparedPixels]:
+            details = sorted(details_of[picture.digest])
+            made = self._loader.decoders.prepare(picture, TilesOf(self._processor, tuple(details)))
+            return {detail: PreparedPixels.of(tiles) for detail, tiles in zip(details, made, strict=True)}
 
         made = await self._loader.decode(missing, pixels_of)
         for picture, by_detail in zip(missing, made, strict=True):

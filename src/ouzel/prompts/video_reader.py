@@ -7,10 +7,9 @@ from functools import partial
 from hashlib import blake2b
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.animation_frames import Frames
 from ouzel.prompts.media.parts import VideoPart
 from ouzel.prompts.media.video import Video
-from ouzel.prompts.media.video_loader import VideoLoader
+from ouzel.prompts.media.video_loader import Frames, VideoLoader
 from ouzel.prompts.prepared_images import EncoderInput, KeptPixels, PreparedImage, PreparedPixels
 from ouzel.prompts.vision.video import Clip, FrameGroup, VideoLayout, VideoProcessor
 

@@ -2,11 +2,14 @@
 
 import struct
 import zlib
+from hashlib import blake2b
 from io import BytesIO
 
 from PIL import Image
 
-from ouzel.prompts.media.picture import Picture, PictureLimits, read_picture
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.picture import DIGEST_LEN, Picture, PictureLimits, decode_header
+from ouzel.prompts.media.pixels import decode
 
 PATH = "messages[0].content[1].image_url.url"
 LIMITS = PictureLimits(max_bytes=2**20, max_pixels=10**6)
@@ -50,4 +53,18 @@ def plain(width: int = 4, height: int = 3, colour: Rgb = (200, 30, 60), file_for
 
 
 def read(data: bytes) -> Picture:
-    return read_picture(data, PATH, LIMITS)
+    """Reads the header as the limited process does."""
+    try:
+        header = decode_header(data, LIMITS.max_pixels)
+    except InvalidRequest as error:
+        raise InvalidRequest(str(error), field=PATH) from None
+    digest = blake2b(data, digest_size=DIGEST_LEN).digest()
+    return Picture(digest, data, header.width, header.height, header.format, header.orientation, PATH)
+
+
+def decoded(picture: Picture) -> Image.Image:
+    """Decodes the pixels as the limited process does."""
+    try:
+        return decode(picture.data, picture.format, picture.orientation)
+    except InvalidRequest as error:
+        raise InvalidRequest(str(error), field=PATH) from None

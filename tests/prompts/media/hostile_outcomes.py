@@ -15,8 +15,7 @@ import msgspec
 from PIL import Image
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.pixels import decode
-from tests.prompts.media.files import plain, read, saved
+from tests.prompts.media.files import decoded, plain, read, saved
 from tests.prompts.media.hostile_files import GROUPS
 
 MAX_ADDRESS_SPACE = 4 * 2**30
@@ -38,7 +37,7 @@ def outcome(group: str, name: str, data: bytes) -> Outcome:
     try:
         picture = read(data)
         result = "refused by its pixels"
-        image = decode(picture)
+        image = decoded(picture)
         assert (image.mode, image.size) == ("RGB", (picture.width, picture.height))
         result = "picture"
     except InvalidRequest as error:

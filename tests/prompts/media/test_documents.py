@@ -77,7 +77,7 @@ async def test_pictures_do_not_wait_for_documents() -> None:
         assert await asyncio.to_thread(begun.wait, 10)
         pictures = await media.load([MediaPart(PATH, url_of(plain()))])
 
-        assert await asyncio.wait_for(media.decode(pictures, lambda picture, _: picture.format), 5) == ["PNG"]
+        assert await asyncio.wait_for(media.decode(pictures, lambda picture: picture.format), 5) == ["PNG"]
     finally:
         go_on.set()
         assert await rendering == [True]

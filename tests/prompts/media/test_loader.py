@@ -7,20 +7,21 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from PIL.Image import Image
 
 from ouzel.errors import InvalidRequest, Overloaded
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import MediaPart
 from ouzel.prompts.media.picture import Picture
-from ouzel.prompts.media.pixels import BYTES_PER_PIXEL
+from ouzel.prompts.media.pixels import BYTES_PER_PIXEL, Resized
 from tests.prompts.media.files import plain
 from tests.prompts.media.servers import loader
 
+ONE_PIXEL = Resized((1, 1), 0)
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 
 
@@ -32,8 +33,9 @@ def parts(*urls: str) -> list[MediaPart]:
     return [MediaPart(f"field[{number}]", url) for number, url in enumerate(urls)]
 
 
-def colour(picture: Picture, image: Image) -> object:
-    return image.getpixel((0, 0))
+async def colours_of(media: MediaLoader, pictures: Sequence[Picture]) -> list[tuple[int, ...]]:
+    made = await media.decode(pictures, lambda picture: media.decoders.prepare(picture, ONE_PIXEL))
+    return [tuple(pixel[0, 0].tolist()) for [pixel] in made]
 
 
 def colours(*wanted: tuple[int, int, int]) -> list[MediaPart]:
@@ -46,14 +48,14 @@ async def test_pictures_come_in_the_order_of_their_parts(tmp_path: Path) -> None
 
     pictures = await media.load(parts(data_url(plain(colour=RED)), "green", data_url(plain(colour=BLUE)), "green"))
 
-    assert await media.decode(pictures, colour) == [RED, GREEN, BLUE, GREEN]
+    assert await colours_of(media, pictures) == [RED, GREEN, BLUE, GREEN]
     assert [picture.path for picture in pictures] == ["field[0]", "field[1]", "field[2]", "field[1]"]
     media.close()
 
 
 async def test_without_parts_there_are_no_pictures() -> None:
     media = loader()
-    assert await media.load([]) == await media.decode([], colour) == []
+    assert (await media.load([]), await colours_of(media, [])) == ([], [])
     media.close()
 
 
@@ -87,7 +89,7 @@ async def test_a_picture_that_is_cut_off_is_refused_when_it_is_decoded() -> None
     pictures = await media.load(parts(data_url(plain()), data_url(plain(100, 90, file_format="BMP")[:-500])))
 
     with pytest.raises(InvalidRequest) as raised:
-        await media.decode(pictures, colour)
+        await colours_of(media, pictures)
     assert str(raised.value) == "field[1] must be a whole picture, given a BMP file that is cut off or broken"
     media.close()
 
@@ -96,7 +98,7 @@ async def test_the_same_file_is_decoded_once() -> None:
     media = loader()
     decoded: list[Picture] = []
 
-    def prepare(picture: Picture, image: Image) -> int:
+    def prepare(picture: Picture) -> int:
         decoded.append(picture)
         return len(decoded)
 
@@ -112,9 +114,9 @@ async def test_what_prepares_runs_beside_the_event_loop_and_may_refuse() -> None
     pictures = await media.load(colours(RED))
 
     async def thread_name() -> list[str]:
-        return await media.decode(pictures, lambda picture, image: threading.current_thread().name)
+        return await media.decode(pictures, lambda picture: threading.current_thread().name)
 
-    def refuse(picture: Picture, image: Image) -> None:
+    def refuse(picture: Picture) -> None:
         raise InvalidRequest("must be nicer", field=picture.path)
 
     assert (await thread_name())[0].startswith("pictures")
@@ -131,7 +133,7 @@ class Crowd:
         self.most_pixels = 0
         self._lock = threading.Lock()
 
-    def prepare(self, picture: Picture, image: Image) -> None:
+    def prepare(self, picture: Picture) -> None:
         with self._lock:
             self.num_pixels += picture.num_pixels
             self.most_pixels = max(self.most_pixels, self.num_pixels)
@@ -164,7 +166,7 @@ async def test_the_file_of_a_picture_that_is_refused_is_dropped_at_once() -> Non
     media = loader(max_media_bytes_total=1024)
 
     async def see() -> None:
-        await media.decode(await media.load(parts(data_url(plain(50, 50)[:-40]))), colour)
+        await colours_of(media, await media.load(parts(data_url(plain(50, 50)[:-40]))))
 
     gc.disable()  # which comes late: until then the bytes would count
     try:
@@ -186,7 +188,7 @@ async def test_a_large_picture_is_not_overtaken_for_ever() -> None:
     urls.insert(4, data_url(plain(100, 100)))
     pictures = await media.load([MediaPart("field", url) for url in urls[:16]])
 
-    def prepare(picture: Picture, image: Image) -> None:
+    def prepare(picture: Picture) -> None:
         time.sleep(0.002)
         done.append(picture.num_pixels)
 
@@ -202,21 +204,21 @@ async def test_who_leaves_waits_for_no_memory_any_more() -> None:
     begun, go_on = threading.Event(), threading.Event()
     prepared: list[Picture] = []
 
-    def wait(picture: Picture, image: Image) -> None:
+    def wait(picture: Picture) -> None:
         begun.set()
         assert go_on.wait(10)
 
     running = asyncio.create_task(media.decode([first], wait))
     while not begun.is_set():
         await asyncio.sleep(0.001)
-    waiting = asyncio.create_task(media.decode([second], lambda picture, image: prepared.append(picture)))
+    waiting = asyncio.create_task(media.decode([second], prepared.append))
     await asyncio.sleep(0.02)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
     go_on.set()
     await running
-    await media.decode([first], colour)  # comes after the one that was left
+    await colours_of(media, [first])  # comes after the one that was left
 
     assert prepared == []
     media.close()

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from ouzel.prompts.media.pixels import decode
-from tests.prompts.media.files import Rgb, chunk, exif, plain, png, read, saved
+from tests.prompts.media.files import Rgb, chunk, decoded, exif, plain, png, read, saved
 
 WHITE, BLACK, RED, GREEN, BLUE = (255, 255, 255), (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255)
 
 
 def pixels(data: bytes) -> list[list[Rgb]]:
     """Returns rows of colours."""
-    image = decode(read(data))
+    image = decoded(read(data))
     assert image.mode == "RGB"
     rows: list[list[list[int]]] = np.asarray(image).tolist()
     return [[(red, green, blue) for red, green, blue in row] for row in rows]
@@ -39,7 +38,7 @@ def test_a_lossless_file_gives_its_pixels(file_format: str, options: dict[str, o
     picture = read(data)
 
     assert (picture.format, picture.width, picture.height) == (file_format, 64, 32)
-    assert decode(picture).tobytes() == quarters().tobytes()
+    assert decoded(picture).tobytes() == quarters().tobytes()
 
 
 CORNERS = {  # top left, top right, bottom left, bottom right, as the picture is shown
@@ -58,7 +57,7 @@ CORNERS = {  # top left, top right, bottom left, bottom right, as the picture is
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "WEBP"])
 def test_a_picture_is_turned_as_the_camera_was_held(orientation: int, file_format: str) -> None:
     picture = read(saved(quarters(), file_format, exif=exif(orientation), quality=95))
-    image = decode(picture)
+    image = decoded(picture)
 
     corners = np.asarray(image)[[0, 0, -1, -1], [0, -1, 0, -1]]
     assert np.abs(corners.astype(int) - CORNERS[orientation]).max() <= 8
@@ -71,7 +70,7 @@ def test_turning_is_what_pillow_makes_of_the_same_metadata(orientation: int) -> 
     with Image.open(BytesIO(data)) as image:
         expected = ImageOps.exif_transpose(image)
 
-    assert decode(read(data)).tobytes() == expected.tobytes()
+    assert decoded(read(data)).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_turning_is_what_pillow_makes_of_the_same_metadata(orientation: int) -> 
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG"])
 @pytest.mark.filterwarnings("ignore::UserWarning:PIL.TiffImagePlugin")  # as the server ignores them
 def test_broken_metadata_leave_a_picture_as_it_is(metadata: bytes, file_format: str) -> None:
-    image = decode(read(saved(quarters(), file_format, exif=metadata, quality=95)))
+    image = decoded(read(saved(quarters(), file_format, exif=metadata, quality=95)))
 
     assert image.size == (64, 32)
     assert np.abs(np.asarray(image)[0, 0].astype(int) - RED).max() <= 8
@@ -190,7 +189,7 @@ def test_sixteen_bits_with_transparency() -> None:
 def test_levels_of_sixteen_bits_are_scaled_and_not_clipped() -> None:
     levels = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
 
-    shown = np.asarray(decode(read(saved(Image.fromarray(levels), "PNG"))))
+    shown = np.asarray(decoded(read(saved(Image.fromarray(levels), "PNG"))))
 
     assert (shown == (levels >> 8)[:, :, None]).all()
 
@@ -200,7 +199,7 @@ def test_levels_of_sixteen_bits_are_scaled_and_not_clipped() -> None:
     [((0, 0, 0, 0), WHITE), ((0, 255, 255, 0), RED), ((255, 255, 0, 0), BLUE), ((0, 0, 0, 255), BLACK)],
 )
 def test_inks_of_a_printer_are_colours(ink: tuple[int, int, int, int], shown: Rgb) -> None:
-    image = decode(read(saved(Image.new("CMYK", (16, 16), ink), "JPEG", quality=100)))
+    image = decoded(read(saved(Image.new("CMYK", (16, 16), ink), "JPEG", quality=100)))
 
     assert np.abs(np.asarray(image).astype(int) - shown).max() <= 3
 
@@ -240,7 +239,7 @@ def test_metadata_may_come_behind_the_pixels_of_a_png() -> None:
     whole = saved(quarters(), "PNG")
     data = whole[:-12] + chunk(b"eXIf", exif(6).removeprefix(b"Exif\0\0")) + whole[-12:]
 
-    assert (read(data).width, decode(read(data)).size) == (32, (32, 64))
+    assert (read(data).width, decoded(read(data)).size) == (32, (32, 64))
 
 
 def test_texts_and_profiles_of_a_png_are_not_read() -> None:
@@ -254,7 +253,7 @@ def test_what_phones_write_is_its_first_jpeg() -> None:
 
     picture = read(data)
 
-    assert (picture.format, picture.width, picture.height, decode(picture).size) == ("JPEG", 32, 64, (32, 64))
+    assert (picture.format, picture.width, picture.height, decoded(picture).size) == ("JPEG", 32, 64, (32, 64))
 
 
 def test_a_picture_of_the_same_file_is_the_same() -> None:

@@ -16,11 +16,10 @@ from PIL.ExifTags import Base
 from PIL.Image import Exif
 
 from ouzel.errors import InvalidRequest, Overloaded
-from ouzel.prompts.media.animation_frames import Frames
 from ouzel.prompts.media.container_job import frame_image
 from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.video import Video
-from ouzel.prompts.media.video_loader import VideoLoader
+from ouzel.prompts.media.video_loader import Frames, VideoLoader
 from tests.prompts.media.files import PATH, chunk, plain, png
 from tests.prompts.media.films import film, held_sideways, mirrored, moving, number_of
 from tests.prompts.media.servers import loader

@@ -42,7 +42,7 @@ class Guard:
         return path in self._own_key_paths or (path in self._open_paths and method_of(scope) in _READING)
 
     def _check(self, scope: Scope) -> str:
-        sent_ids = [key_id(key.encode("latin-1")) for key in _keys_in(scope)]
+        sent_ids = [key_id(key.encode("latin-1")) for key in keys_in(scope)]
         scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
         if not sent_ids and token and scheme.lower() != "bearer":
             raise Unauthenticated(
@@ -68,7 +68,7 @@ class AdminGuard:
         """Raises Unauthenticated."""
         if self._key_id is None:
             raise Unauthenticated("this server has no --admin-api-key, so nobody may change what it serves")
-        sent_ids = [key_id(key.encode("latin-1")) for key in _keys_in(scope)]
+        sent_ids = [key_id(key.encode("latin-1")) for key in keys_in(scope)]
         if not any(hmac.compare_digest(self._key_id, each) for each in sent_ids):
             raise Unauthenticated("the admin key is needed: send it as 'Authorization: Bearer KEY'")
 
@@ -78,7 +78,7 @@ def key_id(key: bytes) -> str:
     return hashlib.blake2b(key, digest_size=16, person=b"ouzel key id").hexdigest()
 
 
-def _keys_in(scope: Scope) -> Iterator[str]:
+def keys_in(scope: Scope) -> Iterator[str]:
     scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
     if scheme.lower() == "bearer":
         yield token.strip()

@@ -15,8 +15,8 @@ from ouzel.errors import InvalidRequest
 from ouzel.limited_process import JobEnded, Limits, MemoryLimitExceeded, TimeLimitExceeded
 from ouzel.prompts.media.container_job import Facts, Frames, ReadFacts, ReadFrames, Task
 from ouzel.prompts.media.file_process import FileProcess
-from ouzel.prompts.media.picture import PictureLimits
-from ouzel.prompts.media.video import DIGEST_LEN, Container, ContainerFormat, Video, check_frame_size
+from ouzel.prompts.media.picture import DIGEST_LEN, PictureLimits
+from ouzel.prompts.media.video import Container, ContainerFormat, Video, check_frame_size
 
 _JOB = "ouzel.prompts.media.container_job:create_container_job"
 READING_BYTES = 256 * 2**20  # of memory, for what FFmpeg looks at before it says how large frames are, and for one

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 from ouzel.config.media import MediaConfig
 from ouzel.errors import InvalidRequest
@@ -15,13 +15,11 @@ from ouzel.prompts.media.held_bytes import HeldBytes
 from ouzel.prompts.media.hosts import Resolve
 from ouzel.prompts.media.intake import Intake
 from ouzel.prompts.media.parts import MediaPart
-from ouzel.prompts.media.picture import Picture, read_picture
-from ouzel.prompts.media.pixels import BYTES_PER_PIXEL, decode
+from ouzel.prompts.media.picture import Picture
+from ouzel.prompts.media.pictures import Pictures
+from ouzel.prompts.media.pixels import BYTES_PER_PIXEL
 from ouzel.prompts.media.sources import Source, read_source
 from ouzel.worker_threads import WorkerThreads
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 Result = TypeVar("Result")
 
@@ -32,11 +30,20 @@ class MediaLoader:
     """Belongs to one event loop."""
 
     def __init__(
-        self, config: MediaConfig, *, resolve: Resolve | None = None, ssl_context: ssl.SSLContext | None = None
+        self,
+        config: MediaConfig,
+        *,
+        imports: Sequence[str] = (),
+        resolve: Resolve | None = None,
+        ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """`resolve` finds the addresses of a host (by default as the machine does), `ssl_context` is for downloads."""
+        """`imports` are modules that the process needs which decodes pictures.
+
+        `resolve` finds the addresses of a host (by default as the machine does), `ssl_context` is for downloads.
+        """
         self.config = config
         self.intake = Intake(config, resolve=resolve, ssl_context=ssl_context)
+        self.decoders = Pictures(self.intake.limits, imports)
         self.held_bytes = HeldBytes(config.max_media_bytes_total)
         self._memory = DecodingMemory(config.max_media_memory_bytes)
         self._decoding = WorkerThreads("pictures", min(_MAX_DECODERS, os.cpu_count() or 1))
@@ -64,20 +71,21 @@ class MediaLoader:
         return [by_url[part.url] for part in parts]
 
     async def _picture(self, source: Source, path: str) -> Picture:
-        picture = await self.intake.read(source, path, partial(read_picture, path=path, limits=self.intake.limits))
+        picture = await self.intake.read(source, path, partial(self.decoders.read, path=path))
         self.held_bytes.add(picture, len(picture.data))
         return picture
 
-    async def decode(self, pictures: Sequence[Picture], prepare: "Callable[[Picture, Image], Result]") -> list[Result]:
-        """Returns what `prepare`, which runs in a thread, makes of each one's pixels, in order. Raises InvalidRequest.
+    async def decode(self, pictures: Sequence[Picture], prepare: Callable[[Picture], Result]) -> list[Result]:
+        """Returns the result of `prepare` for each picture, in order. Raises the errors of `prepare`.
 
-        What the same file holds is decoded once.
+        `prepare` runs in a thread, where it may ask `decoders`, for which memory is set aside. It is called once for
+        pictures of the same file.
         """
         is_abandoned = Event()
 
         def decode_one(picture: Picture) -> Result | None:
             with self._memory.hold(picture.num_pixels * BYTES_PER_PIXEL):
-                return None if is_abandoned.is_set() else prepare(picture, decode(picture))
+                return None if is_abandoned.is_set() else prepare(picture)
 
         distinct: dict[bytes, Picture] = {}
         for picture in pictures:
@@ -95,6 +103,7 @@ class MediaLoader:
         """What runs is not waited for."""
         self.intake.close()
         self._decoding.close()
+        self.decoders.close()
 
 
 def _distinct_sources(parts: Sequence[MediaPart]) -> dict[str, tuple[Source, str]]:

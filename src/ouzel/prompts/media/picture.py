@@ -1,16 +1,15 @@
-"""A picture is known by its header: what it is and how large, before anything of it is decoded."""
+"""A picture is known by its header: its format and its size, before anything of it is decoded."""
 
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any  # keys of what Pillow has read
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.orientation import is_sideways, read_orientation
 from ouzel.prompts.media.pillow import FORMATS, open_picture
 
-_DIGEST_LEN = 16
+DIGEST_LEN = 16
 _WEBP_HEADER_LEN = 30
 _14_BITS = 0x3FFF
 _JPEG_SCAN = b"\xff\xda"  # of a progressive one, some 40 bytes that go through all pixels
@@ -25,16 +24,24 @@ class PictureLimits:
     max_pixels: int
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    width: int  # as it is shown: turned as the camera was held
+    height: int
+    format: str  # one of FORMATS
+    orientation: int  # 1 to 8, as EXIF has it
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Picture:
     """Holds a file whose header is that of a picture within the limits."""
 
     digest: bytes  # of the file, BLAKE2b-128
     data: bytes = field(repr=False)  # the file
-    width: int  # as it is shown: turned as the camera was held
+    width: int  # as in Header
     height: int
-    format: str  # one of FORMATS
-    orientation: int  # 1 to 8, as EXIF has it
+    format: str
+    orientation: int
     path: str = field(compare=False)  # of the content part that named it first
 
     @property
@@ -42,35 +49,30 @@ class Picture:
         return self.width * self.height
 
 
-def read_picture(data: bytes, path: str, limits: PictureLimits) -> Picture:
-    """Reads the header. `path` is the content part's. Raises InvalidRequest.
-
-    Only the bytes count: a data URL may call a PNG image/jpeg, as many clients do.
-    """
-    check_file_size(len(data), path, limits)
+def decode_header(data: bytes, max_pixels: int) -> Header:
+    """Raises InvalidRequest, without a field."""
     if (canvas := _webp_canvas(data)) is not None:  # the decoder takes memory for it as soon as there is one
-        _check_size(canvas, path, limits)
+        _check_size(canvas, max_pixels)
     try:
         image = open_picture(data, for_pixels=False)
     except Exception:  # Pillow's readers are Python: what is no picture ends in anything from OSError to IndexError
-        raise InvalidRequest(f"must be a picture ({_NAMES}), which its {len(data)} bytes are not", field=path) from None
+        raise InvalidRequest(f"must be a picture ({_NAMES}), which its {len(data)} bytes are not") from None
     with image:
-        _check_size(image.size, path, limits)
+        _check_size(image.size, max_pixels)
         # Pillow calls a JPEG with further ones behind it MPO.
         file_format = image.format if image.format in FORMATS else "JPEG"
-        _check_effort(data, file_format, image.info, path)
+        _check_effort(data, file_format, image.info)
         orientation = read_orientation(image.info.get("exif"))
         width, height = reversed(image.size) if is_sideways(orientation) else image.size
-    digest = blake2b(data, digest_size=_DIGEST_LEN).digest()
-    return Picture(digest, data, width, height, file_format, orientation, path)
+    return Header(width, height, file_format, orientation)
 
 
-def _check_effort(data: bytes, file_format: str, info: Mapping[Any, object], path: str) -> None:
+def _check_effort(data: bytes, file_format: str, info: Mapping[Any, object]) -> None:
     """Refuses what takes long to decode however small it is. Raises InvalidRequest."""
     if file_format == "BMP" and info.get("compression") in _BMP_RUN_LENGTHS:
-        raise InvalidRequest("must not be a BMP with run lengths", field=path)
+        raise InvalidRequest("must not be a BMP with run lengths")
     if file_format == "JPEG" and (num_scans := data.count(_JPEG_SCAN)) > _MAX_SCANS:
-        raise InvalidRequest(f"must be a JPEG with <= {_MAX_SCANS} scans, given {num_scans}", field=path)
+        raise InvalidRequest(f"must be a JPEG with <= {_MAX_SCANS} scans, given {num_scans}")
 
 
 def check_file_size(num_bytes: int, path: str, limits: PictureLimits) -> None:
@@ -79,14 +81,12 @@ def check_file_size(num_bytes: int, path: str, limits: PictureLimits) -> None:
         raise InvalidRequest(f"must have <= {limits.max_bytes} bytes (max_media_bytes), given {num_bytes}", field=path)
 
 
-def _check_size(size: tuple[int, int], path: str, limits: PictureLimits) -> None:
+def _check_size(size: tuple[int, int], max_pixels: int) -> None:
     width, height = size
-    if width * height > limits.max_pixels:
-        raise InvalidRequest(
-            f"must have <= {limits.max_pixels} pixels (max_media_pixels), given {width}x{height}", field=path
-        )
+    if width * height > max_pixels:
+        raise InvalidRequest(f"must have <= {max_pixels} pixels (max_media_pixels), given {width}x{height}")
     if width < 1 or height < 1:
-        raise InvalidRequest(f"must have pixels, given {width}x{height}", field=path)
+        raise InvalidRequest(f"must have pixels, given {width}x{height}")
 
 
 def _webp_canvas(data: bytes) -> tuple[int, int] | None:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 # Those of OpenAI's API, and BMP. MPO, which phones write, begins with a whole JPEG and is read as one.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-_PLUGINS = ("Png", "Jpeg", "WebP", "Gif", "Bmp")
+_PYTHON_FORMATS = ("PNG", "JPEG", "GIF", "BMP")  # Python reads their headers, native code their pixels
+_NATIVE_FORMATS = ("WEBP",)
+_PLUGINS = {"PNG": "Png", "JPEG": "Jpeg", "WEBP": "WebP", "GIF": "Gif", "BMP": "Bmp"}
 _MAX_HEADER_READS = 4000
 _MIN_BYTES_PER_READ = 512  # on average
 _MIN_BYTES_PER_READ_OF_FRAMES = 16  # the reader of GIFs goes over those between two frames in blocks of 255 bytes
@@ -35,17 +37,18 @@ class _FewReads(BytesIO):
 
 def open_picture(data: bytes, *, for_pixels: bool) -> "ImageFile":
     """Reads the header. Raises whatever Pillow's readers meet in what is no picture."""
-    _import_pillow()
+    formats = _NATIVE_FORMATS if is_read_natively(data) else _PYTHON_FORMATS
+    _import_pillow(formats)
     from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
     max_reads = _MAX_HEADER_READS + (len(data) // _MIN_BYTES_PER_READ if for_pixels else 0)
     read = needed_chunks(data) if data.startswith(SIGNATURE) else data
-    return Image.open(_FewReads(read, max_reads), formats=FORMATS)
+    return Image.open(_FewReads(read, max_reads), formats=formats)
 
 
 def open_animation(data: bytes) -> "ImageFile":
     """Reads the header of a picture that moves. Raises whatever Pillow's readers meet in what is none."""
-    _import_pillow()
+    import_pillow()
     from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
     read = needed_chunks(data, ANIMATION) if data.startswith(SIGNATURE) else data
@@ -53,12 +56,21 @@ def open_animation(data: bytes) -> "ImageFile":
     return Image.open(_FewReads(read, max_reads), formats=FORMATS)
 
 
+def is_read_natively(data: bytes) -> bool:
+    """Tells whether native code reads even the header."""
+    return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
+
+
+def import_pillow() -> None:
+    _import_pillow(FORMATS)
+
+
 @cache
-def _import_pillow() -> None:
+def _import_pillow(formats: tuple[str, ...]) -> None:
     from PIL import Image  # noqa: PLC0415  only who has a picture needs it
 
-    for plugin in _PLUGINS:  # else Pillow imports all that it has, to look for one
-        import_module(f"PIL.{plugin}ImagePlugin")
+    for name in formats:  # else Pillow imports all that it has, to look for one
+        import_module(f"PIL.{_PLUGINS[name]}ImagePlugin")
     Image.MAX_IMAGE_PIXELS = None  # the limit is ours, and asked for before anything is decoded
     # Of metadata that are not quite in order, as many cameras write them; the pictures are good.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")

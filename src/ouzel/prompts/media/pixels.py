@@ -1,12 +1,13 @@
 """A picture's pixels as a person sees them: turned upright, on white where it is transparent, in RGB."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.orientation import UPRIGHT
-from ouzel.prompts.media.picture import Picture
 from ouzel.prompts.media.pillow import open_picture
 
 if TYPE_CHECKING:
@@ -22,21 +23,36 @@ _PNG_SCALES = {2: 85, 4: 17}  # Pillow scales grey levels of few bits to eight, 
 _HIGH_BYTE = 8
 
 
-def decode(picture: Picture) -> "Image":
-    """Returns it in RGB, as it is shown. Raises InvalidRequest."""
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """Makes one array of a picture."""
+
+    size: tuple[int, int]  # width and height
+    resample: int  # the number of a filter of Pillow's
+
+    def __call__(self, image: "Image") -> list[NDArray[np.uint8]]:
+        from PIL.Image import Resampling  # noqa: PLC0415  only who has a video needs it
+
+        return [np.asarray(image.resize(self.size, Resampling(self.resample)))]
+
+
+def decode(data: bytes, file_format: str, orientation: int) -> "Image":
+    """Returns the picture in RGB, as it is shown. Raises InvalidRequest, without a field.
+
+    The format and the orientation are those of its header.
+    """
     try:
-        return turned(_rgb(picture), picture.orientation)
+        return turned(_rgb(data, file_format), orientation)
     except Exception as error:  # whatever Pillow's Python meets in a broken file, and its decoders say
         reason = "takes too much memory" if isinstance(error, MemoryError) else "is cut off or broken"
-        complaint = f"must be a whole picture, given a {picture.format} file that {reason}"
-        raise InvalidRequest(complaint, field=picture.path) from None
+        raise InvalidRequest(f"must be a whole picture, given a {file_format} file that {reason}") from None
 
 
-def _rgb(picture: Picture) -> "Image":
-    with open_picture(picture.data, for_pixels=True) as file:
-        frame = file.tile[0][1] if picture.format == "GIF" and file.tile else None
+def _rgb(data: bytes, file_format: str) -> "Image":
+    with open_picture(data, for_pixels=True) as file:
+        frame = file.tile[0][1] if file_format == "GIF" and file.tile else None
         file.load()
-        transparency = _transparency(file, picture)
+        transparency = _transparency(file, data, file_format)
         if file.mode == "I;16":
             return _from_16_bits(file, transparency)
         if transparency is not None:
@@ -48,10 +64,10 @@ def _rgb(picture: Picture) -> "Image":
         return rgb if frame is None or frame == (0, 0, *file.size) else _framed(rgb, frame)
 
 
-def _transparency(file: "ImageFile", picture: Picture) -> object:
+def _transparency(file: "ImageFile", data: bytes, file_format: str) -> object:
     """Returns what Pillow read of a PNG's transparent colour, as a colour of the pixels that it made."""
     transparency: object = file.info.get("transparency")
-    depth = picture.data[_PNG_DEPTH_AT] if picture.format == "PNG" else 8
+    depth = data[_PNG_DEPTH_AT] if file_format == "PNG" else 8
     match transparency:
         case int() if file.mode == "L":
             return transparency * _PNG_SCALES.get(depth, 1)

@@ -1,7 +1,7 @@
 """A video is known by what its file says before its frames are decoded: how many, how large, and when each is shown."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
@@ -10,13 +10,12 @@ from typing import Literal
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.animation import durations_of
 from ouzel.prompts.media.parts import VideoPart
-from ouzel.prompts.media.picture import Picture, PictureLimits, check_file_size, read_picture
+from ouzel.prompts.media.picture import DIGEST_LEN, Picture, PictureLimits, check_file_size
 
 LIST_FPS = 2.0  # of frames that are sent one by one, where the client says nothing: as the Qwens' own API has it
 
 ContainerFormat = Literal["mov", "matroska"]  # as FFmpeg names them
 
-DIGEST_LEN = 16
 _PICTURES = re.compile(rb"\x89PNG|GIF8|\xff\xd8\xff|BM|RIFF....WEBP", re.DOTALL)  # how files begin that Pillow reads
 _NAMES = "MP4, MOV, WebM or Matroska, or a GIF, WEBP or PNG that moves"
 _MATROSKA = b"\x1a\x45\xdf\xa3"
@@ -65,12 +64,15 @@ def container_format(data: bytes) -> ContainerFormat | None:
     return "mov" if data[4:8] in _MOV_BOXES else None
 
 
-def read_animation(data: bytes, path: str, limits: PictureLimits) -> Video:
-    """Reads a file that Pillow knows; one that does not move is a video of one frame. Raises InvalidRequest."""
+def read_animation(data: bytes, path: str, limits: PictureLimits, read: Callable[[bytes, str], Picture]) -> Video:
+    """Reads a file that Pillow knows; one that does not move is a video of one frame. Raises as `read`.
+
+    `read` reads the header of a picture, of these bytes and this path.
+    """
     check_file_size(len(data), path, limits)
     if not _PICTURES.match(data):
         raise InvalidRequest(f"must be a video ({_NAMES}), which its {len(data)} bytes are not", field=path)
-    picture = read_picture(data, path, limits)
+    picture = read(data, path)
     try:
         durations = durations_of(data)
     except ValueError as error:

@@ -1,28 +1,25 @@
 """What content parts name becomes videos, and the frames of these that the model is shown, beside the event loop."""
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.animation_frames import Frames, decode_animation
 from ouzel.prompts.media.containers import READING_BYTES, Containers
 from ouzel.prompts.media.decoding_memory import DecodingMemory
 from ouzel.prompts.media.loader import MediaLoader, side_by_side
 from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.picture import check_file_size
-from ouzel.prompts.media.pixels import BYTES_PER_PIXEL
+from ouzel.prompts.media.pixels import BYTES_PER_PIXEL, Resized
 from ouzel.prompts.media.sources import read_source
 from ouzel.prompts.media.video import Animation, Container, Video, container_format, of_frames, read_animation
 from ouzel.worker_threads import WorkerThreads
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
+Frames = NDArray[np.uint8]  # [frames, height, width, 3]
 Result = TypeVar("Result")
 
 _MAX_DECODERS = 2
@@ -83,7 +80,9 @@ class VideoLoader:
 
     def _without_container(self, path: str, data: bytes) -> Video | Container:
         format_ = container_format(data)
-        return read_animation(data, path, self._limits) if format_ is None else Container(data, format_)
+        if format_ is not None:
+            return Container(data, format_)
+        return read_animation(data, path, self._limits, self._loader.decoders.read)
 
     async def _container(self, content: Container, path: str) -> Video:
         def read() -> Video:
@@ -97,11 +96,12 @@ class VideoLoader:
         """Returns the frames with these ascending numbers, in (width, height). `resample` is Pillow's number of a
         filter. Raises InvalidRequest.
         """
-        resized = partial(_resized, size, resample)
+        resized = Resized(size, resample)
         match video.content:
             case tuple():
-                made = await self._loader.decode(video.content, lambda _, image: np.asarray(resized(image)))
-                return await self.run(lambda: np.stack([made[number] for number in numbers]))
+                decoders = self._loader.decoders
+                made = await self._loader.decode(video.content, lambda picture: decoders.prepare(picture, resized))
+                return await self.run(lambda: np.stack([made[number][0] for number in numbers]))
             case Animation():
                 return await self._animation(video, video.content, numbers, resized)
             case Container():
@@ -118,15 +118,14 @@ class VideoLoader:
         with self._memory.hold(self._containers.num_bytes(video.num_pixels, num_made)):
             return self._containers.frames(video, content, numbers, size, resample)
 
-    async def _animation(
-        self, video: Video, content: Animation, numbers: Sequence[int], resized: "Callable[[Image], Image]"
-    ) -> Frames:
+    async def _animation(self, video: Video, content: Animation, numbers: Sequence[int], resized: "Resized") -> Frames:
         is_abandoned = Event()
 
         def decode() -> Frames:
             with self._memory.hold(2 * video.num_pixels * BYTES_PER_PIXEL):
-                check = partial(_check_time, time.monotonic(), self._config.video_timeout_s, is_abandoned, video.path)
-                return decode_animation(video, content, numbers, resized, check)
+                if is_abandoned.is_set():
+                    raise too_slow(self._config.video_timeout_s, video.path)
+                return self._loader.decoders.frames(video, content, numbers, resized, self._config.video_timeout_s)
 
         try:
             return await self._threads.run(decode)
@@ -137,17 +136,6 @@ class VideoLoader:
         """What runs is not waited for."""
         self._threads.close()
         self._containers.close()
-
-
-def _resized(size: tuple[int, int], resample: int, image: "Image") -> "Image":
-    from PIL.Image import Resampling  # noqa: PLC0415  only who has a video needs it
-
-    return image.resize(size, Resampling(resample))
-
-
-def _check_time(begin_s: float, limit_s: float, is_abandoned: Event, path: str) -> None:
-    if time.monotonic() - begin_s > limit_s or is_abandoned.is_set():
-        raise too_slow(limit_s, path)
 
 
 def too_slow(limit_s: float, path: str) -> InvalidRequest:

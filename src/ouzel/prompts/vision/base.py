@@ -59,6 +59,17 @@ class ImageProcessor(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class TilesOf:
+    """Makes the tiles of a picture, in each detail. It can be pickled, as image processors can."""
+
+    processor: ImageProcessor
+    details: tuple[Detail, ...]
+
+    def __call__(self, image: "Image") -> list[Tiles]:
+        return [self.processor.tiles(image, detail) for detail in self.details]
+
+
 @runtime_checkable
 class HasDetailOfSeveral(Protocol):
     """An image processor is this, too, where the model was trained with less of each of several pictures."""

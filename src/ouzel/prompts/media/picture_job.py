@@ -1,0 +1,102 @@
+"""Pillow reads pictures in a limited process: their headers, their pixels, or some frames of one that moves.
+
+A task names how pixels are prepared by a pickled callable, which comes from the server itself. Results are plain bytes:
+whatever a file makes of the process that decodes it, the server reads numbers and bytes from it and nothing else.
+"""
+
+import pickle
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, assert_never
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.animation_frames import decode_animation
+from ouzel.prompts.media.picture import Header, decode_header
+from ouzel.prompts.media.pillow import import_pillow
+from ouzel.prompts.media.pixels import decode
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# Makes uint8 arrays of a picture in RGB. It can be pickled.
+Preparation = Callable[["Image"], Sequence[NDArray[np.uint8]]]
+
+
+class ReadHeader(msgspec.Struct, frozen=True, tag="header"):
+    data: bytes
+    max_pixels: int
+
+
+class DecodePicture(msgspec.Struct, frozen=True, tag="picture"):
+    data: bytes
+    format: str  # one of FORMATS
+    orientation: int  # 1 to 8, as EXIF has it
+    preparation: bytes  # a pickled Preparation
+
+
+class DecodeFrames(msgspec.Struct, frozen=True, tag="frames"):
+    data: bytes
+    orientation: int
+    numbers: list[int]  # ascending
+    preparation: bytes  # a pickled Preparation, of one array each
+
+
+class FoundHeader(msgspec.Struct, frozen=True, tag="header"):
+    header: Header
+
+
+class Pixels(msgspec.Struct, frozen=True):
+    shape: tuple[int, ...]
+    values: bytes  # uint8
+
+
+class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
+    arrays: list[Pixels]
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    complaint: str  # goes on from the name of the content part's field
+
+
+Task = ReadHeader | DecodePicture | DecodeFrames
+Outcome = FoundHeader | Prepared | Refused
+
+
+def create_picture_job(imports: Sequence[str]) -> Callable[[bytes], bytes]:
+    """Returns a function that takes an encoded Task and returns an encoded Outcome.
+
+    `imports` are modules that preparations need, so that jobs begin with them.
+    """
+    import_pillow()
+    for module in imports:
+        import_module(module)
+
+    def run(encoded: bytes) -> bytes:
+        return msgspec.msgpack.encode(_outcome(msgspec.msgpack.decode(encoded, type=Task)))
+
+    return run
+
+
+def _outcome(task: Task) -> Outcome:
+    try:
+        match task:
+            case ReadHeader():
+                return FoundHeader(decode_header(task.data, task.max_pixels))
+            case DecodePicture():
+                prepare: Preparation = pickle.loads(task.preparation)
+                return _prepared(prepare(decode(task.data, task.format, task.orientation)))
+            case DecodeFrames():
+                prepare = pickle.loads(task.preparation)
+                return _prepared(decode_animation(task.data, task.orientation, task.numbers, prepare))
+            case _:
+                assert_never(task)
+    except InvalidRequest as error:
+        return Refused(str(error))
+
+
+def _prepared(arrays: Sequence[NDArray[np.uint8]]) -> Prepared:
+    return Prepared([Pixels(array.shape, array.tobytes()) for array in arrays])
