@@ -461,7 +461,7 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
     "nvfp4, a scale of zero": (
         changed("nvfp4", ".weight_global_scale", "F32", (1,)),
         {},
-        r"model.matrix.weight_global_scale must be positive, found 0.0",
+        r"model.matrix.weight_global_scale must be positive and finite, found 0.0",
     ),
     "float, no scale": (dropped("float", ".weight_scale"), {}, "stored as F8_E4M3, but model.matrix.weight_scale is"),
     "fp8, no scale": (dropped("fp8", ".weight_scale_inv"), {}, "but model.matrix.weight_scale_inv is missing"),

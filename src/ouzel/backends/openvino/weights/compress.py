@@ -20,6 +20,7 @@ from ouzel.backends.openvino.weights.encodings import (
     encoding_of,
     int8_of_mxfp4,
 )
+from ouzel.backends.openvino.weights.finite import are_finite, not_finite, quietly
 from ouzel.backends.openvino.weights.parallel import map_in_threads
 from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
 from ouzel.config.weights import WidthOption
@@ -56,6 +57,8 @@ class CompressedWeights:
 
         def values() -> Iterator[Array]:
             for parts in in_order(pieces, wanted.row_order, wanted.row_unit):
+                if not are_finite(origin.encoding, parts):
+                    raise not_finite(self._tensors, origin.tensors)
                 yield parts.pop("values")
                 for name, part in parts.items():
                     small.setdefault(name, []).append(part)
@@ -73,6 +76,8 @@ class CompressedWeights:
         self.used.add(name)
         rows = self._tensors.rows(Tensor(name, shape))
         values, entry = self._writer.append(chunk.reshape(-1) for chunk in rows)
+        if not np.isfinite(values).all():
+            raise not_finite(self._tensors, [Tensor(name, shape)])
         self.index[name] = {"shape": shape, "parts": {"values": entry}}
         return values.astype(np.float32, copy=False).reshape(shape)
 
@@ -82,7 +87,7 @@ class CompressedWeights:
     def _pieces(self, origin: Origin) -> Iterator[Parts]:
         if origin.stored is None:
             rows = chain.from_iterable(map(self._tensors.rows, origin.tensors))
-            return map_in_threads(encoder(origin.encoding), cut(rows))
+            return map_in_threads(quietly(encoder(origin.encoding)), cut(rows))
         parts = chain.from_iterable(map(self._tensors.parts, origin.tensors))
         return parts if origin.stored == origin.encoding else map_in_threads(int8_of_mxfp4, parts)
 

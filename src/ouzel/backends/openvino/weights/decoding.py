@@ -44,7 +44,8 @@ def decode(encoding: Encoding, parts: Parts) -> NDArray[np.float32]:
     grouped = levels.reshape(num_rows, encoding.num_groups(columns), -1)
     if encoding.zeros is not None:
         grouped = grouped - parts["zeros"].astype(np.float32)[:, :, None]
-    return (grouped * decode_scales(encoding, parts["scales"])[:, :, None]).reshape(num_rows, columns)
+    with np.errstate(all="ignore"):  # finite.py refuses scales that are NaN or infinite
+        return (grouped * decode_scales(encoding, parts["scales"])[:, :, None]).reshape(num_rows, columns)
 
 
 def decode_values(encoding: Encoding, values: NDArray[Any]) -> NDArray[np.float32]:

@@ -64,9 +64,12 @@ class BitsAndBytes:
 
     def find(self, tensor: Tensor) -> Stored | None:
         location = self.checkpoint.find(tensor.name)
-        if location is None or location.dtype in PLAIN_TYPES or len(tensor.shape) != 2:
+        if location is None or len(tensor.shape) != 2:
             return None
-        if location.dtype == "I8":
+        has_row_scales = self.checkpoint.find(tensor.name.removesuffix(".weight") + ".SCB") is not None
+        if location.dtype in PLAIN_TYPES and not has_row_scales:
+            return None
+        if location.dtype == "I8" or has_row_scales:
             return self._eight_bits(tensor)
         state = self._state(tensor)
         if state.shape != tensor.shape or state.blocksize < 2 or state.blocksize % 2:
@@ -108,8 +111,9 @@ class BitsAndBytes:
         worth = self.checkpoint.floats(tensor.name + ".nested_quant_map", (256,))
         num_outer = -(-num_blocks // state.nested_blocksize)
         outer = self.checkpoint.floats(tensor.name + ".nested_absmax", (num_outer,))
-        scales: NDArray[np.float32] = worth[levels] * outer[np.arange(num_blocks) // state.nested_blocksize]
-        return scales + np.float32(state.nested_offset)
+        with np.errstate(all="ignore"):  # finite.py refuses scales that are NaN or infinite
+            scales: NDArray[np.float32] = worth[levels] * outer[np.arange(num_blocks) // state.nested_blocksize]
+            return scales + np.float32(state.nested_offset)
 
     def _values(self, tensor: Tensor) -> Iterator[NDArray[Any]]:
         """Gives bytes of whole rows, with the even column in the low half."""
@@ -129,7 +133,9 @@ class BitsAndBytes:
         start = 0
         for chunk in self._values(tensor):
             worth = levels[unpack_nibbles(chunk)]
-            yield worth * scales[start : start + worth.size].reshape(worth.shape)
+            with np.errstate(all="ignore"):
+                rows = worth * scales[start : start + worth.size].reshape(worth.shape)
+            yield rows
             start += worth.size
 
     def _eight_bits(self, tensor: Tensor) -> Stored:

@@ -186,6 +186,8 @@ class Integers:
     def column_order(self, group_size: int) -> NDArray[Any] | None:
         name = f"{self.base}.weight_g_idx"
         if self.checkpoint.find(name) is None:
+            if self.group.has_column_order and group_size < self.shape[1]:
+                raise ModelLoadError(f"tensor {name} is missing: actorder says that it puts the columns in groups")
             return None
         indices = self.checkpoint.read(name, (self.shape[1],), "I32")
         return None if (indices == -1).all() else order_of_groups(indices, group_size, name)
@@ -201,8 +203,8 @@ def f4e2m1_matrix(checkpoint: Checkpoint, base: str, shape: tuple[int, ...], gro
     scale = checkpoint.locate(f"{base}.weight_scale", grid, "F8_E4M3", "U8", "F8_E8M0")
     is_nvfp4 = scale.dtype == "F8_E4M3"
     divisor = checkpoint.floats(f"{base}.weight_global_scale", (1,)) if is_nvfp4 else np.ones(1, np.float32)
-    if not divisor[0] > 0:
-        raise ModelLoadError(f"tensor {base}.weight_global_scale must be positive, found {divisor[0]}")
+    if not 0 < divisor[0] < np.inf:
+        raise ModelLoadError(f"tensor {base}.weight_global_scale must be positive and finite, found {divisor[0]}")
 
     def parts() -> Iterator[Parts]:
         rows_per_chunk = chunk_rows(columns)

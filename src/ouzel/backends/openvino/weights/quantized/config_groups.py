@@ -15,6 +15,7 @@ _KNOWN = {
     *("quant_method", "config_groups", "format", "ignore", "quantization_status", "global_compression_ratio"),
     *("kv_cache_scheme", "run_compressed", "version", "sparsity_config", "transform_config"),
 }
+ORDERED = ("group", "dynamic", True)  # values of actorder with which weight_g_idx is stored
 PATTERN = "re:"  # what a target begins with that is no name
 _KNOWN_OF_GROUP = {"targets", "weights", "input_activations", "output_activations", "format"}
 _KNOWN_OF_WEIGHTS = {
@@ -33,6 +34,7 @@ class ConfigGroup:
     block: tuple[int, int]  # 0, 0: no blocks
     is_symmetric: bool
     has_activations: bool
+    has_column_order: bool  # weight_g_idx puts columns in groups
 
     @property
     def summary(self) -> str:
@@ -107,6 +109,7 @@ def _read_group(groups: HfConfig, name: str) -> ConfigGroup:
         block=block,
         is_symmetric=weights.flag("symmetric", True),
         has_activations=group.has("input_activations"),
+        has_column_order=weights.values.get("actorder") in ORDERED,
     )
 
 

@@ -54,10 +54,10 @@ class Float8:
 
     def find(self, tensor: Tensor) -> Stored | None:
         location = self.checkpoint.find(tensor.name)
-        if location is None or location.dtype != "F8_E4M3" or len(tensor.shape) != 2:
-            return None
-        self.checkpoint.locate(tensor.name, tensor.shape, "F8_E4M3")
         scale = self.checkpoint.find(tensor.name + "_scale_inv") or self.checkpoint.find(tensor.name + "_scale")
+        if location is None or len(tensor.shape) != 2 or (scale is None and location.dtype != "F8_E4M3"):
+            return None
+        self.checkpoint.locate(tensor.name, tensor.shape, "F8_E4M3")  # with a scale it must be of this type
         if scale is None:
             raise ModelLoadError(f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale_inv is missing")
         return float8_matrix(self.checkpoint, location, scale, self._block)
@@ -86,7 +86,9 @@ def float8_matrix(
         start = 0
         for chunk in read_chunks(location, columns):
             of_rows = scales[np.arange(start, start + len(chunk)) // block_rows]
-            yield decode_f8e4m3(chunk) * of_rows[:, np.arange(columns) // block_columns]
+            with np.errstate(all="ignore"):  # finite.py refuses scales that are NaN or infinite
+                decoded = decode_f8e4m3(chunk) * of_rows[:, np.arange(columns) // block_columns]
+            yield decoded
             start += len(chunk)
 
     return recompressed(rows)

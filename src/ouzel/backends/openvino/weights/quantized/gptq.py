@@ -64,6 +64,7 @@ class Gptq:
         self.checkpoint = checkpoint
         self._zeros_are_less_one = stored_format == "gptq"
         self._bits, self._group_size = config.integer("bits"), config.integer("group_size", 128)
+        self._needs_order = config.flag("desc_act", False)
         if self._bits not in WIDTHS:
             raise config.refuse("bits", "4, 8")
         self._dynamic = config.section("dynamic")
@@ -125,6 +126,8 @@ class Gptq:
     def _column_order(self, base: str, columns: int, group_size: int) -> NDArray[Any] | None:
         name = base + ".g_idx"
         if self.checkpoint.find(name) is None:
+            if self._needs_order and group_size < columns:
+                raise ModelLoadError(f"tensor {name} is missing: desc_act says that it puts the columns in groups")
             return None
         return order_of_groups(self.checkpoint.read(name, (columns,), "I32"), group_size, name)
 
