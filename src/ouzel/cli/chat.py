@@ -3,23 +3,16 @@
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from types import FrameType
 from typing import NoReturn
 
 from ouzel.cli.chat_flags import read_flags
-from ouzel.errors import OuzelError
-
-_EXTRA = ("markdown_it", "prompt_toolkit", "rich")
 
 
 def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError, KeyboardInterrupt where Ctrl-C ends it, and SystemExit."""
     flags, rest = read_flags(arguments)
-    missing = [name for name in _EXTRA if find_spec(name) is None]
-    if missing:
-        raise OuzelError(f"ouzel chat needs pip install 'ouzel[chat]', for {', '.join(missing)}")
-    from ouzel.cli.chat_session import run_session  # noqa: PLC0415  imports the extra
+    from ouzel.cli.chat_session import run_session  # noqa: PLC0415  slow to import, and `--help` needs none of it
 
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know fewer characters
     signal.signal(signal.SIGTERM, _end)
