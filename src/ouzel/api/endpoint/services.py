@@ -13,7 +13,7 @@ from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
-from ouzel.observability import Metrics
+from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compactor import Compactor
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
@@ -37,6 +37,7 @@ class SharedServices:
     runs: Runs
     threads: PreparationThreads
     tokenizing: WorkerThreads
+    responses: HttpResponses
 
     @classmethod
     def of(
@@ -55,6 +56,7 @@ class SharedServices:
             runs=Runs(preparers, store),
             threads=PreparationThreads(),
             tokenizing=WorkerThreads("texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS),
+            responses=HttpResponses(),
         )
 
     async def close(self) -> None:

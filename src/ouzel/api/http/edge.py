@@ -1,4 +1,4 @@
-"""`Edge` is around all that answer: it gives a request its id and logs it in one line."""
+"""`Edge` is the outermost layer: it gives a request its id, logs it in one line and counts its response."""
 
 import re
 import secrets
@@ -8,6 +8,7 @@ from http import HTTPStatus
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ouzel.api.http.exchange import header, method_of, open_exchange
+from ouzel.api.http.paths import Paths
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_request_span
 from ouzel.observability import Span, request_id_in_scope, span_in_scope
@@ -18,10 +19,17 @@ BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the hea
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
+CountResponse = Callable[[str, int], None]  # of the template of the path, empty if it is unknown, and the status
+
+
 class Edge:
-    def __init__(self, app: ASGIApp, begin_span: BeginSpan | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, paths: Paths, count_response: CountResponse, begin_span: BeginSpan | None = None
+    ) -> None:
         """Traces each request by the span that `begin_span` makes, if there is one."""
         self._app = app
+        self._paths = paths
+        self._count_response = count_response
         self._begin_span = begin_span
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,6 +49,9 @@ class Edge:
 
         await self._app(scope, receive, send_with_id)
         log_exchange(exchange, method_of(scope), scope["raw_path"].decode("latin-1"))
+        if exchange.status is not None:
+            # Without a route the request ended before the router: it lacked a key, for example.
+            self._count_response(exchange.route or self._paths.template(scope["path"]), exchange.status)
         if span is not None:
             end_request_span(span, exchange, scope)
 

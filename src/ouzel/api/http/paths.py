@@ -37,8 +37,10 @@ class Paths:
         """`paths` are as starlette spells them. The first of `prefixes` is the one that may be left out."""
         paths = list(paths)
         self._plain = frozenset(path for path in paths if "{" not in path)
-        patterns = [compile_path(path)[0].pattern for path in paths if "{" in path]
+        compiled = [compile_path(path) for path in paths if "{" in path]
+        patterns = [pattern.pattern for pattern, _, _ in compiled]
         self._others = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern in patterns) or "(?!)")
+        self._templates = [(pattern, template) for pattern, template, _ in compiled]
         self._prefixes = tuple(f"{prefix}/" for prefix in prefixes)
         self._shown_paths = shown_paths
         self._main_paths = main_paths
@@ -47,6 +49,12 @@ class Paths:
 
     def __contains__(self, path: str) -> bool:
         return path in self._plain or self._others.match(path) is not None
+
+    def template(self, path: str) -> str:
+        """Returns the path as its operation spells it, without values of a client; empty if it is unknown."""
+        if path in self._plain:
+            return path
+        return next((template for pattern, template in self._templates if pattern.match(path)), "")
 
     def meant(self, path: str) -> str:
         """Returns the known path that this one stands for, else the path as it is."""
