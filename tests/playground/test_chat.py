@@ -14,7 +14,6 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import Person
 from tests.prompts.families import QWEN
 
-
 STRICT = (
     "{%- for message in messages %}{%- if loop.index0 % 2 == 1 and message.role == 'user' %}"
     "{{- raise_exception('user and assistant must take turns') }}{%- endif %}{%- endfor %}" + QWEN
