@@ -1,8 +1,8 @@
-"""`tools/house/release.py`: when tag, version and changelog agree."""
+"""`tools/house/release.py`: when tag, version, changelog and the packages' index agree."""
 
 import pytest
 
-from tools.house.release import disagreements
+from tools.house.release import disagreements, name_disagreements, read_published
 
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-11-22\n\n### Added\n\n- All.\n"
 
@@ -26,3 +26,30 @@ def test_a_release_that_agrees() -> None:
 def test_what_disagrees_is_told(tag: str, version: str, changelog: str, about: str) -> None:
     [found] = disagreements(tag, version, changelog)
     assert about in found
+
+
+UNKNOWN = "ERROR: No matching distribution found for ouzel"
+LISTED = "ouzel (1.1.0)\nAvailable versions: 1.1.0, 1.0.0rc1\n"
+
+
+def test_a_name_that_nobody_has_taken_is_free() -> None:
+    assert name_disagreements(read_published("", UNKNOWN), "1.2.0", CHANGELOG) == []
+
+
+def test_a_name_of_another_project_is_told() -> None:
+    [found] = name_disagreements(read_published(LISTED, ""), "1.2.0", CHANGELOG)
+
+    assert found.startswith("the name ouzel is taken on the index: CHANGELOG.md has no heading for 1.0.0rc1, 1.1.0.")
+
+
+def test_our_own_earlier_versions_leave_the_name_ours() -> None:
+    changelog = CHANGELOG + "\n## 1.1.0 - 2026-10-01\n\n- More.\n\n## 1.0.0rc1 - 2026-09-01\n\n- Less.\n"
+
+    assert name_disagreements(read_published(LISTED, ""), "1.2.0", changelog) == []
+    [found] = name_disagreements(read_published(LISTED, ""), "1.1.0", changelog)
+    assert "1.1.0 is on the index already" in found
+
+
+def test_an_index_that_does_not_answer_ends_the_check() -> None:
+    with pytest.raises(ValueError, match="could not be asked for ouzel: no route"):
+        read_published("", "no route\n")

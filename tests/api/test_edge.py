@@ -114,7 +114,7 @@ def test_one_line_per_request_without_its_text(http: httpx.Client, caplog: pytes
     lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.http.request_log"][-2:]
     figures = "prompt_tokens=25 completion_tokens=3"
     assert lines[0].startswith(f"POST /v1/chat/completions 200 model={MODEL} {figures} ttft_s=")
-    assert lines[0].endswith(" finish=length")
+    assert lines[0].endswith(" finish=length client=127.0.0.1")
     assert lines[1].startswith("GET /nope%0Aline 404 ")
     assert "secret" not in caplog.text
 

@@ -12,7 +12,9 @@ from starlette.types import Receive, Scope, Send
 from ouzel.api.http.edge import Edge
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.guard import Guard
+from ouzel.api.http.paths import Paths
 from ouzel.config import ServerConfig
+from ouzel.observability import HttpResponses
 from tests.api.requests import chat, error_of
 from tests.api.serving import RunningServer, running_server
 
@@ -133,7 +135,7 @@ async def test_what_lies_behind_knows_the_key_by_an_opaque_name() -> None:
     async def tell_key_id(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(exchange_of(scope).key_id)(scope, receive, send)
 
-    transport = httpx.ASGITransport(Edge(Guard(tell_key_id, (FIRST, SECOND))))
+    transport = httpx.ASGITransport(Edge(Guard(tell_key_id, (FIRST, SECOND)), Paths(()), HttpResponses().count))
     async with httpx.AsyncClient(transport=transport, base_url="http://door") as behind:
         first, second, again = [(await behind.get("/x", headers=bearer(key))).text for key in (FIRST, SECOND, FIRST)]
 

@@ -26,6 +26,7 @@ class RunningServer:
     url: str  # ends with /v1
     curl: str  # the line it printed
     metrics_root: str = ""  # of the port that metrics have to themselves
+    announcement: str = ""  # all that it printed up to the curl line
 
     @property
     def root(self) -> str:
@@ -103,7 +104,7 @@ def serving(
         assert url is not None
         assert curl is not None
         metrics = re.search(r"checks are at (\S+)", announcement)
-        yield RunningServer(process, url[1], curl[1], "" if metrics is None else metrics[1])
+        yield RunningServer(process, url[1], curl[1], "" if metrics is None else metrics[1], announcement)
     finally:
         process.terminate()
         process.communicate()

@@ -124,7 +124,8 @@ def test_a_port_of_metrics_that_is_in_use(cache_dir: Path) -> None:
 
         message = failure("--metrics-port", str(port), cache_dir=cache_dir)
 
-    assert message == f"ouzel: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+    assert message.startswith(f"ouzel: cannot listen on 127.0.0.1 port {port}: Address already in use; ")
+    assert message.endswith(" choose another port with --metrics-port (0: any that is free)\n")
 
 
 def test_a_client_must_show_a_certificate_where_it_is_required(

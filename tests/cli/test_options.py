@@ -122,7 +122,8 @@ def test_every_option_has_a_description_and_appears_once() -> None:
 def test_the_flags_that_a_document_names_exist(document: str) -> None:
     text = (Path(__file__).parents[2] / document).read_text()
     ours = "\n".join(line for line in text.splitlines() if not re.search(r"\b(curl|pip) ", line))
-    named = set(re.findall(r"--[a-z][a-z-]+", ours.replace("uv run --no-dev ", "")))
+    ours = re.sub(r"uv (run|sync)( --no-dev| --extra \w+)* ", "", ours)
+    named = set(re.findall(r"--[a-z][a-z-]+", ours))
 
     options = [option for record in RECORDS for option in options_of(record)]
     negations = {f"--no-{option.flag[2:]}" for option in options if option.is_flag}

@@ -142,4 +142,4 @@ def test_without_the_extra_the_option_names_it(
     status = main(["serve", "--otlp-traces-endpoint", "http://127.0.0.1:4318"])
 
     assert status == 2
-    assert "--otlp-traces-endpoint: needs pip install 'ouzel[otel]'" in capsys.readouterr().err
+    assert "--otlp-traces-endpoint: needs the extra otel: uv sync --no-dev --extra otel" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ouzel.observability import EngineReading, Metrics, exposition
+from ouzel.observability import EngineReading, HttpResponses, Metrics, exposition
 from tools.deploy import check, dashboard
 from tools.deploy.containerfile import ROOT
 
@@ -24,6 +24,7 @@ FILES = [
 
 def known_series() -> set[str]:
     page = exposition([(Metrics("demo"), [EngineReading(num_restarts=0, step_age_s=0, block_size=32, num_blocks=1)])])
+    page += HttpResponses().text()
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.M))
     histograms = {name for name, kind in types.items() if kind == "histogram"}
     return set(types) | {name + suffix for name in histograms for suffix in ("_bucket", "_count", "_sum")}
@@ -43,7 +44,7 @@ def test_the_dashboards_queries_are_of_what_is_chosen() -> None:
     queries = [target["expr"] for panel in dashboard.dashboard()["panels"] for target in panel.get("targets", ())]
     assert queries
     for query in queries:
-        assert query.count("ouzel_") == query.count(dashboard.SELECTOR)
+        assert query.count("ouzel_") == query.count(dashboard.SELECTOR) + query.count(dashboard.HTTP_ERRORS)
     assert {each["name"] for each in dashboard.dashboard()["templating"]["list"]} >= {"model", "engine"}
 
 

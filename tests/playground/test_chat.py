@@ -12,6 +12,12 @@ from playwright.sync_api import Page, expect
 
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import Person
+from tests.prompts.families import QWEN
+
+STRICT = (
+    "{%- for message in messages %}{%- if loop.index0 % 2 == 1 and message.role == 'user' %}"
+    "{{- raise_exception('user and assistant must take turns') }}{%- endif %}{%- endfor %}" + QWEN
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +49,19 @@ def test_an_answer_streams_and_is_stopped_by_a_key_or_a_click(slow: RunningServe
         assert len(person.answer) < 1000
     while slow.engine.num_unfinished > 0:  # the server hears of it a moment after the page
         person.page.wait_for_timeout(20)
+
+
+def test_a_notice_goes_when_it_is_true_no_more(slow: RunningServer, person_at: PersonAt) -> None:
+    person = person_at(slow)
+    person.writes("abc " * 300)
+    expect(person.page.locator(".message.assistant .content").last).to_contain_text("abc abc")
+    person.page.locator(".message").first.get_by_role("button", name="Edit").click()
+    person.page.keyboard.type("other")
+    person.page.keyboard.press("Control+Enter")
+    expect(person.page.locator("#notice")).to_contain_text("An answer is being made")
+    person.page.click("#stop")
+    person.waits()
+    expect(person.page.locator("#notice")).to_be_empty()
 
 
 def test_a_stopped_answer_goes_on_in_a_branch(slow: RunningServer, person_at: PersonAt) -> None:
@@ -112,6 +131,27 @@ def test_a_refusal_is_shown_and_can_be_tried_again(person: Person) -> None:
     person.clicks("Try again")
     person.waits()
     assert person.said == ["hello", "hello"]
+
+
+def test_a_message_behind_a_failed_one_takes_its_place(person_at: PersonAt) -> None:
+    """The chat template refuses two messages of a person in a row, as the templates of Mistral and Gemma do."""
+    with running_server(chat_template=STRICT) as strict:
+        person = person_at(strict)
+        person.opens_settings()
+        person.page.fill("#set-stop", "\n".join("abcdefghij" * 7))
+        person.asks("fails")
+        expect(person.page.locator(".note.error")).to_contain_text("stop")
+        person.page.fill("#set-stop", "")
+
+        person.asks("once more")
+        person.asks("and on")
+
+        assert person.said == ["once more", "once more", "and on", "and on"]
+        expect(person.page.locator(".note.error")).to_have_count(0)
+        assert "2 / 2" in person.message(0).inner_text()
+        person.clicks("Branch before", person.message(0))
+        assert person.said[0] == "fails"
+        person.page.wait_for_selector(".note.error")
 
 
 def test_an_engine_fault_leaves_what_came_and_says_so(person: Person) -> None:
@@ -246,6 +286,8 @@ def test_wrong_settings_are_named_and_nothing_is_sent(person: Person) -> None:
     assert "temperature must be <= 2, given 3" in person.page.locator("#notice").inner_text()
     assert person.said == []
     assert person.page.input_value("#prompt") == "hello"
+    person.page.fill("#set-temperature", "1")
+    expect(person.page.locator("#notice")).to_be_empty()
     person.page.fill("#set-seed", "9007199254740993")
     assert "seed must have fewer digits" in "".join(person.page.locator(".fault").all_inner_texts())
 

@@ -128,6 +128,20 @@ def test_the_keyboard_alone_suffices(person: Person) -> None:
     expect(person.page.locator("#title")).to_have_text("by keys")
 
 
+def test_dialogs_open_with_the_focus_on_their_field_or_heading(person: Person) -> None:
+    focused = "document.querySelector('dialog[open]')?.contains(document.activeElement) && document.activeElement"
+    person.asks("hello")
+
+    person.page.click("#open-tokenizer")
+    assert person.page.evaluate(f"({focused}).id") == "tokenizer-text"
+    person.page.keyboard.press("Escape")
+    person.page.keyboard.press("Alt+KeyH")
+    assert person.page.evaluate(f"({focused}).textContent") == "Keys"
+    person.page.keyboard.press("Escape")
+    person.clicks("Request")
+    assert person.page.evaluate(f"({focused}).textContent") == "Request"
+
+
 def test_screen_readers_are_told_of_answers(person: Person) -> None:
     person.page.evaluate(
         """() => {

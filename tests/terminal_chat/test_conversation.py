@@ -171,6 +171,25 @@ def test_lines_are_edited_completed_and_remembered(chat: Chatting) -> None:
         program.wait_for("\none\ntwo")
 
 
+def test_a_line_that_is_typed_before_the_first_prompt_is_sent(chat: Chatting) -> None:
+    """The terminal has the keys before the program has begun, and makes a line feed of Enter."""
+    with chat() as program:
+        program.press(f"first line{ENTER}second")
+        wait_for_times(program, "first line", 2)
+
+        program.wait_for("> second")
+        program.press(f" line{ENTER}")
+        wait_for_times(program, "second line", 2)
+
+
+def test_a_line_that_is_typed_while_the_model_loads_is_sent(tmp_path: Path) -> None:
+    with chatting(state=tmp_path) as program:
+        program.wait_for("loading")
+        program.press(f"What is 17 plus 25?{ENTER}")
+        program.wait_for("42")
+        program.wait_for_prompt()
+
+
 def test_a_conversation_is_saved_and_loaded(chat: Chatting, tmp_path: Path) -> None:
     path = tmp_path / "chat.json"
     with chat(columns=300) as program:

@@ -1,7 +1,6 @@
 """One answer is printed: by an engine that says what the user said, or with a grammar that holds it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -202,22 +201,3 @@ def test_a_reader_that_leaves_is_no_error(parrot: RunningServer) -> None:
         assert process.stderr is not None
         errors = process.stderr.read()
     assert (process.returncode, errors) == (1, b"")
-
-
-def test_a_missing_extra_is_named(tmp_path: Path) -> None:
-    site_packages = next(path for path in map(Path, sys.path) if (path / "prompt_toolkit").is_dir())
-    for entry in site_packages.iterdir():
-        if entry.name not in ("rich", "prompt_toolkit") and entry.suffix != ".pth":
-            (tmp_path / entry.name).symlink_to(entry)
-    (tmp_path / "ouzel").symlink_to(Path(__file__).parents[2] / "src" / "ouzel")
-
-    process = subprocess.run(
-        [sys.executable, "-S", "-m", "ouzel", "chat", "-p", "x"],
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert process.returncode == 1
-    assert process.stderr == "ouzel: ouzel chat needs pip install 'ouzel[chat]', for prompt_toolkit, rich\n"

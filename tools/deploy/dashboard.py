@@ -13,6 +13,8 @@ from tools.deploy.containerfile import ROOT
 
 PATH = ROOT / "deploy" / "grafana" / "ouzel.json"
 SELECTOR = '{namespace=~"$namespace",model_name=~"$model",engine=~"$engine"}'
+# Responses of HTTP belong to a server, not to a model.
+HTTP_ERRORS = 'ouzel_http_responses_total{namespace=~"$namespace",code=~"4..|5.."}'
 SOURCE = {"type": "prometheus", "uid": "${source}"}
 WIDTH = 24  # Grafana's columns
 
@@ -87,6 +89,13 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                     (_per_second("ouzel_num_aborts_total"), "aborted"),
                 ),
                 "reqps",
+            ),
+            Panel(
+                "Errors of HTTP",
+                ((_per_second(HTTP_ERRORS, "path, code"), "{{code}} {{path}}"),),
+                "reqps",
+                width=24,
+                description="Responses with a status of 400 and above, by path, of all models.",
             ),
             Panel(
                 "Tokens",
@@ -222,7 +231,8 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def _selected(query: str) -> str:
-    return re.sub(r"ouzel_\w+", lambda name: name[0] + SELECTOR, query)
+    """Selects by namespace, model and engine, unless the query selects by labels of its own."""
+    return re.sub(r"ouzel_\w+\b(?!{)", lambda name: name[0] + SELECTOR, query)
 
 
 def _variables() -> list[dict[str, Any]]:

@@ -1,19 +1,25 @@
-"""Checks that a tag, the version and the changelog agree, and exits with 1 where they do not.
+"""Checks that a tag, the version, the changelog and the packages' index agree, and exits with 1 where they do not.
 
 uv run python -m tools.house.release v1.2.3
 """
 
 import re
+import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from ouzel import __version__
 
 CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
+NAME = "ouzel"
+# `--pre` lists release candidates too. The index is the one for which uv and pip are set up on this machine.
+_INDEX_COMMAND = ("uv", "tool", "run", "pip", "index", "versions", "--pre", NAME)
+_UNKNOWN_NAME = "No matching distribution found"
 
 
 def disagreements(tag: str, version: str, changelog: str) -> list[str]:
-    """Returns a sentence for each thing that is not as a release has it."""
+    """Returns a sentence for each disagreement between the tag, the version and the changelog."""
     found = []
     if not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", version):
         found.append(f"the version must be X.Y.Z or X.Y.ZrcN, given {version}")
@@ -26,10 +32,45 @@ def disagreements(tag: str, version: str, changelog: str) -> list[str]:
     return found
 
 
+def name_disagreements(published: Iterable[str], version: str, changelog: str) -> list[str]:
+    """Returns a sentence if the name belongs to another project, and one if the version is published already.
+
+    `published` has the versions that the index lists under our name. Every version of ours has a heading in the
+    changelog; a version without a heading was published by somebody else.
+    """
+    headings = set(re.findall(r"^## (\S+) - ", changelog, re.M))
+    foreign = sorted(set(published) - headings)
+    found = []
+    if foreign:
+        found.append(
+            f"the name {NAME} is taken on the index: CHANGELOG.md has no heading for {', '.join(foreign)}. Choose "
+            "another name in pyproject.toml, and change every command that installs it"
+        )
+    if version in published:
+        found.append(f"{NAME} {version} is on the index already: a new release needs a new version")
+    return found
+
+
+def read_published(output: str, errors: str) -> list[str]:
+    """Reads the versions from the text that pip printed; none if the index does not know the name."""
+    if _UNKNOWN_NAME in errors:
+        return []
+    listed = re.search(r"^Available versions: (.+)$", output, re.M)
+    if listed is None:
+        raise ValueError(f"the index could not be asked for {NAME}: {errors.strip() or output.strip()}")
+    return listed[1].split(", ")
+
+
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("usage: uv run python -m tools.house.release vX.Y.Z")
-    found = disagreements(sys.argv[1], __version__, CHANGELOG.read_text())
+    changelog = CHANGELOG.read_text()
+    asked = subprocess.run(_INDEX_COMMAND, capture_output=True, text=True, check=False)
+    try:
+        published = read_published(asked.stdout, asked.stderr)
+    except ValueError as error:
+        sys.exit(str(error))
+    found = disagreements(sys.argv[1], __version__, changelog) + name_disagreements(published, __version__, changelog)
     sys.exit("\n".join(found))
 
 

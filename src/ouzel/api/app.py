@@ -71,7 +71,7 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
         app = _cors(app, server)
     runs = shared.runs
     return Lifespan(
-        Upgrades(Edge(MeantPaths(app, paths), begin_span, shared.exchanges)),
+        Upgrades(Edge(MeantPaths(app, paths), paths, shared.responses.count, begin_span, shared.exchanges)),
         watch=runs.watch,
         drain=changes.drain,
         close=shared.close,
@@ -89,9 +89,10 @@ def _admin_paths(server: ServerConfig) -> frozenset[str]:
 def watching_app_of(catalogue: Catalogue) -> ASGIApp:
     """Returns an app of the probes and metrics alone, open to all who reach it; it needs no lifespan."""
     watching = [operation for operation in OPERATIONS if operation.is_watching]
-    unknown = UnknownPath(paths_of(watching, catalogue.shared.config))
-    router = MethodRouter(routes_of(watching, catalogue), default=unknown)
-    return Edge(ErrorAnswers(router, {}))
+    shared = catalogue.shared
+    paths = paths_of(watching, shared.config)
+    router = MethodRouter(routes_of(watching, catalogue), default=UnknownPath(paths))
+    return Edge(ErrorAnswers(router, {}), paths, shared.responses.count)
 
 
 def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:

@@ -162,9 +162,15 @@ def _routes(operation: Operation, catalogue: Catalogue, changes: ModelChanges | 
     endpoint = _endpoint(operation, catalogue, changes)
     if operation.method == "websocket":
         return [SocketRoute(path, endpoint) for path in operation.paths]
-    method, is_watching, needed = operation.method.upper(), operation.is_watching, operation.header
     return [
-        MethodRoute(path, endpoint, method=method, is_watching=is_watching, needed_header=needed)
+        MethodRoute(
+            path,
+            endpoint,
+            method=operation.method.upper(),
+            is_routine=operation.is_watching or operation.is_playground,
+            needed_header=operation.header,
+            template=playground.TEMPLATE if operation.is_playground else "",
+        )
         for path in operation.paths
     ]
 

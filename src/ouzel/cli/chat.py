@@ -3,31 +3,36 @@
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
+from contextlib import ExitStack
 from types import FrameType
 from typing import NoReturn
 
-from ouzel.cli.chat_flags import read_flags
-from ouzel.errors import OuzelError
-
-_EXTRA = ("markdown_it", "prompt_toolkit", "rich")
+from ouzel.cli.chat_flags import ChatFlags, read_flags
+from ouzel.terminal_chat.keyboard import Keyboard, Typist
 
 
 def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError, KeyboardInterrupt where Ctrl-C ends it, and SystemExit."""
     flags, rest = read_flags(arguments)
-    missing = [name for name in _EXTRA if find_spec(name) is None]
-    if missing:
-        raise OuzelError(f"ouzel chat needs pip install 'ouzel[chat]', for {', '.join(missing)}")
-    from ouzel.cli.chat_session import run_session  # noqa: PLC0415  imports the extra
-
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know fewer characters
     signal.signal(signal.SIGTERM, _end)
     try:
-        run_session(flags, rest)
+        _run(flags, rest)
     except _Terminated:
         return 128 + signal.SIGTERM
     return 0
+
+
+def _run(flags: ChatFlags, rest: Sequence[str]) -> None:
+    """Takes the keyboard before anything that is slow: a person may type while the model loads."""
+    with ExitStack() as stack:
+        typist = None
+        if flags.prompt is None and sys.stdin.isatty() and sys.stdout.isatty():
+            keyboard = Keyboard()
+            typist = Typist(keyboard, stack.enter_context(keyboard.taken()))
+        from ouzel.cli.chat_session import run_session  # noqa: PLC0415  slow to import, and `--help` needs none of it
+
+        run_session(flags, rest, typist)
 
 
 class _Terminated(BaseException):

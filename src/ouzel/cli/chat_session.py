@@ -16,7 +16,7 @@ from ouzel.terminal_chat.chat import Chat, choose_model
 from ouzel.terminal_chat.chat_api import ChatApi
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.harmless import harmless_line
-from ouzel.terminal_chat.keyboard import Keyboard
+from ouzel.terminal_chat.keyboard import Typist
 from ouzel.terminal_chat.loop_thread import LoopThread
 from ouzel.terminal_chat.picture import read_picture
 from ouzel.terminal_chat.schema_file import read_schema
@@ -26,14 +26,15 @@ from ouzel.terminal_chat.terminal import Terminal
 from ouzel.terminal_chat.tool_file import load_tools
 
 
-def run_session(flags: ChatFlags, rest: Sequence[str]) -> None:
-    """Raises OuzelError, and KeyboardInterrupt where Ctrl-C ends it."""
+def run_session(flags: ChatFlags, rest: Sequence[str], typist: Typist | None) -> None:
+    """Needs a typist for a conversation. Raises OuzelError, and KeyboardInterrupt where Ctrl-C ends it."""
     text = _text(flags)
     console = Console(highlight=False, emoji=False, markup=False)
     with LoopThread() as loop, _client(flags, rest, loop, console if text is None else None) as client:
         api = ChatApi(client, loop)
         if text is None:
-            _converse(flags, api, console)
+            assert typist is not None, "without a terminal there is a text"
+            _converse(flags, api, console, typist)
         else:
             chat = _chat(flags, api, Terminal(console))
             chat.conversation.add_user(text, chat.pictures)
@@ -105,22 +106,20 @@ def _chat(flags: ChatFlags, api: ChatApi, terminal: Terminal) -> Chat:
     return chat
 
 
-def _converse(flags: ChatFlags, api: ChatApi, console: Console) -> None:
+def _converse(flags: ChatFlags, api: ChatApi, console: Console, typist: Typist) -> None:
     # What only a conversation needs takes a third of a second to import.
     from ouzel.terminal_chat.commands import completions  # noqa: PLC0415
     from ouzel.terminal_chat.converse import converse  # noqa: PLC0415
     from ouzel.terminal_chat.line_editor import CommandCompleter, LineEditor, open_history  # noqa: PLC0415
 
     history, why_not = open_history(_history_path())
-    editor = LineEditor(CommandCompleter(completions(lambda: chat)), history)
-    keyboard = Keyboard()
-    chat = _chat(flags, api, Terminal(console, editor, keyboard))
+    editor = LineEditor(CommandCompleter(completions(lambda: chat)), history, typist.typed)
+    chat = _chat(flags, api, Terminal(console, editor, typist.keyboard))
     chat.check({})
     if why_not:
         chat.terminal.complain(why_not)
     chat.terminal.say(f"{chat.model}; /help lists the commands")
-    with keyboard.silenced():
-        converse(chat, editor)
+    converse(chat, editor)
 
 
 def _history_path() -> Path:

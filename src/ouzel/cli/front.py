@@ -2,20 +2,16 @@
 
 import asyncio
 import logging
-import shlex
-import sys
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any  # tasks of any result
 
-import msgspec
 from starlette.types import ASGIApp
 
-import ouzel
 from ouzel.api.app import app_of, watching_app_of
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.example import example_of
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.http_server import HttpServer
+from ouzel.cli.announcement import announce
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
 from ouzel.cli.model_directory import LocalModel
@@ -100,7 +96,7 @@ class Front:
 
     async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""
-        options, model = self._options, self._catalogue.first.model
+        options = self._options
         server = HttpServer(self._app, options.limits, listener.tls)
         serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
         await first_of(serving, asyncio.create_task(server.listening.wait()))
@@ -111,7 +107,7 @@ class Front:
             server.should_exit = True
             await serving
             raise CannotListen(f"cannot listen on {listener.address}: another server has taken it")
-        _announce(model, listener, needs_key=bool(options.server.api_key), has_playground=options.server.playground)
+        announce([each.model for each in self._catalogue], listener, options.server)
         await first_of(serving, asyncio.create_task(stopping.wait()))
         hurry = asyncio.create_task(hurrying.wait())
         await self._take_leave(hurry, serving)
@@ -145,24 +141,3 @@ class Front:
             await self._store.close()
         if self._traces is not None:
             await asyncio.to_thread(self._traces.close)
-
-
-def _announce(model: ServedModel, listener: Listener, *, needs_key: bool, has_playground: bool) -> None:
-    """Tells a person where it listens, with a line to try at once."""
-    url = f"{listener.url}/v1"
-    example = example_of(model)
-    command = ["curl", f"{url}{example.path}", "-H 'Content-Type: application/json'"]
-    where, hints = url, []
-    if listener.unix is not None:
-        where += f" on the socket {listener.address}"
-        command.append(f"--unix-socket {shlex.quote(listener.address)}")
-    if needs_key:
-        command.append('-H "Authorization: Bearer $API_KEY"')  # the shell's variable: keys are not shown
-    if listener.tls is not None:
-        hints.append("  (curl needs --cacert FILE where it does not know who issued the certificate)\n")
-    if has_playground and listener.unix is None:
-        hints.append(f"\n  In a browser: {listener.url}/\n")
-    command.append(f"-d {shlex.quote(msgspec.json.encode(example.body).decode())}")
-    sys.stdout.write(f"\nOuzel {ouzel.__version__} serves {model.names[0]} at {where}\n\n  {' '.join(command)}\n")
-    sys.stdout.write("".join([*hints, "\n"]))
-    sys.stdout.flush()

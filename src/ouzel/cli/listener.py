@@ -5,6 +5,7 @@ loaded: a connection means a served model.
 """
 
 import contextlib
+import errno
 import os
 import socket
 import ssl
@@ -16,6 +17,12 @@ from pathlib import Path
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.tls import tls_context
 from ouzel.config import ObservabilityConfig, ServerConfig
+
+_HINTS = {
+    errno.EADDRINUSE: "; end the program that listens there, or choose another port with {flag} (0: any that is free)",
+    errno.EADDRNOTAVAIL: "; no network interface of this machine has this address",
+    errno.EACCES: "; ports below 1024 need privileges: choose another with {flag}",
+}
 
 
 class UnixPath:
@@ -62,7 +69,7 @@ def bound(config: ServerConfig) -> Iterator[Listener]:
         bound_socket = _bind_unix(path)
         listener = Listener(bound_socket, tls, config.uds, UnixPath(path))
     else:
-        bound_socket = _bind_port(config.host, config.port)
+        bound_socket = _bind_port(config.host, config.port, "--port")
         listener = Listener(bound_socket, tls, f"{config.host} port {config.port}")
     try:
         yield listener
@@ -79,7 +86,7 @@ def bound_for_metrics(config: ObservabilityConfig, host: str) -> Iterator[Listen
         yield None
         return
     host = config.metrics_host or host
-    with _bind_port(host, config.metrics_port) as bound_socket:
+    with _bind_port(host, config.metrics_port, "--metrics-port") as bound_socket:
         yield Listener(bound_socket, None, f"{host} port {config.metrics_port}")
 
 
@@ -92,7 +99,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _bind_port(host: str, port: int) -> socket.socket:
+def _bind_port(host: str, port: int, flag: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -100,7 +107,8 @@ def _bind_port(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror}") from error
+        hint = _HINTS.get(error.errno or 0, "").format(flag=flag)
+        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror}{hint}") from error
     return listener
 
 

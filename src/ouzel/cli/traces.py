@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 import ouzel
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.extras import install_hint
 
 if TYPE_CHECKING:
     from ouzel.observability.traces import Traces
@@ -22,7 +23,8 @@ def open_traces(endpoint: str) -> "Traces | None":
     try:
         from ouzel.observability.traces import Traces  # noqa: PLC0415  the extra
     except ImportError as error:
-        raise InvalidOption(f"--otlp-traces-endpoint: needs pip install 'ouzel[otel]' ({error})") from error
+        needs = f"needs the extra otel: {install_hint('otel')} ({error})"
+        raise InvalidOption(f"--otlp-traces-endpoint: {needs}") from error
     try:
         return Traces(url.geturl() if url.path.strip("/") else url._replace(path=_PATH).geturl(), ouzel.__version__)
     except (ValueError, OSError) as error:  # of an OTEL_ variable

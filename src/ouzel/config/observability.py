@@ -19,9 +19,7 @@ class ObservabilityConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = "text"
     otlp_traces_endpoint: Annotated[
         str,
-        option(
-            "A collector of traces, OTLP over HTTP: http://HOST:4318. Needs pip install 'ouzel[otel]'.", unset="none"
-        ),
+        option("A collector of traces, OTLP over HTTP: http://HOST:4318. Needs the extra otel.", unset="none"),
     ] = ""
     metrics_port: (
         Annotated[

@@ -57,7 +57,7 @@ class MeasuredCosts:
         except StopIteration as end:
             self._measurement, self.known = self._measure(), end.value
             if self.known is not None:
-                logger.info("costs of steps of %s: %s", self._name, self.known)
+                logger.info("a step of %s takes %s", self._name, _described(self.known))
             return False
         return True
 
@@ -68,6 +68,16 @@ class MeasuredCosts:
         ratio = seconds / self.known.of(num_rows, attention_s)
         belief = _BELIEF_IN_FASTER if ratio < 1 else _BELIEF_IN_SLOWER
         self.known = self.known.corrected(num_rows, 1 + belief * (min(ratio, 2.0) - 1))
+
+
+def _described(costs: StepCosts) -> str:
+    """Describes the costs in a sentence for the log."""
+    *most, last = [
+        f"{1000 * seconds:.1f} ms for {num_rows} token{'s' * (num_rows > 1)}"
+        for num_rows, seconds in zip(costs.num_rows, costs.seconds, strict=True)
+    ]
+    context_ms = 1000 * 1000 * costs.attention.of(1)
+    return f"{', '.join(most)} and {last}, and {context_ms:.1f} ms more for each 1,000 tokens of a sequence's context"
 
 
 class _Measured(msgspec.Struct, frozen=True):

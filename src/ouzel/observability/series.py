@@ -27,7 +27,7 @@ def family_text(
 
 def _labels_text(labels: Mapping[str, str]) -> str:
     pairs = (f'{name}="{_escaped(value)}"' for name, value in sorted(labels.items()))
-    return "{" + ",".join(pairs) + "}"
+    return "{" + ",".join(pairs) + "}" if labels else ""
 
 
 def _escaped(value: str) -> str:

@@ -7,6 +7,7 @@ from sqlalchemy import Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError
 
 from ouzel.errors import StoreOpenError
+from ouzel.extras import install_hint
 from ouzel.store.database import Database
 from ouzel.store.sqlite_file import SqliteFile, StoreConnection
 
@@ -75,7 +76,7 @@ def _postgres(text: str, busy_s: float) -> Database:
             connect_args=options,
         )
     except ImportError as error:
-        raise StoreOpenError("Postgres needs a driver: pip install 'ouzel[postgres]'") from error
+        raise StoreOpenError(f"Postgres needs the extra postgres: {install_hint('postgres')}") from error
     event.listen(engine, "connect", limit_waiting)
     readers = writers = _NUM_POSTGRES_CONNECTIONS // 2
     reader = engine.execution_options(isolation_level="REPEATABLE READ")

@@ -1,10 +1,13 @@
 """What keys do while no line is read: Ctrl-C means what is going on, others wait for the next line unseen."""
 
+import os
+import select
 import signal
 import sys
 import termios
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any  # what termios makes lists of
 
@@ -23,12 +26,26 @@ def on_interrupt(function: Callable[[], None]) -> Generator[None, None, None]:
         signal.signal(signal.SIGINT, before)
 
 
+_MAX_PENDING_BYTES = 4096  # more than a terminal holds of a line
+
+
 class Keyboard:
     """Is the terminal's. Keys are not echoed into an answer, and Enter stays what it is until a line is read."""
 
     def __init__(self) -> None:
         self._file = sys.stdin.fileno()
         self._ordinary = termios.tcgetattr(self._file)
+
+    @contextmanager
+    def taken(self) -> Generator[str, None, None]:
+        """Silences the keyboard while the block runs, and yields the text that was typed before.
+
+        The terminal has made line feeds of the carriage returns in that text, which are Enter again.
+        """
+        with self.silenced():
+            has_pending = bool(select.select([self._file], [], [], 0)[0])
+            pending = os.read(self._file, _MAX_PENDING_BYTES) if has_pending else b""
+            yield pending.decode(errors="replace").replace("\n", "\r")
 
     @contextmanager
     def silenced(self) -> Generator[None, None, None]:
@@ -59,3 +76,11 @@ class Keyboard:
         attributes[0] &= ~termios.ICRNL
         attributes[3] &= ~(termios.ECHO | termios.ICANON)  # signals are made all the same
         return attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Typist:
+    """A person at a keyboard, and the text that they typed before the program read it."""
+
+    keyboard: Keyboard
+    typed: str

@@ -9,8 +9,9 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, Path
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.input.typeahead import clear_typeahead
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.input.typeahead import clear_typeahead, store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 
 Values = Callable[[], Sequence[str]]
 
@@ -45,7 +46,8 @@ class CommandCompleter(Completer):
 
 
 class LineEditor:
-    def __init__(self, completer: Completer, history: History) -> None:
+    def __init__(self, completer: Completer, history: History, typed: str = "") -> None:
+        """The first line begins with the keys of `typed`."""
         self._session: PromptSession[str] = PromptSession(
             completer=completer,
             complete_while_typing=False,
@@ -55,6 +57,9 @@ class LineEditor:
             prompt_continuation=lambda width, line_number, wrap_count: "… ".rjust(width),
         )
         self._questions: PromptSession[str] = PromptSession(history=InMemoryHistory())
+        keys: list[KeyPress] = []
+        Vt100Parser(keys.append).feed(typed)
+        store_typeahead(self._session.app.input, keys)
 
     def read(self, *, default: str = "") -> str:
         """Raises KeyboardInterrupt for Ctrl-C, and EOFError for Ctrl-D on an empty line."""

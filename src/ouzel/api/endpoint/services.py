@@ -14,7 +14,7 @@ from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
 from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
-from ouzel.observability import Metrics
+from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compactor import Compactor
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
@@ -39,6 +39,7 @@ class SharedServices:
     runs: Runs
     threads: PreparationThreads
     tokenizing: WorkerThreads
+    responses: HttpResponses
 
     @classmethod
     def of(
@@ -58,6 +59,7 @@ class SharedServices:
             runs=Runs(preparers, store),
             threads=PreparationThreads(),
             tokenizing=WorkerThreads("texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS),
+            responses=HttpResponses(),
         )
 
     def open_requests(self) -> list[OpenRequest]:

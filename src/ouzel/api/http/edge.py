@@ -1,4 +1,4 @@
-"""`Edge` is around all that answer: it gives a request its id and logs it in one line."""
+"""`Edge` is the outermost layer: it gives a request its id, logs it in one line and counts its response."""
 
 import re
 import secrets
@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ouzel.api.http.exchange import Exchange, header, method_of, open_exchange
 from ouzel.api.http.open_exchanges import OpenExchanges
+from ouzel.api.http.paths import Paths
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_request_span
 from ouzel.observability import Span, request_id_in_scope, span_in_scope
@@ -20,12 +21,22 @@ BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the hea
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
+CountResponse = Callable[[str, int], None]  # of the template of the path, empty if it is unknown, and the status
+
+
 class Edge:
     def __init__(
-        self, app: ASGIApp, begin_span: BeginSpan | None = None, open_exchanges: OpenExchanges | None = None
+        self,
+        app: ASGIApp,
+        paths: Paths,
+        count_response: CountResponse,
+        begin_span: BeginSpan | None = None,
+        open_exchanges: OpenExchanges | None = None,
     ) -> None:
         """Traces each request by the span that `begin_span` makes, if there is one."""
         self._app = app
+        self._paths = paths
+        self._count_response = count_response
         self._open_exchanges = open_exchanges or OpenExchanges()
         self._begin_span = begin_span
 
@@ -55,6 +66,9 @@ class Edge:
             with self._open_exchanges.following(exchange, f"{method} {path}"):
                 await self._app(scope, receive, send_with_id)
         log_exchange(exchange, method, path)
+        if exchange.status is not None:
+            # Without a route the request ended before the router: it lacked a key, for example.
+            self._count_response(exchange.route or self._paths.template(scope["path"]), exchange.status)
         if span is not None:
             end_request_span(span, exchange, scope)
 

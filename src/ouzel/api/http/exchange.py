@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Protocol
 
 from starlette.types import Scope
@@ -38,6 +39,7 @@ class Exchange:
 
     request_id: str
     arrival_s: float = field(default_factory=time.perf_counter)
+    client: str | None = None  # the IP address of the client; None on a unix socket
     key_id: str | None = None  # of the API key, an opaque digest; None where none is asked for
     status: int | None = None  # None until the response has started
     generation: Generation | SeveralGenerations | None = None
@@ -47,7 +49,7 @@ class Exchange:
     envelope: Callable[[bytes], bytes] | None = None  # around each piece of the stream
     error_style: ErrorStyle | None = None  # of an endpoint that has several, once it knows the client's
     route: str = ""  # as its path is spelled in the table of operations, once it is found there
-    is_watching: bool = False  # a probe or a scrape, of which there are many
+    is_routine: bool = False  # a probe, a scrape or a file of the playground: people and machines ask for many
     refusal: RefusalReason | None = None  # also of one that has begun to be answered
 
     def follow(self, generation: Generation | SeveralGenerations) -> None:
@@ -56,9 +58,23 @@ class Exchange:
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:
-    exchange = Exchange(request_id)
+    exchange = Exchange(request_id, client=_client_address(scope))
     scope[_SCOPE_KEY] = exchange
     return exchange
+
+
+def _client_address(scope: Scope) -> str | None:
+    """Returns the address of the socket, or the address in `X-Forwarded-For` if uvicorn trusts the proxy.
+
+    A proxy passes on text that a client may have written: text that is no address is left out of the log.
+    """
+    client = scope.get("client")
+    if client is None:
+        return None
+    try:
+        return str(ip_address(client[0]))
+    except ValueError:
+        return "invalid"
 
 
 def exchange_of(scope: Scope) -> Exchange:

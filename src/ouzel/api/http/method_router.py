@@ -65,12 +65,17 @@ class MethodRoute(Route):
         endpoint: ASGIApp | Callable[[Request], Awaitable[Response]],
         *,
         method: str,
-        is_watching: bool = False,
+        is_routine: bool = False,
         needed_header: str | None = None,
+        template: str = "",
     ) -> None:
-        """With `needed_header` it is the route of those requests only that have it."""
+        """With `needed_header` the route takes only requests that have this header.
+
+        Logs, traces and metrics name `template` instead of the path if many routes share it.
+        """
         super().__init__(path, endpoint, methods=[method])
-        self._is_watching = is_watching
+        self._is_routine = is_routine
+        self._template = template or self.path_format
         self._needed_header = None if needed_header is None else needed_header.encode()
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -81,7 +86,7 @@ class MethodRoute(Route):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = exchange_of(scope)
-        exchange.route, exchange.is_watching = self.path_format, self._is_watching
+        exchange.route, exchange.is_routine = self._template, self._is_routine
         await super().handle(scope, receive, send)
 
 

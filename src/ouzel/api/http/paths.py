@@ -49,6 +49,12 @@ class Paths:
     def __contains__(self, path: str) -> bool:
         return path in self._plain or self._others.match(path) is not None
 
+    def template(self, path: str) -> str:
+        """Returns the path as its operation spells it, without values of a client; empty if it is unknown."""
+        if path in self._plain:
+            return path
+        return next((shown for _, (pattern, shown, _) in self._templates if pattern.match(path)), "")
+
     def meant(self, path: str) -> str:
         """Returns the known path that this one stands for, else the path as it is."""
         if path in self._plain:
@@ -81,17 +87,17 @@ class Paths:
 
     def _hint(self, method: str, path: str, main_paths: Iterable[str]) -> str:
         ends = [path[match.start() :].lower() for match in re.finditer("/", path[:_MAX_SHOWN])]
-        meant = (self._template(method, self.meant(end)) for end in ends if end.strip("/"))
+        meant = (self._hinted_path(method, self.meant(end)) for end in ends if end.strip("/"))
         near = next((each for each in meant if each), None)  # behind a prefix too many, or in other letters
         if near is None and len(path) <= _MAX_COMPARED:
             similar = get_close_matches(path, self._shown_paths, n=3, cutoff=_LIKENESS)
-            near = next((each for each in similar if self._template(method, each)), None)
+            near = next((each for each in similar if self._hinted_path(method, each)), None)
         if near is not None:
             return f"; did you mean {self._root_path}{near}?"
         listed = self._listed(main_paths)
         return f"; this server has no such endpoint; it has {listed}" if listed else ""
 
-    def _template(self, method: str, path: str) -> str | None:
+    def _hinted_path(self, method: str, path: str) -> str | None:
         """Returns the path of the endpoint that `path` leads to, with parameters by name as `{model}`.
 
         An id in the client's path may name no object, so that a hint with the id would promise too much.

@@ -9,11 +9,13 @@ from ouzel.observability import facts
 
 logger = logging.getLogger(__name__)
 
+_FINGERPRINT_LEN = 8  # hexadecimal digits
+
 
 def log_exchange(exchange: Exchange, method: str, path: str) -> None:
-    """`path` is percent-encoded, so the log gets no line breaks from it. Of those that watch, errors are told."""
+    """Logs routine requests at DEBUG unless they fail. `path` is percent-encoded, so it has no line breaks."""
     is_error = (exchange.status or 0) >= HTTPStatus.BAD_REQUEST
-    level = logging.DEBUG if exchange.is_watching and not is_error else logging.INFO
+    level = logging.DEBUG if exchange.is_routine and not is_error else logging.INFO
     if not logger.isEnabledFor(level):
         return
     values = _values(exchange)
@@ -36,12 +38,21 @@ def _values(exchange: Exchange) -> dict[str, object]:
             "duration_s": duration_s,
             "finish": ",".join(generation.finish_reasons),
         }
+    if exchange.client is not None:
+        values["client"] = exchange.client
+    if exchange.key_id is not None:
+        values["key"] = fingerprint(exchange.key_id)
     if refusal is not None:
         values["error"] = refusal.error
         if refusal.field is not None:
             values["field"] = refusal.field
         values["reason"] = refusal.reason
     return values
+
+
+def fingerprint(key_id: str) -> str:
+    """Returns the beginning of a key's id: enough to tell the keys of a server apart, too little to find a key."""
+    return key_id[:_FINGERPRINT_LEN]
 
 
 def _as_text(name: str, value: object) -> str:

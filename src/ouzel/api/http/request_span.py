@@ -12,9 +12,9 @@ _MAX_CHARACTERS = 1024  # of what a client writes as it likes
 
 
 def end_request_span(span: Span, exchange: Exchange, scope: Scope) -> None:
-    """Exports it, unless it is a probe or a scrape that has nothing to tell."""
+    """Exports the span of a request, except for routine requests that succeeded."""
     status = exchange.status or HTTPStatus.INTERNAL_SERVER_ERROR
-    if exchange.is_watching and status < HTTPStatus.BAD_REQUEST:
+    if exchange.is_routine and status < HTTPStatus.BAD_REQUEST:
         return
     method = method_of(scope)
     attributes: dict[str, str | int] = {

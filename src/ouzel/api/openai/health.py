@@ -7,11 +7,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ouzel import __version__
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.generation import EngineClient, EngineState, ServedModel
-from ouzel.observability import EngineReading, exposition
+from ouzel.observability import EngineReading, build_metrics, exposition, process_metrics
 from ouzel.observability.series import CONTENT_TYPE
 
 
@@ -46,7 +47,13 @@ class Watch:
 
     async def metrics(self, request: Request) -> Response:
         models = [(served.metrics, _readings(served.model)) for served in self._catalogue]
-        return Response(exposition(models), media_type=CONTENT_TYPE)
+        texts = [
+            exposition(models),
+            self._catalogue.shared.responses.text(),
+            build_metrics(__version__),
+            process_metrics(),
+        ]
+        return Response("".join(texts), media_type=CONTENT_TYPE)
 
 
 def _readings(model: ServedModel) -> list[EngineReading]:

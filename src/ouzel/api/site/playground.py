@@ -62,4 +62,5 @@ OPERATIONS = tuple(
     Operation(method="get", path=_PREFIX + name, is_documented=False, is_playground=True, overall=_endpoint_of(name))
     for name in file_names()
 )
+TEMPLATE = _PREFIX + "{file}"  # of all these paths, in logs and metrics
 PATHS = frozenset(operation.path for operation in OPERATIONS)

@@ -17,12 +17,19 @@ import { applyTheme, nextTheme } from "./theme.js";
 
 const NOTICE_MS = 12_000;
 let noticeTimer = null;
+let noticeHolds = () => true; // tells whether the notice that is shown is still true
 
-function notice(text) {
-  const region = byId("notice");
-  fill(region, element("span", { text }), button("Close", () => fill(region), { icon: "×" }));
+/** Shows a line for a while. It goes before that when the state of the page changes and `holds` returns false. */
+function notice(text, holds = () => true) {
+  noticeHolds = holds;
+  fill(byId("notice"), element("span", { text }), button("Close", endNotice, { icon: "×" }));
   clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(() => fill(region), NOTICE_MS);
+  noticeTimer = setTimeout(endNotice, NOTICE_MS);
+}
+
+function endNotice() {
+  clearTimeout(noticeTimer);
+  fill(byId("notice"));
 }
 
 async function begin() {
@@ -63,6 +70,7 @@ async function build(api, server) {
 }
 
 function showState(chat, composer, settings) {
+  if (!noticeHolds()) endNotice();
   const isEmpty = chat.current.nodes.length === 0;
   const { whyNoChat } = settings.model;
   byId("welcome").hidden = !isEmpty || whyNoChat !== "";

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.errors import InvalidRequest
+from ouzel.extras import install_hint
 from ouzel.limited_process import JobEnded, Limits, MemoryLimitExceeded, TimeLimitExceeded
 from ouzel.prompts.media.container_job import Facts, Frames, ReadFacts, ReadFrames, Task
 from ouzel.prompts.media.file_process import FileProcess
@@ -43,7 +44,7 @@ class Containers:
         if find_spec("av") is None:
             raise InvalidRequest(
                 "must be a GIF, WEBP or PNG that moves, or a list of frames: to read other videos this server needs "
-                'its extra "video" (pip install "ouzel[video]")',
+                f"its extra video ({install_hint('video')})",
                 field=path,
             )
         max_frame_pixels = self._limits.max_pixels // 2

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 from ouzel.errors import InvalidRequest
+from ouzel.extras import install_hint
 from ouzel.limited_process import JobEnded, Limits, MemoryLimitExceeded, TimeLimitExceeded
 from ouzel.prompts.media.document import Document, PdfFile, Size, read_document
 from ouzel.prompts.media.document_job import Page, ReadSizes, RenderPage, Sizes, Task
@@ -39,7 +40,7 @@ class Documents:
         path = file.path
         if not can_read_documents():
             raise InvalidRequest(
-                'must not be given: to read PDFs this server needs its extra "pdf" (pip install "ouzel[pdf]")',
+                f"must not be given: to read PDFs this server needs its extra pdf ({install_hint('pdf')})",
                 field=path,
             )
         task = ReadSizes(file.data, self._max_images)

@@ -67,7 +67,11 @@ class Responder:
         request_id_in_scope.reset(before)
 
     def _next_exchange(self) -> Exchange:
-        return Exchange(f"{self._exchange.request_id}/{next(self._numbers)}", key_id=self._exchange.key_id)
+        return Exchange(
+            f"{self._exchange.request_id}/{next(self._numbers)}",
+            client=self._exchange.client,
+            key_id=self._exchange.key_id,
+        )
 
     async def _respond(self, create: Create, outbox: Outbox, *, is_automatic: bool) -> Create | None:
         """Returns the successor to make."""

@@ -57,12 +57,23 @@ export class Chat {
   send(content, images) {
     if (!this.#maySend()) return false;
     const conversation = this.#conversation;
-    const last = conversation.node(conversation.activeLeaf);
-    if (last && last.message.role === "assistant" && !isSettled(last.message)) conversation.remove(last);
     conversation.title ||= titleOf(content || "A picture");
-    conversation.add(conversation.activeLeaf, message("user", { content, images }));
+    conversation.add(this.#parentOfNext(conversation), message("user", { content, images }));
     this.#answer(conversation);
     return true;
+  }
+
+  /**
+   * Returns the id of the node behind which the next message of a person belongs. A message that got no answer stays in
+   * a branch beside the next one: chat templates refuse two messages of a person in a row.
+   */
+  #parentOfNext(conversation) {
+    const last = conversation.node(conversation.activeLeaf);
+    const isFailed = last?.message.role === "assistant" && !isSettled(last.message);
+    const asked = isFailed ? conversation.node(last.parent) : last;
+    if (asked?.message.role === "user") return asked.parent;
+    if (isFailed) conversation.remove(last);
+    return conversation.activeLeaf;
   }
 
   stop() {
@@ -117,7 +128,7 @@ export class Chat {
   }
 
   showRequest(node) {
-    if (this.settings.faults.length > 0) return this.view.notice(this.settings.faults.join("\n"));
+    if (this.settings.faults.length > 0) return this.#noticeFaults();
     showRequest(this.#body(this.#conversation.path(node.parent)));
   }
 
@@ -137,20 +148,26 @@ export class Chat {
 
   #maySend() {
     if (this.isAnswering) {
-      this.view.notice("An answer is being made: wait for it, or stop it first.");
+      this.view.notice("An answer is being made: wait for it, or stop it first.", () => this.isAnswering);
       return false;
     }
     const { faults, model } = this.settings;
     if (model.whyNoChat !== "") {
-      this.view.notice(model.whyNoChat);
+      this.view.notice(model.whyNoChat, () => this.settings.model === model);
       return false;
     }
-    if (faults.length > 0) this.view.notice(`Nothing was sent. ${faults.join("\n")}`);
+    if (faults.length > 0) this.#noticeFaults("Nothing was sent. ");
     return faults.length === 0;
   }
 
+  #noticeFaults(before = "") {
+    const text = this.settings.faults.join("\n");
+    this.view.notice(before + text, () => this.settings.faults.join("\n") === text);
+  }
+
   #body(path, continued = null) {
-    const messages = path.map((node) => node.message).filter((said) => said.role !== "assistant" || isSettled(said));
+    const settled = path.map((node) => node.message).filter((said) => said.role !== "assistant" || isSettled(said));
+    const messages = settled.filter((said, index) => said.role !== "user" || settled[index + 1]?.role !== "user"); // older conversations have such
     const { model, values, tools } = this.settings;
     const settings = { parameters: this.settings.parameters, schema: this.settings.schema, topLogprobs: this.settings.topLogprobs };
     const all = continued === null ? messages : [...messages, continued];

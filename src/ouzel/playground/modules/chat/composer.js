@@ -79,9 +79,9 @@ export class Composer {
   }
 
   async #add(files) {
-    if (!this.seesImages) return this.notice("This model reads text only: it takes no pictures.");
+    if (!this.seesImages) return this.notice("This model reads text only: it takes no pictures.", () => !this.seesImages);
     const { images, refused } = await readImages(files);
-    if (refused.length > 0) this.notice(`Not a picture that can be sent: ${refused.join(", ")}`);
+    if (refused.length > 0) this.notice(`Not a picture that can be sent: ${refused.join(", ")}`, () => false);
     this.attachments.images = [...this.attachments.images, ...images];
     this.picker.value = "";
   }

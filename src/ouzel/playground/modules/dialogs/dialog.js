@@ -2,10 +2,13 @@
 
 import { button, element } from "../dom.js";
 
-/** Shows a dialog and returns it; it is gone from the page once it is closed. */
-export function openDialog(title, children, { isWide = false, onClose = () => {} } = {}) {
+/**
+ * Shows a dialog and returns it; it is gone from the page once it is closed. The focus is on `focused`, else on the first
+ * field, or on the heading of a dialog without fields.
+ */
+export function openDialog(title, children, { isWide = false, onClose = () => {}, focused = null } = {}) {
   const close = button("Close", () => dialog.close(), { icon: "×", class: "close" });
-  const heading = element("header", {}, element("h2", { id: "dialog-title", text: title }), close);
+  const heading = element("header", {}, element("h2", { id: "dialog-title", tabindex: -1, text: title }), close);
   const dialog = element("dialog", { class: isWide ? "wide" : null, "aria-labelledby": "dialog-title" }, heading, ...children);
   dialog.addEventListener("close", () => {
     dialog.remove();
@@ -13,6 +16,7 @@ export function openDialog(title, children, { isWide = false, onClose = () => {}
   });
   document.body.append(dialog);
   dialog.showModal();
+  (focused ?? dialog.querySelector("input, select, textarea") ?? dialog.querySelector("h2")).focus();
   return dialog;
 }
 
@@ -24,7 +28,8 @@ export function confirmed(title, text, label) {
       isAgreed = true;
       dialog.close();
     };
-    const buttons = element("div", { class: "row end" }, button("Leave it", () => dialog.close()), button(label, agree, { class: "danger" }));
-    const dialog = openDialog(title, [element("p", { text }), buttons], { onClose: () => resolve(isAgreed) });
+    const leave = button("Leave it", () => dialog.close());
+    const buttons = element("div", { class: "row end" }, leave, button(label, agree, { class: "danger" }));
+    const dialog = openDialog(title, [element("p", { text }), buttons], { onClose: () => resolve(isAgreed), focused: leave });
   });
 }

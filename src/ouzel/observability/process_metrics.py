@@ -1,0 +1,58 @@
+"""Metrics of this process and of its build, under the names that all of Prometheus' clients use.
+
+https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics
+"""
+
+import os
+import platform
+import time
+from pathlib import Path
+
+from ouzel.observability.series import Kind, family_text
+
+_PROC = Path("/proc/self")
+_FIRST_FIELD = 3  # /proc/self/stat: the number of the first field behind the program's name
+_START_TIME, _VIRTUAL_MEMORY, _RESIDENT_PAGES = 22, 23, 24  # fields as proc(5) numbers them
+
+
+def process_metrics() -> str:
+    """Returns the `process_*` families. Systems without /proc have only the time of the processors."""
+    cpu = time.process_time()
+    texts = [_family("process_cpu_seconds", "counter", "User and system CPU time spent by the HTTP process.", cpu)]
+    try:
+        stat = (_PROC / "stat").read_text().rpartition(")")[2].split()
+        limits = (_PROC / "limits").read_text().splitlines()
+        num_open = len(os.listdir(_PROC / "fd"))
+    except OSError:
+        return texts[0]
+    started_s = int(stat[_START_TIME - _FIRST_FIELD]) / os.sysconf("SC_CLK_TCK") + _boot_time_s()
+    resident = int(stat[_RESIDENT_PAGES - _FIRST_FIELD]) * os.sysconf("SC_PAGE_SIZE")
+    virtual = int(stat[_VIRTUAL_MEMORY - _FIRST_FIELD])
+    max_open = next(line.split()[3] for line in limits if line.startswith("Max open files"))
+    max_fds = float("inf") if max_open == "unlimited" else int(max_open)
+    texts += [
+        _family("process_resident_memory_bytes", "gauge", "Resident memory of the HTTP process.", resident),
+        _family("process_virtual_memory_bytes", "gauge", "Virtual memory of the HTTP process.", virtual),
+        _family("process_start_time_seconds", "gauge", "Start of the HTTP process since the Unix epoch.", started_s),
+        _family("process_open_fds", "gauge", "Open file descriptors of the HTTP process.", num_open),
+        _family("process_max_fds", "gauge", "Limit of open file descriptors.", max_fds),
+    ]
+    return "".join(texts)
+
+
+def build_metrics(version: str) -> str:
+    """Returns `ouzel_build_info`, whose value is 1 and whose labels say which build this is."""
+    labels = {"version": version, "python": platform.python_version()}
+    return family_text("ouzel_build_info", "gauge", "The version of Ouzel and of Python.", [("", labels, 1)])
+
+
+def _boot_time_s() -> float:
+    for line in Path("/proc/stat").read_text().splitlines():
+        if line.startswith("btime "):
+            return float(line.split()[1])
+    return 0.0
+
+
+def _family(name: str, kind: Kind, documentation: str, value: float) -> str:
+    shown = "+Inf" if value == float("inf") else value
+    return family_text(name, kind, documentation, [("_total" if kind == "counter" else "", {}, shown)])

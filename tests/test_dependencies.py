@@ -1,0 +1,68 @@
+"""The packages that the source imports, and the ways of installing them that documents and messages name."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "ouzel"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+# The files that may import a package of an extra. Where the extra is missing, the caller of the file says so.
+FILES_OF_EXTRAS = {
+    "observability/traces.py": "otel",
+    "prompts/media/container_job.py": "video",
+    "prompts/media/frame_display.py": "video",
+    "prompts/media/document_job.py": "pdf",
+}
+# Packages that no dependency of ours names: jinja2 requires markupsafe, and vLLM's and Ray's own processes import them.
+OTHERS = {"markupsafe", "vllm", "ray"}
+
+
+def distribution(requirement: str) -> str:
+    """Returns the name of a requirement as the packages' index compares names."""
+    name = re.match(r"[\w.-]+", requirement)
+    assert name
+    return re.sub(r"[-_.]+", "-", name[0]).lower()
+
+
+def imported_packages(path: Path) -> set[str]:
+    """Returns the top-level packages that a file imports, without the standard library and this package."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names) - {"ouzel"}
+
+
+def test_every_imported_package_is_installed_with_ouzel() -> None:
+    """A package of an extra is imported by the files of this extra only."""
+    distributions = packages_distributions()
+    undeclared = []
+    for path in SOURCE.rglob("*.py"):
+        requirements = list(PROJECT["dependencies"])
+        if extra := FILES_OF_EXTRAS.get(path.relative_to(SOURCE).as_posix()):
+            requirements += PROJECT["optional-dependencies"][extra]
+        declared = {distribution(requirement) for requirement in requirements}
+        for package in imported_packages(path) - OTHERS:
+            if declared.isdisjoint(map(distribution, distributions.get(package, [package]))):
+                undeclared.append(f"{path.relative_to(ROOT)} imports {package}")
+    assert undeclared == []
+
+
+def test_nothing_tells_to_install_from_the_index_before_ouzel_is_there() -> None:
+    """After the first upload this test goes: CONTRIBUTING.md, "Release"."""
+    texts = [path for path in ROOT.rglob("*.md") if not {".venv", "node_modules"} & set(path.parts)]
+    texts += [path for path in (ROOT / "deploy").rglob("*") if path.is_file()]
+    texts += [*SOURCE.rglob("*.py"), ROOT / "pyproject.toml"]
+    telling = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in texts
+        for line in path.read_text().splitlines()
+        if re.search(r"""(pip install|uvx|uv tool install|uv add) +["']?ouzel([\[='"`\s]|$)""", line)
+    ]
+    assert telling == []
