@@ -36,11 +36,11 @@ class OpenExchanges:
             del self._endpoints[id(exchange)]
 
     def requests(self) -> list[OpenRequest]:
-        """Returns the open requests; probes and scrapes are left out."""
+        """Returns the open requests; probes, scrapes and files of the playground are left out."""
         return [
             OpenRequest(exchange.request_id, endpoint, exchange.arrival_s, _num_tokens(exchange))
             for exchange, endpoint in self._endpoints.values()
-            if not exchange.is_watching
+            if not exchange.is_routine
         ]
 
 
