@@ -118,12 +118,29 @@ def test_content(text: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.names[0])
 def test_every_family_reads_a_bare_call_and_leaves_prose(family: Family) -> None:
     check_parser(parser(family=family), WEATHER, Folded(calls=[PARIS_CALL]))
-    check_parser(parser(family=family), f"```json {WEATHER}\n```", Folded(calls=[PARIS_CALL]))
+    check_parser(parser(family=family), f"```json\n{WEATHER}\n```", Folded(calls=[PARIS_CALL]))
     check_parser(parser(family=family), "It is sunny.", Folded("It is sunny."))
 
 
 def test_a_call_with_its_marks_stays_one() -> None:
     check_parser(parser(), f"<tool_call>\n{WEATHER}\n</tool_call>", Folded(calls=[PARIS_CALL]))
+
+
+MARKED = f"<tool_call>\n{WEATHER}\n</tool_call>"
+FENCED_CALLS: dict[str, tuple[str, Folded]] = {
+    "one": (f"```json\n{MARKED}\n```\n", Folded(calls=[PARIS_CALL])),
+    "two": (f"```\n{MARKED}\n{MARKED}\n```", Folded(calls=[PARIS_CALL] * 2)),
+    "an open fence": (f"```json\n{MARKED}", Folded(calls=[PARIS_CALL])),
+    "half a mark at the end": (f"```json\n{MARKED}\n``", Folded("```json\n\n``", calls=[PARIS_CALL])),
+    "text after the fence": (f"```json\n{MARKED}\n```\nDone.", Folded("```json\n\n```\nDone.", calls=[PARIS_CALL])),
+    "text in the fence": (f"```json\nx {MARKED}\n```", Folded("```json\nx \n```", calls=[PARIS_CALL])),
+    "another language": (f"```xml\n{MARKED}\n```", Folded("```xml\n\n```", calls=[PARIS_CALL])),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FENCED_CALLS.values(), ids=FENCED_CALLS)
+def test_a_fence_around_calls_with_marks_is_no_content(text: str, expected: Folded) -> None:
+    check_parser(parser(), text, expected)
 
 
 def test_a_bare_object_before_a_call_with_marks_is_content() -> None:

@@ -12,8 +12,10 @@ Rules
    `argument_check.py` can say. A tool whose arguments have to obey is called only where the check says all.
 3. While the answer may still become a call it is held back. It goes out as content with the first character that
    decides against that: a letter of prose, a member that calls do not have, the name of no tool.
+4. A fence with nothing in it but calls that the other parser has read belongs to these calls: it is no content.
 """
 
+import re
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -33,6 +35,7 @@ from ouzel.types import FinishReason, FunctionTool
 
 _FENCE = "```"
 _LANGUAGES = ("json", "JSON")
+_OPEN_FENCE = re.compile(rf"\s*{_FENCE}({'|'.join(_LANGUAGES)})?\s*")
 _TYPE, _ID = "type", "id"  # members that some models write beside name and arguments
 _BEGINNINGS_OF_ARGUMENTS = ("{", '"{', "null")
 
@@ -53,22 +56,28 @@ class BareCallsParser:
         self._calls = calls
         self._make_call_id = make_call_id
         self._answer: _Answer | None = _Answer(calls, make_call_id)  # None: the choice is no bare call
+        self._fence: str | None = None  # the beginning of a fence in which calls of the other parser came
+        self._after_calls = ""  # content after these calls, held back while it may be the end of the fence
 
     def feed(self, text: str) -> list[Delta]:
         return self._read(self._parser.feed(text))
 
     def finish(self, reason: FinishReason) -> list[Delta]:
         deltas = self._read(self._parser.finish(reason))
-        return deltas if self._answer is None else deltas + self._answer.finish(reason)
+        if self._answer is not None:
+            return deltas + self._answer.finish(reason)
+        if self._fence is not None and self._after_calls.strip(WHITESPACE) not in ("", _FENCE):
+            return deltas + self._give_fence()
+        return deltas
 
     def _read(self, deltas: list[Delta]) -> list[Delta]:
-        if self._answer is None:
+        if self._answer is None and self._fence is None:
             return deltas
         return [shown for delta in deltas for shown in self._shown(delta)]
 
     def _shown(self, delta: Delta) -> list[Delta]:
         if self._answer is None:
-            return [delta]
+            return self._shown_in_fence(delta)
         if isinstance(delta, ContentDelta):
             deltas = self._answer.feed(delta.text)
             if self._answer.is_other:
@@ -77,7 +86,25 @@ class BareCallsParser:
         held = self._answer.text
         is_begun = held.strip(WHITESPACE) != "" or isinstance(delta, ToolCallDelta)
         self._answer = None if is_begun else _Answer(self._calls, self._make_call_id)
+        if isinstance(delta, ToolCallDelta) and _OPEN_FENCE.fullmatch(held):
+            self._fence = held
+            return [delta]
         return [ContentDelta(held), delta] if held else [delta]
+
+    def _shown_in_fence(self, delta: Delta) -> list[Delta]:
+        """Holds content back while it may be the end of the fence and blanks."""
+        if self._fence is None or isinstance(delta, ToolCallDelta):
+            return [delta]
+        if not isinstance(delta, ContentDelta):
+            return [*self._give_fence(), delta]
+        self._after_calls += delta.text
+        return [] if _FENCE.startswith(self._after_calls.strip(WHITESPACE)) else self._give_fence()
+
+    def _give_fence(self) -> list[Delta]:
+        """Gives the fence as content: it has something else in it, or after it, than calls."""
+        held = (self._fence or "") + self._after_calls
+        self._fence = None
+        return [ContentDelta(held)]
 
 
 class _Call(msgspec.Struct):
