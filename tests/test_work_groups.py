@@ -62,15 +62,16 @@ def run(directory: Path, config: pytest.Config, **files: str) -> tuple[int, list
 
 
 def test_a_process_that_dies_costs_the_test_in_which_it_died(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    status, lines = run(tmp_path, pytestconfig, test_a=DIES, test_b=PASSES, test_c=PASSES)
+    files = {"test_a": DIES, "test_b": DIES, "test_c": PASSES, "test_d": PASSES}
+    status, lines = run(tmp_path, pytestconfig, **files)
 
+    deadly = [f"test_{name}.py::test_dies[{number}]" for name in "ab" for number in (1, 4)]
     assert status == pytest.ExitCode.TESTS_FAILED
-    assert [line.partition(" - ")[0] for line in lines if line.startswith("FAILED")] == [
-        f"FAILED test_a.py::test_dies[{number}]" for number in (1, 4)
-    ]
-    assert "2 failed, 16 passed" in lines[-1]
-    died = lines[next(at for at, line in enumerate(lines) if "processes that died" in line) + 1 :][:2]
-    assert [line.partition(" died ")[2] for line in died] == [f"in test_a.py::test_dies[{number}]" for number in (1, 4)]
+    failed = [line for line in lines if line.startswith("FAILED")]
+    assert sorted(line.partition(" - ")[0].removeprefix("FAILED ") for line in failed) == deadly
+    assert "4 failed, 20 passed" in lines[-1]
+    died = lines[next(at for at, line in enumerate(lines) if "processes that died" in line) + 1 :][: len(deadly)]
+    assert sorted(line.partition(" died in ")[2] for line in died) == deadly
 
 
 def test_a_process_that_dies_outside_of_tests_fails_the_run(tmp_path: Path, pytestconfig: pytest.Config) -> None:

@@ -23,6 +23,10 @@ class WorkGroups(LoadFileScheduling):
         parameters = test.partition("[")[2].rstrip("]")
         return max((name for name in GOLDEN_NAMES if f"{parameters}-".startswith(f"{name}-")), key=len, default=file)
 
+    def _reschedule(self, node: WorkerController) -> None:
+        if node in self.registered_collections:  # another one that died may have a successor that still collects
+            super()._reschedule(node)
+
     def remove_node(self, node: WorkerController) -> str | None:
         """Returns the test in the middle of which the process died, which xdist itself would run again."""
         groups = self.assigned_work.pop(node)

@@ -1,11 +1,18 @@
 """Properties that a graph is compiled with."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from ouzel.backends.openvino.compilation import compile_properties
+from ouzel.backends.openvino.compilation import check_options, compile_properties
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.config import EngineConfig, Precision
+from ouzel.errors import ModelLoadError
+from tests.backends import GOLDEN
 
 GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
 
@@ -35,3 +42,39 @@ def test_f32_rounds_no_activations() -> None:
     properties = compile_properties(EngineConfig(precision="f32"), model_of([8, 1024], dtype="u8"))
     assert properties[GROUP_SIZE] == 0
     assert properties["INFERENCE_PRECISION_HINT"] == ov.Type.f32
+
+
+LIMIT = "ONEDNN_MAX_CPU_ISA"
+
+
+@pytest.mark.parametrize(
+    ("largest", "hint", "group_size"),
+    [("AVX2", ov.Type.f32, 0), ("avx512_core", ov.Type.f32, 64), ("AVX512_CORE_BF16", None, 64), ("ALL", None, 64)],
+)
+def test_what_is_withheld_from_onednn_is_not_chosen(
+    largest: str, hint: ov.Type | None, group_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LIMIT, largest)
+    properties = compile_properties(EngineConfig(), model_of([8, 1024], dtype="u8"))
+    assert (properties.get("INFERENCE_PRECISION_HINT"), properties[GROUP_SIZE]) == (hint, group_size)
+
+
+def test_bf16_that_is_withheld_from_onednn_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT, "AVX2")
+    with pytest.raises(ModelLoadError, match="precision bf16 is not available on CPU; use auto or f32"):
+        check_options(ov.Core(), EngineConfig(precision="bf16"))
+
+
+@pytest.mark.parametrize("largest", ["AVX2", "AVX512_CORE", "ALL"])
+def test_a_model_loads_with_whatever_instructions_onednn_may_use(largest: str, tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from ouzel.backends.openvino import create_runner\n"
+        "from ouzel.config import EngineConfig, ModelConfig\n"
+        "model = ModelConfig(model=sys.argv[1], cache_dir=sys.argv[2])\n"
+        "sys.stdout.write(create_runner(model, EngineConfig(kv_cache_gib=0.02)).info.weights)\n"
+    )
+    command = [sys.executable, "-c", program, str(GOLDEN / "qwen3"), str(tmp_path)]
+    environment = dict(os.environ) | {LIMIT: largest}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "int8"), done.stderr

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.withheld_instructions import withholds_bf16, withholds_int8
 from ouzel.observability.progress import stage
 
 DEVICE = "CPU"
@@ -54,9 +55,7 @@ def measure_speeds(available_bytes: int) -> Speeds:
 
 def _weight_gb_per_s(core: ov.Core, num_bytes: int) -> float:
     num_matrices = num_bytes // MATRIX_BYTES
-    compiled = core.compile_model(
-        _product([_int8_matrix() for _ in range(num_matrices)]), DEVICE, {"PERFORMANCE_HINT": "LATENCY"}
-    )
+    compiled = _compiled(core, {}, num_matrices)
     request = compiled.create_infer_request()
     row = np.ones((1, COLUMNS), np.float32)
     return num_matrices * MATRIX_BYTES / _best_s(lambda: request.infer({0: row})) / 1e9
@@ -67,18 +66,26 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
     capabilities = core.get_property(DEVICE, "OPTIMIZATION_CAPABILITIES")
     ways: dict[str, dict[str, object]] = {
         "f32": {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0},
-        "int8": {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP_SIZE},
     }
+    if not withholds_int8():
+        ways["int8"] = {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP_SIZE}
     for name, (capability, kind) in _SHORT_FLOATS.items():
-        if capability in capabilities or auto == name:
+        is_withheld = name == "bf16" and withholds_bf16()
+        if (capability in capabilities and not is_withheld) or auto == name:
             ways[name] = {"INFERENCE_PRECISION_HINT": kind}
     # In f32 the backend quantises activations too, unless it is told not to.
-    taken = "int8" if auto == "f32" else auto
+    taken = "int8" if auto == "f32" and "int8" in ways else auto
     return tuple(Speed(name, _gflops(_compiled(core, properties)), name == taken) for name, properties in ways.items())
 
 
-def _compiled(core: ov.Core, properties: dict[str, object]) -> ov.CompiledModel:
-    return core.compile_model(_product([_int8_matrix()]), DEVICE, {"PERFORMANCE_HINT": "LATENCY", **properties})
+def _compiled(core: ov.Core, properties: dict[str, object], num_matrices: int = 1) -> ov.CompiledModel:
+    """Compiles products one behind the other, as the backend would: without what is withheld from OpenVINO."""
+    taken: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
+    if withholds_bf16():
+        taken["INFERENCE_PRECISION_HINT"] = ov.Type.f32
+    if withholds_int8():
+        taken["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
+    return core.compile_model(_product([_int8_matrix() for _ in range(num_matrices)]), DEVICE, taken | properties)
 
 
 def _gflops(compiled: ov.CompiledModel) -> float:

@@ -7,6 +7,7 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.one_thread import keep_gates_apart
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.backends.openvino.withheld_instructions import withholds_bf16, withholds_int8
 from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
@@ -76,7 +77,13 @@ def _expected_precision(core: ov.Core, engine: EngineConfig) -> str:
     """Says in which precision a graph will be compiled; `precision_name` says it of one that has been compiled."""
     if engine.precision != "auto":
         return engine.precision
-    return "bf16" if "BF16" in core.get_property(engine.device, "OPTIMIZATION_CAPABILITIES") else "f32"
+    return "bf16" if "BF16" in _capabilities(core, engine.device) else "f32"
+
+
+def _capabilities(core: ov.Core, device: str) -> set[str]:
+    """Raises RuntimeError where the device is not there."""
+    found = set(core.get_property(device, "OPTIMIZATION_CAPABILITIES"))
+    return found - {"BF16"} if device == "CPU" and withholds_bf16() else found
 
 
 def check_options(core: ov.Core, engine: EngineConfig) -> None:
@@ -87,7 +94,7 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
             f"kv_cache_dtype bf16 needs precision bf16, given {engine.precision}; f16 and u8 go with both"
         )
     try:
-        capabilities = core.get_property(engine.device, "OPTIMIZATION_CAPABILITIES")
+        capabilities = _capabilities(core, engine.device)
     except RuntimeError as error:
         devices = ", ".join(core.available_devices)
         raise ModelLoadError(f"device {engine.device} is not available; available: {devices}") from error
@@ -113,6 +120,8 @@ def _shared_properties(engine: EngineConfig) -> dict[str, object]:
         properties["CPU_RUNTIME_CACHE_CAPACITY"] = NUM_KEPT_PRIMITIVES
     if engine.precision != "auto":
         properties["INFERENCE_PRECISION_HINT"] = _TYPES[engine.precision]
+    elif engine.device == "CPU" and withholds_bf16():
+        properties["INFERENCE_PRECISION_HINT"] = ov.Type.f32
     if engine.num_threads:
         properties["INFERENCE_NUM_THREADS"] = engine.num_threads
     return properties
@@ -120,8 +129,10 @@ def _shared_properties(engine: EngineConfig) -> dict[str, object]:
 
 def _activation_group_size(engine: EngineConfig, hidden_size: int, graphs: Iterable[ov.Model]) -> int:
     """Returns 0 where activations are not quantised."""
+    if engine.precision == "f32" or withholds_int8():
+        return 0
     at_most = min([hidden_size, *chain.from_iterable(map(weight_group_sizes, graphs))])
-    return 0 if engine.precision == "f32" else next((size for size in ACTIVATION_GROUP_SIZES if size <= at_most), 0)
+    return next((size for size in ACTIVATION_GROUP_SIZES if size <= at_most), 0)
 
 
 def weight_group_sizes(graph: ov.Model) -> set[int]:

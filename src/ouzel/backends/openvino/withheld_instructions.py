@@ -1,0 +1,25 @@
+"""The environment may withhold instructions from oneDNN, by which OpenVINO computes.
+
+OpenVINO asks the processor itself what it has, and chooses bf16 and int8 activations also where oneDNN may not use
+their instructions. A graph in bf16 then ends the process while it is compiled (SIGSEGV), and no product of int8
+activations can be made. What is withheld must be taken for missing.
+"""
+
+import os
+
+_VARIABLES = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+_WITHOUT_INT8 = {"sse41", "avx", "avx2"}
+_WITHOUT_BF16 = _WITHOUT_INT8 | {"avx2_vnni", "avx2_vnni_2", "avx512_core", "avx512_core_vnni"}
+
+
+def withholds_bf16() -> bool:
+    return not _WITHOUT_BF16.isdisjoint(_largest_sets())
+
+
+def withholds_int8() -> bool:
+    """Tells whether there are no instructions for products of int8."""
+    return not _WITHOUT_INT8.isdisjoint(_largest_sets())
+
+
+def _largest_sets() -> set[str]:
+    return {os.environ.get(name, "").lower() for name in _VARIABLES}
