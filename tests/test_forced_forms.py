@@ -108,7 +108,7 @@ def prompt_ends(family: Family) -> list[str]:
 def test_a_forced_form_ends_whatever_the_model_prefers(machine: Machine, name: str) -> None:
     family = WITH_CALLS[name]
     output_format = OutputFormat(family, family).ending_at_calls(machine.vocabulary.special_ids)
-    requests = {}
+    requests: dict[tuple[str, str, str], EngineRequest] = {}
     for use_name, (use, form) in USES.items():
         for prompt_text in prompt_ends(family):
             budget = reasoning_budget(

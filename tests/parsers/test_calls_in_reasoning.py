@@ -1,5 +1,7 @@
 """A call's mark that the model wrote as a control token ends open reasoning; the same text in other tokens does not."""
 
+from functools import partial
+
 import pytest
 
 from ouzel.parsers.base import CONTROL_SIGN, Parser
@@ -53,7 +55,7 @@ def test_a_call_within_the_reasoning_is_a_call(name: str) -> None:
         (f"hm{CONTROL_SIGN}{CALLS[name]}", begun),
     ):
         expected = Folded("", "hm", [("get_weather", PARIS)])
-        check_parser(lambda prompt_text=prompt_text: parser(name, prompt_text), text, expected)
+        check_parser(partial(parser, name, prompt_text), text, expected)
 
 
 @pytest.mark.parametrize("name", CALLS)
