@@ -220,3 +220,28 @@ def test_an_answer_of_gpt_oss_is_a_message_or_calls(
         folded = parse(lambda: output_format.make_parser((TOOL,), HARMONY), list(before + text))
         num_calls = text.count(CALL)
         assert folded == Folded("" if num_calls else "Hi", "hm" if before else "", [("get_weather", "{}")] * num_calls)
+
+
+HERMES_CALL = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("use", [AUTO, GUIDED, REQUIRED])
+@pytest.mark.parametrize("prompt_text", ["", "<think>"])
+def test_a_call_may_come_within_the_reasoning_where_the_parser_reads_it(use: ToolUse, prompt_text: str) -> None:
+    hermes = OutputFormat(WITH_CALLS["hermes"], WITH_CALLS["hermes"])
+    text = "<think>hm" if not prompt_text else "hm"
+    for output_format in (hermes, hermes.ending_at_calls(trained_vocabulary().special_ids)):
+        demanded = grammar_for(
+            use,
+            None,
+            output_format=output_format,
+            vocabulary=trained_vocabulary(),
+            prompt_text=prompt_text,
+            guards_calls=True,
+        )
+        assert demanded is not None
+        session = started_from(demanded.text)
+        assert accepts(session, f"{text}</think>\n\n{HERMES_CALL}")
+        assert accepts(session, f"{text}{HERMES_CALL}\n{HERMES_CALL}") == bool(output_format.call_mark)
+        assert not accepts(session, f"{text}</think>\n\n<tool_call>hm")
+        assert not accepts(session, f"{text}<tool_call>hm")

@@ -28,7 +28,7 @@ def check_parser(
 
 def check_any_text(make_parser: Callable[[], Parser], fragments: Sequence[str], *, is_release: bool = False) -> None:
     """Random texts of the format's own fragments and words: nothing raises, no word is lost, and no cut matters."""
-    chance = random.Random("".join(fragments))
+    chance = random.Random("".join(fragments).encode(errors="surrogatepass"))
     for _ in range(5000 if is_release else 500):
         words = [f"w{number}w" for number in range(chance.randint(0, 4))]
         parts = words + chance.choices(fragments, k=chance.randint(0, 8))
@@ -119,7 +119,7 @@ def _fold_call(calls: list[tuple[str, str]], delta: ToolCallDelta) -> None:
 def _cuttings(text: str) -> Iterator[list[str]]:
     yield [text]
     yield list(text)
-    chance = random.Random(text)
+    chance = random.Random(text.encode(errors="surrogatepass"))
     for _ in range(100):
         num_cuts = chance.randint(1, max(1, len(text) // 3))
         edges = [0, *sorted(chance.choices(range(len(text) + 1), k=num_cuts)), len(text)]

@@ -76,9 +76,16 @@ class OutputFormat:
     call_mark: str = ""  # a control token that opens a call and so ends the reasoning; "": none does
 
     def ending_at_calls(self, control_tokens: Collection[str]) -> "OutputFormat":
-        """Returns the format whose reasoning ends where a call opens with a control token, if calls open so."""
+        """Returns the format whose reasoning ends where a call opens with a control token, if calls open so.
+
+        The ends of the reasoning must be control tokens too: a grammar tells a text from a token, but not from a mark
+        that is another text.
+        """
         calls = self.calls.calls if self.calls else None
-        if calls is None or self.reasoning is None or self.is_interleaved:
+        reasoning = self.reasoning.reasoning if self.reasoning else None
+        if calls is None or reasoning is None or self.is_interleaved:
+            return self
+        if not {reasoning.end, *reasoning.other_ends} <= set(control_tokens):
             return self
         marks = [mark for mark in control_tokens if mark and calls.trigger.startswith(mark)]
         return replace(self, call_mark=max(marks, key=len, default=""))

@@ -59,25 +59,31 @@ def with_reasoning(
     """Returns `format` for the answer after the reasoning, which runs up to the first of the ends, without `excludes`.
 
     `is_open`: the prompt has begun the reasoning already, as it must have when there is no `start`; else reasoning may
-    come, and begins with `start`. `may_break`: up to two newlines may stand after the reasoning. `calls` begin with a
-    mark that is a token of its own, and may come within the reasoning instead of its end and `format`.
+    come, and begins with `start`. `may_break`: up to two newlines may stand after the reasoning. `calls` may come
+    within the reasoning instead of its end and `format`: their first mark and the ends must be tokens of their own.
     """
     begin = "" if is_open or start is None else start
     text = {"type": "any_text", "excludes": [*excludes]}
     breaks = [{"type": "regex", "pattern": "\\n{0,2}"}] if may_break else []
     ended = _sequence({"type": "tag", "begin": begin, "content": text, "end": list(ends)}, *breaks)
-    unended = {"type": "tag", "begin": begin, "content": text | {"excludes": [*excludes, *ends]}, "end": ""}
     if calls is None:
         return _sequence(_optional(ended) if begin else ended, format)
+    # Both ways share the lexemes of the start and of the text: the lexer knows one way from the other by a token only.
+    opening: Format = {"type": "const_string", "value": begin}
     if calls == format:
-        either = {"type": "or", "elements": [ended, unended]}
+        ended_inside = _sequence({"type": "tag", "begin": "", "content": text, "end": list(ends)}, *breaks)
+        either = _sequence(opening, _or(ended_inside, text))
         return _sequence(_optional(either) if begin else either, format)
     usual = _sequence(_optional(ended) if begin else ended, format)
-    return {"type": "or", "elements": [usual, _sequence(unended, calls)]}
+    return _or(usual, _sequence(opening, _or(_sequence(text, calls))))
 
 
 def _sequence(*elements: Format) -> dict[str, object]:
     return {"type": "sequence", "elements": list(elements)}
+
+
+def _or(*elements: Format) -> dict[str, object]:
+    return {"type": "or", "elements": list(elements)}
 
 
 def _optional(content: Format) -> dict[str, object]:
