@@ -74,16 +74,20 @@ def test_the_model_is_told_what_each_command_needs(http: httpx.Client, kind: str
 
 
 def test_the_fields_of_a_type_are_told_to_the_model(http: httpx.Client) -> None:
-    ask(http, "Hi", tool("text_editor_20250728", max_characters=9000), tool("computer_20251124", enable_zoom=True))
-    shown = shown_tools()
-    assert "9000 characters" in shown["str_replace_based_edit_tool"]["description"]
-    assert "1024 x 768 pixels" in shown["computer"]["description"]
-    assert "zoom" in shown["computer"]["parameters"]["properties"]["action"]["enum"]
-    assert "region" in shown["computer"]["parameters"]["properties"]
-    ask(http, "Hi", tool("computer_20251124"), tool("bash_20250124", input_examples=[{"command": "ls -l"}]))
-    shown = shown_tools()
-    assert "zoom" not in shown["computer"]["parameters"]["properties"]["action"]["enum"]
-    assert shown["bash"]["parameters"]["examples"] == [{"command": "ls -l"}]
+    ask(http, "Hi", tool("text_editor_20250728", max_characters=9000))
+    assert "9000 characters" in shown_tools()["str_replace_based_edit_tool"]["description"]
+    ask(http, "Hi", tool("bash_20250124", input_examples=[{"command": "ls -l"}], description="A shell."))
+    bash = shown_tools()["bash"]
+    assert (bash["parameters"]["examples"], bash["description"]) == ([{"command": "ls -l"}], "A shell.")
+
+
+@pytest.mark.parametrize("zooms", [True, False])
+def test_a_computer_zooms_where_the_client_says_so(http: httpx.Client, zooms: bool) -> None:
+    ask(http, "Hi", tool("computer_20251124", enable_zoom=zooms))
+    computer = shown_tools()["computer"]
+    properties = computer["parameters"]["properties"]
+    assert "1024 x 768 pixels" in computer["description"]
+    assert ("zoom" in properties["action"]["enum"], "region" in properties) == (zooms, zooms)
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,11 @@ def _editor(name: str, *, inserted: str, undoes: bool) -> "MakeTool":
     def make(options: ToolOptions, _: str) -> tuple[str, str, Schema]:
         commands = ["view", "create", "str_replace", "insert", *(["undo_edit"] if undoes else [])]
         description = (
-            "Shows and changes text files. Commands: view shows a file with line numbers, or the names in a directory "
-            "(path, and view_range for a part of a file); create writes a new file (path, file_text); str_replace "
-            "replaces one text in a file (path, old_str, new_str), where old_str must match the file exactly, with "
-            "its white space, and stand there once; insert writes a text after a line (path, insert_line, "
-            f"{inserted})."
+            f"Shows and changes text files. Call {name} with a command and only the fields of that command: view shows "
+            "a file with line numbers, or the names in a directory (path, and view_range for a part of a file); create "
+            "writes a new file (path, file_text); str_replace replaces one text in a file (path, old_str, new_str), "
+            "where old_str must match the file exactly, with its white space, and stand there once; insert writes a "
+            f"text after a line (path, insert_line, {inserted})."
         )
         if undoes:
             description += " undo_edit takes the last change of a file back (path)."
@@ -122,10 +122,11 @@ def _editor(name: str, *, inserted: str, undoes: bool) -> "MakeTool":
 def _memory(_: ToolOptions, __: str) -> tuple[str, str, Schema]:
     description = (
         "Keeps notes in files below /memories, which are there in later conversations too. Look at /memories before "
-        "a task, and write down there what will be of use later. Commands: view shows a file, or the names in a "
-        "directory (path, and view_range for a part of a file); create writes a file (path, file_text); str_replace "
-        "replaces one text in a file (path, old_str, new_str); insert writes a text after a line (path, insert_line, "
-        "insert_text); delete removes a file or directory (path); rename moves one (old_path, new_path)."
+        "a task, and write down there what will be of use later. Call memory with a command and only the fields of "
+        "that command: view shows a file, or the names in a directory (path, and view_range for a part of a file); "
+        "create writes a file (path, file_text); str_replace replaces one text in a file (path, old_str, new_str); "
+        "insert writes a text after a line (path, insert_line, insert_text); delete removes a file or directory "
+        "(path); rename moves one (old_path, new_path)."
     )
     commands = ["view", "create", "str_replace", "insert", "delete", "rename"]
     properties: dict[str, Schema] = {
@@ -199,7 +200,7 @@ def _computer(actions: Mapping[str, str], fields: Mapping[str, Schema], *, zooms
         description = (
             f"Uses the mouse and the keyboard of a computer with a screen of {options.display_width_px} x "
             f"{options.display_height_px} pixels{display}, and looks at it. Take a screenshot to see what an action "
-            f"has done. Actions: {described}."
+            f"has done. Call computer with an action and only the fields of that action: {described}."
         )
         action: Schema = {"type": "string", "enum": list(known), "description": "What to do."}
         properties = {"action": action, **fields, **({"region": _REGION} if can_zoom else {})}
