@@ -9,6 +9,7 @@ import pytest
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import model_config
 from ouzel.gguf.file import read_gguf
+from ouzel.gguf.model_directory import small_files
 from ouzel.tokenizer.model_files import JsonObject
 from tests.gguf.writer import RawTensor, Value, gguf_bytes
 
@@ -37,6 +38,23 @@ def config_of(path: Path, architecture: str, *tensors: RawTensor, **further: Val
     embedding = RawTensor("token_embd.weight", (8, 64), F32, bytes(4 * 8 * 64))
     path.write_bytes(gguf_bytes({"general.architecture": architecture, **values}, [embedding, *tensors]))
     return model_config(read_gguf([path]))
+
+
+@pytest.mark.parametrize(("num_tokens", "is_read"), [(8, True), (16, True), (17, False), (100_000, False)])
+def test_tokens_without_rows_in_the_embedding_are_refused(num_tokens: int, is_read: bool, tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    embedding = RawTensor("token_embd.weight", (8, 64), F32, bytes(4 * 8 * 64))
+    metadata: dict[str, Value] = {
+        "general.architecture": "llama",
+        "tokenizer.ggml.model": "unknown",
+        "tokenizer.ggml.tokens": [f"t{number}" for number in range(num_tokens)],
+        **{f"llama.{key}": value for key, value in SIZES.items()},
+    }
+    path.write_bytes(gguf_bytes(metadata, [embedding]))
+
+    too_many = rf"must name <= 2 tokens for each of the 8 rows of token_embd.weight, found {num_tokens}$"
+    with pytest.raises(ModelLoadError, match="tokenizer.ggml.model" if is_read else too_many):
+        small_files(read_gguf([path]))
 
 
 @pytest.fixture

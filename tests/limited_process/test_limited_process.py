@@ -105,6 +105,28 @@ def test_the_template_is_replaced_when_it_dies() -> None:
     process.close()
 
 
+@pytest.mark.parametrize("stopped", ["the template", "an idle process", "a process at its job"])
+def test_a_stopped_process_holds_no_job_beyond_its_time(stopped: str) -> None:
+    before = set(psutil.Process().children())
+    process = LimitedProcess(FACTORY, {"greeting": "Hello"}, LIMITS, grace_s=2)
+    process.run(b"greet you")
+    (template,) = set(psutil.Process().children()) - before
+    (idle,) = template.children()
+    with ThreadPoolExecutor(1) as threads:
+        if stopped == "a process at its job":
+            running = threads.submit(process.run, b"sleep", replace(LIMITS, wall_s=1))
+            while idle.num_threads() == 1:  # the job has a thread of its own
+                assert not running.done()
+        (template if stopped == "the template" else idle).suspend()
+        if stopped != "a process at its job":
+            running = threads.submit(process.run, b"greet you")
+        assert isinstance(running.exception(), JobLost)
+
+    assert process.run(b"greet you") == b"Hello, you: 1"
+    assert stopped != "a process at its job" or not idle.is_running()
+    process.close()
+
+
 def test_a_process_that_is_killed_before_it_begins_loses_its_job_alone() -> None:
     before = set(psutil.Process().children())
     process = LimitedProcess(FACTORY, {"greeting": "Hello"}, LIMITS)

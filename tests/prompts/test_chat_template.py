@@ -9,7 +9,9 @@ import pytest
 
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.prompts.chat_template import ChatTemplate, Tools
+from ouzel.prompts.marked_text import StandIns
 from ouzel.prompts.messages import Message
+from ouzel.prompts.spellings import Spellings
 from ouzel.prompts.template_capabilities import TemplateCapabilities
 from ouzel.prompts.template_environment import TemplateOutputTooLong, TemplateTooSlow, compile_template, render_template
 
@@ -332,6 +334,36 @@ def test_no_filter_or_method_makes_gigabytes(expression: str) -> None:
     source = "{% set n = 1000000000 %}{% set value = " + expression + " %}"
     with pytest.raises(TemplateOutputTooLong):
         render_template(compile_template(source), {"message": "x"})
+
+
+DOUBLED = "{% set ns = namespace(x=['x']) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
+MAPPED = "{% set ns = namespace(x=1) %}{% for i in range(40) %}{% set ns.x = {'a': ns.x, 'b': ns.x} %}{% endfor %}"
+
+MULTIPLIED = "{% set ns = namespace(x=['x']) %}{% for i in range(6) %}{% set ns.x = [ns.x] * 1000 %}{% endfor %}"
+WRITING = [
+    "{{ ns.x | tojson }}", "{{ ns.x }}", "{{ ns.x | string }}", "{{ ns.x ~ '' }}", "{{ '%s' % (ns.x,) }}",
+    "{{ '{}'.format(ns.x) }}", "{{ ns.x | trim }}", "{{ ns.x | pprint }}", "{{ [ns.x] | join }}", "{{ ns.x | upper }}",
+    "{{ ns.x | replace('a', 'b') }}", "{{ '%s' | format(ns.x) }}", "{{ {'a': ns.x} | tojson(indent=1) }}",
+    "{% if [ns.x] == [ns.x, 1] %}{% endif %}", "{% if 'a' in ns.x %}{% endif %}", "{{ ''.join([ns.x]) }}",
+    "{{ [ns.x] | sort }}", "{{ [ns.x] | unique | list }}", "{{ [ns.x] | select('eq', 1) | list }}",
+    "{{ [ns.x].index(1) }}", "{{ [1] | map('string') | list }}{{ [ns.x] | map('string') | list }}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stand_ins", [None, StandIns(Spellings({"<|end|>"}))], ids=["plain", "marked"])
+@pytest.mark.parametrize("value", [DOUBLED, MAPPED, MULTIPLIED], ids=["doubled", "mapped", "multiplied"])
+@pytest.mark.parametrize("writing", WRITING)
+def test_no_list_is_written_out_that_holds_others_too_often(
+    writing: str, value: str, stand_ins: StandIns | None
+) -> None:
+    with pytest.raises(TemplateOutputTooLong):
+        render_template(compile_template(value + writing, stand_ins), {})
+
+
+def test_lists_that_are_long_and_flat_are_written_out() -> None:
+    source = "{% set ns = namespace(x=[]) %}{% for i in range(3000) %}{% set ns.x = ns.x + [[i]] %}{% endfor %}"
+
+    assert len(rendered(source + "{{ ns.x | length }} {{ ns.x | tojson }}{{ ns.x == ns.x }}")) > 10_000
 
 
 def test_filters_and_methods_do_what_they_did() -> None:

@@ -1,6 +1,8 @@
 """Ids to text over the kinds of tokenizers there are: whole, piece by piece, and one token at a time."""
 
+import json
 import random
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -234,6 +236,52 @@ def test_limits_of_the_training_time_do_not_cut_prompts(tmp_path: Path) -> None:
 def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="surrogate"):
         loaded(byte_level(), tmp_path).encode("\ud800", add_special_tokens=False)
+
+
+def test_a_text_at_which_a_regular_expression_gives_up_is_refused(tmp_path: Path) -> None:
+    library = byte_level()
+    library.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex("(a+)+$"), "isolated")
+    tokenizer = loaded(library, tmp_path)
+
+    assert tokenizer.encode("b", add_special_tokens=False) != []
+    with pytest.raises(InvalidRequest, match=r"the model's tokenizer cannot read this text: .*retry-limit"):
+        tokenizer.encode("a" * 2000 + "b", add_special_tokens=False)
+
+
+def replace(pattern: dict[str, str], content: str) -> dict[str, object]:
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+@pytest.mark.parametrize(
+    "replacements",
+    [
+        [replace({"String": "a"}, "aa")] * 40,
+        [replace({"Regex": "a"}, "aa")] * 40,
+        [replace({"Regex": ""}, "b")] * 40,
+        [replace({"String": "a"}, "b" * 2000)],
+        [{"type": "Prepend", "prepend": "aa"}] * 40,
+        [{"type": "Sequence", "normalizers": [replace({"String": "a"}, "aaaa")] * 3}] * 3,
+        [{"type": "Precompiled", "precompiled_charsmap": b64encode(bytes(4) + b"a" * 2000).decode()}],
+    ],
+)
+def test_a_normalizer_that_grows_texts_without_end_is_refused(
+    replacements: list[dict[str, object]], tmp_path: Path
+) -> None:
+    """It is refused before anything is normalised: the library does that when it reads the added tokens."""
+    content = json.loads(byte_level().to_str())
+    content["normalizer"] = {"type": "Sequence", "normalizers": replacements}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+
+    with pytest.raises(ModelLoadError, match=r"normalizer: the replacements must make <= 1024 characters of one"):
+        load_tokenizer(tmp_path)
+
+
+def test_a_normalizer_as_models_have_it_is_read(tmp_path: Path) -> None:
+    library = byte_level()
+    steps = [normalizers.Replace(tokenizers.Regex(" {2,}"), " "), normalizers.Prepend("_"), normalizers.NFKD()]
+    library.normalizer = normalizers.Sequence(steps)
+
+    assert loaded(library, tmp_path).encode("a", add_special_tokens=False) != []
 
 
 @pytest.mark.parametrize("content", [None, "", "{", '{"model": 1}'])

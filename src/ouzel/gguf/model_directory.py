@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 FORMAT = 2  # raise it when other files are made of the same metadata
 SOURCE_FILE = "made_of.json"
 
+_EMBEDDING, _TOKENS = "token_embd.weight", "tokenizer.ggml.tokens"
+_MOST_TOKENS_BY_ROW = 2  # known files: one, and a few more
+
 
 def model_directory(path: Path, cache_root: Path) -> Path:
     """Takes a GGUF file, or a directory with those of one model. Raises ModelLoadError."""
@@ -70,8 +73,22 @@ def describe(files: list[Path]) -> JsonObject:
 
 
 def small_files(gguf: Gguf) -> dict[str, JsonObject]:
-    """Returns the JSON objects to write, by the names of their files."""
+    """Returns the JSON objects to write, by the names of their files. Raises ModelLoadError."""
+    _check_num_tokens(gguf)
     return {"config.json": model_config(gguf)} | tokenizer_files(gguf.metadata)
+
+
+def _check_num_tokens(gguf: Gguf) -> None:
+    """Refuses tokens that have no row: millions of names would become a tokenizer of gigabytes."""
+    embedding = gguf.tensors.get(_EMBEDDING)
+    if embedding is None or not gguf.metadata.has(_TOKENS):
+        return  # each is missed by its own reader
+    num_tokens, num_rows = len(gguf.metadata.texts(_TOKENS)), embedding.shape[0]
+    if num_tokens > _MOST_TOKENS_BY_ROW * num_rows:
+        raise ModelLoadError(
+            f"{gguf.metadata.source}: {_TOKENS} must name <= {_MOST_TOKENS_BY_ROW} tokens for each of the {num_rows} "
+            f"rows of {_EMBEDDING}, found {num_tokens}"
+        )
 
 
 def _is_made_of(directory: Path, source: JsonObject) -> bool:

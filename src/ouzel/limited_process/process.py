@@ -26,8 +26,9 @@ from ouzel.observability import log_settings
 
 logger = logging.getLogger(__name__)
 
-_START_TIMEOUT_S = 120.0  # until a job begins: the template may be starting, on a machine that is busy
-_GRACE_S = 10.0  # beyond a job's time: by then the kernel has ended it
+_START_TIMEOUT_S = 120.0  # until the first job begins: the template is starting, on a machine that is busy
+_GRACE_S = 5.0
+_BEGIN_GRACES = 4  # until a later job begins
 _END_TIMEOUT_S = 2.0
 _TOO_LATE = frozenset(("SIGALRM", "SIGPROF", "SIGXCPU"))
 _TOO_LARGE = frozenset(("SIGABRT",))  # native code that gets no memory aborts
@@ -72,17 +73,22 @@ class JobLost(ChildDied):
 class LimitedProcess:
     """Runs jobs, any number at a time, from any thread."""
 
-    def __init__(self, factory: str, options: dict[str, object], limits: Limits, *, max_idle: int = 2) -> None:
+    def __init__(
+        self, factory: str, options: dict[str, object], limits: Limits, *, max_idle: int = 2, grace_s: float = _GRACE_S
+    ) -> None:
         """`factory` is "package.module:function"; called with `options` as keywords, it returns the function.
 
-        Up to `max_idle` processes wait for their next jobs.
+        Up to `max_idle` processes wait for their next jobs. A job is waited for `grace_s` beyond its time: by then the
+        kernel has ended it, unless somebody has stopped its process.
         """
+        self._grace_s = grace_s
         self._order = Order(factory, options, max_idle)
         self._limits = limits
         self._lock = threading.Lock()  # of what follows
         self._template: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None  # to the template
         self._is_closed = False
+        self._has_begun = False  # a job of this template
         self._here: Job | None = None  # where processes cannot fork
 
     def start(self) -> None:
@@ -114,13 +120,29 @@ class LimitedProcess:
         with ours:
             with theirs:
                 self._submit(theirs)
-            ours.settimeout(_START_TIMEOUT_S)
+            ours.settimeout(self._grace_s * _BEGIN_GRACES if self._has_begun else _START_TIMEOUT_S)
             try:
-                return _result(*_answer(ours, job, limits))
+                return _result(*self._answer(ours, job, limits))
             except TimeoutError:
                 with self._lock:
                     self._end_template()
                 raise JobLost("the process that starts jobs does not answer") from None
+
+    def _answer(self, connection: socket.socket, job: bytes, limits: Limits) -> tuple[int, bytes]:
+        """Raises TimeoutError where the job does not begin."""
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died already, and the template says how
+            connection.sendall(with_length(limits.to_json()) + with_length(job))
+        kind, payload = receive(connection)
+        if kind != BEGUN:
+            return kind, payload
+        self._has_begun = True
+        connection.settimeout(limits.wall_s + self._grace_s)
+        try:
+            return receive(connection)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                os.kill(int(payload), signal.SIGKILL)
+            raise JobLost("the process of the job does not answer") from None
 
     def _submit(self, job_socket: socket.socket) -> None:
         """Hands a job's socket to the template, or to a new one where that has ended."""
@@ -163,6 +185,7 @@ class LimitedProcess:
                 self._template.kill()  # jobs of its own end by their limits, at the latest
                 self._template.wait()
         self._control = self._template = None
+        self._has_begun = False
 
     def _run_here(self, job: bytes, limits: Limits) -> bytes:
         with self._lock:
@@ -173,16 +196,6 @@ class LimitedProcess:
         outcomes: list[tuple[int, bytes]] = []
         start_thread(lambda: outcomes.append(outcome_of(function, job)), limits.stack_bytes).join()
         return _result(*outcomes[0])
-
-
-def _answer(connection: socket.socket, job: bytes, limits: Limits) -> tuple[int, bytes]:
-    with suppress(BrokenPipeError, ConnectionResetError):  # it died already, and the template says how
-        connection.sendall(with_length(limits.to_json()) + with_length(job))
-    kind, payload = receive(connection)
-    if kind != BEGUN:
-        return kind, payload
-    connection.settimeout(limits.wall_s + _GRACE_S)
-    return receive(connection)
 
 
 def _result(kind: int, payload: bytes) -> bytes:

@@ -205,7 +205,7 @@ class _Template:
 
     def _run_job(self, connection: socket.socket) -> bool:
         """Tells whether the process is as good as before."""
-        send(connection, BEGUN)
+        send(connection, BEGUN, str(os.getpid()).encode())
         limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
         _keep(limits)
         kinds: list[int] = []

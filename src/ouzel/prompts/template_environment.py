@@ -2,8 +2,8 @@
 
 Templates come from model directories and requests, that is from strangers: they run in the immutable sandbox. Bounded
 are ranges (Jinja's own limit), the values that operators, filters and methods make (template_bounds.py), the output,
-and the processor time, which every call and every round of a loop checks. Not bounded is what many small steps pile
-up: a list that holds another a thousand times, which holds another, is small until it is written out.
+and the processor time, which every call and every round of a loop checks. Lists that hold others many times are small
+until one call writes them out or compares them, so they are weighed before (template_weights.py).
 """
 
 import json
@@ -18,7 +18,7 @@ import jinja2
 from jinja2 import nodes, pass_context
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from jinja2.runtime import Context, str_join
+from jinja2.runtime import Context, Macro, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ouzel.prompts.marked_text import StandIns, bare, has_stand_ins
@@ -37,6 +37,7 @@ from ouzel.prompts.template_marks import (
     write_stand_ins,
     written,
 )
+from ouzel.prompts.template_weights import weigh, weighed, weighed_filter
 
 MAX_RENDERED_CHARS = 32 * 2**20  # twice the default body limit; a loop gone wild stops here
 MAX_CPU_S = 10.0  # of one rendering
@@ -83,17 +84,21 @@ def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.T
     )
     environment.stand_ins = stand_ins
     environment.filters |= {"tojson": to_json, "from_json": from_json, _ROUND: check_time, _JOINED: join_bounded}
-    environment.filters |= {BARE: bare_operand, "replace": replaced, "trim": trimmed}
+    environment.filters |= {BARE: bare_operand, "replace": replaced, "trim": trimmed, _WEIGHED: _weighed}
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     del environment.globals["lipsum"]  # makes text without end
     for name in FILTERS:
         environment.filters[name] = bounded_filter(name, environment.filters[name], _check_num_chars)
+    environment.finalize = _weighed
+    tests: Mapping[str, Any] = environment.tests  # Any: Jinja has no type for them
     if stand_ins is not None:
-        environment.finalize = written
+        environment.finalize = _weighed_and_written
         for name in environment.filters.keys() - _OWN_FILTERS:
             environment.filters[name] = filter_with_stand_ins(name, environment.filters[name])
-        tests: Mapping[str, Any] = environment.tests  # Any: Jinja has no type for them
         environment.tests |= {name: comparing_test(tests[name]) for name in COMPARING_TESTS}
+    for name, filter_ in environment.filters.items():
+        environment.filters[name] = weighed_filter(name, filter_, _check_num_chars)
+    environment.tests |= {name: weighed(tests[name], _check_num_chars) for name in COMPARING_TESTS}
     try:
         return environment.from_string(source)
     except jinja2.TemplateSyntaxError:
@@ -119,8 +124,9 @@ def render_template(
     return pieces
 
 
-_ROUND, _JOINED = "ouzel_round", "ouzel_joined"  # filters, because the compiler knows how to call those
-_OWN_FILTERS = {BARE, _ROUND, _JOINED, "from_json"}
+# Filters, because the compiler knows how to call those.
+_ROUND, _JOINED, _WEIGHED = "ouzel_round", "ouzel_joined", "ouzel_weighed"
+_OWN_FILTERS = {BARE, _ROUND, _JOINED, _WEIGHED, "from_json"}
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
@@ -135,6 +141,11 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, obj: object, /, *args: object, **kwargs: object) -> object:
         check_time(context, None)
+        if not isinstance(obj, Macro):  # methods may write values out, or compare them with a list's
+            for each in (*args, *kwargs.values()):
+                _weighed(each)
+            if isinstance(owner := getattr(obj, "__self__", None), list | tuple):
+                _weighed(owner)
         args = bounded_arguments(obj, args, kwargs, _check_num_chars)
         if self.stand_ins is not None and callable(obj):
             obj, arguments, named = call_with_stand_ins(obj, args, kwargs)
@@ -145,6 +156,10 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
     ) -> str:
         """Adds the stand-ins and the checks to the syntax tree. Jinja calls this before the tree becomes code."""
+        for compare in source.find_all(nodes.Compare):
+            compare.expr = _filtered(compare.expr, _WEIGHED)
+            for operand in compare.ops:
+                operand.expr = _filtered(operand.expr, _WEIGHED)
         if self.stand_ins is not None:
             write_stand_ins(source, self.stand_ins)
         for loop in source.find_all(nodes.For):
@@ -167,7 +182,7 @@ def check_time(context: Context, value: object) -> str:
 
 @pass_context
 def join_bounded(context: Context, values: list[object]) -> str:
-    texts = [str(written(value)) for value in values]
+    texts = [str(written(_weighed(value))) for value in values]
     _check_num_chars(sum(map(len, texts)))
     return str_join(texts)
 
@@ -185,9 +200,20 @@ def _check_operands(operator: str, left: object, right: object) -> None:
         case "+", Sized(), Sized():
             _check_num_chars(len(left) + len(right))
         case "%", str(), _:
+            _weighed(right)
             _check_num_chars(percent_formatted(left, *(right if isinstance(right, tuple) else [right])))
         case _:
             pass
+
+
+def _weighed(value: object) -> object:
+    """Returns the value. Raises TemplateOutputTooLong where it is too long to be written out."""
+    weigh(value, _check_num_chars)
+    return value
+
+
+def _weighed_and_written(value: object) -> object:
+    return written(_weighed(value))
 
 
 def _check_bits(num_bits: int) -> None:

@@ -1,5 +1,6 @@
 """A model writes a summary: in one go of what fits into its context, else in parts, each with the summary so far."""
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -8,7 +9,7 @@ from functools import partial
 import msgspec
 
 from ouzel.config import LimitsConfig
-from ouzel.errors import ContextLengthExceeded, EngineFailed
+from ouzel.errors import ContextLengthExceeded, EngineFailed, InvalidRequest
 from ouzel.generation import Event, Generation, GenerationRequest, ServedModel, Usage, accept
 from ouzel.observability import Metrics
 from ouzel.responses.checked_body import check_body
@@ -43,21 +44,37 @@ class Summariser:
         arrival_s: float,
         on_generation: Callable[[Generation], None],
     ) -> tuple[str, Usage]:
-        """Returns the summary, and what all its parts have used together.
+        """Returns the summary, and the usage of all its parts together.
 
         `on_generation` is told of each part's generation as it begins. Raises ContextLengthExceeded for a message that
-        is too long by itself.
+        is too long by itself, and InvalidRequest for more than `max_prompts` parts.
         """
+        num_parts, num_chars = 0, sum(_num_chars(each) for each in messages)
         summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
         while messages:
             longest_part = partial(self._longest_part, messages, summary, arrival_s)
             request, num = await self._threads.run_long(longest_part)
+            num_parts += 1
+            if num_parts == 1:
+                too_many_chars = sum(_num_chars(each) for each in messages[: num + 1])
+                self._check_num_parts(num_chars / max(too_many_chars, 1))
+            self._check_num_parts(num_parts)
             generation = Generation(request, self._model, self._metrics, key_id=key_id)
             on_generation(generation)
             summary = await self._write_summary(generation)
             usage = _sum(usage, generation.usage())
             messages = messages[num:]
         return summary, usage
+
+    def _check_num_parts(self, num_parts: float) -> None:
+        """Each part is a prompt of its own. The first tells about how many there will be."""
+        most = self._limits.max_prompts
+        if num_parts > most:
+            raise InvalidRequest(
+                f"must be summarised in <= {most} parts that fit into max_model_len (max_prompts), given about "
+                f"{math.ceil(num_parts)}",
+                field="input",
+            )
 
     def _longest_part(
         self, messages: Sequence[InputMessage], before: str, arrival_s: float
@@ -104,6 +121,10 @@ class Summariser:
         if not summary:
             raise EngineFailed(f"the model wrote no summary within {self._max_tokens} tokens")
         return summary
+
+
+def _num_chars(message: InputMessage) -> int:
+    return len(str(message.fields.get("content")))
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

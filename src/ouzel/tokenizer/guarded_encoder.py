@@ -20,11 +20,13 @@ from typing import Any  # the content of tokenizer.json
 
 import tokenizers
 
-from ouzel.errors import InvalidRequest
+from ouzel.errors import STOPS, InvalidRequest
 
 Spans = Sequence[tuple[int, int]]  # where control tokens stand in a text: ascending, begin and end
 
 _SECRET = f"~{secrets.randbits(64):020d}^"  # ASCII without letters: no normaliser changes it
+
+_MAX_REASON_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +135,17 @@ class GuardedEncoder:
 def encode_one(
     library_tokenizer: tokenizers.Tokenizer, text: str, *, add_special_tokens: bool = False
 ) -> tokenizers.Encoding:
-    """Raises InvalidRequest for half a surrogate pair."""
+    """Raises InvalidRequest for half a surrogate pair, and for a text that the library refuses."""
     try:
         # A batch of one: the library's single encode() holds the GIL, a second for every megabyte.
         return library_tokenizer.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0]
     except TypeError as error:  # a lone surrogate: legal in JSON, not in Unicode text
         raise InvalidRequest("the text holds a half of a surrogate pair, which is no character") from error
+    except STOPS:
+        raise
+    except BaseException as error:  # a panic is no Exception: a regular expression has met the limit of its steps
+        reason = str(error)[:_MAX_REASON_CHARS]
+        raise InvalidRequest(f"the model's tokenizer cannot read this text: {reason}") from error
 
 
 def _changes_text(normalizer: tokenizers.normalizers.Normalizer | None) -> bool:

@@ -14,6 +14,7 @@ from ouzel.tokenizer.control_tokens import control_tokens_of
 from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
 from ouzel.tokenizer.guarded_encoder import GuardedEncoder, Spans, encode_one
 from ouzel.tokenizer.model_files import read_model_eos_token_ids, read_special_tokens, read_tokenizer_json
+from ouzel.tokenizer.normalizer_growth import check_growth
 
 _MAX_CONTROL_TOKEN_LEN = 256
 
@@ -31,7 +32,9 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
             "transformers.AutoTokenizer.from_pretrained(MODEL).save_pretrained(DIRECTORY)"
         )
     try:
-        tokenizer = tokenizers.Tokenizer.from_str(read_tokenizer_json(path))
+        text = read_tokenizer_json(path)
+        check_growth(text, path)  # before the library normalises the added tokens
+        tokenizer = tokenizers.Tokenizer.from_str(text)
     except ModelLoadError:
         raise
     except Exception as error:  # the library raises nothing more specific for a broken file

@@ -15,6 +15,7 @@ from openai.types.conversations.message import Message as OpenAIMessage
 from openai.types.responses import CompactedResponse
 from openai.types.responses.response_input_item_param import ResponseInputItemParam
 
+from ouzel.config import LimitsConfig
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.responses.input_items import input_items_of, messages_of
@@ -157,6 +158,20 @@ def test_what_is_too_long_for_one_summary_is_summarised_in_parts(thinker_http: h
     assert usage["output_tokens"] % (4096 // 8) == 0  # each summary here meets its limit
     assert summary_in(shown).startswith("<summary_of_what_was_before>\n<summary_of_what_was_before>\n")
     assert len(shown["output"]) == 61  # type: ignore[arg-type]  # a list
+
+
+def test_what_needs_too_many_summaries_is_refused_before_the_first() -> None:
+    talk = [message(role, f"{number} {'word ' * 20}") for number in range(60) for role in ("user", "assistant")]
+    limits = LimitsConfig(max_prompts=2)
+    with running_server({"max_model_len": 4096}, limits=limits) as server, server.client() as http:
+        answer = http.post("/v1/responses/compact", json={"model": "parrot", "input": talk})
+        error = error_of(answer)
+        assert (answer.status_code, error["param"]) == (400, "input")
+        assert (
+            "must be summarised in <= 2 parts that fit into max_model_len (max_prompts), given about "
+            in error["message"]
+        )
+        assert "request_success_total{" not in http.get("/metrics").text
 
 
 def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Client) -> None:

@@ -141,7 +141,7 @@ LONG = r"must have <= 4096 bytes \(max_media_bytes\), given \d+"
         (b"", BROKEN),
         (b"HTTP/1.1", BROKEN),
         (endless, LONG),
-        (endless_chunks, LONG),
+        (endless_chunks, "sends the file in pieces that are too small"),
         (endless_head, BROKEN),
         (endless_hints, SLOW),
         (silent, SLOW),

@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 _OK = 200
 _REDIRECTS = range(300, 400)
+_MAX_PIECES = 2000  # of any length: each takes a while of the event loop
+_MIN_BYTES_PER_PIECE = 512  # on average, beyond those
+_PIECES_AT_A_TIME = 32
 _MAX_AT_A_TIME = 16  # of all requests; each may hold a file of the allowed length
 
 
@@ -75,11 +78,16 @@ class Downloads:
         addresses = await checked_addresses(target, self._allowed, self._resolve, path)
         async with self._answer(target, addresses) as response:
             _check_answer(response, target, path, limits)
-            data = bytearray()
+            data, num_pieces = bytearray(), 0
             async with aclosing(response.aiter_stream()) as pieces:
                 async for piece in pieces:
                     data += piece
+                    num_pieces += 1
                     check_file_size(len(data), path, limits)
+                    if num_pieces > _MAX_PIECES + len(data) // _MIN_BYTES_PER_PIECE:
+                        raise _failed(target, "sends the file in pieces that are too small", path)
+                    if num_pieces % _PIECES_AT_A_TIME == 0:
+                        await asyncio.sleep(0)  # what is buffered comes without a pause
         return bytes(data)
 
     @asynccontextmanager
