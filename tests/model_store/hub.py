@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,6 +25,10 @@ class Hub:
     holds_back: threading.Event | None = None  # what is cut off comes no further until this is set
     gives_ranges: bool = True
     is_hidden: bool = False  # behind the page of a network that wants a log-in
+    etag: str = ""  # of all files, instead of their checksums
+    revision: str = REVISION
+    more_names: tuple[str, ...] = ()  # beside those of the directory's files
+    is_endless: bool = False  # a file has no end
     requests: list[str] = field(default_factory=list)  # "GET /owner/model/... bytes=5-"
 
     @property
@@ -69,14 +73,18 @@ class _Handler(BaseHTTPRequestHandler):
             rows = [{"type": "file", "path": name, "size": size, "oid": REVISION} for name, size in sizes.items()]
             self.answer(json.dumps(rows).encode())
         else:
-            names = [{"rfilename": name} for name in sizes]
-            self.answer(json.dumps({"id": "owner/model", "sha": REVISION, "siblings": names}).encode())
+            names = [{"rfilename": name} for name in (*sizes, *self.hub.more_names)]
+            self.answer(json.dumps({"id": "owner/model", "sha": self.hub.revision, "siblings": names}).encode())
 
     def answer_file(self, name: str) -> None:
         content = (self.hub.directory / name).read_bytes()
-        headers = {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": REVISION}
+        etag = self.hub.etag or hashlib.sha256(content).hexdigest()
+        headers = {"ETag": f'"{etag}"', "X-Repo-Commit": REVISION}
         if self.command == "HEAD" or not (wanted := self.headers.get("Range")) or not self.hub.gives_ranges:
-            self.answer(content, headers=headers)
+            if self.command == "GET" and self.hub.is_endless:
+                self.answer_without_end(content, headers)
+            else:
+                self.answer(content, headers=headers)
             return
         begin = int(wanted.removeprefix("bytes=").rstrip("-"))
         headers["Content-Range"] = f"bytes {begin}-{len(content) - 1}/{len(content)}"
@@ -95,6 +103,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
         if self.close_connection and self.hub.holds_back is not None:
             self.hub.holds_back.wait()
+
+    def answer_without_end(self, content: bytes, headers: dict[str, str]) -> None:
+        self.send_response(200)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        with suppress(ConnectionError):
+            while True:
+                self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
         """Says nothing."""

@@ -10,6 +10,7 @@ import msgspec
 
 from ouzel.errors import OuzelError
 
+MAX_ANSWER_BYTES = 256 * 2**20  # of a whole answer, or of one event of a stream
 _STATUSES = frozenset(HTTPStatus)
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # what decoders raise of others' JSON
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from ouzel import __version__
-from ouzel.client.base import Answer, ApiFailure, failure_of
+from ouzel.client.base import MAX_ANSWER_BYTES, Answer, ApiFailure, failure_of
 from ouzel.client.event_stream import EventStream
 from ouzel.client.shown_url import shown_url
 
@@ -109,13 +109,12 @@ class HttpClient:
         """Returns the whole answer, whatever its status. Raises ApiFailure where there is none."""
         try:
             with self._lent_client() as client:
-                answer = await client.request(
-                    method, self._address.root + path, content=body or None, headers=_content_type(body)
-                )
+                url = self._address.root + path
+                async with client.stream(method, url, content=body or None, headers=_content_type(body)) as answer:
+                    _refuse_redirection(answer)
+                    return await _whole(answer)
         except httpx2.HTTPError as error:
             raise self._failure(error) from error
-        _refuse_redirection(answer)
-        return Answer(answer.status_code, answer.content)
 
     @asynccontextmanager
     async def events(self, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[bytes], None]:
@@ -126,9 +125,9 @@ class HttpClient:
                 async with client.stream("POST", url, content=body, headers=_content_type(body)) as answer:
                     _refuse_redirection(answer)
                     if answer.status_code != _OK:
-                        raise failure_of(Answer(answer.status_code, await answer.aread()))
+                        raise failure_of(await _whole(answer))
                     if answer.headers.get("content-type", "").startswith("application/json"):
-                        raise _unstreamed(Answer(answer.status_code, await answer.aread()))
+                        raise _unstreamed(await _whole(answer))
                     async with aclosing(_events_of(answer)) as events:
                         yield events
         except httpx2.HTTPError as error:
@@ -184,6 +183,16 @@ def _unstreamed(answer: Answer) -> ApiFailure:
     if b'"error"' in answer.body:
         return failure_of(answer)
     return ApiFailure("the server answered a request for a stream with one JSON object")
+
+
+async def _whole(answer: httpx2.Response) -> Answer:
+    """Reads an answer to its end. Raises ApiFailure where it has too much of it."""
+    body = bytearray()
+    async for piece in answer.aiter_bytes():
+        body += piece
+        if len(body) > MAX_ANSWER_BYTES:
+            raise ApiFailure(f"the server's answer is longer than {MAX_ANSWER_BYTES // 2**20} MiB")
+    return Answer(answer.status_code, bytes(body))
 
 
 async def _events_of(answer: httpx2.Response) -> AsyncGenerator[bytes, None]:

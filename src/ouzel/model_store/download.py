@@ -35,6 +35,7 @@ from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import build_hf_headers, disable_progress_bars, filter_repo_objects, hf_raise_for_status
 
 from ouzel.model_store.failures import FAILURES, NotEnoughDisk, is_unreachable
+from ouzel.model_store.hub_names import check_file_name, check_key
 from ouzel.observability.progress import Stage, stage
 from ouzel.observability.progress_bar import amount
 
@@ -86,9 +87,12 @@ def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -
             raise
         return Path(snapshot_download(repo_id, local_files_only=True, allow_patterns=wanted, ignore_patterns=unwanted))
     assert found.sha is not None, "the hub names a revision"
+    check_key("revision", found.sha)
     folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repo_id, repo_type="model"))
     names = [each.rfilename for each in found.siblings or ()]
-    matching = filter_repo_objects(names, allow_patterns=wanted, ignore_patterns=unwanted)
+    matching = [*filter_repo_objects(names, allow_patterns=wanted, ignore_patterns=unwanted)]
+    for name in matching:
+        check_file_name(name)
     missing = [name for name in matching if not (folder / "snapshots" / found.sha / name).exists()]
     if missing:
         fetch_large(repo_id, found.sha, missing, folder / "blobs")
@@ -124,6 +128,8 @@ def large_file(repo_id: str, revision: str, name: str, blobs: Path) -> LargeFile
     """Returns None where the file is small, or such as the library alone can fetch."""
     url = hf_hub_url(repo_id, name, revision=revision)
     metadata: HfFileMetadata = get_hf_file_metadata(url)
+    if metadata.etag:
+        check_key("etag", metadata.etag)
     if not metadata.etag or not metadata.size or not LARGE_BYTES <= metadata.size <= constants.MAX_HTTP_DOWNLOAD_SIZE:
         return None
     return LargeFile(name, url, metadata.etag, metadata.size, blobs)
@@ -183,6 +189,9 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
             content.seek(0)
             fetching.advance(-begin)
         for piece in response.iter_raw(PIECE_BYTES):
+            if content.tell() + len(piece) > file.size:
+                content.truncate(0)
+                raise ValueError(f"{file.name} is longer than the {file.size} bytes that the hub says")
             content.write(piece)
             fetching.advance(len(piece))
             if stopping.is_set():

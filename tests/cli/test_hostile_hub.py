@@ -1,0 +1,64 @@
+"""`ouzel pull` against a hub that means harm: nothing is written outside of the cache, and nothing without an end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_pull import environment, pull
+from tests.model_store.hub import Hub, serving_hub
+
+SIZE = 9 * 2**20  # large enough to be fetched by our own code
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    directory = tmp_path / "repository"
+    directory.mkdir()
+    (directory / "config.json").write_text('{"model_type": "qwen3"}')
+    (directory / "model.safetensors").write_bytes(bytes(SIZE))
+    with serving_hub(directory) as hub:
+        yield hub
+
+
+def files_outside(tmp_path: Path) -> list[Path]:
+    known = [tmp_path / "repository", tmp_path / "hf" / "hub" / "models--owner--model"]
+    known += [tmp_path / "hf" / "hub" / ".locks", tmp_path / "cache"]
+    paths = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "CACHEDIR.TAG"]
+    return [path for path in paths if not any(path.is_relative_to(each) for each in known)]
+
+
+def refusal(hub: Hub, tmp_path: Path) -> str:
+    status, output, errors = pull("owner/model", env=environment(tmp_path, hub.url))
+    assert status != 0
+    assert output == ""
+    assert files_outside(tmp_path) == []
+    return errors
+
+
+@pytest.mark.parametrize("etag", ["../../../../evil", "/evil", "..", "a/b", "x" * 300])
+def test_an_etag_that_is_a_path_is_refused(etag: str, hub: Hub, tmp_path: Path) -> None:
+    hub.etag = f"{tmp_path}{etag}" if etag == "/evil" else etag
+    assert "which cannot be the name of a file" in refusal(hub, tmp_path)
+
+
+@pytest.mark.parametrize("revision", ["../../../evil", "..", "", "main\x1b[2J"])
+def test_a_revision_that_is_a_path_is_refused(revision: str, hub: Hub, tmp_path: Path) -> None:
+    hub.revision = revision
+    errors = refusal(hub, tmp_path)
+    assert "the hub gives the revision" in errors
+    assert "\x1b" not in errors
+
+
+@pytest.mark.parametrize("name", ["../../../../evil.json", "/evil.json", "a/../../../../../evil.json", "..\\evil.json"])
+def test_a_file_that_would_lie_outside_of_the_cache_is_refused(name: str, hub: Hub, tmp_path: Path) -> None:
+    hub.more_names = (name,)
+    assert "which would lie outside of the cache" in refusal(hub, tmp_path)
+
+
+def test_a_file_without_an_end_is_given_up_where_it_should_end(hub: Hub, tmp_path: Path) -> None:
+    hub.is_endless = True
+    (hub.directory / "config.json").unlink()  # the hub's own library fetches small files
+    assert f"model.safetensors is longer than the {SIZE} bytes that the hub says" in refusal(hub, tmp_path)
+    [incomplete] = (tmp_path / "hf").rglob("*.incomplete")
+    assert incomplete.stat().st_size == 0
