@@ -207,7 +207,7 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         (("--url", "x", "--insecure", "--ca-file", "c"), "--ca-file: has no meaning with --insecure"),
         (("--url", "ftp://x"), "the URL of a server must be like"),
         (("--url", "x", "some/model"), "some/model: --model names the model of a server"),
-        (("--url", "x", "--device", "CPU"), "--device: is no option of --url"),
+        (("--url", "x", "--device", "CPU"), "--device: sets up a model of this process"),
         (("--api-key", "k"), "--api-key: needs --url"),
         (("--num-promts", "5"), "unknown option --num-promts; did you mean --num-prompts"),
         (("--port", "5"), "--port: is an option of ouzel serve"),

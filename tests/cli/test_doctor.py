@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ouzel import __version__
 from ouzel.cli.app import main
+from ouzel.config import ServerConfig
 from ouzel.doctor.speed import measure_speeds
+from tests.api.serving import running_server
 
 
 def test_it_tells_in_json_what_it_has_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -18,7 +21,7 @@ def test_it_tells_in_json_what_it_has_measured(tmp_path: Path, capsys: pytest.Ca
     assert status == int(any(finding["stops_serving"] for finding in report["findings"]))
     assert report["speeds"]["weight_gb_per_s"] > 0
     assert sum(speed["is_auto"] for speed in report["speeds"]["matrices"]) == 1
-    assert report["software"]["extras"].keys() == {"chat", "otel", "pdf", "postgres", "ray", "video"}
+    assert report["software"]["extras"].keys() == {"otel", "pdf", "postgres", "ray", "video"}
     assert report["disks"][0]["path"] == str(tmp_path)
     assert {each["fit"] for each in report["estimates"]} <= {"fits", "if memory is freed", "no"}
 
@@ -42,6 +45,15 @@ def test_a_port_that_is_taken_is_found_and_does_not_stop_serving(
     assert f"127.0.0.1 port {port} is in use" in said
     assert "Serve on another port" in said
     assert status in (0, 1)  # 1 where the machine of the tests has less than a GiB free
+
+
+def test_a_server_of_ours_is_known(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with running_server(config=ServerConfig(api_key=("sk-a",))) as server:
+        monkeypatch.setenv("OUZEL_PORT", server.url.rpartition(":")[2])
+        main(["doctor", "--no-measuring"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"is in use, by Ouzel {__version__} with org/parrot, parrot" in said
+    assert "another program" not in said
 
 
 def test_with_little_memory_a_smaller_test_measures() -> None:

@@ -45,7 +45,7 @@ def log_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     ("arguments", "message"),
     [
         (("--max-model-len", "4097"), "--max-model-len: must be <= 4096, the model's own limit, given 4097"),
-        (("--max-model-len", "0"), "--max-model-len: Expected `int` >= 1, given '0'"),
+        (("--max-model-len", "0"), "--max-model-len: must be a whole number >= 1, given '0'"),
         (
             ("--max-model-len", "4096", "--kv-cache-gib", "0.001"),
             "--max-model-len: must be <= 838, which is the most that --kv-cache-gib 0.001 holds, given 4096",

@@ -114,7 +114,7 @@ def test_a_narrow_terminal_is_kept_to(capsys: pytest.CaptureFixture[str], monkey
         (("one", "two"), "unexpected argument 'two'; the model is 'one'"),
         (("--port",), "--port: expected one argument"),
         (("--weights", "int2"), "--weights: a width must be one of auto, int8, int4, bf16, f32, given 'int2'"),
-        (("--port", "70000"), "--port: Expected `int` <= 65535, given '70000'"),
+        (("--port", "70000"), "--port: must be a whole number from 0 to 65535, given '70000'"),
         (("--rest_port", "8000"), "--rest_port is a flag of OpenVINO Model Server"),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_served_name_needs_a_model_that_has_none() -> None:
         ({"mtp": True, "draft_model": "x"}, "--mtp: must not stand beside --draft-model, given 'x'"),
         ({"replicas": 2, "engine_process": False}, "--replicas: needs --engine-process, given 2 without it"),
         ({"replicas": 10_000}, "--replicas: must be <= the processors that this program may use"),
-        ({"replicas": 0}, "--replicas: Expected `int` >= 1"),
+        ({"replicas": 0}, "--replicas: must be a whole number >= 1"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_in_one_line(values: dict[str, object], message: str) -> None:

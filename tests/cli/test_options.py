@@ -61,15 +61,15 @@ def test_booleans_lists_and_numbers_from_everywhere() -> None:
 @pytest.mark.parametrize(
     ("arguments", "environment", "message"),
     [
-        (("--port", "70000"), {}, r"--port: .*<= 65535.*given '70000'"),
-        (("--max-num-seqs", "many"), {}, r"--max-num-seqs: .*int.*given 'many'"),
-        ((), {"OUZEL_KV_CACHE_GIB": "-1"}, r"--kv-cache-gib: .*> 0.*given '-1'"),
-        ((), {"OUZEL_WEIGHTS": "int2"}, r"--weights: .*given 'int2'"),
+        (("--port", "70000"), {}, r"--port: .*to 65535, given '70000'"),
+        (("--max-num-seqs", "many"), {}, r"--max-num-seqs: must be a whole number.*given 'many'"),
+        ((), {"OUZEL_KV_CACHE_GIB": "-1"}, r"OUZEL_KV_CACHE_GIB: .*> 0.*given '-1'"),
+        ((), {"OUZEL_WEIGHTS": "int2"}, r"OUZEL_WEIGHTS: .*given 'int2'"),
         (("--drain-timeout-s", "inf"), {}, r"--drain-timeout-s: .*given 'inf'"),
         (("--allow-credentials",), {}, "--allow-credentials: needs --allowed-origins"),
         (("--allowed-methods", "GET"), {}, "--allowed-methods: needs --allowed-origins"),
         (("--allowed-origins", "https://a.org/"), {}, r"--allowed-origins: .*given \['https://a.org/'\]"),
-        ((), {"OUZEL_ALLOWED_ORIGINS": "a.org"}, r"--allowed-origins: .*given \['a.org'\]"),
+        ((), {"OUZEL_ALLOWED_ORIGINS": "a.org"}, r"OUZEL_ALLOWED_ORIGINS: each must match .*, given \['a.org'\]"),
         (("--max-num-seqs", "1000"), {}, r"--max-num-batched-tokens: must be >= --max-num-seqs, 1000, given 512"),
     ],
 )

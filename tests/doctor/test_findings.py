@@ -33,9 +33,17 @@ def found(
     speeds: Speeds | None = SPEEDS,
     *,
     is_port_free: bool = True,
+    own_server: str = "",
 ) -> list[Finding]:
     return findings(
-        processor, memory, available, [disk], speeds, address="127.0.0.1 port 8000", is_port_free=is_port_free
+        processor,
+        memory,
+        available,
+        [disk],
+        speeds,
+        address="127.0.0.1 port 8000",
+        is_port_free=is_port_free,
+        own_server=own_server,
     )
 
 
@@ -56,7 +64,8 @@ CASES = {
     "has only 1 GB free": found(disk=replace(DISK, free_bytes=10**9)),
     "cannot be written": found(disk=replace(DISK, is_writable=False)),
     "Try --precision int8": found(speeds=replace(SPEEDS, matrices=(SPEEDS.matrices[0], Speed("int8", 999.0, False)))),
-    "another port: --port 8001": found(is_port_free=False),
+    "is another program's. Serve on another port: --port 8001": found(is_port_free=False),
+    "Ouzel 1.0 with m is served at": found(is_port_free=False, own_server="Ouzel 1.0 with m"),
 }
 
 

@@ -10,6 +10,7 @@ from ouzel.cli.commands import COMMANDS
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.standard_streams import drop_output, open_closed_streams
+from ouzel.cli.suggestion import did_you_mean
 from ouzel.errors import OuzelError
 from ouzel.observability import log_settings
 from ouzel.terminal_chat.harmless import harmless_line
@@ -23,8 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = COMMANDS.get(arguments[0]) if arguments else None
     try:
         if command is None:
-            _parser().parse_args(arguments)  # ends the program
-            return 2
+            return _without_command(arguments)
         status = command.run(arguments[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -42,6 +42,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(error)
         return error.exit_status if isinstance(error, InvalidOption) else 1
     return status
+
+
+def _without_command(arguments: Sequence[str]) -> int:
+    """Shows the help if there is nothing at all on the command line; else the parser says what is wrong with it."""
+    parser = _parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return 2
+    if not arguments[0].startswith("-"):
+        near = did_you_mean(arguments[:1], COMMANDS) or "; ouzel --help lists all"
+        raise InvalidOption(f"unknown command {arguments[0]}{near}")
+    parser.parse_args(arguments)  # ends the program
+    return 2
 
 
 def _parser() -> OneLineParser:

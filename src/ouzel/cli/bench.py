@@ -25,7 +25,9 @@ from ouzel.bench.target import Target, served_model, server_facts
 from ouzel.bench.workloads import Shape
 from ouzel.cli.bench_flags import BenchFlags, bench_flags, read_bench_flags
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.options import known_flags
 from ouzel.cli.signals import stop_signals
+from ouzel.cli.suggestion import did_you_mean
 from ouzel.client.base import ApiClient
 from ouzel.client.shown_url import shown_url
 from ouzel.terminal_chat.harmless import whole_characters
@@ -73,8 +75,7 @@ def _served(flags: BenchFlags, plan: Plan, rest: Sequence[str]) -> AbstractAsync
     from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415  likewise
 
     if rest:
-        reason = "--model names the model of a server" if not rest[0].startswith("-") else "is no option of --url"
-        raise InvalidOption(f"{rest[0]}: {reason}; ouzel bench --help lists all")
+        raise InvalidOption(_unknown(rest[0]))
     tls = tls_context(ca_file=flags.ca_file, verifies=not flags.insecure)
     _check_connections(plan, raise_limit())
     api_key = flags.api_key or os.environ.get("OPENAI_API_KEY", "")
@@ -88,6 +89,26 @@ def _served(flags: BenchFlags, plan: Plan, rest: Sequence[str]) -> AbstractAsync
             await client.close()
 
     return opened()
+
+
+_OTHER_NAMES = {  # flags of other programs that measure servers
+    "--num-requests": "--num-prompts",
+    "--request-count": "--num-prompts",
+    "--concurrency": "--max-concurrency",
+    "--rate": "--request-rate",
+}
+
+
+def _unknown(argument: str) -> str:
+    """Says what is wrong with an argument that `ouzel bench --url` does not know."""
+    if not argument.startswith("-"):
+        return f"{argument}: --model names the model of a server; ouzel bench --help lists all"
+    flag = argument.partition("=")[0]
+    if flag in known_flags():
+        return f"{flag}: sets up a model of this process; with --url the server has a model of its own"
+    other = _OTHER_NAMES.get(flag)
+    near = f"; did you mean {other}?" if other else did_you_mean([flag], bench_flags())
+    return f"unknown option {flag}{near or '; ouzel bench --help lists all'}"
 
 
 def _check_connections(plan: Plan, num_files: int) -> None:

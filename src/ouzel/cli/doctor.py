@@ -15,6 +15,7 @@ from ouzel.cli.serve_command import begun
 from ouzel.cli.store_options import store_parser
 from ouzel.cli.table import table
 from ouzel.config.cache_root import cache_root
+from ouzel.doctor.address import server_at
 from ouzel.doctor.findings import Finding, findings
 from ouzel.doctor.fitting import COMMON_MODELS, CONTEXT_TOKENS, WEIGHT_BYTES, Estimate, Fit, estimates
 from ouzel.doctor.machine import Memory, Processor, read_memory, read_processor
@@ -41,6 +42,7 @@ class Report:
     disks: tuple[Disk, ...]
     address: str
     is_port_free: bool
+    own_server: str  # the Ouzel that has the port; empty: it is free, or another program has it
     speeds: "Speeds | None"  # None: they cannot be measured, or were not to be
     estimates: tuple[Estimate, ...]
     findings: tuple[Finding, ...]
@@ -72,7 +74,17 @@ def examined(disks: tuple[Disk, ...], host: str, port: int, *, measures: bool) -
     available = _available_bytes(memory)
     speeds, failures = _measured(available) if measures else (None, [])
     address, is_free = f"{host} port {port}", is_port_free(host, port)
-    found = findings(processor, memory, available, disks, speeds, address=address, is_port_free=is_free)
+    own_server = "" if is_free else server_at(host, port)
+    found = findings(
+        processor,
+        memory,
+        available,
+        disks,
+        speeds,
+        address=address,
+        is_port_free=is_free,
+        own_server=own_server,
+    )
     fitting = estimates(available, memory.limit or memory.total, speeds.weight_gb_per_s if speeds else 0.0)
     return Report(
         processor=processor,
@@ -82,6 +94,7 @@ def examined(disks: tuple[Disk, ...], host: str, port: int, *, measures: bool) -
         disks=disks,
         address=address,
         is_port_free=is_free,
+        own_server=own_server,
         speeds=speeds,
         estimates=tuple(fitting),
         findings=(*failures, *found),
@@ -124,11 +137,17 @@ def _text(report: Report) -> str:
         "software": _software(report.software),
         "extras": ", ".join(f"{name}{'' if there else ' (missing)'}" for name, there in report.software.extras.items()),
         "disks": "; ".join(f"{disk.path}: {amount(disk.free_bytes)} free" for disk in report.disks),
-        "address": f"{report.address} is {'free' if report.is_port_free else 'in use'}",
+        "address": f"{report.address} is {_use(report)}",
         **_speed_facts(report.speeds),
     }
     lines = [_wrapped(f"{name:{_INDENT}}{text}", _INDENT) for name, text in facts.items()]
     return "\n".join([*lines, "", _fitting(report), _findings(report.findings)])
+
+
+def _use(report: Report) -> str:
+    if report.is_port_free:
+        return "free"
+    return f"in use, by {report.own_server}" if report.own_server else "in use"
 
 
 def _processor(processor: Processor) -> str:

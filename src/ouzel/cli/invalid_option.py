@@ -11,6 +11,15 @@ class InvalidOption(OuzelError):
     exit_status: ClassVar[int] = 2  # of the process, as argparse has it
 
 
+class InvalidValue(InvalidOption):
+    """Knows the option and the complaint apart, so that whoever knows where the value came from can name that place."""
+
+    def __init__(self, option: str, flag: str, complaint: str) -> None:
+        super().__init__(f"{flag}: {complaint}")
+        self.option = option
+        self.complaint = complaint
+
+
 class CannotListen(InvalidOption):
     """The address is another's now: nothing need be wrong with the option."""
 

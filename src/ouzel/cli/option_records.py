@@ -8,7 +8,8 @@ from typing import Any, TypeVar, get_args, get_type_hints  # Any: option values 
 import msgspec
 from msgspec import inspect
 
-from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.invalid_option import InvalidValue
+from ouzel.cli.option_ranges import allowed_values
 from ouzel.config import (
     EngineConfig,
     LimitsConfig,
@@ -48,6 +49,7 @@ class Option:
     default_text: str  # for people
     heading: str
     choices: tuple[str, ...]
+    allowed: str  # the values that its type allows, in words; empty if the type has none
     metavar: str
     is_flag: bool
     is_list: bool
@@ -104,6 +106,7 @@ def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Opt
         default_text=_default_text(field.default) or schema["unset"],
         heading=schema["heading"] or heading,
         choices=choices if isinstance(kind, inspect.LiteralType) else (),
+        allowed=allowed_values(kind),
         metavar=_METAVARS.get(field.name) or ("N" if is_number else last_word.removesuffix("S" if is_list else "")),
         is_flag=isinstance(kind, inspect.BoolType),
         is_list=is_list,
@@ -128,7 +131,7 @@ def _default_text(default: object) -> str:
 
 
 def converted(record: type[Record], values: Mapping[str, Any]) -> Record:
-    """Makes a record of those values that are its own. Raises InvalidOption, which names the one at fault."""
+    """Makes a record of those values that are its own. Raises InvalidValue, which names the one at fault."""
     names = record.__struct_fields__
     for name in names:
         if name in values:
@@ -137,7 +140,10 @@ def converted(record: type[Record], values: Mapping[str, Any]) -> Record:
             except msgspec.ValidationError as error:
                 [option] = [option for option in options_of(record) if option.name == name]
                 reason = str(error).partition(" - at ")[0]
-                reason = f"must be one of {', '.join(option.choices)}" if option.choices else reason
+                if option.choices:
+                    reason = f"must be one of {', '.join(option.choices)}"
+                elif reason.startswith("Expected ") and option.allowed:  # the words of the library
+                    reason = option.allowed
                 value = "a value that is not shown" if option.is_secret else repr(values[name])
-                raise InvalidOption(f"{option.flag}: {reason}, given {value}") from error
+                raise InvalidValue(name, option.flag, f"{reason}, given {value}") from error
     return msgspec.convert({name: values[name] for name in names if name in values}, record, strict=False)

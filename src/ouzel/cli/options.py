@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any  # option values are typed by `converted`
 
 from ouzel.cli.api_keys import with_all_keys
-from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.invalid_option import InvalidOption, InvalidValue
 from ouzel.cli.lmi_settings import read_lmi_settings
 from ouzel.cli.model_settings import ModelSettings, all_settings
 from ouzel.cli.option_checks import check_limits, check_media, check_server
@@ -83,7 +83,7 @@ def read_options(
     ovms_files: OvmsFiles | None = None,
 ) -> Options:
     """Merges them: flags over environment over file over the profile's settings over defaults. Raises InvalidOption."""
-    flags = dict(arguments)
+    flags = {name: value for name, value in arguments.items() if value is not None}
     in_file: dict[str, Any] = {}
     environment = os.environ if environment is None else environment
     config_path = flags.pop("config", None) or environment.get(ENVIRONMENT_PREFIX + "CONFIG")
@@ -91,10 +91,29 @@ def read_options(
         from ouzel.cli.options_file import read_options_file  # noqa: PLC0415  YAML is slow to import, seldom needed
 
         in_file = read_options_file(Path(config_path))
-    values = in_file | _read_environment(environment)
-    values |= {name: value for name, value in flags.items() if value is not None}
-    are_unread = "models" in in_file and values["models"] != in_file["models"]
-    warnings = [_UNREAD_MODELS.format(path=config_path)] if are_unread else []
+    in_environment = _read_environment(environment)
+    try:
+        values = {**in_file, **in_environment, **flags}
+        warnings = []
+        if "models" in in_file and values["models"] != in_file["models"]:
+            warnings.append(_UNREAD_MODELS.format(path=config_path))
+        options = _merged(values, environment, ovms_files, has_file=bool(config_path))
+        return replace(options, warnings=(*warnings, *options.warnings))
+    except InvalidValue as error:
+        if error.option in flags:
+            raise
+        if error.option in in_environment:
+            variable = ENVIRONMENT_PREFIX + error.option.upper()
+            raise InvalidOption(f"{variable}: {error.complaint}") from error
+        if error.option in in_file:
+            raise InvalidOption(f"--config {config_path}: {error.option}: {error.complaint}") from error
+        raise
+
+
+def _merged(
+    values: dict[str, Any], environment: Mapping[str, str], ovms_files: OvmsFiles | None, *, has_file: bool
+) -> Options:
+    """Raises InvalidOption."""
     remarks = _remarks_on_variables(environment)
     if values.get("profile") == "lmi":
         lmi_values, lmi_remarks = read_lmi_settings(environment, str(values.get("model", "")))
@@ -121,8 +140,8 @@ def read_options(
         observability=converted(ObservabilityConfig, values),
         all_models=models,
         values=values,
-        has_file=bool(config_path) or ovms.has_file,
-        warnings=(*warnings, *ovms.warnings),
+        has_file=has_file or ovms.has_file,
+        warnings=tuple(ovms.warnings),
         problems=ovms.problems,
         seen_files=ovms.seen_files,
     )

@@ -32,14 +32,15 @@ def findings(
     *,
     address: str,
     is_port_free: bool,
+    own_server: str,
 ) -> list[Finding]:
-    """Takes None for speeds that were not measured."""
+    """Takes None for speeds that were not measured. `own_server` describes the Ouzel that has the port."""
     return [
         *_of_processor(processor),
         *_of_memory(memory, available_bytes),
         *_of_disks(disks),
         *([] if speeds is None else _of_speeds(speeds)),
-        *([] if is_port_free else [_of_port(address)]),
+        *([] if is_port_free else [_of_port(address, own_server)]),
     ]
 
 
@@ -115,5 +116,8 @@ def _of_speeds(speeds: "Speeds") -> Iterator[Finding]:
         )
 
 
-def _of_port(address: str) -> Finding:
+def _of_port(address: str, own_server: str) -> Finding:
+    if own_server:
+        advice = "Use that, or serve another on another port: --port 8001."
+        return Finding(f"{own_server} is served at {address}.", advice)
     return Finding(f"{address} is another program's.", "Serve on another port: --port 8001.")

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.memory import memory_error
 from ouzel.backends.openvino.tables import Table, allocate, tables_of
 from ouzel.errors import ModelLoadError
 
@@ -86,8 +87,8 @@ class KvCache:
         try:
             self.tensors = allocate(tables, num_blocks)
         except RuntimeError as error:
-            gib = num_blocks * sum(table.row_bytes for table in tables) / 2**30
-            raise ModelLoadError(f"kv_cache_gib: the memory for {gib:.0f} GiB cannot be had") from error
+            num_bytes = num_blocks * sum(table.row_bytes for table in tables)
+            raise memory_error("kv_cache_gib", num_bytes) from error
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         """Copies whole blocks only: the scales of quantised keys and values lie inside them."""

@@ -7,12 +7,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ouzel.errors import ModelLoadError
+
 GIVE_BACK_INTERVAL_S = 0.02
 
 
 def available_bytes() -> int:
     """Returns what the machine has free or can free, or what the control group (container) leaves, if that is less."""
     return min(_machine_available_bytes(), _control_group_available_bytes())
+
+
+def memory_error(option: str, num_bytes: int) -> ModelLoadError:
+    """Returns the error for memory that the system refuses, with the amount that it has."""
+    wanted, free = num_bytes / 2**30, available_bytes() / 2**30
+    return ModelLoadError(f"{option}: the memory for {wanted:.1f} GiB cannot be had, {free:.1f} GiB are free")
 
 
 def _machine_available_bytes() -> int:

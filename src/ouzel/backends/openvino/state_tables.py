@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.memory import memory_error
 from ouzel.backends.openvino.tables import Table, allocate, tables_of
 from ouzel.config import EngineConfig
 from ouzel.engine.state_slots import num_sequences, num_slots
@@ -91,8 +92,7 @@ class StateTables:
         try:
             self.tensors = allocate(tables, plan.num_slots)
         except RuntimeError as error:
-            gib = plan.num_bytes / 2**30
-            raise ModelLoadError(f"state_cache_gib: the memory for {gib:.0f} GiB cannot be had") from error
+            raise memory_error("state_cache_gib", plan.num_bytes) from error
         for tensor in self.tensors.values():
             tensor.data[0] = 0  # which sequences begin with
 
