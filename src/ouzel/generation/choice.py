@@ -91,11 +91,8 @@ class Choice:
             num_used += 1
             may_stop = self.num_tokens + num_used > self._min_tokens
             self._num_held_tokens += 1
-            text = self._detokenizer.feed((token_id,))
-            if token_id == self._call_token_id and text.endswith(self._call_mark):
-                self._call_marks.append(self._num_chars_fed + len(text) - len(self._call_mark))
             num_deltas = len(deltas)
-            matched = self._feed(text, deltas, may_stop=may_stop)
+            matched = self._feed(self._text_of(token_id), deltas, may_stop=may_stop)
             is_endless = self._hidden_tokens.note(deltas[num_deltas:]) and may_stop
             if matched is not None or is_endless:
                 break
@@ -107,6 +104,13 @@ class Choice:
         if matched is not None or output.finish_reason is not None:
             return self._finish(output, matched, deltas, last_ids, outputs)
         return list(joined_outputs([*outputs, self._output(deltas, last_ids)])) if last_ids else []
+
+    def _text_of(self, token_id: int) -> str:
+        """Returns the next text, and notes where a mark that opens a call begins in it."""
+        text = self._detokenizer.feed((token_id,))
+        if token_id == self._call_token_id and text.endswith(self._call_mark):
+            self._call_marks.append(self._num_chars_fed + len(text) - len(self._call_mark))
+        return text
 
     def _text_ids(self, output: StepOutput) -> list[int]:
         """Returns the tokens of the output whose text may be shown."""
