@@ -242,7 +242,8 @@ def test_a_model_in_this_process(tmp_path: Path, workload: str) -> None:
     arguments = ("--workload", workload, "--num-prompts", "3", "--output-len", "4", "--kv-cache-gib", "0.05")
     run = _started(*arguments, "--cache-dir", str(tmp_path / "cache"), directory=tmp_path)
     said, errors = run.communicate()
-    assert (run.returncode, errors) == (0, "")
+    assert (run.returncode, errors.count("\n")) == (0, errors.count(" tokens/s, "))  # but lines of the progress
+    assert "3/3, 0 running" in errors
     assert "ouzel-demo in this process: 3 requests" in said
     result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
     assert (result["completed"], result["total_output_tokens"]) == (3, 12)
@@ -270,7 +271,7 @@ def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
             time.sleep(0.01)
         run.send_signal(signal.SIGINT)
         said, errors = run.communicate()
-    assert (run.returncode, errors) == (130, "")
+    assert (run.returncode, errors.count("\n")) == (130, errors.count(" tokens/s, "))
     assert "stopped before all was asked" in said
     result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
     assert (result["completed"], result["failed"], result["generated_texts"]) == (1, 0, ["ab"])

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import httpx
 import pytest
@@ -193,6 +194,18 @@ def test_the_rules_of_accessibility_are_kept_in_every_state(
     look("conversations")
     context.close()
     assert {state: faults for state, faults in found.items() if faults} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_about_the_server_keeps_the_rules_of_accessibility(
+    browser: Browser, parrot: RunningServer, scheme: Literal["light", "dark"]
+) -> None:
+    context = browser.new_context(viewport={"width": 400, "height": 800}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(f"{parrot.url}/about")
+    results = Axe().run(page)
+    context.close()
+    assert [f"{each['id']}: {each['nodes'][0]['html']}" for each in results.response["violations"]] == []
 
 
 def test_a_prefix_of_a_proxy_is_kept(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""A bar on a terminal tells how far a run is; elsewhere nothing is written."""
+"""A bar on a terminal tells how far a run is; elsewhere lines do, a few seconds apart."""
 
 import asyncio
 import os
@@ -10,6 +10,7 @@ from typing import TextIO
 from ouzel.bench.measurement import Measurement
 
 _EVERY_S = 0.2
+_LINE_EVERY_S = 5.0
 _BAR_COLUMNS = 24
 
 
@@ -35,35 +36,48 @@ class Progress:
     def line(self) -> str:
         num_filled = _BAR_COLUMNS * self._num_ended // max(self._num_requests, 1)
         bar = "█" * num_filled + "·" * (_BAR_COLUMNS - num_filled)
+        return f"{bar} {self.counts()}"
+
+    def counts(self) -> str:
+        """Returns the counts and the speed, without a bar."""
         taken_s = max(time.perf_counter() - self._start_s, 1e-9)
         failed = f", {self._num_failed} failed" if self._num_failed else ""
         running = self._num_begun - self._num_ended
         counts = f"{self._num_ended}/{self._num_requests}{failed}, {running} running"
-        return f"{bar} {counts}, {self._num_tokens / taken_s:.1f} tokens/s, {taken_s:.0f} s"
+        return f"{counts}, {self._num_tokens / taken_s:.1f} tokens/s, {taken_s:.0f} s"
 
 
 @asynccontextmanager
 async def shown(progress: Progress, stream: TextIO) -> AsyncGenerator[None, None]:
-    """Draws the line again and again while the block runs, and takes it away at the end."""
-    if not stream.isatty():
-        yield
-        return
-    drawing = asyncio.create_task(_draw(progress, stream))
+    """Tells of the progress while the block runs. A terminal has one line, which is taken away at the end."""
+    is_terminal = stream.isatty()
+    drawing = asyncio.create_task((_draw if is_terminal else _write_lines)(progress, stream))
     try:
         yield
     finally:
         drawing.cancel()
         with suppress(asyncio.CancelledError):
             await drawing
-        stream.write("\r\x1b[K")
-        stream.flush()
+        _write(stream, "\r\x1b[K" if is_terminal else f"{progress.counts()}\n")
 
 
 async def _draw(progress: Progress, stream: TextIO) -> None:
     while True:
-        stream.write(f"\r\x1b[K{progress.line()[: _columns(stream) - 1]}")
-        stream.flush()
+        _write(stream, f"\r\x1b[K{progress.line()[: _columns(stream) - 1]}")
         await asyncio.sleep(_EVERY_S)
+
+
+async def _write_lines(progress: Progress, stream: TextIO) -> None:
+    while True:
+        await asyncio.sleep(_LINE_EVERY_S)
+        _write(stream, f"{progress.counts()}\n")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Writes at once; a reader of the progress that has gone is no reason to end."""
+    with suppress(OSError):
+        stream.write(text)
+        stream.flush()
 
 
 def _columns(stream: TextIO) -> int:

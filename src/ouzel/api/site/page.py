@@ -10,12 +10,13 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.site.index import Index
 
 _STYLE = """
-:root { color-scheme: light dark }
+:root { color-scheme: light dark; background: Canvas; color: CanvasText }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; width: 100% }
 td { padding: .2rem 1rem .2rem 0; vertical-align: top; border-top: 1px solid #8884 }
 code, pre { font: 14px/1.5 ui-monospace, monospace }
 pre { padding: .7rem; border: 1px solid #8884; overflow-x: auto }
+a { color: light-dark(#0b57d0, #a8c7fa) }
 """
 
 
@@ -31,7 +32,10 @@ def index_page(index: Index, example: Example | None, operations: Sequence[Opera
         (_code(f"{operation.method.upper()} {root_path}{operation.path}"), escape(operation.summary))
         for operation in operations
     )
-    attempt = "" if example is None else f"<h2>Try it</h2>\n<pre>{escape(_command(index, example))}</pre>"
+    attempt = ""
+    if example is not None:
+        command = escape(_command(index, example))
+        attempt = f'<h2>Try it</h2>\n<pre tabindex="0" role="region" aria-label="A command to try">{command}</pre>'
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -41,6 +45,7 @@ def index_page(index: Index, example: Example | None, operations: Sequence[Opera
 <style>{_STYLE}</style>
 </head>
 <body>
+<main>
 <h1>Ouzel {escape(index.version)}</h1>
 <p>{answers}{key}</p>
 <h2>Base URLs</h2>
@@ -49,6 +54,7 @@ def index_page(index: Index, example: Example | None, operations: Sequence[Opera
 <h2>Endpoints</h2>
 <p>All their fields, with ranges and defaults, are in the <a href="{escape(index.openapi)}">OpenAPI document</a>.</p>
 {endpoints}
+</main>
 </body>
 </html>
 """
