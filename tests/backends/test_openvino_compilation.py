@@ -14,6 +14,7 @@ from ouzel.config import EngineConfig, Precision
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 
+LIMIT = "ONEDNN_MAX_CPU_ISA"
 GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
 
 
@@ -27,7 +28,8 @@ def model_of(*shapes: list[int], dtype: str = "i4", hidden_size: int = 1024) -> 
 
 
 @pytest.mark.parametrize("precision", ["auto", "int8"])
-def test_groups_of_activations_fit_into_those_of_weights(precision: Precision) -> None:
+def test_groups_of_activations_fit_into_those_of_weights(precision: Precision, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(LIMIT, raising=False)
     engine = EngineConfig(precision=precision)
     assert compile_properties(engine, model_of([8, 1024], dtype="u8"))[GROUP_SIZE] == 64
     assert compile_properties(engine, model_of([8, 8, 128]))[GROUP_SIZE] == 64
@@ -42,9 +44,6 @@ def test_f32_rounds_no_activations() -> None:
     properties = compile_properties(EngineConfig(precision="f32"), model_of([8, 1024], dtype="u8"))
     assert properties[GROUP_SIZE] == 0
     assert properties["INFERENCE_PRECISION_HINT"] == ov.Type.f32
-
-
-LIMIT = "ONEDNN_MAX_CPU_ISA"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ def test_experts_of_narrower_rows_are_refused(tmp_path: Path) -> None:
 def test_a_router_is_float32_in_every_precision(name: str, load: Load) -> None:
     """Its choice and all that it is made of, up to the model's own rows."""
     runner = load(read_golden(name).directory, "bf16", "auto", "auto")
+    if runner.info.precision == "f32":
+        pytest.skip("this CPU has no bf16: everything is in float32")
     nodes = runner._compiled.get_runtime_model().get_ops()  # type: ignore[attr-defined]  # no public way
     waiting = [node for node in nodes if property_of(node, "layerType") == "TopK"]
     found = set()

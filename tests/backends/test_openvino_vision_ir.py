@@ -170,7 +170,8 @@ def test_parts_one_after_the_other_compute_what_the_graph_does() -> None:
     parts = cut(graph)
     model = VisionModel(parts=parts, arrays=[], passes=lambda image, _: [{"patches": pixels}])
 
-    runner = VisionRunner([ov.Core().compile_model(part, "CPU") for part in parts], model)
+    exactly = {"INFERENCE_PRECISION_HINT": "f32"}
+    runner = VisionRunner([ov.Core().compile_model(part, "CPU", exactly) for part in parts], model)
 
     assert len(parts) == 10 // LAYERS_PER_PART
     features = value_of(runner.encode(image))

@@ -77,11 +77,11 @@ def _expected_precision(core: ov.Core, engine: EngineConfig) -> str:
     """Says in which precision a graph will be compiled; `precision_name` says it of one that has been compiled."""
     if engine.precision != "auto":
         return engine.precision
-    return "bf16" if "BF16" in _capabilities(core, engine.device) else "f32"
+    return "bf16" if "BF16" in capabilities(core, engine.device) else "f32"
 
 
-def _capabilities(core: ov.Core, device: str) -> set[str]:
-    """Raises RuntimeError where the device is not there."""
+def capabilities(core: ov.Core, device: str) -> set[str]:
+    """Returns what OpenVINO may compute in, in its own words. Raises RuntimeError where the device is not there."""
     found = set(core.get_property(device, "OPTIMIZATION_CAPABILITIES"))
     return found - {"BF16"} if device == "CPU" and withholds_bf16() else found
 
@@ -94,11 +94,11 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
             f"kv_cache_dtype bf16 needs precision bf16, given {engine.precision}; f16 and u8 go with both"
         )
     try:
-        capabilities = _capabilities(core, engine.device)
+        found = capabilities(core, engine.device)
     except RuntimeError as error:
         devices = ", ".join(core.available_devices)
         raise ModelLoadError(f"device {engine.device} is not available; available: {devices}") from error
-    if engine.precision in _CAPABILITIES and _CAPABILITIES[engine.precision] not in capabilities:
+    if engine.precision in _CAPABILITIES and _CAPABILITIES[engine.precision] not in found:
         raise ModelLoadError(f"precision {engine.precision} is not available on {engine.device}; use auto or f32")
 
 
