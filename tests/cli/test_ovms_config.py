@@ -1,6 +1,7 @@
 """config.json of OpenVINO Model Server, and directories with a graph, as options of ours."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -171,11 +172,34 @@ def test_other_wrong_entries(tmp_path: Path) -> None:
         ({"model_config_list": [listed("x", "x", colour=1)]}, "config.json: .*unknown field `colour`"),
         ({"mediapipe_config_list": [{"base_path": "x"}]}, "config.json: .*required field `name`"),
         ({"mediapipe_config_list": [{"name": ""}]}, "config.json: each model must have a `name`"),
+        ('{"monitoring": {"a": ' + "[" * 100_000 + "]" * 100_000 + "}}", "its objects are nested too deep"),
+        ({"model_config_list": [listed("x", "a\0b")]}, r"'x': a name or a path must have no NUL in it"),
+        ({"model_config_list": [listed("x", "x", graph_path="\0")]}, "must have no NUL in it"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_as_a_whole(tmp_path: Path, content: object, message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
         read(tmp_path, content)
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(b'{"monitoring": {"a": "\xff"}}')
+    with pytest.raises(InvalidOption, match=r"config\.json: .*utf-8"):
+        parse("--profile", "ovms", "--config_path", str(path))
+
+
+def test_a_path_that_no_disk_takes_is_a_problem_of_its_model(tmp_path: Path) -> None:
+    problems = read(tmp_path, {"model_config_list": [listed("x", "a" * 10_000)]}).problems
+    assert "cannot be read: File name too long" in problems["x"]
+
+
+def test_a_graph_that_is_no_ordinary_file_is_not_read(tmp_path: Path) -> None:
+    model_in(tmp_path / "x")
+    os.mkfifo(tmp_path / "x" / "pipe")
+    for graph in ("/dev/zero", "pipe", "."):
+        problems = read(tmp_path, {"model_config_list": [listed("x", "x", graph_path=graph)]}).problems
+        assert "must be an ordinary file" in problems["x"]
 
 
 def test_a_repository_with_a_config_needs_no_flag(tmp_path: Path) -> None:

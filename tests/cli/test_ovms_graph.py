@@ -159,6 +159,12 @@ def test_what_would_change_answers_or_is_wrong_is_refused_by_name(tmp_path: Path
         read_options(tmp_path, options)
 
 
+def test_properties_that_are_nested_too_deep_are_refused(tmp_path: Path) -> None:
+    nested = '{"a":' * 5000 + "1" + "}" * 5000
+    with pytest.raises(InvalidOption, match="plugin_config: must be a JSON object"):
+        read_options(tmp_path, f"plugin_config: '{nested}'")
+
+
 def test_a_graph_of_something_else_says_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(NotALanguageModel, match="its graph has EmbeddingsCalculatorOV"):
         read(tmp_path, EMBEDDINGS)

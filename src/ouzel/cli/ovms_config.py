@@ -76,7 +76,9 @@ def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
         entries = [*_entries(content)]
     except OSError as error:
         raise InvalidOption(f"--config_path {path}: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
+    except RecursionError as error:
+        raise InvalidOption(f"--config_path {path}: its objects are nested too deep") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidOption(f"--config_path {path}: {error}") from error
     if content.monitoring:
         config.remarks.append("OpenVINO Model Server's monitoring has no meaning here: metrics are always at /metrics")
@@ -93,6 +95,8 @@ def _entries(content: _File) -> Iterator[tuple[_Entry, list[str]]]:
         entry = msgspec.convert({key: value for key, value in fields.items() if key not in unread}, _Entry)
         if not entry.name:
             raise msgspec.ValidationError("each model must have a `name`")
+        if "\0" in entry.name + entry.base_path + entry.graph_path:
+            raise msgspec.ValidationError(f"{entry.name!r}: a name or a path must have no NUL in it")
         yield entry, unread
 
 
@@ -117,6 +121,9 @@ def _take(config: OvmsConfig, entry: _Entry, unread: list[str], ours: Mapping[st
         return
     except InvalidOption as error:
         config.problems[name] = f"{name}: {error}"
+        return
+    except OSError as error:
+        config.problems[name] = f"{name[:80]}: {str(directory)[:200]} cannot be read: {error.strerror}"
         return
     unread = [*unread, *settings.without_meaning]
     config.remarks += [f"{name}: OpenVINO Model Server's {key} has no meaning here" for key in unread]

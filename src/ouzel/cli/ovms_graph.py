@@ -72,6 +72,8 @@ class NotALanguageModel(Exception):
 def read_graph(path: Path) -> Settings:
     """Returns the options of the model, among them `model`. Raises InvalidOption and NotALanguageModel."""
     try:
+        if not path.is_file() and path.exists():
+            raise InvalidOption("must be an ordinary file")
         if path.stat().st_size > _MAX_BYTES:
             raise InvalidOption(f"must be at most {_MAX_BYTES} bytes long")
         graph = read_text_proto(path.read_text(encoding="utf-8"))

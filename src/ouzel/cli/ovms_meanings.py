@@ -134,7 +134,7 @@ def take_plugin_config(settings: Settings, text: str) -> None:
     """Takes a JSON object of OpenVINO's properties. Raises InvalidOption."""
     try:
         properties = msgspec.json.decode(text, type=dict[str, object]) if text.strip() else {}
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidOption(f"plugin_config: must be a JSON object, given {text[:200]!r}") from error
     for name, value in properties.items():
         if name in PLUGIN_MEANINGS:
