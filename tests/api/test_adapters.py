@@ -1,6 +1,8 @@
 """Adapters as models of a server, over an engine whose adapters are files of any content."""
 
 import asyncio
+import gc
+import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -50,6 +52,22 @@ async def test_an_adapter_is_served_though_who_asked_for_it_has_gone(model: Serv
     assert changes.catalogue.names == ["model", "alias", "a"]
     await changes.unload_adapter("a")
     assert changes.catalogue.names == ["model", "alias"]
+
+
+async def test_a_load_that_fails_when_its_client_has_gone_is_one_line_of_the_log(
+    model: ServedModel, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes = changes_to(model)
+    asking = asyncio.create_task(changes.load_adapter("a", str(tmp_path / "missing"), None))
+    await asyncio.sleep(0)
+    asking.cancel()
+    await changes.load_adapter("b", __file__, None)  # they are read one after the other
+    del asking
+    gc.collect()  # a task whose error nobody has taken tells so when it goes
+
+    [line] = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert line.getMessage().startswith("a change failed, whose client had gone: ")
+    assert line.exc_info is None and changes.catalogue.names == ["model", "alias", "b"]
 
 
 async def test_a_name_is_taken_while_its_adapter_is_read(model: ServedModel) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,10 @@ def test_prompts_have_the_token_ids_of_the_reference(family: dict[str, Any], pro
         whole = "".join(itertools.chain.from_iterable(zip(pieces, [*texts, ""], strict=True)))
         expected = [token_id for token_id, count in prompt["token_id_runs"] for _ in range(count)]
         assert tokenizer.encode(whole, add_special_tokens=False).ids == expected
+
+
+def test_a_processor_goes_to_the_process_that_decodes(processor: ImageProcessor) -> None:
+    assert pickle.loads(pickle.dumps(processor)) == processor
 
 
 def test_high_detail_is_the_checkpoints_own(processor: ImageProcessor) -> None:

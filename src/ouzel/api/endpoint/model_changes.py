@@ -11,7 +11,7 @@ from typing import Any, TypeVar  # Any: what coroutines are never sent
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_loader import ModelLoader
-from ouzel.errors import EngineUnavailable, InvalidRequest, ModelLoadError, ModelNotFound
+from ouzel.errors import EngineUnavailable, InvalidRequest, ModelLoadError, ModelNotFound, OuzelError
 from ouzel.generation import ServedModel
 
 logger = logging.getLogger(__name__)
@@ -131,4 +131,16 @@ async def _to_its_end(change: Coroutine[Any, Any, Result], under_way: set[asynci
     task = asyncio.create_task(change)
     under_way.add(task)
     task.add_done_callback(under_way.discard)
-    return await asyncio.shield(task)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_log_failure)  # nobody else asks for the error
+        raise
+
+
+def _log_failure(task: asyncio.Task[Any]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, OuzelError):
+        logger.warning("a change failed, whose client had gone: %s", error)
+    elif error is not None:
+        logger.error("a change failed, whose client had gone", exc_info=error)
