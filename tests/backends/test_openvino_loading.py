@@ -413,8 +413,16 @@ def test_a_warm_up_that_gives_no_numbers_fails() -> None:
 def test_a_model_that_fails_its_self_check_when_just_made_is_refused(directory: Path) -> None:
     path = directory / WEIGHTS
     header = 8 + int.from_bytes(path.read_bytes()[:8], "little")
-    path.write_bytes(path.read_bytes()[:header] + b"\xff" * (path.stat().st_size - header))  # all NaN
+    path.write_bytes(path.read_bytes()[:header] + b"\x7f" * (path.stat().st_size - header))  # all 3.4e38
     with pytest.raises(ModelLoadError, match="self-check"):
+        create(directory)
+
+
+def test_a_model_of_nothing_but_nan_is_refused_by_the_name_of_a_tensor(directory: Path) -> None:
+    path = directory / WEIGHTS
+    header = 8 + int.from_bytes(path.read_bytes()[:8], "little")
+    path.write_bytes(path.read_bytes()[:header] + b"\xff" * (path.stat().st_size - header))
+    with pytest.raises(ModelLoadError, match=r"tensor model\..* NaN or infinite"):
         create(directory)
 
 

@@ -133,5 +133,6 @@ def run_chunk(
 def relative_change(logits: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
     """Measures relative to the spread of the reference: a common offset of all logits means nothing, unless there is
     one alone."""
-    spread = reference - reference.mean(axis=1, keepdims=True) if reference.shape[1] > 1 else reference
-    return float(np.linalg.norm(logits - reference) / np.linalg.norm(spread))
+    with np.errstate(all="ignore"):  # infinite logits give NaN, which fails
+        spread = reference - reference.mean(axis=1, keepdims=True) if reference.shape[1] > 1 else reference
+        return float(np.linalg.norm(logits - reference) / np.linalg.norm(spread))
