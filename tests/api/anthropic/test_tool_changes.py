@@ -48,7 +48,6 @@ def shown(http: httpx.Client, fields: Json) -> set[str]:
         ([added(definition({"type": "bash_20250124", "name": "bash"}))], [], {"bash"}),
         ([removed("web_search")], [LOOK, SEARCH], {"look"}),
     ],
-    ids=str,
 )
 def test_the_model_is_shown_the_tools_as_they_are_at_the_end(
     http: httpx.Client, changes: list[Json], tools: list[Json], names: set[str]
@@ -75,7 +74,6 @@ def test_a_message_that_only_changes_tools_is_no_instruction(http: httpx.Client)
         ({"type": "tool_addition", "tool": {"type": "mcp_tool_reference"}}, "messages[1].content[0].tool.type must be"),
         ({"type": "tool_removal"}, "messages[1].content[0].tool is required"),
     ],
-    ids=str,
 )
 def test_a_change_that_is_not_honoured_is_named(http: httpx.Client, change: Json, message: str) -> None:
     status, kind, text = error_of(http.post(PATH, json=body(change, tools=[LOOK])))
