@@ -12,7 +12,7 @@ WEATHER = '{"temperature": 21, "condition": "sunny"}'
 INFO = ModelInfo(vision=False, function_calling=True, json_output=True, family="unknown", structured_output=True)
 
 
-async def get_weather(city: str) -> str:
+async def current_weather(city: str) -> str:
     """Get the current weather"""
     return WEATHER
 
@@ -23,12 +23,12 @@ async def main() -> None:
     )
     *pieces, whole = [piece async for piece in client.create_stream([UserMessage(content="Hello!", source="user")])]
     assert whole.content == "".join(pieces)
-    agent = AssistantAgent("weather", model_client=client, tools=[get_weather], system_message=None)
+    agent = AssistantAgent("weather", model_client=client, tools=[current_weather], system_message=None)
     result = await agent.run(task="What is the weather in Paris?")
     said = result.messages[-1]
     assert isinstance(said, ToolCallSummaryMessage), result.messages
     assert said.content == WEATHER
-    assert [(call.name, call.arguments) for call in said.tool_calls] == [("get_weather", '{"city": "Paris"}')]
+    assert [(call.name, call.arguments) for call in said.tool_calls] == [("current_weather", '{"city": "Paris"}')]
     await client.close()
 
 

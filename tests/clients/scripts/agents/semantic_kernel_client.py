@@ -13,13 +13,13 @@ WEATHER = '{"temperature": 21, "condition": "sunny"}'
 CITIES: list[str] = []
 
 
-def get_weather(self: object, city: str) -> str:
+def current_weather(self: object, city: str) -> str:
     CITIES.append(city)
     return WEATHER
 
 
 class Weather:
-    get_weather = kernel_function(name="get_weather", description="Get the current weather")(get_weather)
+    current_weather = kernel_function(name="current_weather", description="Get the current weather")(current_weather)
 
 
 async def main() -> None:

@@ -11,11 +11,13 @@ WEATHER = '{"temperature": 21, "condition": "sunny"}'
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
-def get_weather(city: str) -> str:
+def current_weather(city: str) -> str:
     return WEATHER
 
 
-TOOL = tool(name="get_weather", description="Get the current weather", inputSchema={"json": SCHEMA})(get_weather)
+TOOL = tool(name="current_weather", description="Get the current weather", inputSchema={"json": SCHEMA})(
+    current_weather
+)
 
 
 def calls_a_tool(kind: type[OpenAIModel | OpenAIResponsesModel]) -> None:
@@ -23,7 +25,7 @@ def calls_a_tool(kind: type[OpenAIModel | OpenAIResponsesModel]) -> None:
     agent = Agent(model=model, tools=[TOOL], callback_handler=None)
     said = str(agent("What is the weather in Paris?")).strip()
     calls = [block["toolUse"] for message in agent.messages for block in message["content"] if "toolUse" in block]
-    assert [(call["name"], call["input"]) for call in calls] == [("get_weather", {"city": "Paris"})], agent.messages
+    assert [(call["name"], call["input"]) for call in calls] == [("current_weather", {"city": "Paris"})], agent.messages
     assert said == "The temperature is 21 and the condition is sunny.", said
 
 

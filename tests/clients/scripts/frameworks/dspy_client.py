@@ -8,7 +8,7 @@ import dspy
 
 KINDS: tuple[Literal["chat", "responses"], ...] = ("chat", "responses")
 FUNCTION = {
-    "name": "get_weather",
+    "name": "current_weather",
     "description": "Get the current weather",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 }
@@ -32,7 +32,7 @@ def predicts(kind: Literal["chat", "responses"]) -> None:
     assert isinstance(asked, dict)
     [call] = asked["tool_calls"]
     function = call["function"]
-    assert (function["name"], json.loads(function["arguments"])) == ("get_weather", {"city": "Paris"}), call
+    assert (function["name"], json.loads(function["arguments"])) == ("current_weather", {"city": "Paris"}), call
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ SETTINGS = {"model": "ouzel", "api_base_url": f"{sys.argv[1]}/v1", "max_retries"
 
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = '{"temperature": 21, "condition": "sunny"}'
-TOOL = Tool("get_weather", "Get the current weather", PARAMETERS, function=lambda city: WEATHER)
+TOOL = Tool("current_weather", "Get the current weather", PARAMETERS, function=lambda city: WEATHER)
 
 
 def streams_the_answer_that_comes_whole(kind: Generator) -> None:
@@ -32,7 +32,7 @@ def calls_a_tool(kind: Generator) -> None:
     agent = Agent(chat_generator=generator, tools=[TOOL])
     *_, called, _, said = agent.run([ChatMessage.from_user("What is the weather in Paris?")])["messages"]
     [call] = called.tool_calls
-    assert (call.tool_name, call.arguments) == ("get_weather", {"city": "Paris"})
+    assert (call.tool_name, call.arguments) == ("current_weather", {"city": "Paris"})
     assert said.text == "The temperature is 21 and the condition is sunny.", said
 
 

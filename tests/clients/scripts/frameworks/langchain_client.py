@@ -31,7 +31,7 @@ class Guest(BaseModel):
 
 
 @tool
-def get_weather(city: str) -> str:
+def current_weather(city: str) -> str:
     """Get the current weather"""
     return '{"temperature": 21, "condition": "sunny"}'
 
@@ -43,10 +43,10 @@ def streams_the_answer_that_comes_whole(model: BaseChatModel) -> None:
 
 
 def calls_a_tool(model: BaseChatModel) -> None:
-    agent = create_agent(model, [get_weather])
+    agent = create_agent(model, [current_weather])
     *_, called, result, said = agent.invoke({"messages": [HumanMessage("What is the weather in Paris?")]})["messages"]
-    assert [(call["name"], call["args"]) for call in called.tool_calls] == [("get_weather", {"city": "Paris"})]
-    assert result.content == get_weather.invoke({"city": "Paris"})
+    assert [(call["name"], call["args"]) for call in called.tool_calls] == [("current_weather", {"city": "Paris"})]
+    assert result.content == current_weather.invoke({"city": "Paris"})
     assert said.text == "The temperature is 21 and the condition is sunny.", said
 
 

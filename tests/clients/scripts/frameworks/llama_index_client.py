@@ -27,7 +27,7 @@ class Guest(BaseModel):
     age: int = Field(ge=0, le=99)
 
 
-def get_weather(city: str) -> str:
+def current_weather(city: str) -> str:
     """Get the current weather"""
     return '{"temperature": 21, "condition": "sunny"}'
 
@@ -41,9 +41,9 @@ def streams_the_answer_that_comes_whole() -> None:
 
 async def calls_a_tool() -> None:
 
-    handler = FunctionAgent(tools=[get_weather], llm=MODEL).run("What is the weather in Paris?")
+    handler = FunctionAgent(tools=[current_weather], llm=MODEL).run("What is the weather in Paris?")
     [result] = [event async for event in handler.stream_events() if isinstance(event, ToolCallResult)]
-    assert (result.tool_name, result.tool_kwargs) == ("get_weather", {"city": "Paris"})
+    assert (result.tool_name, result.tool_kwargs) == ("current_weather", {"city": "Paris"})
     said = str(await handler)
     assert said == "The temperature is 21 and the condition is sunny.", said
 
