@@ -195,7 +195,7 @@ def test_weights_are_made_once(tmp_path: Path) -> None:
         ([""], "MODEL: must be named, as owner/name, given ''"),
         (["owner/model", "--mtp"], "--mtp: needs --weights"),
         (["owner/model", "--weights", "int5"], "--weights: a width must be one of"),
-        (["owner/model", "--port", "8000"], "unrecognized arguments: --port 8000"),
+        (["owner/model", "--port", "8000"], "unknown option --port; ouzel pull --help lists all"),
         (["./nowhere"], "there is no directory ./nowhere"),
     ],
 )

@@ -162,13 +162,23 @@ def choose_output_format(
     matching = [family for family in FAMILIES if family.matches(chat_template)]
     with_calls = next((family for family in matching if _has_calls(family)), None)
     if reasoning_parser in (AUTO, RESPONSE_TEMPLATE):
-        with_reasoning = _choose_reasoning(matching, chat_template, read_more_texts)
+        with_reasoning, reason = _choose_reasoning(matching, chat_template, read_more_texts)
     else:
-        with_reasoning = _named(reasoning_parser, "reasoning_parser")
+        with_reasoning, reason = _named(reasoning_parser, "reasoning_parser"), ""
     ours = OutputFormat(
         with_calls if tool_parser in (AUTO, RESPONSE_TEMPLATE) else _named(tool_parser, "tool_parser"),
         with_reasoning,
     )
+    chosen = _choose_description(ours, response_template, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
+    if reason and chosen.reasoning is with_reasoning:
+        logger.info("%s", reason)
+    return chosen
+
+
+def _choose_description(
+    ours: OutputFormat, response_template: object, *, tool_parser: str, reasoning_parser: str
+) -> OutputFormat:
+    """Chooses between our own description of the model's output and the model's `response_template`."""
     is_named = RESPONSE_TEMPLATE in (tool_parser, reasoning_parser)
     if response_template is None:
         if is_named:
@@ -238,30 +248,27 @@ def _has_reasoning(family: Family) -> bool:
 
 def _choose_reasoning(
     matching: Sequence[Family], chat_template: str, read_more_texts: Callable[[], str]
-) -> Family | None:
-    """Returns the first family whose marks the model's files know, or None.
+) -> tuple[Family | None, str]:
+    """Returns the first family whose marks the model's files know, or None, and the reason, for the log.
 
     The marks decide, since models of one family may reason in the marks of another (Granite 3.3, Magistral), and since
     many models write the calls of a family that reasons and have never learnt to reason (Qwen 2.5, Hermes 3).
     """
     reasoning = [family for family in matching if _has_reasoning(family)]
     if not reasoning:
-        return None
+        return None, ""
     for family in reasoning:
         if _knows_marks(family, chat_template):
-            logger.info("reasoning is read as %s: the chat template has its marks", family.names[0])
-            return family
+            return family, f"reasoning is read as {family.names[0]}: the chat template has its marks"
     more_texts = read_more_texts()
     for family in reasoning:
         if _knows_marks(family, more_texts):
-            logger.info("reasoning is read as %s: the tokenizer or a rendered chat has its marks", family.names[0])
-            return family
-    logger.info(
-        "no reasoning is read: neither the chat template nor the tokenizer has a mark of it (%s); "
-        "--reasoning-parser NAME reads it all the same",
-        ", ".join(dict.fromkeys(family.reasoning.start.strip() for family in reasoning if family.reasoning)),
+            return family, f"reasoning is read as {family.names[0]}: the tokenizer or a rendered chat has its marks"
+    marks = ", ".join(dict.fromkeys(family.reasoning.start.strip() for family in reasoning if family.reasoning))
+    return None, (
+        f"no reasoning is read: neither the chat template nor the tokenizer has a mark of it ({marks}); "
+        "--reasoning-parser NAME reads it all the same"
     )
-    return None
 
 
 def _knows_marks(family: Family, text: str) -> bool:

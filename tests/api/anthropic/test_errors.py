@@ -58,7 +58,7 @@ def said(role: str, *blocks: object) -> Json:
             "output_config.format.schema",
         ),
         ({"context_management": {"edits": [{"type": "compact_20260112"}]}}, "context_management.edits[0].type must be"),
-        ({"mcp_servers": [{"type": "url"}]}, 'mcp_servers must be one of "custom"'),
+        ({"mcp_servers": [{"type": "url"}]}, "mcp_servers must be empty"),
         ({"container": "x"}, 'container is not supported here, given "x"'),
         ({"n": 2}, "n is not supported here, given 2"),
         ({"n": 0}, "n is not supported here, given 0"),
