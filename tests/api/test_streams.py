@@ -30,13 +30,15 @@ def num_established(server: RunningServer) -> int:
     return sum(each.laddr.port == server.port and each.status == psutil.CONN_ESTABLISHED for each in connections)
 
 
-def send_raw(
-    server: RunningServer, body: dict[str, object], path: str = "/v1/completions", *, is_narrow: bool = True
-) -> socket.socket:
-    """Sends a request; a narrow connection receives few bytes ahead of the reader."""
-    connection = socket.create_connection(("127.0.0.1", server.port))
-    if is_narrow:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+def send_raw(server: RunningServer, body: dict[str, object], path: str = "/v1/completions") -> socket.socket:
+    """Sends a request over a connection that receives few bytes ahead of the reader.
+
+    The buffer shrinks before the handshake, which tells the server its size. A buffer that shrinks later drops packets
+    that are on their way, and the kernel then waits for up to 120 s before it sends them again.
+    """
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", server.port))
     content = json.dumps(body).encode()
     connection.sendall(
         f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
@@ -225,7 +227,7 @@ def test_while_draining_running_requests_end_and_new_ones_are_refused() -> None:
 
 def test_many_streams_at_once_do_not_mix(server: RunningServer) -> None:
     bodies = [chat(f"{number} " * number, stream=True) for number in range(1, 33)]
-    connections = [send_raw(server, body, "/v1/chat/completions", is_narrow=False) for body in bodies]
+    connections = [send_raw(server, body, "/v1/chat/completions") for body in bodies]
     for number, connection in enumerate(connections, start=1):
         lines = read_to_end(connection).splitlines()
         chunks = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
