@@ -31,7 +31,8 @@ class Choice:
         self.first_token_s = self.last_token_s = 0.0  # 0 before the first
         self._index = index
         self._request_id = request.request_id
-        self._hidden_tokens = HiddenTokens(request.max_hidden_tokens)
+        limit = request.max_hidden_tokens
+        self._hidden_tokens = None if limit is None else HiddenTokens(limit)
         self._includes_stop = request.include_stop_str_in_output
         self._shows_end_token = request.include_stop_str_in_output or not request.skip_special_tokens
         output_format = model.output_format if request.parses_output else PLAIN
@@ -80,7 +81,6 @@ class Choice:
         outputs: list[Output] = []
         deltas: list[Delta] = []
         matched: str | None = None
-        is_endless = False
         num_used = group_start = 0
         for token_id in text_ids:
             if self._tells_apart and num_used:
@@ -92,12 +92,15 @@ class Choice:
             may_stop = self.num_tokens + num_used > self._min_tokens
             self._num_held_tokens += 1
             num_deltas = len(deltas)
-            matched = self._feed(self._text_of(token_id), deltas, may_stop=may_stop)
-            is_endless = self._hidden_tokens.note(deltas[num_deltas:]) and may_stop
-            if matched is not None or is_endless:
+            text = self._detokenizer.feed((token_id,))
+            if token_id == self._call_token_id:
+                self._note_call_mark(text)
+            matched = self._feed(text, deltas, may_stop=may_stop)
+            if matched is not None:
                 break
-        if is_endless and matched is None:
-            output = self._cut_off(output, text_ids, num_used)
+            if self._hidden_tokens is not None and self._hidden_tokens.note(deltas, num_deltas) and may_stop:
+                output = self._cut_off(output, text_ids, num_used, self._hidden_tokens.count)
+                break
         token_ids = output.token_ids if matched is None else text_ids[:num_used]
         self.num_tokens += len(token_ids)
         last_ids = token_ids[group_start:]
@@ -105,19 +108,17 @@ class Choice:
             return self._finish(output, matched, deltas, last_ids, outputs)
         return list(joined_outputs([*outputs, self._output(deltas, last_ids)])) if last_ids else []
 
-    def _text_of(self, token_id: int) -> str:
-        """Returns the next text, and notes where a mark that opens a call begins in it."""
-        text = self._detokenizer.feed((token_id,))
-        if token_id == self._call_token_id and text.endswith(self._call_mark):
+    def _note_call_mark(self, text: str) -> None:
+        """Notes where the mark that opens a call begins in `text`, which the token of the mark has given."""
+        if text.endswith(self._call_mark):
             self._call_marks.append(self._num_chars_fed + len(text) - len(self._call_mark))
-        return text
 
     def _text_ids(self, output: StepOutput) -> list[int]:
         """Returns the tokens of the output whose text may be shown."""
         is_hidden = output.stop_token_id is not None and not self._shows(output.stop_token_id)
         return output.token_ids[:-1] if is_hidden else output.token_ids
 
-    def _cut_off(self, output: StepOutput, text_ids: list[int], num_used: int) -> StepOutput:
+    def _cut_off(self, output: StepOutput, text_ids: list[int], num_used: int, num_hidden: int) -> StepOutput:
         """Returns the output as if a limit of tokens had ended the choice, unless the engine has ended it there."""
         if num_used == len(text_ids) and output.finish_reason is not None:
             return output
@@ -127,7 +128,7 @@ class Choice:
             self._request_id,
             self._index,
             self.num_tokens + num_used,
-            self._hidden_tokens.count,
+            num_hidden,
         )
         return msgspec.structs.replace(
             output, token_ids=text_ids[:num_used], finish_reason=FinishReason.LENGTH, stop_token_id=None
@@ -151,14 +152,18 @@ class Choice:
         return result.matched
 
     def _parsed(self, text: str) -> list[Delta]:
-        """Parses the next text of the choice, in which a sign stands before each mark that opens a call."""
-        start = self._num_chars_given
+        """Parses the next text of the choice."""
+        signed = self._with_signs(text) if self._call_marks else text
         self._num_chars_given += len(text)
+        return self._counted(self._parser.feed(signed))
+
+    def _with_signs(self, text: str) -> str:
+        """Returns the next text of the choice with a sign before each mark that opens a call."""
         shown, done = "", 0
-        while self._call_marks and self._call_marks[0] < self._num_chars_given:
-            at = self._call_marks.popleft() - start
+        while self._call_marks and self._call_marks[0] < self._num_chars_given + len(text):
+            at = self._call_marks.popleft() - self._num_chars_given
             shown, done = shown + text[done:at] + CONTROL_SIGN, at
-        return self._counted(self._parser.feed(shown + text[done:]))
+        return shown + text[done:]
 
     def _counted(self, new: list[Delta]) -> list[Delta]:
         """Counts tokens of reasoning as their text comes out: neither its marks nor the space inside them are of it."""

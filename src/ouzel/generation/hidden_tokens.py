@@ -15,15 +15,18 @@ class HiddenTokens:
     Reasoning counts as text also where the request leaves it out of the answer: an agent may reason for long.
     """
 
-    def __init__(self, limit: int | None) -> None:
-        """`limit` is None where any number of them may come."""
+    def __init__(self, limit: int) -> None:
         self.count = 0
         self._limit = limit
 
-    def note(self, deltas: Sequence[Delta]) -> bool:
-        """Takes note of one token and of the deltas that it has given; returns whether the limit is reached."""
-        self.count = 0 if any(map(_shows_text, deltas)) else self.count + 1
-        return self._limit is not None and self.count >= self._limit
+    def note(self, deltas: Sequence[Delta], start: int) -> bool:
+        """Takes note of one token, which has given the deltas from `start` on; returns whether the limit is reached."""
+        for position in range(start, len(deltas)):
+            if _shows_text(deltas[position]):
+                self.count = 0
+                return False
+        self.count += 1
+        return self.count >= self._limit
 
 
 def _shows_text(delta: Delta) -> bool:

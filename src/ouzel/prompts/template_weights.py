@@ -37,7 +37,10 @@ def weighed_filter(name: str, filter_: Filter, check: Check) -> Filter:
 def weighed(function: Filter, check: Check) -> Filter:
     @wraps(function)
     def weigh_first(*arguments: object, **named: object) -> object:
-        for each in (*arguments, *named.values()):
+        for each in arguments:
+            if isinstance(each, _CONTAINERS):  # most are none, and this is on the way of each rendered value
+                weigh(each, check)
+        for each in named.values():
             weigh(each, check)
         return function(*arguments, **named)
 

@@ -36,14 +36,16 @@ class OwnPages:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             self._check(scope, "open WebSockets")
-        elif scope["method"] not in _HARMLESS_METHODS and not _needed_preflight(scope):
+        elif scope["method"] not in _HARMLESS_METHODS:
             self._check(scope, f"send a {scope['method'][:_MAX_SHOWN]}")
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope, action: str) -> None:
-        if "*" in self._allowed_origins:
-            return
         origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
+        if (origin is None and site is None) or "*" in self._allowed_origins:
+            return
+        if scope["type"] != "websocket" and _needed_preflight(scope, origin or ""):
+            return
         if origin is None:
             if site in _FOREIGN_SITES:
                 raise _refusal(action, "Sec-Fetch-Site", site)
@@ -51,7 +53,7 @@ class OwnPages:
             raise _refusal(action, "Origin", origin)
 
 
-def _needed_preflight(scope: Scope) -> bool:
+def _needed_preflight(scope: Scope, origin: str) -> bool:
     """Tells whether a browser has asked before it sent the request, so that the server's CORS has allowed it.
 
     Of pages that holds for requests with a key. Programs with pages of their own (extensions, Electron, editors) may
@@ -59,7 +61,7 @@ def _needed_preflight(scope: Scope) -> bool:
     """
     if any(keys_in(scope)):
         return True
-    split = _split(header(scope, b"origin") or "")
+    split = _split(origin)
     if split is None or split.scheme in _SCHEMES_OF_PAGES:
         return False
     media_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
