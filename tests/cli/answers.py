@@ -28,12 +28,16 @@ class Answered:
 
 
 def ask_all(url: str, bodies: Sequence[Json], *, concurrency: int = 16) -> list[Answered]:
-    """Chats, so many at a time; those with `stream` get `include_usage` as well."""
+    """Sends chats, `concurrency` at a time; chats with `stream` get `include_usage` as well.
+
+    A busy server that refuses a chat with 429 is asked again, as clients do.
+    """
 
     async def ask(http: httpx.AsyncClient, body: Json, turns: asyncio.Semaphore) -> Answered:
         options = {"stream_options": {"include_usage": True}} if body.get("stream") else {}
         async with turns:
-            response = await http.post("chat/completions", json=body | options)
+            while (response := await http.post("chat/completions", json=body | options)).status_code == 429:
+                await asyncio.sleep(float(response.headers["retry-after"]))
         assert response.status_code == 200, (response.text, body)
         if not options:
             return Answered(body, response.json(), [])

@@ -134,6 +134,8 @@ async def test_requests_that_go_on_have_connections_of_their_own_which_are_kept(
         await asyncio.gather(client.ask("GET", "/together"), client.ask("GET", "/together"))
         for _ in range(3):
             await client.ask("GET", "/alone")
+    for writer in connections:  # else the loop may end before the server has seen that the client is gone
+        await writer.wait_closed()
     assert len(connections) == 2
 
 

@@ -5,6 +5,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
+from typing import cast
 
 import msgspec
 import pytest
@@ -212,9 +213,11 @@ def test_an_answer_that_cannot_be_is_a_fault(answer: object, message: str) -> No
 
 async def test_a_connection_that_is_closed_as_it_is_used_again(server: VllmServer) -> None:
     dropped = 0
+    passing: list[asyncio.Task[None]] = []
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal dropped
+        passing.append(cast(asyncio.Task[None], asyncio.current_task()))
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", server.port)
         back = asyncio.create_task(pump(there_reader, writer))
         while data := await reader.read(2**16):
@@ -234,6 +237,7 @@ async def test_a_connection_that_is_closed_as_it_is_used_again(server: VllmServe
     async with proxy, linked(f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}") as client:
         request = make_request([47, 11], max_tokens=3, seed=4711)
         outputs = await read_all(client, request)
+    await asyncio.wait(passing)  # else the loop may end before they have closed their connections
 
     assert (dropped, tokens(outputs, request)) == (1, [47, 11, 47])
 
