@@ -58,7 +58,7 @@ def apply_edits(
                 at_least = 0 if edit.clear_at_least is None else edit.clear_at_least.value
             case unreachable:
                 assert_never(unreachable)
-        if num_cleared == 0:
+        if num_cleared == 0 or left == draft.turns:
             continue
         edited = Draft(left, count_tokens)
         num_tokens = max(draft.num_tokens - edited.num_tokens, 0)
