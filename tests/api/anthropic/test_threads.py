@@ -149,6 +149,15 @@ def test_a_key_never_goes_on_with_the_thread_of_another(guarded: httpx.Client) -
     assert refused(guarded.post(PATH, json=go, headers=two))[2] == {"error_code": "thread_not_found"}
 
 
+def test_a_model_and_its_adapters_hold_their_conversations_within_one_bound() -> None:
+    """The conversation is found, whichever of them goes on with it."""
+    adaptable = "tests.api.test_adapters:create_adaptable"
+    with running_server({"at_start": "a b"}, engine_factory=adaptable) as server, server.client() as http:
+        first = answered(http, "Hello", CREATE, max_tokens=1)
+        second = answered(http, "Go on", go_on(first), max_tokens=1, model="a")
+        answered(http, "Go on", go_on(second), max_tokens=1, model="b")
+
+
 def conversation(num_bytes: int) -> HeldConversation:
     return new_conversation({"messages": said("x" * num_bytes)}, None)
 

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from starlette.types import ASGIApp
 
@@ -90,9 +91,12 @@ class Messages:
         return hold
 
 
+_conversations: WeakKeyDictionary[object, HeldConversations] = WeakKeyDictionary()  # by the engine
+
+
 def _endpoint(services: Services) -> ASGIApp:
-    """The model's conversations are held as long as the model is served."""
-    conversations = HeldConversations()
+    """A model and its adapters have one engine and one bound: the conversations are held as long as the engine runs."""
+    conversations = _conversations.setdefault(services.model.engine, HeldConversations())
     dialect_of_key = partial(Messages, services.model, services.limits, conversations)
     return services.generating_by_key(dialect_of_key, conversations.num_held_bytes)
 

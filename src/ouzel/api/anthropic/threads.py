@@ -27,7 +27,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
 
-_MAX_BYTES = 64 * 2**20  # for all conversations with a model
+_MAX_BYTES = 64 * 2**20  # for all conversations with a model and its adapters
 _CONVERSATION_BYTES, _PART_BYTES = 1024, 128  # of memory, beside the JSON
 _MAX_CONTINUED = 10_000  # ids of messages that are known to have been continued
 _HELD_FIELDS = ("system", "tools")
@@ -108,7 +108,7 @@ def new_conversation(fields: JsonObject, key_id: str | None) -> HeldConversation
 
 
 class HeldConversations:
-    """Holds the newest conversations with one model, within a bound.
+    """Holds the newest conversations with a model and its adapters, within a bound.
 
     It is called from many threads.
     """
