@@ -66,13 +66,14 @@ def open_exchange(scope: Scope, request_id: str) -> Exchange:
 def _client_address(scope: Scope) -> str | None:
     """Returns the address of the socket, or the address in `X-Forwarded-For` if uvicorn trusts the proxy.
 
-    A proxy passes on text that a client may have written: text that is no address is left out of the log.
+    A proxy passes on text that a client may have written: text that is no address is left out of the log. So is the
+    zone of an IPv6 address (`%eth0`), for which Python accepts any text.
     """
     client = scope.get("client")
     if client is None:
         return None
     try:
-        return str(ip_address(client[0]))
+        return str(ip_address(client[0].partition("%")[0]))
     except ValueError:
         return "invalid"
 
