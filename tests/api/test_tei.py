@@ -109,6 +109,12 @@ def test_a_body_with_documents_is_not_teis(ranker: httpx.Client) -> None:
         assert ranker.post("/rerank", json=body).json()["error"]["param"] == "documents"
 
 
+def test_a_list_that_is_null_is_not_given(http: httpx.Client, ranker: httpx.Client) -> None:
+    assert posted(ranker, "/rerank", query="query", texts=["a"], documents=None)[0]["index"] == 0
+    assert posted(ranker, "/rerank", query="query", texts=None, documents=["a"])["results"][0]["index"] == 0
+    assert posted(http, "/", inputs="ab", texts=None) == [unit("ab")]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [

@@ -18,7 +18,7 @@ from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.ranking.pair_scores import PairScores, Scoring, Text
 from ouzel.api.ranking.rerank import Rerank, RerankResults, by_score
 from ouzel.api.tei.errors import tei_style
-from ouzel.api.tei.fields import TeiFields
+from ouzel.api.tei.fields import TeiFields, is_given
 from ouzel.wire.decode import decode_body
 
 
@@ -71,7 +71,7 @@ def _is_teis(body: bytes) -> bool:
         lists = msgspec.json.decode(body, type=_Lists)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return False
-    return bool(lists.texts) and not lists.documents
+    return is_given(lists.texts) and not is_given(lists.documents)
 
 
 def _read(body: bytes) -> tuple[TeiRerankRequest, Scoring]:

@@ -12,6 +12,7 @@ from ouzel.api.endpoint.vector_making import VectorMaking
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.tei.embed import Embed, TeiEmbedRequest
 from ouzel.api.tei.errors import tei_style
+from ouzel.api.tei.fields import is_given
 from ouzel.api.tei.rerank import Rank, TeiRerank, TeiRerankRequest
 from ouzel.api.tei.similarity import Similarity, SimilarityRequest
 
@@ -26,7 +27,7 @@ class Root:
     async def answer(self, request: Request, body: bytes) -> list[list[float]] | list[float] | list[Rank]:
         exchange_of(request.scope).error_style = tei_style
         shape = await self._making.read(lambda: _shape_of(body), body)
-        if shape.texts:
+        if is_given(shape.texts):
             return await self._rerank.answer(request, body)
         if bytes(shape.inputs).lstrip().startswith(b"{"):
             return await self._similarity.answer(request, body)
@@ -39,7 +40,7 @@ class _Shape(msgspec.Struct):
 
 
 def _shape_of(body: bytes) -> _Shape:
-    """Returns no shape for a body that cannot be read: whoever reads it says what is wrong."""
+    """Returns an empty shape for a body that cannot be read: the endpoint that reads it says what is wrong."""
     try:
         return msgspec.json.decode(body, type=_Shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
