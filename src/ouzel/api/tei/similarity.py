@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
@@ -43,9 +44,7 @@ class Similarity:
     async def answer(self, request: Request, body: bytes) -> list[float]:
         texts, files = await self._making.read(partial(self._read, body), body)
         vectors, _ = await self._making.vectors(request, texts)
-        unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
-        cosines: list[float] = np.sum(unit[1:] * unit[0], axis=1).tolist()
-        return cosines
+        return await self._making.written(vectors, partial(_cosines, files))
 
     def _read(self, body: bytes) -> tuple[list[EncodedText], SentenceFiles]:
         fields = decode_body(body, SimilarityRequest)
@@ -57,6 +56,13 @@ class Similarity:
         inputs = list(zip(paths, [fields.inputs.source_sentence, *sentences], strict=True))
         prompt = prompt_of(parameters.prompt_name, files, field="parameters.prompt_name")
         return encoded_inputs(encoder, inputs, prompt, parameters.limit(encoder)), files
+
+
+def _cosines(files: SentenceFiles, vectors: NDArray[np.float32]) -> list[float]:
+    """Returns the cosine of the first vector and of each other one."""
+    unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
+    cosines: list[float] = np.sum(unit[1:] * unit[0], axis=1).tolist()
+    return cosines
 
 
 OPERATIONS = (
