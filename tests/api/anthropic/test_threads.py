@@ -76,6 +76,12 @@ def test_the_fields_of_a_turn_are_its_own_but_system_and_tools(http: httpx.Clien
         assert message.startswith(f"{field} must be left out or be as it was when the thread was created, given ")
 
 
+def test_system_and_tools_that_are_null_are_left_out(http: httpx.Client) -> None:
+    first = answered(http, "Hello", CREATE, system="Be kind.", tools=[LOOK])
+    answered(http, "Go on", go_on(first), system=None, tools=None)
+    assert "Be kind." in last_prompt() and "Looks somewhere." in last_prompt()
+
+
 def test_a_message_is_continued_once(http: httpx.Client) -> None:
     first = answered(http, "Hello", CREATE)
     answered(http, "Go on", go_on(first))

@@ -67,7 +67,7 @@ class HeldConversation:
         """Returns the body of the whole conversation. Raises ThreadFingerprintMismatch."""
         fixed = msgspec.json.decode(self.fixed, type=JsonObject)
         for name in _HELD_FIELDS:
-            if name in fields and fields[name] != fixed.get(name):
+            if fields.get(name) is not None and fields[name] != fixed.get(name):
                 limit = "must be left out or be as it was when the thread was created"
                 raise ThreadFingerprintMismatch(f"{limit}, given {shown(fields[name])}", field=name)
         messages = fields.get("messages")
