@@ -71,7 +71,7 @@ def apply_edits(
 
 
 def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[list[Turn], int]:
-    """An assistant's turn goes on over the results of its tools, until the user speaks."""
+    """A turn of the assistant includes the results of its tools; it ends when the user speaks."""
     match edit.keep:
         case None:
             num_kept = 1
@@ -81,12 +81,12 @@ def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[l
             return list(turns), 0
         case unreachable:
             assert_never(unreachable)
-    spoken = 0  # times that the user has
+    num_user_turns = 0
     thinking: dict[int, list[int]] = {}  # the positions of the messages with thinking, by assistant's turn
     for position, turn in enumerate(turns):
-        spoken += turn.role == "user"
+        num_user_turns += turn.role == "user"
         if turn.reasoning:
-            thinking.setdefault(spoken, []).append(position)
+            thinking.setdefault(num_user_turns, []).append(position)
     old = list(thinking.values())[: max(len(thinking) - num_kept, 0)]
     cleared = {position for positions in old for position in positions}
     left = [replace(turn, reasoning=[]) if at in cleared else turn for at, turn in enumerate(turns)]
@@ -119,7 +119,7 @@ def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -
 
 
 def _without_result(turn: Turn, cleared: Container[object], clears_inputs: bool | Sequence[str]) -> Turn:
-    """`cleared` are ids of calls."""
+    """`cleared` holds the ids of the calls to clear."""
     if turn.role == "tool" and turn.answered["tool_call_id"] in cleared:
         return replace(turn, pieces=[_PLACEHOLDER])
     if clears_inputs is False or not turn.calls:

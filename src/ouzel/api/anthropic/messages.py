@@ -17,8 +17,8 @@ from ouzel.api.anthropic.threads import (
     ThreadContinue,
     ThreadCreate,
     continued_message_id,
-    in_the_turns_words,
     new_conversation,
+    renumber_error,
 )
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
@@ -51,12 +51,12 @@ class Messages:
         try:
             return self._prepare(whole, arrival_s, held)
         except InvalidRequest as error:
-            raise in_the_turns_words(error, held.num_messages) from error
+            raise renumber_error(error, held.num_messages) from error
 
     def _prepare(
         self, fields: JsonObject, arrival_s: float, held: HeldConversation | None
     ) -> tuple[list[GenerationRequest], Answer]:
-        """`fields` have the whole conversation, of which `held` is the part that the server holds."""
+        """`fields` have the whole conversation; `held` is the beginning of it that the server holds, if any."""
         body = decode_messages(fields, MessagesRequest, self._model)
         read = read_messages(body, self._model, self._limits)
         edits = read.edit_context(self._model)

@@ -98,7 +98,7 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
 def _chat_request(
     body: MessagesRequest, tools: list[Tool], model: ServedModel, *, is_unfinished: bool
 ) -> ChatCompletionRequest:
-    """Returns the body as a chat's, without messages."""
+    """Returns the body as a chat completion request, without messages."""
     tool_choice, are_parallel = choice_of(body.tool_choice)
     sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
     template = model.renderer.chat_template
@@ -148,7 +148,7 @@ def _form(body: MessagesRequest) -> OutputForm | None:
 
 
 def _check_len(model: ServedModel, text: str) -> None:
-    """Raises PromptTooLong, with fewer tokens than the text has, where it is far longer than the model's context."""
+    """Raises PromptTooLong, with a lower bound of the tokens, for a text far longer than the model's context."""
     max_model_len = model.engine.info.max_model_len
     if len(text) > _COUNTED_CHARS_PER_TOKEN * max_model_len:
         raise PromptTooLong(

@@ -5,7 +5,7 @@
 
 A conversation is held under the id of its newest message. It stays in this process's memory: when it is gone, after a
 restart or for want of room, the client is told `thread_not_found` and sends the whole conversation again. `system` and
-`tools` are held with it. Continuing a message takes it off: its successor holds everything.
+`tools` are held with it. A message that was continued is forgotten: its successor has the whole conversation.
 """
 
 import re
@@ -48,7 +48,7 @@ ThreadField = ThreadCreate | ThreadContinue | None
 
 @dataclass(frozen=True, slots=True)
 class HeldConversation:
-    key_id: str | None  # of the API key whose conversation it is
+    key_id: str | None  # of the API key that owns the conversation
     fixed: bytes  # `system` and `tools`, where the request had them, as JSON
     messages: tuple[bytes, ...]  # lists of messages as JSON, two of each turn
 
@@ -94,8 +94,8 @@ def continued_message_id(fields: JsonObject) -> str | None:
     return previous_id if isinstance(previous_id, str) else None
 
 
-def in_the_turns_words(error: InvalidRequest, num_held: int) -> InvalidRequest:
-    """Returns an error about the whole conversation as one about the messages that the client sent."""
+def renumber_error(error: InvalidRequest, num_held: int) -> InvalidRequest:
+    """Returns the error with the number of the message in the request, instead of its number in the conversation."""
     match = _MESSAGE_PATH.fullmatch(error.param or "")
     if match is None or int(match[1]) < num_held:
         return error
@@ -137,7 +137,7 @@ class HeldConversations:
         )
 
     def num_held_bytes(self, body: bytes) -> int:
-        """Returns how long the conversation is that a body continues, if it does."""
+        """Returns the size of the conversation that a body continues; 0 if it continues none."""
         try:
             message_id = continued_message_id(parse_object(body))
         except InvalidRequest:
@@ -147,7 +147,7 @@ class HeldConversations:
         return 0 if held is None else held.num_bytes
 
     def check_room(self, conversation: HeldConversation) -> None:
-        """Raises ThreadUnsupported where the conversation alone is more than may be held."""
+        """Raises ThreadUnsupported for a conversation that exceeds the bound by itself."""
         if conversation.num_bytes > self._max_bytes:
             limit = f"cannot be held for a conversation of more than {self._max_bytes} bytes"
             raise ThreadUnsupported(f"{limit}, given {conversation.num_bytes}: leave it out", field="thread")

@@ -24,7 +24,7 @@ _DIRECT = "direct"
 
 
 class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
-    """Every kind of tool is read as this; Anthropic's own kinds have further fields."""
+    """A tool of any kind; Anthropic's own kinds have further fields."""
 
     type: Annotated[str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")] = None
     name: Annotated[FunctionName | None, Meta(description="What the model calls it.")] = None

@@ -23,7 +23,7 @@ BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the hea
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
-CountResponse = Callable[[str, int], None]  # of the template of the path, empty if it is unknown, and the status
+CountResponse = Callable[[str, int], None]  # takes the template of the path, empty if it is unknown, and the status
 
 
 class Edge:

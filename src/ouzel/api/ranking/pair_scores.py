@@ -57,14 +57,14 @@ Pair = tuple[Text, Text]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """Says which pairs to score, and how, in whatever words the request said it."""
+    """The pairs to score, and how to score them; the same for the requests of all dialects."""
 
     model_name: str | None
     pairs: Sequence[Pair]
     truncate_prompt_tokens: int | None = None
     truncates: bool = False
     keeps_end: bool = False  # of texts that are cut
-    max_document_tokens: int | None = None  # then the second text of a pair is cut, and it alone
+    max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
     instruction: str | None = None
     activates: bool = True
     priority: int = 0

@@ -14,7 +14,7 @@ from ouzel.api.http.send import json_response
 from ouzel.sentence_files import SentenceFiles
 
 _DTYPES: Mapping[str, str] = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
-_ONE_LABEL = "LABEL_0"  # transformers' name of the one label that a score is
+_ONE_LABEL = "LABEL_0"  # the name that transformers gives to the label of a single score
 
 
 class EmbeddingModel(msgspec.Struct):

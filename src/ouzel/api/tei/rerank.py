@@ -23,7 +23,7 @@ from ouzel.wire.decode import decode_body
 
 
 class TeiRerankRequest(TeiFields, kw_only=True):
-    query: Annotated[str, Meta(description="What the texts are compared with.")]
+    query: Annotated[str, Meta(description="The query that the texts are compared with.")]
     texts: Annotated[list[str], Meta(min_length=1, description="The texts to order; 2048 at most.")]
     raw_scores: Annotated[
         bool | None, Meta(description="true: scores as the model gives them, of any size, rather than 0 to 1.")

@@ -1,6 +1,6 @@
-"""POST / does what the body is for: clients that know only a server's address send all of TEI's requests there.
+"""POST / takes TEI's requests of every kind: clients that know only a server's address send all requests there.
 
-huggingface_hub's InferenceClient is one of them.
+huggingface_hub's InferenceClient is such a client.
 """
 
 import msgspec

@@ -32,7 +32,7 @@ class SimilarityParameters(CutFields, kw_only=True):
 
 
 class SimilarityRequest(msgspec.Struct, kw_only=True):
-    inputs: Annotated[Sentences, Meta(description="What to compare.")]
+    inputs: Annotated[Sentences, Meta(description="The sentences to compare.")]
     model: ModelName = None
     parameters: Annotated[SimilarityParameters | None, Meta(description="How the sentences are read.")] = None
 
