@@ -218,6 +218,16 @@ def test_edits_make_a_chat_fit_that_is_too_long_without_them() -> None:
     assert applied["cleared_input_tokens"] > 29_000
 
 
+def test_a_chat_that_is_too_long_to_be_counted_reaches_its_trigger() -> None:
+    """The tokens of a chat that is far longer than the context are estimated: the edit makes it fit all the same."""
+    messages = chat("look", "look")
+    messages[2]["content"][0]["content"] = "x" * 200_000
+    edit = {"type": TOOLS, "trigger": tokens(20_000), "keep": uses(1), "clear_at_least": tokens(20_000)}
+    with remembering_server(max_model_len=2048) as server, server.client() as http:
+        [applied] = answered(http, body(messages, edit) | {"max_tokens": 1})["context_management"]["applied_edits"]
+    assert applied["cleared_input_tokens"] > 20_000
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
