@@ -30,8 +30,3 @@ class CutFields(msgspec.Struct, kw_only=True):
 
 class TeiFields(CutFields, kw_only=True):
     model: ModelName = None
-
-
-def is_given(value: msgspec.Raw) -> bool:
-    """Returns False for a field that the body lacks, and for null, which is the same."""
-    return bytes(memoryview(value)[:4]) not in (b"", b"null")

@@ -1,4 +1,4 @@
-"""GET /info describes the served model in TEI's terms; of several models it describes the first."""
+"""GET /info describes the served model in TEI's terms; of several models the first that makes embeddings or scores."""
 
 from collections.abc import Mapping
 
@@ -53,7 +53,7 @@ class Info:
         self._catalogue = catalogue
 
     async def info(self, _: Request) -> Response:
-        services = self._catalogue.first
+        services = self._catalogue.first_for("embed", "score")
         making = VectorMaking(services)
         encoder, files = making.check_task("embed", "score")
         info = making.model.engine.info

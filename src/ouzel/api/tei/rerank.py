@@ -18,7 +18,8 @@ from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.ranking.pair_scores import PairScores, Scoring, Text
 from ouzel.api.ranking.rerank import Rerank, RerankResults, by_score
 from ouzel.api.tei.errors import tei_style
-from ouzel.api.tei.fields import TeiFields, is_given
+from ouzel.api.tei.fields import TeiFields
+from ouzel.api.tei.shape import by_work, shape_of
 from ouzel.wire.decode import decode_body
 
 
@@ -54,24 +55,10 @@ class EitherRerank:
         self._others = Rerank(services)
 
     async def answer(self, request: Request, body: bytes) -> list[Rank] | RerankResults:
-        if not await self._making.read(lambda: _is_teis(body), body):
+        if not await self._making.read(lambda: shape_of(body).is_ranking, body):
             return await self._others.answer(request, body)
         exchange_of(request.scope).error_style = tei_style
         return await self._teis.answer(request, body)
-
-
-class _Lists(msgspec.Struct):
-    texts: msgspec.Raw = msgspec.Raw()
-    documents: msgspec.Raw = msgspec.Raw()
-
-
-def _is_teis(body: bytes) -> bool:
-    """Returns False for a body that cannot be read: the error is then in OpenAI's form."""
-    try:
-        lists = msgspec.json.decode(body, type=_Lists)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return False
-    return is_given(lists.texts) and not is_given(lists.documents)
 
 
 def _read(body: bytes) -> tuple[TeiRerankRequest, Scoring]:
@@ -95,5 +82,6 @@ OPERATIONS = (
         path="/rerank",
         is_documented=False,  # beside the paths that have the one form or the other, /v1/rerank and the root
         endpoint=lambda services: services.taking_body(EitherRerank(services).answer),
+        choice=by_work,
     ),
 )

@@ -15,6 +15,7 @@ from ouzel.api.endpoint.vector_making import VectorMaking
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import encoded_inputs, prompt_of
 from ouzel.api.tei.fields import CutFields, PromptName
+from ouzel.api.tei.shape import by_work
 from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, finished_vectors
 from ouzel.wire.decode import decode_body
@@ -71,6 +72,7 @@ OPERATIONS = (
         path="/similarity",
         summary="TEI: how much a sentence is like others.",
         endpoint=lambda services: services.taking_body(Similarity(services).answer),
+        choice=by_work,
         bodies=(SimilarityRequest,),
         answers=(list[float],),
         words="tei",
