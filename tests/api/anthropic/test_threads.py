@@ -58,6 +58,12 @@ def test_a_turn_is_read_after_all_that_was_said_before_it(http: httpx.Client) ->
     assert in_a_thread == last_prompt()
 
 
+def test_a_call_without_its_result_is_named_by_the_id_that_the_client_knows(http: httpx.Client) -> None:
+    first = answered(http, CALL, CREATE, tools=[LOOK])
+    text = error_of(http.post(PATH, json=asked("", thread=go_on(first), messages=[])))[2]
+    assert text.endswith(f'must be followed by the result of the tool call "{first["content"][-1]["id"]}"')
+
+
 def test_a_streamed_message_is_held_as_a_whole_one(http: httpx.Client) -> None:
     message = folded(events_of(http.post(PATH, json=asked("Hello", thread=CREATE, stream=True))))
     answered(http, "", go_on(message), messages=said("Go on"))
