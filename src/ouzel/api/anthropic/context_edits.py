@@ -96,7 +96,7 @@ def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[l
 def _without_old_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn], int]:
     ids = [call["id"] for turn in draft.turns for call in turn.calls]
     num_kept = _DEFAULT_NUM_KEPT if edit.keep is None else edit.keep.value
-    excluded = edit.exclude_tools or ()
+    excluded = frozenset(edit.exclude_tools or ())
     old = set(ids[: max(len(ids) - num_kept, 0)])
     cleared = {
         turn.answered["tool_call_id"]
@@ -105,7 +105,9 @@ def _without_old_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn],
     }
     if not cleared or not _is_reached(edit.trigger or _DEFAULT_TRIGGER, draft, len(ids)):
         return draft.turns, 0
-    return [_without_result(turn, cleared, edit.clear_tool_inputs or False) for turn in draft.turns], len(cleared)
+    names = edit.clear_tool_inputs
+    clears_inputs = frozenset(names) if isinstance(names, list) else names or False
+    return [_without_result(turn, cleared, clears_inputs) for turn in draft.turns], len(cleared)
 
 
 def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -> bool:
@@ -118,7 +120,7 @@ def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -
             assert_never(unreachable)
 
 
-def _without_result(turn: Turn, cleared: Container[object], clears_inputs: bool | Sequence[str]) -> Turn:
+def _without_result(turn: Turn, cleared: Container[object], clears_inputs: bool | frozenset[str]) -> Turn:
     """`cleared` holds the ids of the calls to clear."""
     if turn.role == "tool" and turn.answered["tool_call_id"] in cleared:
         return replace(turn, pieces=[_PLACEHOLDER])
@@ -127,7 +129,7 @@ def _without_result(turn: Turn, cleared: Container[object], clears_inputs: bool 
     return replace(turn, calls=[_without_input(call, cleared, clears_inputs) for call in turn.calls])
 
 
-def _without_input(call: JsonObject, cleared: Container[object], clears_inputs: bool | Sequence[str]) -> JsonObject:
+def _without_input(call: JsonObject, cleared: Container[object], clears_inputs: bool | frozenset[str]) -> JsonObject:
     function = call["function"]
     assert isinstance(function, dict)
     is_meant = clears_inputs is True or (not isinstance(clears_inputs, bool) and function["name"] in clears_inputs)
