@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ouzel import __version__
 from ouzel.config import ServerConfig
+from ouzel.observability import process_metrics
 from tests.api.requests import chat, wait_until
 from tests.api.serving import RunningServer, running_server
 
@@ -98,6 +99,18 @@ def test_the_process_has_the_usual_names(http: httpx.Client) -> None:
     boot_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     after_boot_s = float(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
     assert abs(found["process_start_time_seconds"] - (boot_s + after_boot_s)) < 5
+
+
+def test_a_sandbox_may_hide_files_of_proc(tmp_path: Path) -> None:
+    """Android and some sandboxes let no program read /proc/stat; others list no limits."""
+    own = tmp_path / "self"
+    (own / "fd").mkdir(parents=True)
+    (own / "stat").write_text(f"1 (a) b) R {' '.join(map(str, range(4, 53)))}")
+    (own / "limits").write_text("")
+    assert "process_cpu_seconds_total " in process_metrics(tmp_path)
+    assert "process_open_fds" not in process_metrics(tmp_path)
+    (tmp_path / "stat").write_text("btime 1000\n")
+    assert "process_open_fds 0" in process_metrics(tmp_path) and "process_max_fds +Inf" in process_metrics(tmp_path)
 
 
 def test_the_build_is_a_metric(http: httpx.Client) -> None:
