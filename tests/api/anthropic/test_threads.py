@@ -208,10 +208,13 @@ def test_a_conversation_that_is_too_long_to_be_held_can_go_on_without_a_thread()
             messages_of(HeldConversations(max_bytes=2000), None).prepare(body, 0.0)
 
 
-def test_a_short_body_is_as_long_as_the_conversation_that_it_continues() -> None:
+def test_a_body_is_as_long_as_the_conversation_that_it_continues() -> None:
     held = HeldConversations()
     held.add("msg_1", conversation(40_000), previous_id=None)
     bodies = {b'{"thread": {"type": "continue", "previous_message_id": "msg_1"}}': 40_000}
+    text = b'"messages": [{"role": "user", "content": "%s"}]' % (b"x" * 4000)
+    bodies |= {b'{%s, "thread": {"previous_message_id" : "msg_1", "type": "continue"}}' % text: 40_000}
+    bodies |= dict.fromkeys((b"{%s}" % text, b'{%s, "thread": {"previous_message_id": "msg_2"}}' % text), 0)
     bodies |= dict.fromkeys((b"{", b"[]", b"{}", b'{"thread": 1}', b'{"thread": {"type": "create"}}'), 0)
     for body, num_bytes in bodies.items():
         assert num_bytes <= held.num_held_bytes(body) <= num_bytes * 1.1

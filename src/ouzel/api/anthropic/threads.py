@@ -26,12 +26,15 @@ from ouzel.api.anthropic.errors import (
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
+from ouzel.worker_threads import LONG_BODY_BYTES
 
 _MAX_BYTES = 64 * 2**20  # for all conversations with a model and its adapters
 _CONVERSATION_BYTES, _PART_BYTES = 1024, 128  # of memory, beside the JSON
 _MAX_CONTINUED = 10_000  # ids of messages that are known to have been continued
 _HELD_FIELDS = ("system", "tools")
 _MESSAGE_PATH = re.compile(r"messages\[(\d+)\](.*)")
+_WRITTEN_ID = re.compile(rb'"previous_message_id"\s*:\s*"(msg_[0-9a-f]+)"')
+_MAX_SEARCHED_BYTES = 2**18  # a longer body is prepared among the longest anyway
 _PREVIOUS = "thread.previous_message_id"
 
 
@@ -94,6 +97,19 @@ def continued_message_id(fields: JsonObject) -> str | None:
     return previous_id if isinstance(previous_id, str) else None
 
 
+def _parse_id(body: bytes) -> str | None:
+    try:
+        return continued_message_id(parse_object(body))
+    except InvalidRequest:
+        return None  # reading the body refuses it
+
+
+def _find_id(body: bytes) -> str | None:
+    at = body.find(b'"previous_message_id"', 0, _MAX_SEARCHED_BYTES)  # ten times as fast as the expression
+    match = None if at < 0 else _WRITTEN_ID.search(body, at, _MAX_SEARCHED_BYTES)
+    return None if match is None else match[1].decode()
+
+
 def renumber_error(error: InvalidRequest, num_held: int) -> InvalidRequest:
     """Returns the error with the number of the message in the request, instead of its number in the conversation."""
     match = _MESSAGE_PATH.fullmatch(error.param or "")
@@ -137,11 +153,12 @@ class HeldConversations:
         )
 
     def num_held_bytes(self, body: bytes) -> int:
-        """Returns the size of the conversation that a body continues; 0 if it continues none."""
-        try:
-            message_id = continued_message_id(parse_object(body))
-        except InvalidRequest:
-            return 0  # reading the body refuses it
+        """Returns the size of the conversation that a body continues; 0 if it continues none.
+
+        Long bodies are searched rather than parsed, since this is the event loop. They are prepared in other threads
+        even if the id is not found.
+        """
+        message_id = _find_id(body) if len(body) > LONG_BODY_BYTES else _parse_id(body)
         with self._lock:
             held = None if message_id is None else self._held.get(message_id)
         return 0 if held is None else held.num_bytes
