@@ -105,7 +105,7 @@ def _parse_id(body: bytes) -> str | None:
 
 
 def _find_id(body: bytes) -> str | None:
-    at = body.find(b'"previous_message_id"', 0, _MAX_SEARCHED_BYTES)  # ten times as fast as the expression
+    at = body.find(b'"previous_message_id"', 0, _MAX_SEARCHED_BYTES)  # several times as fast as the expression
     match = None if at < 0 else _WRITTEN_ID.search(body, at, _MAX_SEARCHED_BYTES)
     return None if match is None else match[1].decode()
 
