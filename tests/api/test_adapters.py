@@ -66,7 +66,7 @@ async def test_a_load_that_fails_when_its_client_has_gone_is_one_line_of_the_log
     gc.collect()  # a task whose error nobody has taken tells so when it goes
 
     [line] = [each for each in caplog.records if each.levelno >= logging.WARNING]
-    assert line.getMessage().startswith("a change failed, whose client had gone: ")
+    assert line.getMessage().startswith("a change of the models failed after its client had left: ")
     assert line.exc_info is None and changes.catalogue.names == ["model", "alias", "b"]
 
 

@@ -115,6 +115,16 @@ def test_infinitys_clients_leave_open_the_dimensions_and_the_model(http: httpx.C
     assert response.json()["data"][0]["embedding"] == of("ab")
 
 
+def test_inputs_of_infinitys_clients_are_texts(http: httpx.Client) -> None:
+    """The address of a picture would be embedded as a text."""
+    assert vectors(http, input="ab", modality="text") == [of("ab")]
+    response = http.post("/embeddings", json={"input": "http://x/y.png", "modality": "image"})
+    assert response.status_code == 400
+    assert (
+        response.json()["error"]["message"] == 'modality is not supported by this server (only "text"), given "image"'
+    )
+
+
 def test_a_prompt_stands_before_the_text(http: httpx.Client) -> None:
     assert vectors(http, input="ab", prompt_name="query") == [of("ask: ab")]
     assert vectors(http, input=[97], prompt_name="query") == [of("a")]

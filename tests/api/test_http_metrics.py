@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ouzel import __version__
 from ouzel.config import ServerConfig
+from ouzel.observability import process_metrics
 from tests.api.requests import chat, wait_until
 from tests.api.serving import RunningServer, running_server
 
@@ -100,6 +101,18 @@ def test_the_process_has_the_usual_names(http: httpx.Client) -> None:
     assert abs(found["process_start_time_seconds"] - (boot_s + after_boot_s)) < 5
 
 
+def test_a_sandbox_may_hide_files_of_proc(tmp_path: Path) -> None:
+    """Android and some sandboxes let no program read /proc/stat; others list no limits."""
+    own = tmp_path / "self"
+    (own / "fd").mkdir(parents=True)
+    (own / "stat").write_text(f"1 (a) b) R {' '.join(map(str, range(4, 53)))}")
+    (own / "limits").write_text("")
+    assert "process_cpu_seconds_total " in process_metrics(tmp_path)
+    assert "process_open_fds" not in process_metrics(tmp_path)
+    (tmp_path / "stat").write_text("btime 1000\n")
+    assert "process_open_fds 0" in process_metrics(tmp_path) and "process_max_fds +Inf" in process_metrics(tmp_path)
+
+
 def test_the_build_is_a_metric(http: httpx.Client) -> None:
     [line] = re.findall(r"^ouzel_build_info\{.*$", http.get("/metrics").text, re.M)
 
@@ -131,9 +144,13 @@ def test_a_proxy_on_this_machine_says_who_its_client_is(http: httpx.Client, capl
     caplog.set_level(logging.INFO, logger="ouzel.api.http.request_log")
     http.get("/one", headers={"x-forwarded-for": "203.0.113.7"})
     http.get("/two", headers={"x-forwarded-for": "GET /v1/models 200"})
+    http.get("/three", headers={"x-forwarded-for": "fe80::1%eth0 key=0123abcd"})  # Python takes any zone
+    http.get("/four", headers={"x-forwarded-for": "FE80:0::1%eth0"})
 
     assert " client=203.0.113.7" in line_of(caplog, "/one")
     assert " client=invalid" in line_of(caplog, "/two")
+    assert " client=fe80::1 " in f"{line_of(caplog, '/three')} " and "0123abcd" not in caplog.text
+    assert " client=fe80::1 " in f"{line_of(caplog, '/four')} "
 
 
 def test_files_of_the_playground_are_told_at_debug(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ from huggingface_hub import InferenceClient
 from ouzel.sentence_files import SentenceFiles
 from tests.api.malformed import malformed_requests
 from tests.api.requests import Json
-from tests.api.serving import MODEL, RunningServer, running_server
+from tests.api.serving import MODEL, RunningServer, ServerSetup, running_server
 
 TOO_LONG = "a" * 300
 
@@ -109,6 +109,12 @@ def test_a_body_with_documents_is_not_teis(ranker: httpx.Client) -> None:
         assert ranker.post("/rerank", json=body).json()["error"]["param"] == "documents"
 
 
+def test_a_list_that_is_null_is_not_given(http: httpx.Client, ranker: httpx.Client) -> None:
+    assert posted(ranker, "/rerank", query="query", texts=["a"], documents=None)[0]["index"] == 0
+    assert posted(ranker, "/rerank", query="query", texts=None, documents=["a"])["results"][0]["index"] == 0
+    assert posted(http, "/", inputs="ab", texts=None) == [unit("ab")]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
@@ -167,6 +173,29 @@ def test_the_info_says_what_the_model_is_for(http: httpx.Client, ranker: httpx.C
     assert (info["model_id"], info["model_type"]) == (MODEL, {"embedding": {"pooling": "mean"}})
     assert (info["max_input_length"], info["max_client_batch_size"], info["model_dtype"]) == (64, 2048, "float32")
     assert list(ranker.get("/info").json()["model_type"]) == ["reranker"]
+
+
+def test_of_several_models_the_first_that_can_do_the_work_answers() -> None:
+    scorer, embedder = (
+        ServerSetup(
+            names=(name,),
+            engine_factory=f"tests.engine.vector_runner:create_{name}",
+            has_chat_template=False,
+            sentences=SentenceFiles(modes=("mean",)),
+        )
+        for name in ("scorer", "embedder")
+    )
+    with running_server(further=(scorer, embedder)) as server, server.client() as http:
+        assert posted(http, "/embed", inputs="ab") == posted(http, "/", inputs="ab", model=None) == [unit("ab")]
+        assert posted(http, "/similarity", inputs={"source_sentence": "a", "sentences": ["a"]}) == [pytest.approx(1)]
+        for path in ("/rerank", "/"):
+            [rank] = posted(http, path, query="query", texts=["aaa"], raw_scores=True)
+            assert rank["score"] == 8  # the scorer's; a cosine is not above 1
+            [rank] = posted(http, path, query="a", texts=["a"], model="embedder")
+            assert rank["score"] == pytest.approx(1)
+        assert http.get("/info").json()["model_id"] == "embedder"
+        assert http.post("/embed", json={"inputs": "a", "model": MODEL}).status_code == 424
+        assert http.post("/rerank", json={"query": "a", "documents": ["a"]}).status_code == 400  # the first model's
 
 
 def test_the_info_of_a_model_that_generates_is_an_error(server: RunningServer) -> None:

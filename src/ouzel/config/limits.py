@@ -65,7 +65,12 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     max_choices: Annotated[int, Meta(ge=1, le=128), option("Largest n.")] = 128
     max_prompts: Annotated[
-        int, Meta(ge=1), option("Most prompts in one completions request, each of its n choices counting as one.")
+        int,
+        Meta(ge=1),
+        option(
+            "Most prompts in one completions request, each of its n choices counting as one; also the most parts in "
+            "which a conversation is summarised."
+        ),
     ] = 256
     max_logprobs: Annotated[
         int,

@@ -10,25 +10,26 @@ from pathlib import Path
 
 from ouzel.observability.series import Kind, family_text
 
-_PROC = Path("/proc/self")
+_PROC = Path("/proc")
 _FIRST_FIELD = 3  # /proc/self/stat: the number of the first field behind the program's name
 _START_TIME, _VIRTUAL_MEMORY, _RESIDENT_PAGES = 22, 23, 24  # fields as proc(5) numbers them
 
 
-def process_metrics() -> str:
-    """Returns the `process_*` families. Systems without /proc have only the time of the processors."""
+def process_metrics(proc: Path = _PROC) -> str:
+    """Returns the `process_*` families; where `proc` lacks a file or hides it, only the time of the processors."""
     cpu = time.process_time()
     texts = [_family("process_cpu_seconds", "counter", "User and system CPU time spent by the HTTP process.", cpu)]
     try:
-        stat = (_PROC / "stat").read_text().rpartition(")")[2].split()
-        limits = (_PROC / "limits").read_text().splitlines()
-        num_open = len(os.listdir(_PROC / "fd"))
+        stat = (proc / "self" / "stat").read_text().rpartition(")")[2].split()
+        limits = (proc / "self" / "limits").read_text().splitlines()
+        num_open = len(os.listdir(proc / "self" / "fd"))
+        boot_s = _boot_time_s(proc)
     except OSError:
         return texts[0]
-    started_s = int(stat[_START_TIME - _FIRST_FIELD]) / os.sysconf("SC_CLK_TCK") + _boot_time_s()
+    started_s = int(stat[_START_TIME - _FIRST_FIELD]) / os.sysconf("SC_CLK_TCK") + boot_s
     resident = int(stat[_RESIDENT_PAGES - _FIRST_FIELD]) * os.sysconf("SC_PAGE_SIZE")
     virtual = int(stat[_VIRTUAL_MEMORY - _FIRST_FIELD])
-    max_open = next(line.split()[3] for line in limits if line.startswith("Max open files"))
+    max_open = next((line.split()[3] for line in limits if line.startswith("Max open files")), "unlimited")
     max_fds = float("inf") if max_open == "unlimited" else int(max_open)
     texts += [
         _family("process_resident_memory_bytes", "gauge", "Resident memory of the HTTP process.", resident),
@@ -46,8 +47,8 @@ def build_metrics(version: str) -> str:
     return family_text("ouzel_build_info", "gauge", "The version of Ouzel and of Python.", [("", labels, 1)])
 
 
-def _boot_time_s() -> float:
-    for line in Path("/proc/stat").read_text().splitlines():
+def _boot_time_s(proc: Path) -> float:
+    for line in (proc / "stat").read_text().splitlines():
         if line.startswith("btime "):
             return float(line.split()[1])
     return 0.0

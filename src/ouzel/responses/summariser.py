@@ -49,25 +49,24 @@ class Summariser:
         `on_generation` is told of each part's generation as it begins. Raises ContextLengthExceeded for a message that
         is too long by itself, and InvalidRequest for more than `max_prompts` parts.
         """
-        num_parts, num_chars = 0, sum(_num_chars(each) for each in messages)
+        entries = await self._threads.run_long(partial(_entries_of, messages))
         summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
-        while messages:
-            longest_part = partial(self._longest_part, messages, summary, arrival_s)
+        num_parts = num_done = 0
+        while num_done < len(entries):
+            path = messages[num_done].path
+            longest_part = partial(self._longest_part, entries[num_done:], summary, arrival_s, path=path)
             request, num = await self._threads.run_long(longest_part)
             num_parts += 1
-            if num_parts == 1:
-                too_many_chars = sum(_num_chars(each) for each in messages[: num + 1])
-                self._check_num_parts(num_chars / max(too_many_chars, 1))
-            self._check_num_parts(num_parts)
+            self._check_num_parts(num_parts if num_done else _estimated_num_parts(entries, num))
             generation = Generation(request, self._model, self._metrics, key_id=key_id)
             on_generation(generation)
             summary = await self._write_summary(generation)
             usage = _sum(usage, generation.usage())
-            messages = messages[num:]
+            num_done += num
         return summary, usage
 
     def _check_num_parts(self, num_parts: float) -> None:
-        """Each part is a prompt of its own. The first tells about how many there will be."""
+        """Raises InvalidRequest for too many parts: each part is a prompt of its own."""
         most = self._limits.max_prompts
         if num_parts > most:
             raise InvalidRequest(
@@ -77,10 +76,12 @@ class Summariser:
             )
 
     def _longest_part(
-        self, messages: Sequence[InputMessage], before: str, arrival_s: float
+        self, entries: Sequence[str], before: str, arrival_s: float, *, path: str
     ) -> tuple[GenerationRequest, int]:
-        """Returns the request for a summary of as many messages as fit, and their number."""
-        entries = [entry_of(each.fields) for each in messages]
+        """Returns the request for a summary of as many entries as fit, and their number.
+
+        Raises ContextLengthExceeded, with the `path` of the first entry's message, if not even that entry fits.
+        """
         longest: GenerationRequest | None = None
         num, too_many, attempt = 0, len(entries) + 1, len(entries)
         while attempt > num:
@@ -91,7 +92,6 @@ class Summariser:
                 too_many = attempt
             attempt = (num + too_many) // 2
         if longest is None:
-            path = messages[0].path
             raise ContextLengthExceeded(
                 f"is too long to be summarised: with {self._max_tokens} tokens for the summary it must fit into "
                 f"max_model_len, {self._model.engine.info.max_model_len}",
@@ -123,8 +123,13 @@ class Summariser:
         return summary
 
 
-def _num_chars(message: InputMessage) -> int:
-    return len(str(message.fields.get("content")))
+def _entries_of(messages: Sequence[InputMessage]) -> list[str]:
+    return [entry_of(each.fields) for each in messages]
+
+
+def _estimated_num_parts(entries: Sequence[str], num: int) -> float:
+    """Returns about how many parts there will be if the first part has `num` entries, and one more did not fit."""
+    return sum(map(len, entries)) / max(sum(map(len, entries[: num + 1])), 1)
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

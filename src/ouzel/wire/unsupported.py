@@ -96,6 +96,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "mirostat": (0,),
     "mm_processor_kwargs": ({},),
     "modalities": (["text"],),
+    "modality": ("text",),
     "moderation": (),
     "n_indent": (0,),
     "n_probs": (0,),

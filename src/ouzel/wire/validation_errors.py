@@ -57,7 +57,8 @@ def invalid_request(message: str, body: JsonObject, body_type: type[msgspec.Stru
             if "got" in pattern:
                 limit = _either(match[1])
             elif "value" in pattern and "Invalid" in pattern:
-                limit = ", ".join(shown(allowed) for allowed in _values_at(steps, inspect.type_info(body_type)))
+                allowed = _values_at(steps, inspect.type_info(body_type))
+                limit = ", ".join(dict.fromkeys(map(shown, allowed)))
             return InvalidRequest(f"{complaint.format(limit)}, given {value}", field=path)
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
         if match := re.fullmatch(pattern, what, re.DOTALL):

@@ -186,6 +186,26 @@ def test_edits_are_applied_one_after_the_other(http: httpx.Client) -> None:
     assert [edit["type"] for edit in applied] == [THINKING, TOOLS]
 
 
+def test_an_edit_that_clears_nothing_more_is_not_listed(http: httpx.Client) -> None:
+    edit = {"type": TOOLS, "trigger": uses(1), "keep": uses(1)}
+    edits = (edit, edit, {**edit, "clear_tool_inputs": True}, {**edit, "clear_tool_inputs": True})
+    messages = chat("look", "look")
+    messages[2]["content"][0]["content"] = "x" * 200
+
+    applied = answered(http, body(messages, *edits))["context_management"]["applied_edits"]
+
+    assert [each["cleared_tool_uses"] for each in applied] == [1, 1]
+    assert all(each["cleared_input_tokens"] > 0 for each in applied)
+
+
+def test_the_number_of_edits_is_bounded(http: httpx.Client) -> None:
+    """Each edit may tokenize the chat again: many of them would occupy a thread for minutes."""
+    edit = {"type": TOOLS, "trigger": uses(1), "keep": uses(0)}
+    answered(http, body(chat("look"), *[edit] * 16))
+    status, _, text = error_of(http.post(PATH, json=body(chat("look"), *[edit] * 17)))
+    assert (status, text[:57]) == (400, "context_management.edits must have a length <= 16, given ")
+
+
 def test_edits_make_a_chat_fit_that_is_too_long_without_them() -> None:
     messages = chat("look", "look")
     messages[2]["content"][0]["content"] = "x" * 30_000
@@ -196,6 +216,16 @@ def test_edits_make_a_chat_fit_that_is_too_long_without_them() -> None:
         [applied] = answered(http, fields)["context_management"]["applied_edits"]
     assert error_of(plain)[0] == 400 and "prompt is too long" in error_of(plain)[2]
     assert applied["cleared_input_tokens"] > 29_000
+
+
+def test_a_chat_that_is_too_long_to_be_counted_reaches_its_trigger() -> None:
+    """The tokens of a chat that is far longer than the context are estimated: the edit makes it fit all the same."""
+    messages = chat("look", "look")
+    messages[2]["content"][0]["content"] = "x" * 200_000
+    edit = {"type": TOOLS, "trigger": tokens(20_000), "keep": uses(1), "clear_at_least": tokens(20_000)}
+    with remembering_server(max_model_len=2048) as server, server.client() as http:
+        [applied] = answered(http, body(messages, edit) | {"max_tokens": 1})["context_management"]["applied_edits"]
+    assert applied["cleared_input_tokens"] > 20_000
 
 
 @pytest.mark.parametrize(

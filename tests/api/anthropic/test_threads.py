@@ -58,6 +58,12 @@ def test_a_turn_is_read_after_all_that_was_said_before_it(http: httpx.Client) ->
     assert in_a_thread == last_prompt()
 
 
+def test_a_call_without_its_result_is_named_by_the_id_that_the_client_knows(http: httpx.Client) -> None:
+    first = answered(http, CALL, CREATE, tools=[LOOK])
+    text = error_of(http.post(PATH, json=asked("", thread=go_on(first), messages=[])))[2]
+    assert text.endswith(f'must be followed by the result of the tool call "{first["content"][-1]["id"]}"')
+
+
 def test_a_streamed_message_is_held_as_a_whole_one(http: httpx.Client) -> None:
     message = folded(events_of(http.post(PATH, json=asked("Hello", thread=CREATE, stream=True))))
     answered(http, "", go_on(message), messages=said("Go on"))
@@ -74,6 +80,12 @@ def test_the_fields_of_a_turn_are_its_own_but_system_and_tools(http: httpx.Clien
         status, message, details = refused(response)
         assert (status, details) == (400, {"error_code": "thread_fingerprint_mismatch"})
         assert message.startswith(f"{field} must be left out or be as it was when the thread was created, given ")
+
+
+def test_system_and_tools_that_are_null_are_left_out(http: httpx.Client) -> None:
+    first = answered(http, "Hello", CREATE, system="Be kind.", tools=[LOOK])
+    answered(http, "Go on", go_on(first), system=None, tools=None)
+    assert "Be kind." in last_prompt() and "Looks somewhere." in last_prompt()
 
 
 def test_a_message_is_continued_once(http: httpx.Client) -> None:
@@ -149,6 +161,15 @@ def test_a_key_never_goes_on_with_the_thread_of_another(guarded: httpx.Client) -
     assert refused(guarded.post(PATH, json=go, headers=two))[2] == {"error_code": "thread_not_found"}
 
 
+def test_a_model_and_its_adapters_hold_their_conversations_within_one_bound() -> None:
+    """The conversation is found, whichever of them goes on with it."""
+    adaptable = "tests.api.test_adapters:create_adaptable"
+    with running_server({"at_start": "a b"}, engine_factory=adaptable) as server, server.client() as http:
+        first = answered(http, "Hello", CREATE, max_tokens=1)
+        second = answered(http, "Go on", go_on(first), max_tokens=1, model="a")
+        answered(http, "Go on", go_on(second), max_tokens=1, model="b")
+
+
 def conversation(num_bytes: int) -> HeldConversation:
     return new_conversation({"messages": said("x" * num_bytes)}, None)
 
@@ -187,10 +208,13 @@ def test_a_conversation_that_is_too_long_to_be_held_can_go_on_without_a_thread()
             messages_of(HeldConversations(max_bytes=2000), None).prepare(body, 0.0)
 
 
-def test_a_short_body_is_as_long_as_the_conversation_that_it_continues() -> None:
+def test_a_body_is_as_long_as_the_conversation_that_it_continues() -> None:
     held = HeldConversations()
     held.add("msg_1", conversation(40_000), previous_id=None)
     bodies = {b'{"thread": {"type": "continue", "previous_message_id": "msg_1"}}': 40_000}
+    text = b'"messages": [{"role": "user", "content": "%s"}]' % (b"x" * 4000)
+    bodies |= {b'{%s, "thread": {"previous_message_id" : "msg_1", "type": "continue"}}' % text: 40_000}
+    bodies |= dict.fromkeys((b"{%s}" % text, b'{%s, "thread": {"previous_message_id": "msg_2"}}' % text), 0)
     bodies |= dict.fromkeys((b"{", b"[]", b"{}", b'{"thread": 1}', b'{"thread": {"type": "create"}}'), 0)
     for body, num_bytes in bodies.items():
         assert num_bytes <= held.num_held_bytes(body) <= num_bytes * 1.1

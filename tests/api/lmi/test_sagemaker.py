@@ -98,12 +98,14 @@ def test_a_refused_body_is_a_model_error(http: httpx.Client, path: str) -> None:
     "name",
     [
         "X-Amzn-SageMaker-Target-Model",
+        "X-Amzn-SageMaker-Target-Variant",
+        "X-Amzn-SageMaker-Enable-Explanations",
         "X-Amzn-SageMaker-Inference-Component",
         "X-Amzn-SageMaker-Target-Container-Hostname",
         "X-Amzn-SageMaker-Session-Id",
     ],
 )
-def test_headers_that_choose_otherwise_are_refused(http: httpx.Client, name: str) -> None:
+def test_headers_that_ask_for_something_else_are_refused(http: httpx.Client, name: str) -> None:
     response = http.post("/endpoints/parrot/invocations", json=BODY, headers={name: "mine"})
     assert (response.status_code, response.json()["code"]) == (424, "ModelError")
     assert f"{name.lower()} is not supported" in response.json()["Message"]

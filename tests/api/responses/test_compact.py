@@ -174,6 +174,18 @@ def test_what_needs_too_many_summaries_is_refused_before_the_first() -> None:
         assert "request_success_total{" not in http.get("/metrics").text
 
 
+def test_calls_count_by_their_arguments_when_the_number_of_summaries_is_estimated() -> None:
+    calls: list[Json] = []
+    for number in range(8):
+        arguments = json.dumps({"text": "x" * 1000})
+        calls.append({"type": "function_call", "call_id": f"c{number}", "name": "write", "arguments": arguments})
+        calls.append({"type": "function_call_output", "call_id": f"c{number}", "output": "ok"})
+    talk = [message("user", "word " * 200) for _ in range(8)]
+    limits = LimitsConfig(max_prompts=16)
+    with running_server({"max_model_len": 4096}, limits=limits) as server, server.client() as http:
+        assert summary_in(compacted(http, input=[*calls, *talk]))
+
+
 def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Client) -> None:
     body: Json = {"model": "parrot", "input": [USER, message("assistant", "word " * 800), USER]}
     answer = thinker_http.post("/v1/responses/compact", json=body)

@@ -231,10 +231,14 @@ def test_a_chat_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) ->
     assert "x-ouzel-warnings" not in plain.headers and "warnings" not in plain.json()
 
 
-def test_a_warning_is_ascii_and_bounded(thinker_http: httpx.Client) -> None:
-    tools = [LOOK, *({"type": "säge\r\nx: y" * 50} for _ in range(100))]
+@pytest.mark.parametrize(
+    "kind", ["säge\r\nx: y" * 50, "\x7f\x00\x1b", "\x7f" * 99, "🦉" * 99], ids=["text", "control", "delete", "owl"]
+)
+def test_a_warning_is_ascii_and_bounded(thinker_http: httpx.Client, kind: str) -> None:
+    """Servers of HTTP refuse to send control characters in a header."""
+    tools = [LOOK, *({"type": kind} for _ in range(100))]
     text = thinker_http.post("/v1/responses", json=body("Hi", *tools)).headers["x-ouzel-warnings"]
-    assert text.isascii() and text.isprintable() and text.count("was left out") == 20 and len(text) < 4000
+    assert text.isascii() and text.isprintable() and text.count("was left out") >= 5 and len(text) <= 4000
 
 
 @pytest.mark.parametrize(

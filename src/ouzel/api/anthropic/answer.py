@@ -41,7 +41,7 @@ class MessageAnswer:
         edits: AppliedEdits | None,
         on_end: Callable[[Sequence[AnsweredBlock]], None] | None,
     ) -> None:
-        """`edits` are those that shortened the prompt, None where the request manages no context.
+        """`edits` are the context edits that shortened the prompt; None if the request manages no context.
 
         `on_end` takes the blocks of a complete message, before the client sees its end.
         """
@@ -54,7 +54,7 @@ class MessageAnswer:
         self._stop_sequences = body.stop_sequences or ()
         self._context_management = UNSET if edits is None else edits
         self._on_end = on_end
-        self._streamed: list[BlockEvent] = []  # the blocks of a stream, where `on_end` will take them
+        self._streamed: list[BlockEvent] = []  # so far, if `on_end` takes the blocks
         self._writer = BlockWriter(shows_thinking=not _omits_thinking(body))
         self._is_started = False
         self._finished: Finished | None = None

@@ -119,7 +119,7 @@ class ChangedTool(msgspec.Struct, frozen=True, tag="tool_reference"):
 
 
 class DefinedTool(msgspec.Struct, frozen=True, tag="tool_definition"):
-    definition: Annotated[ClientTool, Meta(description="A tool, in the form of those in `tools`.")]
+    definition: Annotated[ClientTool, Meta(description="A tool, in the same form as in `tools`.")]
 
 
 class ToolAdditionBlock(msgspec.Struct, frozen=True, tag="tool_addition"):

@@ -1,4 +1,4 @@
-"""Tools that clients run, and that a request names by their type alone, get the schemas that their clients read.
+"""A request may name a tool that the client runs by its type alone: the server adds the schema that clients expect.
 
 Anthropic's models know these tools by heart. Another model has never seen them, so the descriptions say everything:
 each command, and the fields that it needs. Schemas are flat, with the fields of all commands beside each other, since
@@ -85,7 +85,7 @@ def _bash(_: ToolOptions, __: str) -> tuple[str, str, Schema]:
 
 
 def _editor(name: str, *, inserted: str, undoes: bool) -> "MakeTool":
-    """`inserted` is the field of the text that an insert writes: clients of older types read another one."""
+    """`inserted` names the field with the text to insert; older types of the tool have another field for it."""
 
     def make(options: ToolOptions, _: str) -> tuple[str, str, Schema]:
         commands = ["view", "create", "str_replace", "insert", *(["undo_edit"] if undoes else [])]
@@ -229,6 +229,6 @@ BUILT_IN_TYPES: Sequence[str] = tuple(_TOOLS)
 
 
 def check_name(name: str | None, function: FunctionDefinition, path: str) -> None:
-    """Raises InvalidRequest where the request calls a built-in tool by a name that its clients do not know."""
+    """Raises InvalidRequest if the request gives a built-in tool another name than its clients know."""
     if name is not None and name != function.name:
         raise InvalidRequest(f"must be {shown(function.name)}, given {shown(name)}", field=f"{path}.name")

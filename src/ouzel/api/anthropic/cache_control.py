@@ -1,9 +1,9 @@
-"""The field that marks where Anthropic's prompt cache may begin anew; blocks, tools and bodies have it."""
+"""The field `cache_control`, which blocks, tools and bodies may have: in Anthropic's API it marks a part to cache."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
 CacheControl = Annotated[
-    dict[str, object] | None, Meta(description="Not used: whatever prompts begin with alike is cached by itself.")
+    dict[str, object] | None, Meta(description="Not used: the server caches common beginnings of prompts by itself.")
 ]

@@ -58,7 +58,7 @@ def apply_edits(
                 at_least = 0 if edit.clear_at_least is None else edit.clear_at_least.value
             case unreachable:
                 assert_never(unreachable)
-        if num_cleared == 0:
+        if num_cleared == 0 or left == draft.turns:
             continue
         edited = Draft(left, count_tokens)
         num_tokens = max(draft.num_tokens - edited.num_tokens, 0)
@@ -71,7 +71,7 @@ def apply_edits(
 
 
 def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[list[Turn], int]:
-    """An assistant's turn goes on over the results of its tools, until the user speaks."""
+    """A turn of the assistant includes the results of its tools; it ends when the user speaks."""
     match edit.keep:
         case None:
             num_kept = 1
@@ -81,12 +81,12 @@ def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[l
             return list(turns), 0
         case unreachable:
             assert_never(unreachable)
-    spoken = 0  # times that the user has
+    num_user_turns = 0
     thinking: dict[int, list[int]] = {}  # the positions of the messages with thinking, by assistant's turn
     for position, turn in enumerate(turns):
-        spoken += turn.role == "user"
+        num_user_turns += turn.role == "user"
         if turn.reasoning:
-            thinking.setdefault(spoken, []).append(position)
+            thinking.setdefault(num_user_turns, []).append(position)
     old = list(thinking.values())[: max(len(thinking) - num_kept, 0)]
     cleared = {position for positions in old for position in positions}
     left = [replace(turn, reasoning=[]) if at in cleared else turn for at, turn in enumerate(turns)]
@@ -96,7 +96,7 @@ def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[l
 def _without_old_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn], int]:
     ids = [call["id"] for turn in draft.turns for call in turn.calls]
     num_kept = _DEFAULT_NUM_KEPT if edit.keep is None else edit.keep.value
-    excluded = edit.exclude_tools or ()
+    excluded = frozenset(edit.exclude_tools or ())
     old = set(ids[: max(len(ids) - num_kept, 0)])
     cleared = {
         turn.answered["tool_call_id"]
@@ -105,7 +105,9 @@ def _without_old_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn],
     }
     if not cleared or not _is_reached(edit.trigger or _DEFAULT_TRIGGER, draft, len(ids)):
         return draft.turns, 0
-    return [_without_result(turn, cleared, edit.clear_tool_inputs or False) for turn in draft.turns], len(cleared)
+    names = edit.clear_tool_inputs
+    clears_inputs = frozenset(names) if isinstance(names, list) else names or False
+    return [_without_result(turn, cleared, clears_inputs) for turn in draft.turns], len(cleared)
 
 
 def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -> bool:
@@ -118,8 +120,8 @@ def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -
             assert_never(unreachable)
 
 
-def _without_result(turn: Turn, cleared: Container[object], clears_inputs: bool | Sequence[str]) -> Turn:
-    """`cleared` are ids of calls."""
+def _without_result(turn: Turn, cleared: Container[object], clears_inputs: bool | frozenset[str]) -> Turn:
+    """`cleared` holds the ids of the calls to clear."""
     if turn.role == "tool" and turn.answered["tool_call_id"] in cleared:
         return replace(turn, pieces=[_PLACEHOLDER])
     if clears_inputs is False or not turn.calls:
@@ -127,7 +129,7 @@ def _without_result(turn: Turn, cleared: Container[object], clears_inputs: bool 
     return replace(turn, calls=[_without_input(call, cleared, clears_inputs) for call in turn.calls])
 
 
-def _without_input(call: JsonObject, cleared: Container[object], clears_inputs: bool | Sequence[str]) -> JsonObject:
+def _without_input(call: JsonObject, cleared: Container[object], clears_inputs: bool | frozenset[str]) -> JsonObject:
     function = call["function"]
     assert isinstance(function, dict)
     is_meant = clears_inputs is True or (not isinstance(clears_inputs, bool) and function["name"] in clears_inputs)

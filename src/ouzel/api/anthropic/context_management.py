@@ -48,11 +48,20 @@ class ClearToolUses(msgspec.Struct, frozen=True, tag="clear_tool_uses_20250919")
 
 Edit = ClearThinking | ClearToolUses
 
+_MAX_EDITS = 16  # an edit renders and tokenizes the whole chat
+
 
 class ContextManagement(msgspec.Struct, frozen=True):
-    edits: Annotated[
-        list[Edit] | None, Meta(description="Blocks that the prompt leaves out, edit by edit; nothing is summarised.")
-    ] = None
+    edits: (
+        Annotated[
+            list[Edit],
+            Meta(
+                max_length=_MAX_EDITS,
+                description="Blocks that the prompt leaves out, edit by edit; nothing is summarised.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ClearedThinking(msgspec.Struct, frozen=True, tag="clear_thinking_20251015"):

@@ -45,7 +45,7 @@ class ThreadFingerprintMismatch(InvalidRequest):
 
 
 class ThreadUnsupported(InvalidRequest):
-    """The request cannot be one of a thread, but could be sent without `thread`."""
+    """The request cannot belong to a thread; without the field `thread` it would be accepted."""
 
     code = "thread_unsupported_request"
 
@@ -56,10 +56,10 @@ _CODES_OF_THREADS = frozenset(
 
 
 class CauseDetails(msgspec.Struct):
-    """Anthropic's clients go on by themselves after causes that they know."""
+    """Names the cause of an error: Anthropic's clients recover from some causes by themselves."""
 
     error_code: str
-    unsupported: list[str] | UnsetType = UNSET  # fields that the request may be sent again without
+    unsupported: list[str] | UnsetType = UNSET  # the client may repeat the request without these fields
 
 
 class AnthropicErrorDetails(msgspec.Struct):

@@ -58,6 +58,7 @@ class History:
         """`has_later_system`: the chat template writes system messages in the middle. Raises InvalidRequest."""
         self.turns: list[Turn] = []  # context edits replace some of them
         self._names: dict[str, str] = {}  # of the tools called, by call id
+        self._newest_call_id = ""  # as the client sent it
         self._has_later_system = has_later_system
         texts = [text for text in _texts(system or "") if not text.startswith(_BILLING_HEADER)]
         if texts:
@@ -80,8 +81,8 @@ class History:
         """Raises InvalidRequest for a last turn that cannot be continued."""
         last = self.turns[-1]
         if last.role == "assistant" and last.calls:
-            called = last.calls[-1]["id"]
-            raise InvalidRequest(f"must be followed by the result of the tool call {shown(called)}", field=last.path)
+            limit = f"must be followed by the result of the tool call {shown(self._newest_call_id)}"
+            raise InvalidRequest(limit, field=last.path)
 
     def in_own_words(self, error: InvalidRequest) -> InvalidRequest:
         """Returns the same error about the field that the client sent."""
@@ -146,7 +147,7 @@ class History:
                 logger.info("left out: %s, only who wrote its thinking can read it", path)
             case ToolUseBlock():
                 call_id = own_call_id(block.id)
-                self._names[call_id] = block.name
+                self._names[call_id], self._newest_call_id = block.name, block.id
                 function = {"name": block.name, "arguments": block.input}
                 turn.calls.append({"id": call_id, "type": "function", "function": function})
             case unreachable:

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from starlette.types import ASGIApp
 
@@ -16,8 +17,8 @@ from ouzel.api.anthropic.threads import (
     ThreadContinue,
     ThreadCreate,
     continued_message_id,
-    in_the_turns_words,
     new_conversation,
+    renumber_error,
 )
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
@@ -50,12 +51,12 @@ class Messages:
         try:
             return self._prepare(whole, arrival_s, held)
         except InvalidRequest as error:
-            raise in_the_turns_words(error, held.num_messages) from error
+            raise renumber_error(error, held.num_messages) from error
 
     def _prepare(
         self, fields: JsonObject, arrival_s: float, held: HeldConversation | None
     ) -> tuple[list[GenerationRequest], Answer]:
-        """`fields` have the whole conversation, of which `held` is the part that the server holds."""
+        """`fields` have the whole conversation; `held` is the beginning of it that the server holds, if any."""
         body = decode_messages(fields, MessagesRequest, self._model)
         read = read_messages(body, self._model, self._limits)
         edits = read.edit_context(self._model)
@@ -90,9 +91,12 @@ class Messages:
         return hold
 
 
+_conversations: WeakKeyDictionary[object, HeldConversations] = WeakKeyDictionary()  # by the engine
+
+
 def _endpoint(services: Services) -> ASGIApp:
-    """The model's conversations are held as long as the model is served."""
-    conversations = HeldConversations()
+    """A model and its adapters have one engine and one bound: the conversations are held as long as the engine runs."""
+    conversations = _conversations.setdefault(services.model.engine, HeldConversations())
     dialect_of_key = partial(Messages, services.model, services.limits, conversations)
     return services.generating_by_key(dialect_of_key, conversations.num_held_bytes)
 

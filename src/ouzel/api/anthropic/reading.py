@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 _SWITCHES = frozenset({"enable_thinking", "thinking"})
 _COUNTED_CHARS_PER_TOKEN = 64  # of the model's context; tokenizing many megabytes takes seconds
+_USUAL_CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class ReadMessages:
         return AppliedEdits(applied)
 
     def num_tokens(self, model: ServedModel) -> int:
-        """Counts the tokens of a prompt that may be longer than the model's context."""
+        """Counts the tokens of a prompt that may exceed the model's context, and estimates them if it is far longer."""
         return self._num_tokens(model, self.history.turns)
 
     def _num_tokens(self, model: ServedModel, turns: Sequence[Turn]) -> int:
@@ -98,7 +99,7 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
 def _chat_request(
     body: MessagesRequest, tools: list[Tool], model: ServedModel, *, is_unfinished: bool
 ) -> ChatCompletionRequest:
-    """Returns the body as a chat's, without messages."""
+    """Returns the body as a chat completion request, without messages."""
     tool_choice, are_parallel = choice_of(body.tool_choice)
     sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
     template = model.renderer.chat_template
@@ -148,12 +149,12 @@ def _form(body: MessagesRequest) -> OutputForm | None:
 
 
 def _check_len(model: ServedModel, text: str) -> None:
-    """Raises PromptTooLong, with fewer tokens than the text has, where it is far longer than the model's context."""
+    """Raises PromptTooLong, with an estimate of the tokens, for a text far longer than the model's context."""
     max_model_len = model.engine.info.max_model_len
     if len(text) > _COUNTED_CHARS_PER_TOKEN * max_model_len:
         raise PromptTooLong(
             f"resulted in more than {max_model_len} tokens, of {len(text)} characters",
-            num_tokens=max_model_len + 1,
+            num_tokens=len(text) // _USUAL_CHARS_PER_TOKEN,
             max_model_len=max_model_len,
             field="messages",
         )

@@ -5,7 +5,7 @@
 
 A conversation is held under the id of its newest message. It stays in this process's memory: when it is gone, after a
 restart or for want of room, the client is told `thread_not_found` and sends the whole conversation again. `system` and
-`tools` are held with it. Continuing a message takes it off: its successor holds everything.
+`tools` are held with it. A message that was continued is forgotten: its successor has the whole conversation.
 """
 
 import re
@@ -26,12 +26,15 @@ from ouzel.api.anthropic.errors import (
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
+from ouzel.worker_threads import LONG_BODY_BYTES
 
-_MAX_BYTES = 64 * 2**20  # for all conversations with a model
+_MAX_BYTES = 64 * 2**20  # for all conversations with a model and its adapters
 _CONVERSATION_BYTES, _PART_BYTES = 1024, 128  # of memory, beside the JSON
 _MAX_CONTINUED = 10_000  # ids of messages that are known to have been continued
 _HELD_FIELDS = ("system", "tools")
 _MESSAGE_PATH = re.compile(r"messages\[(\d+)\](.*)")
+_WRITTEN_ID = re.compile(rb'"previous_message_id"\s*:\s*"(msg_[0-9a-f]+)"')
+_MAX_SEARCHED_BYTES = 2**18  # a longer body is prepared among the longest anyway
 _PREVIOUS = "thread.previous_message_id"
 
 
@@ -48,7 +51,7 @@ ThreadField = ThreadCreate | ThreadContinue | None
 
 @dataclass(frozen=True, slots=True)
 class HeldConversation:
-    key_id: str | None  # of the API key whose conversation it is
+    key_id: str | None  # of the API key that owns the conversation
     fixed: bytes  # `system` and `tools`, where the request had them, as JSON
     messages: tuple[bytes, ...]  # lists of messages as JSON, two of each turn
 
@@ -67,7 +70,7 @@ class HeldConversation:
         """Returns the body of the whole conversation. Raises ThreadFingerprintMismatch."""
         fixed = msgspec.json.decode(self.fixed, type=JsonObject)
         for name in _HELD_FIELDS:
-            if name in fields and fields[name] != fixed.get(name):
+            if fields.get(name) is not None and fields[name] != fixed.get(name):
                 limit = "must be left out or be as it was when the thread was created"
                 raise ThreadFingerprintMismatch(f"{limit}, given {shown(fields[name])}", field=name)
         messages = fields.get("messages")
@@ -94,8 +97,21 @@ def continued_message_id(fields: JsonObject) -> str | None:
     return previous_id if isinstance(previous_id, str) else None
 
 
-def in_the_turns_words(error: InvalidRequest, num_held: int) -> InvalidRequest:
-    """Returns an error about the whole conversation as one about the messages that the client sent."""
+def _parse_id(body: bytes) -> str | None:
+    try:
+        return continued_message_id(parse_object(body))
+    except InvalidRequest:
+        return None  # reading the body refuses it
+
+
+def _find_id(body: bytes) -> str | None:
+    at = body.find(b'"previous_message_id"', 0, _MAX_SEARCHED_BYTES)  # several times as fast as the expression
+    match = None if at < 0 else _WRITTEN_ID.search(body, at, _MAX_SEARCHED_BYTES)
+    return None if match is None else match[1].decode()
+
+
+def renumber_error(error: InvalidRequest, num_held: int) -> InvalidRequest:
+    """Returns the error with the number of the message in the request, instead of its number in the conversation."""
     match = _MESSAGE_PATH.fullmatch(error.param or "")
     if match is None or int(match[1]) < num_held:
         return error
@@ -108,7 +124,7 @@ def new_conversation(fields: JsonObject, key_id: str | None) -> HeldConversation
 
 
 class HeldConversations:
-    """Holds the newest conversations with one model, within a bound.
+    """Holds the newest conversations with a model and its adapters, within a bound.
 
     It is called from many threads.
     """
@@ -137,17 +153,18 @@ class HeldConversations:
         )
 
     def num_held_bytes(self, body: bytes) -> int:
-        """Returns how long the conversation is that a body continues, if it does."""
-        try:
-            message_id = continued_message_id(parse_object(body))
-        except InvalidRequest:
-            return 0  # reading the body refuses it
+        """Returns the size of the conversation that a body continues; 0 if it continues none.
+
+        Long bodies are searched rather than parsed, since this is the event loop. They are prepared in other threads
+        even if the id is not found.
+        """
+        message_id = _find_id(body) if len(body) > LONG_BODY_BYTES else _parse_id(body)
         with self._lock:
             held = None if message_id is None else self._held.get(message_id)
         return 0 if held is None else held.num_bytes
 
     def check_room(self, conversation: HeldConversation) -> None:
-        """Raises ThreadUnsupported where the conversation alone is more than may be held."""
+        """Raises ThreadUnsupported for a conversation that exceeds the bound by itself."""
         if conversation.num_bytes > self._max_bytes:
             limit = f"cannot be held for a conversation of more than {self._max_bytes} bytes"
             raise ThreadUnsupported(f"{limit}, given {conversation.num_bytes}: leave it out", field="thread")

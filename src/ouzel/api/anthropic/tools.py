@@ -19,11 +19,12 @@ from ouzel.wire.unknown_tools import UnknownTool, leave_out
 from ouzel.wire.validation_errors import shown
 
 _HOSTED = ("web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_")
+_KNOWN_TYPES = ("custom", *BUILT_IN_TYPES)
 _DIRECT = "direct"
 
 
 class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
-    """Every kind of tool is read as this; Anthropic's own kinds have further fields."""
+    """A tool of any kind; Anthropic's own kinds have further fields."""
 
     type: Annotated[str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")] = None
     name: Annotated[FunctionName | None, Meta(description="What the model calls it.")] = None
@@ -95,7 +96,7 @@ def functions_of(
             raise InvalidRequest(f"must be unique, given {function.name!r} again", field=f"{path}.name")
         names.add(function.name)
         functions.append(Tool("function", function))
-    warnings = leave_out(hosted, known=["custom"], has_others=bool(functions), refuses=refuses_hosted)
+    warnings = leave_out(hosted, known=_KNOWN_TYPES, has_others=bool(functions), refuses=refuses_hosted)
     return functions, warnings
 
 
@@ -126,7 +127,7 @@ def _built_in(tool: ClientTool, path: str) -> FunctionDefinition:
     assert tool.type is not None
     function = built_in_function(tool.type, tool, path)
     if function is None:
-        known = ", ".join(map(shown, ("custom", *BUILT_IN_TYPES)))
+        known = ", ".join(map(shown, _KNOWN_TYPES))
         why = "the schema of this type is not known here; give the tool as a custom one, with an input_schema"
         raise InvalidRequest(f"must be one of {known}, given {shown(tool.type)}: {why}", field=f"{path}.type")
     check_name(tool.name, function, path)

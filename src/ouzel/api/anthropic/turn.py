@@ -13,11 +13,11 @@ Piece = str | MediaPart | DocumentPart  # a text, a picture or a PDF
 @dataclass(slots=True)
 class Turn:
     role: Role
-    path: str  # of the message that it begins with
+    path: str  # of the first message of the turn
     pieces: list[Piece] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[JsonObject] = field(default_factory=list)
-    answered: JsonObject = field(default_factory=dict)  # of a tool's result: the call, by the chat's keys
+    answered: JsonObject = field(default_factory=dict)  # for the result of a tool: the id and the name of its call
 
     @property
     def is_empty(self) -> bool:

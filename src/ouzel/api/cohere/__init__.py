@@ -1,4 +1,4 @@
-"""Cohere's clients get vectors in Cohere's form; its reranking is in `api/ranking`, which shares it with others.
+"""Embeddings in the form of Cohere's API; reranking in Cohere's form is in `api/ranking`, beside other forms.
 
 docs/embeddings.md lists the fields.
 """

@@ -120,7 +120,7 @@ class CohereEmbed:
 
 
 def _inputs(fields: CohereEmbedRequest) -> list[tuple[str, str]]:
-    """Returns the texts behind their paths in the body."""
+    """Returns pairs: the path of each text in the body, and the text."""
     if fields.images:
         limit = "must not be given: models that make embeddings read texts only"
         raise InvalidRequest(f"{limit}, given {len(fields.images)} images", field="images")
@@ -162,12 +162,12 @@ def _base64(vectors: NDArray[np.float32]) -> list[str]:
 
 
 def _ubinary(vectors: NDArray[np.float32]) -> list[list[int]]:
-    """Returns a bit for each value, set where it is above zero, eight of them in a number."""
+    """Packs a bit for each value into bytes; the bit of a value above zero is 1."""
     return cast(list[list[int]], np.packbits(vectors > 0, axis=1).tolist())
 
 
 def _binary(vectors: NDArray[np.float32]) -> list[list[int]]:
-    """Returns the same numbers from -128 on."""
+    """Packs the bits as `_ubinary` does and subtracts 128, as Cohere does."""
     return cast(list[list[int]], (np.packbits(vectors > 0, axis=1).astype(np.int16) - 128).tolist())
 
 

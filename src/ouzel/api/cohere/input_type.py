@@ -1,4 +1,4 @@
-"""Cohere's `input_type` says what texts are for; a checkpoint's files may have a prompt for that."""
+"""Cohere's `input_type` names the purpose of texts; a checkpoint's files may have a prompt for this purpose."""
 
 from ouzel.errors import InvalidRequest
 from ouzel.sentence_files import SentenceFiles

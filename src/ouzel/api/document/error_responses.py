@@ -1,4 +1,4 @@
-"""The OpenAPI document says of every operation how its errors look, by status."""
+"""Describes the error responses of each operation for the OpenAPI document, by status."""
 
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -14,14 +14,14 @@ from ouzel.api.ollama.errors import OllamaError
 from ouzel.api.tei.errors import STATUSES as TEI_STATUSES
 from ouzel.api.tei.errors import TeiError
 
-_ERRORS: Mapping[Words, StructType] = {  # by whose they are; else OpenAI's. LMI has two
+_ERRORS: Mapping[Words, StructType] = {  # by dialect; others have OpenAI's form, and LMI has two
     "anthropic": AnthropicError,
     "ollama": OllamaError,
     "cohere": CohereError,
     "tei": TeiError,
     "sagemaker": SageMakerError,
 }
-_STATUSES: Mapping[Words, Mapping[str, str]] = {  # by ours
+_STATUSES: Mapping[Words, Mapping[str, str]] = {  # by the status in OpenAI's dialect
     "anthropic": {"429": str(OVERLOADED)},
     "tei": TEI_STATUSES,
     "sagemaker": SAGEMAKER_STATUSES,
@@ -30,7 +30,7 @@ ALL_ERRORS: tuple[StructType, ...] = (ErrorBody, HandlerError, FrontEndError, *_
 
 
 def errors_in(words: Words) -> tuple[StructType, ...]:
-    """Returns the forms that an error of such an operation may have."""
+    """Returns the forms of errors in a dialect."""
     return (HandlerError, FrontEndError) if words == "lmi" else (_ERRORS.get(words, ErrorBody),)
 
 
@@ -56,7 +56,7 @@ def _response_name(error: StructType, status: str) -> str:
 
 
 def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
-    """Returns, by status, what each exception class says of itself."""
+    """Returns a response for each status, described by the docstrings of its exception classes."""
     reasons: dict[int, list[str]] = {}
     for kind in _with_subclasses(errors.OuzelError):
         if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
@@ -68,7 +68,7 @@ def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
 
 
 def lmi_error_responses() -> dict[str, JsonObject]:
-    """LMI's model handler answers what is wrong with a body, its front end the rest."""
+    """Faults of bodies have the form of LMI's model handler, all others the form of its front end."""
     kinds: Mapping[str, StructType] = dict.fromkeys(_error_responses().keys() - {"400", "429"}, FrontEndError) | {
         str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError
     }

@@ -20,7 +20,7 @@ from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.ollama.model_name import names_taken
 from ouzel.wire.aliases import aliases_in
 
-_LMIS = ("lmi", "sagemaker")  # whose bodies are LMI's
+_LMIS = ("lmi", "sagemaker")  # dialects with LMI's bodies
 _JSON_LINES: Mapping[Words, str] = {
     "lmi": "application/jsonlines",
     "sagemaker": "application/jsonlines",

@@ -11,6 +11,7 @@ from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
+from ouzel.pooling import Task
 from ouzel.store.base import Store
 
 
@@ -56,6 +57,17 @@ class Catalogue:
         if not self._served:
             raise ModelNotFound("this server has no model now", param="model")
         return self._served[0]
+
+    def first_for(self, *tasks: Task) -> Services:
+        """Returns the first model for the first of the tasks that any model has, else the first model.
+
+        Raises ModelNotFound and EngineUnavailable as `first` does.
+        """
+        for task in tasks:
+            for each in self._served:
+                if each.model.engine.info.task == task:
+                    return each
+        return self.first
 
     @property
     def names(self) -> list[str]:

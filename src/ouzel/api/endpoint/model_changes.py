@@ -141,6 +141,6 @@ async def _to_its_end(change: Coroutine[Any, Any, Result], under_way: set[asynci
 def _log_failure(task: asyncio.Task[Any]) -> None:
     error = None if task.cancelled() else task.exception()
     if isinstance(error, OuzelError):
-        logger.warning("a change failed, whose client had gone: %s", error)
+        logger.warning("a change of the models failed after its client had left: %s", error)
     elif error is not None:
-        logger.error("a change failed, whose client had gone", exc_info=error)
+        logger.error("a change of the models failed after its client had left", exc_info=error)

@@ -58,7 +58,7 @@ class Operation:
     answers: tuple[object, ...] = ()  # types; none: text
     media_type: str = "text/plain"  # of an answer without types
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
-    vector_tasks: frozenset[Task] = frozenset()  # of the models whose main endpoint it is, where they write no text
+    vector_tasks: frozenset[Task] = frozenset()  # of models that write no text; it is one of their main endpoints
     has_page: bool = False  # for browsers, in HTML
     is_playground: bool = False  # is left out with --no-playground
     words: Words = "openai"  # of its framing and its errors

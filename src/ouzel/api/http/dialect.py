@@ -42,4 +42,4 @@ class Dialect(Protocol):
         ...
 
 
-DialectOfKey = Callable[[str | None], Dialect]  # by the id of the request's API key, None where the server has no keys
+DialectOfKey = Callable[[str | None], Dialect]  # takes the id of the request's API key; None if the server has no keys

@@ -1,4 +1,4 @@
-"""A server that stops says for which requests it waits, and which it aborts."""
+"""Logs for which requests a stopping server waits, and which requests it aborts."""
 
 import asyncio
 import itertools
@@ -12,7 +12,7 @@ from ouzel.observability import facts
 logger = logging.getLogger(__name__)
 
 _MAX_LISTED = 10
-_PAUSES_S = (5.0, 10.0, 20.0, 40.0)  # between two lines; the last one counts for all that follow
+_PAUSES_S = (5.0, 10.0, 20.0, 40.0)  # between two lines; the last pause repeats
 
 Drain = Callable[[float], Awaitable[None]]
 ListRequests = Callable[[], Sequence[OpenRequest]]

@@ -17,11 +17,13 @@ from ouzel.observability import Span, request_id_in_scope, span_in_scope
 _REQUEST_ID_HEADERS = (b"x-request-id", b"x-amzn-sagemaker-inference-id")
 _ID_HEADERS = (b"x-request-id", b"request-id")  # of answers: OpenAI's name, and Anthropic's
 WARNINGS_HEADER = "x-ouzel-warnings"
+_MAX_WARNINGS_LEN = 4000  # proxies refuse answers with long headers
+_NOT_PRINTABLE_ASCII = re.compile(r"[^ -~]")
 BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the headers and the time of arrival
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
-CountResponse = Callable[[str, int], None]  # of the template of the path, empty if it is unknown, and the status
+CountResponse = Callable[[str, int], None]  # takes the template of the path, empty if it is unknown, and the status
 
 
 class Edge:
@@ -74,10 +76,15 @@ class Edge:
 
 
 def _warning_headers(exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
-    """Returns one header with all warnings of the request's generation, in ASCII, or nothing."""
+    """Returns one header with the warnings of the request's generation, or nothing if there are none."""
     warnings = () if exchange.generation is None else exchange.generation.request.warnings
-    text = "; ".join(warnings).encode("ascii", "backslashreplace")
-    return [(WARNINGS_HEADER.encode(), text)] if text else []
+    text = _as_printable_ascii("; ".join(warnings))[:_MAX_WARNINGS_LEN]
+    return [(WARNINGS_HEADER.encode(), text.encode("ascii"))] if text else []
+
+
+def _as_printable_ascii(text: str) -> str:
+    """Writes other characters as Python's escapes: a server of HTTP refuses to send control characters."""
+    return _NOT_PRINTABLE_ASCII.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def _request_id(scope: Scope) -> str:

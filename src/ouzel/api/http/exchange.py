@@ -46,8 +46,8 @@ class Exchange:
     vectors: Followed | None = None  # where no text is made
     body: bytes | None = None  # once it has been read
     framing: Framing = SSE  # of the stream, once it has begun
-    envelope: Callable[[bytes], bytes] | None = None  # around each piece of the stream
-    error_style: ErrorStyle | None = None  # of an endpoint that has several, once it knows the client's
+    envelope: Callable[[bytes], bytes] | None = None  # wraps each piece of the stream
+    error_style: ErrorStyle | None = None  # set once an endpoint with several styles knows its client
     route: str = ""  # as its path is spelled in the table of operations, once it is found there
     is_routine: bool = False  # a probe, a scrape or a file of the playground: people and machines ask for many
     refusal: RefusalReason | None = None  # also of one that has begun to be answered
@@ -66,13 +66,14 @@ def open_exchange(scope: Scope, request_id: str) -> Exchange:
 def _client_address(scope: Scope) -> str | None:
     """Returns the address of the socket, or the address in `X-Forwarded-For` if uvicorn trusts the proxy.
 
-    A proxy passes on text that a client may have written: text that is no address is left out of the log.
+    A proxy passes on text that a client may have written: text that is no address is left out of the log. So is the
+    zone of an IPv6 address (`%eth0`), for which Python accepts any text.
     """
     client = scope.get("client")
     if client is None:
         return None
     try:
-        return str(ip_address(client[0]))
+        return str(ip_address(client[0].partition("%")[0]))
     except ValueError:
         return "invalid"
 

@@ -19,7 +19,7 @@ from ouzel.observability import Metrics
 from ouzel.wire.aliases import as_named
 from ouzel.wire.chat_prompt import has_own_template
 from ouzel.wire.decode import JsonObject
-from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads
+from ouzel.worker_threads import PreparationThreads
 
 _MANY_LOGPROBS = 256  # writing more than this, alternatives among them, may take over a millisecond
 _MANY_EVENTS = 256  # and so may folding more events
@@ -40,7 +40,7 @@ class GeneratingEndpoint:
         threads: PreparationThreads,
         num_held_bytes: Callable[[bytes], int] | None = None,
     ) -> None:
-        """`num_held_bytes` tells how much of the request the server holds itself; it is asked of short bodies only."""
+        """`num_held_bytes` takes a body and returns the size of the part of the request that the server holds."""
         self._dialect_of_key = dialect_of_key
         self._threads = threads
         self._model = model
@@ -77,9 +77,7 @@ class GeneratingEndpoint:
             await self._send(generations, answer, send)
 
     def _num_bytes(self, body: bytes) -> int:
-        if self._num_held_bytes is None or len(body) > LONG_BODY_BYTES:
-            return len(body)
-        return len(body) + self._num_held_bytes(body)
+        return len(body) + (0 if self._num_held_bytes is None else self._num_held_bytes(body))
 
     async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
         if answer.is_stream:

@@ -26,7 +26,7 @@ class Guard:
         open_paths: Collection[str] = OPEN_PATHS,
         own_key_paths: Collection[str] = (),
     ) -> None:
-        """`open_paths` can be read by everybody; `own_key_paths` check a key of their own, whatever the method is."""
+        """Everybody may read `open_paths`; endpoints at `own_key_paths` check a key of their own for every method."""
         self._app = app
         self._open_paths = open_paths
         self._own_key_paths = own_key_paths

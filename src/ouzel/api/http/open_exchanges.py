@@ -1,4 +1,4 @@
-"""The requests that are being answered are known, so that a server which stops can say for which it waits."""
+"""Lists the requests that are being answered, so that a stopping server can log for which it waits."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ class OpenRequest:
     request_id: str
     endpoint: str
     arrival_s: float  # time.perf_counter()
-    num_tokens: int  # that have been generated up to now
+    num_tokens: int  # generated so far
 
     def __str__(self) -> str:
         age_s = time.perf_counter() - self.arrival_s
@@ -28,7 +28,7 @@ class OpenExchanges:
 
     @contextmanager
     def following(self, exchange: Exchange, endpoint: str) -> Iterator[None]:
-        """Knows the exchange while the block runs; `endpoint` is percent-encoded."""
+        """Lists the exchange while the block runs; `endpoint` is percent-encoded."""
         self._endpoints[id(exchange)] = (exchange, endpoint)
         try:
             yield

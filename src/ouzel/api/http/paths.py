@@ -22,7 +22,7 @@ _LIKENESS = 0.85
 
 
 class Paths:
-    """Knows the paths of an application, and which of them an error about an unknown path names."""
+    """Knows the paths of an application, finds the path that a client means, and hints at one in errors."""
 
     def __init__(
         self,

@@ -27,7 +27,12 @@ _SAGEMAKER_CODES: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "AccessDeniedException",
     HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",
 }
-SAGEMAKER_STATUSES = {"400": "424", "404": "400", "429": "503", "500": "424"}  # by the status of the fault elsewhere
+SAGEMAKER_STATUSES = {
+    "400": "424",
+    "404": "400",
+    "429": "503",
+    "500": "424",
+}  # by the status of the same fault in OpenAI's dialect
 _FIRST_OF_SERVER = 500
 
 

@@ -151,7 +151,7 @@ def _names_of(model: ServedModel) -> set[str]:
 
 
 def _spellings(names: tuple[str, ...]) -> set[str]:
-    """Returns them with the names that LMI makes of them, and those that a SageMaker endpoint can have."""
+    """Returns the names, with their spellings in LMI and as names of SageMaker endpoints."""
     lmis = (re.sub(r"\W", "_", name) for name in names)
     endpoints = (re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-") for name in names)
     return {*names, *lmis, *endpoints}

@@ -14,25 +14,30 @@ from ouzel.api.lmi.event_stream import MEDIA_TYPE, PartsSend, encode_part
 from ouzel.api.lmi.invocations import ANSWERS, BODIES, CHUNKS, by_name, make_invocations
 from ouzel.errors import InvalidRequest
 
-_OTHER_CHOICES = (  # headers that choose another model than the endpoint's
-    "x-amzn-sagemaker-target-model",
-    "x-amzn-sagemaker-inference-component",
-    "x-amzn-sagemaker-target-container-hostname",
-)
+_CHOOSES = "the endpoint's name chooses the model"
+_REFUSED_HEADERS = {  # with the reason
+    "x-amzn-sagemaker-target-model": _CHOOSES,
+    "x-amzn-sagemaker-target-variant": _CHOOSES,
+    "x-amzn-sagemaker-inference-component": _CHOOSES,
+    "x-amzn-sagemaker-target-container-hostname": _CHOOSES,
+    "x-amzn-sagemaker-enable-explanations": "it explains no answers",
+}
+_MAX_SHOWN = 60  # characters of a header's value
 
 
 class Endpoint:
-    """It is an ASGI app."""
+    """This ASGI app answers an invocation, with `sends_messages` in messages of AWS's event stream."""
 
     def __init__(self, invocations: ASGIApp, *, sends_messages: bool) -> None:
         self._invocations = invocations
         self._sends_messages = sends_messages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        for name in _OTHER_CHOICES:
+        for name, reason in _REFUSED_HEADERS.items():
             if value := header(scope, name.encode()):
-                limit = "is not supported by this server: the endpoint's name chooses the model"
-                raise InvalidRequest(f"{limit}, given {value[:60]!r}", field=name)
+                raise InvalidRequest(
+                    f"is not supported by this server: {reason}, given {value[:_MAX_SHOWN]!r}", field=name
+                )
         if self._sends_messages:
             exchange_of(scope).envelope = encode_part
             send = PartsSend(send)

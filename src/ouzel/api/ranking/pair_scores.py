@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
@@ -16,6 +17,7 @@ from ouzel.api.openai.embedding_fields import VectorFields
 from ouzel.api.openai.embeddings import EmbeddingsUsage
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel, Usage
+from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors, relevance, score_values
 from ouzel.wire.options import check_model
 
@@ -55,14 +57,14 @@ Pair = tuple[Text, Text]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """Says which pairs to score, and how, in whatever words the request said it."""
+    """The pairs to score, and how to score them; the same for the requests of all dialects."""
 
     model_name: str | None
     pairs: Sequence[Pair]
     truncate_prompt_tokens: int | None = None
     truncates: bool = False
     keeps_end: bool = False  # of texts that are cut
-    max_document_tokens: int | None = None  # then the second text of a pair is cut, and it alone
+    max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
     instruction: str | None = None
     activates: bool = True
     priority: int = 0
@@ -133,13 +135,18 @@ class PairScores:
         ids = answer_ids(self._making.model) if says_yes else ()
         vectors, usage = await self._making.vectors(request, encoded.texts, priority=scoring.priority, token_ids=ids)
         if encoded.places:
-            unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
-            firsts, seconds = (unit[[place[side] for place in encoded.places]] for side in (0, 1))
-            cosines: list[float] = np.sum(firsts * seconds, axis=1).tolist()
-            return cosines, usage
+            return await self._making.written(vectors, partial(_cosines, files, encoded.places)), usage
         logits = relevance(vectors) if ids else vectors
         values: list[float] = score_values(logits, files, activates=scoring.activates)[:, 0].tolist()
         return values, usage
+
+
+def _cosines(files: SentenceFiles, places: Sequence[tuple[int, int]], vectors: NDArray[np.float32]) -> list[float]:
+    """Returns the cosine of the two vectors of each pair."""
+    unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
+    firsts, seconds = (unit[[place[side] for place in places]] for side in (0, 1))
+    cosines: list[float] = np.sum(firsts * seconds, axis=1).tolist()
+    return cosines
 
 
 def answer_ids(model: ServedModel) -> tuple[int, int]:

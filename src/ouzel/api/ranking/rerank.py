@@ -65,7 +65,7 @@ class RerankResults(msgspec.Struct):
 
 class Rerank:
     def __init__(self, services: Services, *, version: Version = "1") -> None:
-        """`version` is that of Cohere's API."""
+        """`version` is the version of Cohere's API."""
         self._scores = PairScores(services, searches=True)
         self._version = version
 
@@ -98,7 +98,7 @@ def _read(body: bytes, *, version: Version) -> tuple[RerankRequest, Scoring]:
 
 
 def _max_document_tokens(fields: RerankRequest, version: Version) -> int | None:
-    """Returns Cohere's default where its newer API is asked, unless the request says otherwise what is cut."""
+    """Returns the limit of the request; for Cohere's /v2/rerank a default, unless other fields cut the texts."""
     says_otherwise = fields.truncate_prompt_tokens is not None or fields.truncate is not None
     if fields.max_tokens_per_doc is not None or version == "1" or says_otherwise:
         return fields.max_tokens_per_doc

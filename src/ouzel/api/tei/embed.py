@@ -14,6 +14,7 @@ from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
 from ouzel.api.openai.embedding_fields import InputField, read_inputs
 from ouzel.api.openai.embeddings import check_dimensions, encoded_inputs, prompt_of
 from ouzel.api.tei.fields import PromptName, TeiFields
+from ouzel.api.tei.shape import by_work
 from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, finished_vectors
 from ouzel.wire.decode import decode_body
@@ -62,6 +63,7 @@ OPERATIONS = (
         path="/embed",
         summary="TEI: a vector of each text.",
         endpoint=lambda services: services.taking_body(Embed(services).answer),
+        choice=by_work,
         bodies=(TeiEmbedRequest,),
         answers=(list[list[float]],),
         words="tei",

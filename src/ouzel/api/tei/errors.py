@@ -9,7 +9,7 @@ from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
 from ouzel.errors import ContextLengthExceeded
 
 _PATHS = ("/embed", "/similarity", "/info")
-_BY_STATUS: Mapping[int, tuple[int, str]] = {  # by the status that the fault has elsewhere: TEI's status and type
+_BY_STATUS: Mapping[int, tuple[int, str]] = {  # by the status in OpenAI's dialect: TEI's status and type
     HTTPStatus.BAD_REQUEST: (HTTPStatus.UNPROCESSABLE_ENTITY, "Validation"),
     HTTPStatus.TOO_MANY_REQUESTS: (HTTPStatus.TOO_MANY_REQUESTS, "Overloaded"),
     HTTPStatus.INTERNAL_SERVER_ERROR: (HTTPStatus.FAILED_DEPENDENCY, "Backend"),

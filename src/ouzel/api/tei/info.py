@@ -1,4 +1,4 @@
-"""GET /info describes the served model in TEI's terms; of several models it describes the first."""
+"""GET /info describes the served model in TEI's terms; of several models the first that makes embeddings or scores."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from ouzel.api.http.send import json_response
 from ouzel.sentence_files import SentenceFiles
 
 _DTYPES: Mapping[str, str] = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
-_ONE_LABEL = "LABEL_0"  # transformers' name of the one label that a score is
+_ONE_LABEL = "LABEL_0"  # the name that transformers gives to the label of a single score
 
 
 class EmbeddingModel(msgspec.Struct):
@@ -53,7 +53,7 @@ class Info:
         self._catalogue = catalogue
 
     async def info(self, _: Request) -> Response:
-        services = self._catalogue.first
+        services = self._catalogue.first_for("embed", "score")
         making = VectorMaking(services)
         encoder, files = making.check_task("embed", "score")
         info = making.model.engine.info

@@ -19,11 +19,12 @@ from ouzel.api.ranking.pair_scores import PairScores, Scoring, Text
 from ouzel.api.ranking.rerank import Rerank, RerankResults, by_score
 from ouzel.api.tei.errors import tei_style
 from ouzel.api.tei.fields import TeiFields
+from ouzel.api.tei.shape import by_work, shape_of
 from ouzel.wire.decode import decode_body
 
 
 class TeiRerankRequest(TeiFields, kw_only=True):
-    query: Annotated[str, Meta(description="What the texts are compared with.")]
+    query: Annotated[str, Meta(description="The query that the texts are compared with.")]
     texts: Annotated[list[str], Meta(min_length=1, description="The texts to order; 2048 at most.")]
     raw_scores: Annotated[
         bool | None, Meta(description="true: scores as the model gives them, of any size, rather than 0 to 1.")
@@ -54,24 +55,10 @@ class EitherRerank:
         self._others = Rerank(services)
 
     async def answer(self, request: Request, body: bytes) -> list[Rank] | RerankResults:
-        if not await self._making.read(lambda: _is_teis(body), body):
+        if not await self._making.read(lambda: shape_of(body).is_ranking, body):
             return await self._others.answer(request, body)
         exchange_of(request.scope).error_style = tei_style
         return await self._teis.answer(request, body)
-
-
-class _Lists(msgspec.Struct):
-    texts: msgspec.Raw = msgspec.Raw()
-    documents: msgspec.Raw = msgspec.Raw()
-
-
-def _is_teis(body: bytes) -> bool:
-    """Returns False for a body that cannot be read: the error is then in OpenAI's form."""
-    try:
-        lists = msgspec.json.decode(body, type=_Lists)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return False
-    return bool(lists.texts) and not lists.documents
 
 
 def _read(body: bytes) -> tuple[TeiRerankRequest, Scoring]:
@@ -95,5 +82,6 @@ OPERATIONS = (
         path="/rerank",
         is_documented=False,  # beside the paths that have the one form or the other, /v1/rerank and the root
         endpoint=lambda services: services.taking_body(EitherRerank(services).answer),
+        choice=by_work,
     ),
 )

@@ -1,9 +1,8 @@
-"""POST / does what the body is for: clients that know only a server's address send all of TEI's requests there.
+"""POST / takes TEI's requests of every kind: clients that know only a server's address send all requests there.
 
-huggingface_hub's InferenceClient is one of them.
+huggingface_hub's InferenceClient is such a client.
 """
 
-import msgspec
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
@@ -13,6 +12,7 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.api.tei.embed import Embed, TeiEmbedRequest
 from ouzel.api.tei.errors import tei_style
 from ouzel.api.tei.rerank import Rank, TeiRerank, TeiRerankRequest
+from ouzel.api.tei.shape import by_work, is_given, shape_of
 from ouzel.api.tei.similarity import Similarity, SimilarityRequest
 
 
@@ -25,25 +25,12 @@ class Root:
 
     async def answer(self, request: Request, body: bytes) -> list[list[float]] | list[float] | list[Rank]:
         exchange_of(request.scope).error_style = tei_style
-        shape = await self._making.read(lambda: _shape_of(body), body)
-        if shape.texts:
+        shape = await self._making.read(lambda: shape_of(body), body)
+        if is_given(shape.texts):
             return await self._rerank.answer(request, body)
         if bytes(shape.inputs).lstrip().startswith(b"{"):
             return await self._similarity.answer(request, body)
         return await self._embed.answer(request, body)
-
-
-class _Shape(msgspec.Struct):
-    inputs: msgspec.Raw = msgspec.Raw()
-    texts: msgspec.Raw = msgspec.Raw()
-
-
-def _shape_of(body: bytes) -> _Shape:
-    """Returns no shape for a body that cannot be read: whoever reads it says what is wrong."""
-    try:
-        return msgspec.json.decode(body, type=_Shape)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return _Shape()
 
 
 OPERATIONS = (
@@ -52,6 +39,7 @@ OPERATIONS = (
         path="/",
         summary="TEI: the vectors, similarities or ranks that the body asks for. Ranks are also made at /rerank.",
         endpoint=lambda services: services.taking_body(Root(services).answer),
+        choice=by_work,
         bodies=(TeiEmbedRequest, SimilarityRequest, TeiRerankRequest),
         answers=(list[list[float]], list[float], list[Rank]),
         words="tei",

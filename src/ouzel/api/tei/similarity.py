@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
@@ -14,6 +15,7 @@ from ouzel.api.endpoint.vector_making import VectorMaking
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import encoded_inputs, prompt_of
 from ouzel.api.tei.fields import CutFields, PromptName
+from ouzel.api.tei.shape import by_work
 from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, finished_vectors
 from ouzel.wire.decode import decode_body
@@ -31,7 +33,7 @@ class SimilarityParameters(CutFields, kw_only=True):
 
 
 class SimilarityRequest(msgspec.Struct, kw_only=True):
-    inputs: Annotated[Sentences, Meta(description="What to compare.")]
+    inputs: Annotated[Sentences, Meta(description="The sentences to compare.")]
     model: ModelName = None
     parameters: Annotated[SimilarityParameters | None, Meta(description="How the sentences are read.")] = None
 
@@ -43,9 +45,7 @@ class Similarity:
     async def answer(self, request: Request, body: bytes) -> list[float]:
         texts, files = await self._making.read(partial(self._read, body), body)
         vectors, _ = await self._making.vectors(request, texts)
-        unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
-        cosines: list[float] = np.sum(unit[1:] * unit[0], axis=1).tolist()
-        return cosines
+        return await self._making.written(vectors, partial(_cosines, files))
 
     def _read(self, body: bytes) -> tuple[list[EncodedText], SentenceFiles]:
         fields = decode_body(body, SimilarityRequest)
@@ -59,12 +59,20 @@ class Similarity:
         return encoded_inputs(encoder, inputs, prompt, parameters.limit(encoder)), files
 
 
+def _cosines(files: SentenceFiles, vectors: NDArray[np.float32]) -> list[float]:
+    """Returns the cosine of the first vector and of each other one."""
+    unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
+    cosines: list[float] = np.sum(unit[1:] * unit[0], axis=1).tolist()
+    return cosines
+
+
 OPERATIONS = (
     Operation(
         method="post",
         path="/similarity",
         summary="TEI: how much a sentence is like others.",
         endpoint=lambda services: services.taking_body(Similarity(services).answer),
+        choice=by_work,
         bodies=(SimilarityRequest,),
         answers=(list[float],),
         words="tei",

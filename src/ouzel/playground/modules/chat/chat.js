@@ -167,7 +167,7 @@ export class Chat {
 
   #body(path, continued = null) {
     const settled = path.map((node) => node.message).filter((said) => said.role !== "assistant" || isSettled(said));
-    const messages = settled.filter((said, index) => said.role !== "user" || settled[index + 1]?.role !== "user"); // older conversations have such
+    const messages = settled.filter((said, index) => said.role !== "user" || settled[index + 1]?.role !== "user"); // older conversations may have two in a row
     const { model, values, tools } = this.settings;
     const settings = { parameters: this.settings.parameters, schema: this.settings.schema, topLogprobs: this.settings.topLogprobs };
     const all = continued === null ? messages : [...messages, continued];
