@@ -1,6 +1,7 @@
 """Holds the imports, inside functions too, against the table in docs/architecture.md."""
 
 import ast
+import functools
 import itertools
 import re
 import subprocess
@@ -42,7 +43,8 @@ def sub_packages(part: str) -> set[str]:
     return {f"{part}/{path.parent.name}" for path in (PACKAGE / part).glob("*/__init__.py")}
 
 
-def imported_modules(path: Path) -> set[str]:
+@functools.cache
+def imported_modules(path: Path) -> frozenset[str]:
     """Every module of ours that the file imports, by full name."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -50,7 +52,7 @@ def imported_modules(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in found if name.startswith("ouzel.") and is_module(name)}
+    return frozenset(name for name in found if name.startswith("ouzel.") and is_module(name))
 
 
 def is_module(name: str) -> bool:

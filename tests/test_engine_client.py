@@ -181,8 +181,14 @@ def test_the_engine_does_not_outlive_its_parent() -> None:
 
 def engine_processes(parent_pid: int) -> list[psutil.Process]:
     """Those that it has started itself: servers of other tests have engines of their own."""
-    children = psutil.Process(parent_pid).children()
-    return [child for child in children if any("run_child" in part for part in child.cmdline())]
+    return [child for child in psutil.Process(parent_pid).children() if _is_engine(child)]
+
+
+def _is_engine(process: psutil.Process) -> bool:
+    try:
+        return any("run_child" in part for part in process.cmdline())
+    except psutil.NoSuchProcess:  # it has ended, and its parent may not have noticed yet
+        return False
 
 
 async def test_admission_is_limited() -> None:

@@ -4,8 +4,9 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 
+import psutil
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
@@ -134,7 +135,8 @@ async def test_without_any_engine_requests_are_refused_until_one_is_back() -> No
         # One may be back before the other is missed.
         while EngineState.READY in {member.state for member in pool.members}:
             for process in engine_processes(os.getpid()):
-                process.kill()
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
             await asyncio.sleep(0.01)
         state = pool.state
         with pytest.raises(EngineUnavailable), pool.admit():

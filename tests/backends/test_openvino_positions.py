@@ -15,7 +15,7 @@ from ouzel.backends.openvino.selfcheck import check_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError
-from tests.backends import GOLDEN, GOLDEN_NAMES
+from tests.backends import GOLDEN, GOLDEN_NAMES, of_kinds
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, Logits, median_error, relative_error
 
@@ -116,7 +116,11 @@ def test_angles_at_far_positions_are_exact() -> None:
 # Norms after the rotation, and queries that grow with their position: a layer knows of more than distances.
 NOT_RELATIVE = {"hunyuan_v1_dense", "ministral3"}
 RELATIVE = [name for name in GOLDEN_NAMES if name not in NOT_RELATIVE]
-SHIFTS = [(name, 30_000) for name in RELATIVE] + [("qwen3", shift) for shift in (300, 1_000, 4_000)]
+FAMILIES = of_kinds("far positions of other families", RELATIVE)
+SHIFTS = [
+    *(pytest.param(*family.values, 30_000, marks=family.marks) for family in FAMILIES),
+    *(("qwen3", shift) for shift in (300, 1_000, 4_000)),
+]
 
 
 @pytest.mark.parametrize(("name", "shift"), SHIFTS)

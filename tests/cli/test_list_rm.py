@@ -1,5 +1,6 @@
 """`ouzel list` and `ouzel rm` on caches as downloads and starts leave them."""
 
+import io
 import json
 import os
 import pty
@@ -7,17 +8,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # JSON
 
 import pytest
+from huggingface_hub import constants
 
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.weights.cache import CachedWeights
+from ouzel.cli.app import main
 from ouzel.config.weights import read_weights
 from ouzel.gguf.model_directory import model_directory
+from ouzel.model_store.hub_cache import cache_directory
 from ouzel.model_store.verdict import judge
 from tests.backends import GOLDEN
 from tests.cli.test_gguf_models import small_model
@@ -29,14 +34,27 @@ class Caches:
     hub: Path
     own: Path
 
-    def run(self, *arguments: str, answer: str | None = None) -> tuple[int, str, str]:
-        """What a command says; with an answer, from somebody at a terminal."""
-        environment = os.environ | {"HF_HUB_CACHE": str(self.hub), "OUZEL_CACHE_DIR": str(self.own)}
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        """Returns the status of a command and both its outputs. The command runs in this process, where nobody can
+        be asked: each process of its own would import OpenVINO again.
+        """
+        with pytest.MonkeyPatch.context() as patch, open(os.devnull) as nobody:
+            patch.setattr(constants, "HF_HUB_CACHE", str(self.hub))
+            patch.setenv("OUZEL_CACHE_DIR", str(self.own))
+            assert cache_directory() == self.hub  # and not the user's own
+            patch.setattr(sys, "stdin", nobody)
+            with redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()) as errors:
+                status = main(arguments)
+        return status, output.getvalue(), errors.getvalue()
+
+    def run_at_terminal(self, *arguments: str, answer: str) -> tuple[int, str]:
+        """Returns the status of a command and its output, where somebody gives the answer."""
         leader, follower = pty.openpty()
+        os.write(leader, answer.encode())
         done = subprocess.run(
             [sys.executable, "-m", "ouzel", *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL if answer is None else (os.write(leader, answer.encode()), follower)[1],
+            env=os.environ | {"HF_HUB_CACHE": str(self.hub), "OUZEL_CACHE_DIR": str(self.own)},
+            stdin=follower,
             capture_output=True,
             text=True,
             check=False,
@@ -44,7 +62,7 @@ class Caches:
         os.close(leader)
         os.close(follower)
         assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout, done.stderr
+        return done.returncode, done.stdout
 
     def listed(self) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self.run("list", "--json")[1])
@@ -210,7 +228,7 @@ def test_one_entry_is_removed_by_its_id(caches: Caches, served: Path) -> None:
 
 @pytest.mark.parametrize(("answer", "is_removed"), [("y\n", True), ("\n", False), ("no\n", False)])
 def test_somebody_at_a_terminal_is_asked(answer: str, is_removed: bool, caches: Caches, served: Path) -> None:
-    status, output, _ = caches.run("rm", "owner/model", answer=answer)
+    status, output = caches.run_at_terminal("rm", "owner/model", answer=answer)
     assert "Remove it? [y/N] " in output
     assert (status == 0) is is_removed
     assert served.exists() is not is_removed

@@ -243,7 +243,6 @@ SAYING_HI = [
     "output_item.added",
     "content_part.added",
     "output_text.delta",
-    "output_text.delta",
     "output_text.done",
     "content_part.done",
     "output_item.done",
@@ -251,10 +250,13 @@ SAYING_HI = [
 
 
 async def event_names(run: Run) -> list[str]:
-    """Follows the run to its end; the numbers of its events have no gaps."""
+    """Follows the run to its end; the numbers of its events have no gaps.
+
+    Events of one name behind each other are named once: a busy machine puts several pieces of a text into one.
+    """
     events = [msgspec.json.decode(event) async for events in run.follow() for event in events]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
-    return [event["type"].removeprefix("response.") for event in events]
+    return [name for name, _ in itertools.groupby(event["type"].removeprefix("response.") for event in events)]
 
 
 async def cancel_elsewhere(maker: Maker, run: Run) -> None:

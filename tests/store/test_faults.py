@@ -3,9 +3,10 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 import psycopg
 import pytest
@@ -16,6 +17,9 @@ from tests.postgres import PostgresServer, running_postgres
 from tests.store.conftest import OpenStore
 from tests.store.making import new_response
 from tests.tries import MAX_TRIES
+
+T = TypeVar("T")
+TOO_LATE = "others have waited for its lock all the time"
 
 
 def execute(url: str, statement: str) -> None:
@@ -98,16 +102,26 @@ async def test_a_postgres_that_goes_away_is_a_typed_error_until_it_is_back(
     await store.close()
 
 
+async def in_time(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Tries again where the store's thread came too late to try: a busy machine may take longer than `busy_s`."""
+    while True:
+        try:
+            return await attempt()
+        except (StoreOpenError, StoreUnavailable) as error:
+            if TOO_LATE not in f"{error} {error.__cause__}":
+                raise
+
+
 async def test_a_lock_is_waited_for_once_and_not_by_one_after_the_other(tmp_path: Path) -> None:
     file = tmp_path / "responses.sqlite3"
-    store = await open_store(f"sqlite:///{file}", busy_s=0.5, max_age_s=3600, max_bytes=2**30)
+    store = await in_time(lambda: open_store(f"sqlite:///{file}", busy_s=0.5, max_age_s=3600, max_bytes=2**30))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         adding = [store.add_response(new_response(f"resp_{number}")) for number in range(8)]
         faults = await asyncio.gather(*adding, return_exceptions=True)
         assert {str(fault) for fault in faults} == {"the store cannot be used now: another program holds its lock"}
         assert all(isinstance(fault, StoreUnavailable) for fault in faults)
-    await store.add_response(new_response("resp_9"))
+    await in_time(lambda: store.add_response(new_response("resp_9")))
     await store.close()
 
 
@@ -132,12 +146,12 @@ async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_tha
 
 
 async def test_a_table_of_postgres_that_is_locked_is_a_typed_error(postgres_url: str) -> None:
-    store = await open_store(postgres_url, busy_s=0.5, max_age_s=3600, max_bytes=2**30)
+    store = await in_time(lambda: open_store(postgres_url, busy_s=0.5, max_age_s=3600, max_bytes=2**30))
     with psycopg.connect(postgres_url) as another:
         another.execute("LOCK TABLE responses")
         with pytest.raises(StoreUnavailable, match="another program holds its lock"):
             await store.add_response(new_response("resp_1"))
-    await store.add_response(new_response("resp_1"))
+    await in_time(lambda: store.add_response(new_response("resp_1")))
     await store.close()
 
 

@@ -1,5 +1,7 @@
 """Pictures made by a formula, so that none has to be stored: gradients, edges and noise."""
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -7,9 +9,13 @@ from PIL import Image
 
 def picture(width: int, height: int) -> Image.Image:
     """Returns a picture whose every channel, row and column differs."""
-    rows, columns = np.mgrid[0:height, 0:width].astype(np.uint64)
-    channels = [_channel(rows, columns, index, width, height) for index in range(3)]
-    return Image.fromarray(np.stack(channels, axis=-1))
+    return Image.fromarray(_pixels(width, height))
+
+
+@functools.lru_cache(maxsize=32)  # tests show each family the same pictures
+def _pixels(width: int, height: int) -> NDArray[np.uint8]:
+    rows, columns = (np.arange(size, dtype=np.uint64) for size in (height, width))
+    return np.stack([_channel(rows[:, None], columns, index, width, height) for index in range(3)], axis=-1)
 
 
 def _channel(
