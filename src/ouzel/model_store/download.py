@@ -36,6 +36,7 @@ from huggingface_hub.utils import build_hf_headers, disable_progress_bars, filte
 
 from ouzel.model_store.failures import FAILURES, NotEnoughDisk, is_unreachable
 from ouzel.model_store.hub_names import check_file_name, check_key
+from ouzel.model_store.hub_session import EXEMPT, bounded_answers
 from ouzel.observability.progress import Stage, stage
 from ouzel.observability.progress_bar import amount
 
@@ -44,6 +45,7 @@ PIECE_BYTES = 2**20
 NUM_AT_ONCE = 4
 MAX_ATTEMPTS = 5  # in a row that brought nothing
 PAUSE_S = 1.0  # before another attempt
+MAX_FILES = 100_000  # of a repository
 SPARE_BYTES = 64 * 2**20  # that stay free on the disk
 _SHA256_DIGITS = 64
 
@@ -73,6 +75,7 @@ class Interrupted(Exception):
     """Another file has failed, or the user has had enough."""
 
 
+@bounded_answers()
 def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -> Path:
     """Returns the snapshot's directory with all files that match, of the newest revision that can be had.
 
@@ -90,6 +93,8 @@ def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -
     check_key("revision", found.sha)
     folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repo_id, repo_type="model"))
     names = [each.rfilename for each in found.siblings or ()]
+    if len(names) > MAX_FILES:
+        raise ValueError(f"the hub names {len(names)} files; a repository may have {MAX_FILES}")
     matching = [*filter_repo_objects(names, allow_patterns=wanted, ignore_patterns=unwanted)]
     for name in matching:
         check_file_name(name)
@@ -181,7 +186,12 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
     if begin:
         headers["Range"] = f"bytes={begin}-"
     with get_session().stream(
-        "GET", file.url, headers=headers, follow_redirects=True, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT
+        "GET",
+        file.url,
+        headers=headers,
+        follow_redirects=True,
+        timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT,
+        extensions=EXEMPT,
     ) as response:
         hf_raise_for_status(response)
         if begin and response.status_code != httpx2.codes.PARTIAL_CONTENT:  # it begins at the beginning
