@@ -1,6 +1,7 @@
 """`ouzel pull` against a hub that means harm: nothing is written outside of the cache, and nothing without an end."""
 
 import gzip
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,3 +92,17 @@ def test_a_repository_of_too_many_files_is_refused(hub: Hub, tmp_path: Path) -> 
     names = [{"rfilename": f"{number}.json"} for number in range(100_001)]
     hub.instead = json.dumps({"id": "owner/model", "sha": REVISION, "siblings": names}).encode()
     assert "the hub names 100001 files; a repository may have 100000" in refusal(hub, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["blobs/ETAG.incomplete", "refs/main"])
+def test_a_link_in_the_cache_leads_no_file_elsewhere(name: str, hub: Hub, tmp_path: Path) -> None:
+    """Somebody else who may write into the cache has put it there."""
+    outside = tmp_path / "repository" / "precious"
+    outside.write_text("data")
+    etag = hashlib.sha256((hub.directory / "model.safetensors").read_bytes()).hexdigest()
+    link = tmp_path / "hf" / "hub" / "models--owner--model" / name.replace("ETAG", etag)
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+    pull("owner/model", env=environment(tmp_path, hub.url))
+    assert outside.read_text() == "data"
+    assert files_outside(tmp_path) == []

@@ -112,7 +112,8 @@ def remember_newest(folder: Path, revision: str) -> None:
     if path.exists() and path.read_text(encoding="utf-8") == revision:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(revision, encoding="utf-8")
+    with open(path, "w", encoding="utf-8", opener=open_unless_link) as written:
+        written.write(revision)
 
 
 def fetch_large(repo_id: str, revision: str, names: Iterable[str], blobs: Path) -> None:
@@ -214,12 +215,17 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
 @contextmanager
 def locked(path: Path) -> Iterator[BinaryIO]:
     """Opens the file for appending, for one process at a time."""
-    with path.open("ab+") as content:
+    with open(path, "ab+", opener=open_unless_link) as content:
         try:
             fcntl.flock(content, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BlockingIOError(f"another process is fetching {path.stem}; wait for it") from None
         yield content
+
+
+def open_unless_link(path: str, flags: int) -> int:
+    """Raises OSError for a link: somebody else may have put it into the cache, so that we write where it leads."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def is_as_promised(file: LargeFile) -> bool:
