@@ -191,9 +191,7 @@ def main() -> None:
         path = Path(directory) / "log"
         options = ["--data-dir", f"{directory}/data", "--kv-cache-gib", KV_CACHE_GIB, *arguments.options]
         with path.open("w") as log, running_server(options, log) as (url, server):
-            run, gauges = asyncio.run(
-                soak(url, server, kinds, arguments.minutes, arguments.requests, arguments.concurrency)
-            )
+            run, gauges = asyncio.run(soak(url, server, kinds, arguments))
         loud = [line for line in path.read_text().splitlines() if line.strip() and not LOG_LINE.match(line)]
     sys.exit(0 if report(run, gauges, loud) else 1)
 
