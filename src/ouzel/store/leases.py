@@ -16,6 +16,11 @@ _FORGET_S = 3600.0  # rows of servers that died
 _MAX_TAKEN = 1000  # at once, whatever there is room for
 
 
+def now(connection: Connection) -> float:
+    """Returns seconds since 1970, by the database's clock."""
+    return float(connection.execute(select(unix_now())).scalar_one())
+
+
 def renew(connection: Connection, server_id: str, lease_s: float) -> None:
     expires_at = unix_now() + lease_s
     renewed = update(servers).where(servers.c.id == server_id).values(expires_at=expires_at)
