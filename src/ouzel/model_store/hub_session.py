@@ -1,10 +1,10 @@
-"""Answers of a hub are bounded: the hub's own library reads whatever comes, into memory or into a file, without an end.
+"""Answers of a hub are bounded: the hub's own library reads an answer to its end, however long, into memory or a file.
 
 Rules
 1. The library asks with a client of ours, which counts the bytes of each answer and gives up at `MAX_ANSWER_BYTES`.
    Large files are fetched by `download`, which knows how long they are, and are exempt.
-2. An answer comes as it is: a small compressed answer can become a large one, and the client asks for none.
-3. What the library cannot read is the hub's fault, and said so.
+2. A compressed answer is refused, and the client asks for none: few compressed bytes can become any number of bytes.
+3. Where an answer makes the library fail, the error says that the answer makes no sense.
 """
 
 from collections.abc import Iterator
