@@ -2,6 +2,8 @@
 
     uv run python -m benchmarks.soak [--minutes 30] [--concurrency 12] [--only schema] [-- OPTIONS OF ouzel serve]
 
+With `--requests N` the soak ends after so many requests, or after the minutes if they are over first.
+
 The server runs as a user starts it; the requests are those of `soak_requests.py`, each of random content. After the
 first sixth of the time the memory of the server's processes must grow by less than 1 MB per 1,000 requests. At the end
 nothing may run, wait or hold a block, and no line of the log may be above INFO.
@@ -45,6 +47,7 @@ class Soak:
     ends_at: float
     random: Random
     kinds: list[str]
+    max_requests: float
     seen: Counter[str] = field(default_factory=Counter)  # by kind and status, or "left"
     samples: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # requests by then, MB by process
 
@@ -52,8 +55,12 @@ class Soak:
     def num_requests(self) -> int:
         return self.seen.total()
 
+    @property
+    def is_over(self) -> bool:
+        return self.num_requests >= self.max_requests or time.monotonic() >= self.ends_at
+
     async def worker(self) -> None:
-        while time.monotonic() < self.ends_at:
+        while not self.is_over:
             kind = self.random.choice(self.kinds)
             outcome = await self._outcome(KINDS[kind](self.random))
             self.seen[f"{kind}: {outcome}"] += 1
@@ -76,7 +83,7 @@ class Soak:
         return {"model": self.model, **ask.body} if ask.body and ask.path in ASK_FOR_MODEL else ask.body or None
 
     async def sampler(self, server: psutil.Process) -> None:
-        while time.monotonic() < self.ends_at:
+        while not self.is_over:
             self.samples.append((self.num_requests, memory_of(server)))
             await asyncio.sleep(SAMPLE_EVERY_S)
 
@@ -126,14 +133,14 @@ async def gauges_at_rest(client: httpx.AsyncClient) -> dict[str, float]:
 
 
 async def soak(
-    url: str, server: psutil.Process, kinds: list[str], minutes: float, concurrency: int
+    url: str, server: psutil.Process, kinds: list[str], arguments: argparse.Namespace
 ) -> tuple[Soak, dict[str, float]]:
     async with connected(url) as client:
         model = (await client.get("/v1/models")).json()["data"][0]["id"]
-        run = Soak(client, model, time.monotonic() + minutes * 60, Random(1), kinds)
+        run = Soak(client, model, time.monotonic() + arguments.minutes * 60, Random(1), kinds, arguments.requests)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(run.sampler(server))
-            for _ in range(concurrency):
+            for _ in range(arguments.concurrency):
                 tasks.create_task(run.worker())
         gauges = await gauges_at_rest(client)
         run.samples.append((run.num_requests, memory_of(server)))
@@ -174,6 +181,7 @@ def report(run: Soak, gauges: dict[str, float], loud: list[str]) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--requests", type=float, default=float("inf"))
     parser.add_argument("--concurrency", type=int, default=12)
     parser.add_argument("--only", default="", help="kinds of requests with this in their names")
     parser.add_argument("options", nargs="*", help="of ouzel serve")
@@ -183,7 +191,7 @@ def main() -> None:
         path = Path(directory) / "log"
         options = ["--data-dir", f"{directory}/data", "--kv-cache-gib", KV_CACHE_GIB, *arguments.options]
         with path.open("w") as log, running_server(options, log) as (url, server):
-            run, gauges = asyncio.run(soak(url, server, kinds, arguments.minutes, arguments.concurrency))
+            run, gauges = asyncio.run(soak(url, server, kinds, arguments))
         loud = [line for line in path.read_text().splitlines() if line.strip() and not LOG_LINE.match(line)]
     sys.exit(0 if report(run, gauges, loud) else 1)
 

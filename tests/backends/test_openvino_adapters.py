@@ -10,11 +10,13 @@ import pytest
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.cli.engines import load_adapters
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine.proposals import Speculation
 from ouzel.engine.speculation.step_costs import StepCosts
-from ouzel.types import AdapterLoaded, AdapterUnloaded
+from ouzel.errors import ModelLoadError
+from ouzel.types import AdapterFailed, AdapterLoaded, AdapterUnloaded
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.adapters import AdaptedRunner, RandomAdapter, merge, random_adapter
 from tests.backends.conftest import read_golden
@@ -194,6 +196,34 @@ def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) ->
     assert loaded - before > 0.75 * 8 * slot_bytes
     assert loaded - resident_bytes() > 0.75 * 8 * slot_bytes
     load_and_use("again")
+
+
+@pytest.mark.parametrize("weights", ["f32", "int8"])
+def test_an_adapter_that_overflows_is_refused_and_leaves_no_trace(
+    weights: str, cache_dir: Path, tmp_path: Path
+) -> None:
+    """The trial writes numbers that are not finite into a block; the next request has the same block."""
+    golden = read_golden("llama")
+    engine = EngineCore(load(golden.directory, cache_dir, 1, weights))
+    expected = run_alone(engine, make_request(golden.prompt[:5], max_tokens=12))[0].token_ids
+    sound = random_adapter(golden.directory, seed=1)
+    huge = {name: (a * np.float32(1e19), b * np.float32(1e19)) for name, (a, b) in sound.halves.items()}
+    path = RandomAdapter(huge, {}).write(tmp_path / "huge")
+    engine.adapters.load("huge", str(path))
+    run(engine)
+    [event] = engine.adapters.take_events()
+    assert isinstance(event, AdapterFailed)
+    assert event.message.startswith("adapter 'huge' makes the model overflow: in a trial of 16 tokens")
+    assert run_alone(engine, make_request(golden.prompt[:5], max_tokens=12))[0].token_ids == expected
+
+    engine.adapters.load("sound", str(sound.write(tmp_path / "sound")))
+    run(engine)
+    assert engine.adapters.take_events() == [AdapterLoaded("sound")]
+    assert run_alone(engine, adapted(make_request(golden.prompt), "sound"))[0].token_ids
+    engine.adapters.unload("sound")
+    run(engine)
+    with pytest.raises(ModelLoadError, match=f"^lora huge={path}: adapter 'huge' makes the model overflow: "):
+        load_adapters(engine, {"huge": str(path)})  # as a server does at its start
 
 
 def test_all_of_the_engine_goes_on_with_adapters(cache_dir: Path, tmp_path: Path) -> None:

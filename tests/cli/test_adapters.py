@@ -15,15 +15,15 @@ from tests.cli.running import serving
 ADMIN = {"authorization": "Bearer sk-admin"}
 
 
-def demo_adapter(seed: int, rank: int = 4) -> RandomAdapter:
+def demo_adapter(seed: int, rank: int = 4, factor: float = 0.5) -> RandomAdapter:
     """Makes one of the demo model's feed-forward layers, strong enough to be seen in its answers."""
     config = json.loads((MODEL_DIRECTORY / "config.json").read_text())
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     random = np.random.default_rng(seed)
     halves = {
         f"model.layers.{layer}.mlp.gate_proj": (
-            random.normal(0, 0.5, (rank, hidden)).astype(np.float32),
-            random.normal(0, 0.5, (inner, rank)).astype(np.float32),
+            random.normal(0, factor, (rank, hidden)).astype(np.float32),
+            random.normal(0, factor, (inner, rank)).astype(np.float32),
         )
         for layer in range(config["num_hidden_layers"])
     }
@@ -44,7 +44,8 @@ def answer(http: httpx.Client, model: str, **fields: object) -> str:
 
 def test_adapters_are_models_of_their_own(tmp_path: Path) -> None:
     one, two = (demo_adapter(seed).write(tmp_path / str(seed)) for seed in (1, 2))
-    options = ("--lora", f"one={one}", "--max-loras", "2", "--admin-api-key", "sk-admin", "--no-store")
+    huge = demo_adapter(3, factor=1e19).write(tmp_path / "huge")
+    options = ("--lora", f"one={one}", "--max-loras", "3", "--admin-api-key", "sk-admin", "--no-store")
     with (
         serving(*options, cache_dir=tmp_path) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
@@ -66,6 +67,11 @@ def test_adapters_are_models_of_their_own(tmp_path: Path) -> None:
         broken = {"lora_name": "three", "lora_path": str(tmp_path)}
         refused = http.post("/v1/load_lora_adapter", json=broken, headers=ADMIN)
         assert (refused.status_code, refused.json()["error"]["param"]) == (400, "lora_path")
+        body_of_huge = {"lora_name": "huge", "lora_path": str(huge)}
+        overflowing = http.post("/v1/load_lora_adapter", json=body_of_huge, headers=ADMIN)
+        assert (overflowing.status_code, overflowing.json()["error"]["param"]) == (400, "lora_path")
+        assert "adapter 'huge' makes the model overflow" in overflowing.json()["error"]["message"]
+        assert answer(http, base) == plain
         taken = http.post("/v1/load_lora_adapter", json={**body, "lora_name": base}, headers=ADMIN)
         assert (taken.status_code, "must be the name of no other model" in taken.text) == (400, True)
         named = http.post("/v1/load_lora_adapter", json={**body, "lora_name": "a,b"}, headers=ADMIN)

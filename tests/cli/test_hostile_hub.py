@@ -1,12 +1,15 @@
 """`ouzel pull` against a hub that means harm: nothing is written outside of the cache, and nothing without an end."""
 
+import gzip
+import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_pull import environment, pull
-from tests.model_store.hub import Hub, serving_hub
+from tests.model_store.hub import REVISION, Hub, serving_hub
 
 SIZE = 9 * 2**20  # large enough to be fetched by our own code
 
@@ -62,3 +65,44 @@ def test_a_file_without_an_end_is_given_up_where_it_should_end(hub: Hub, tmp_pat
     assert f"model.safetensors is longer than the {SIZE} bytes that the hub says" in refusal(hub, tmp_path)
     [incomplete] = (tmp_path / "hf").rglob("*.incomplete")
     assert incomplete.stat().st_size == 0
+
+
+@pytest.mark.parametrize("path", ["/api/models/owner/model", "/tree/", "/config.json"])
+def test_an_answer_without_an_end_is_given_up(path: str, hub: Hub, tmp_path: Path) -> None:
+    """The hub's own library reads them: a description into memory, a small file onto the disk."""
+    hub.endless = path
+    assert "an answer of the hub is longer than 64 MiB" in refusal(hub, tmp_path)
+    assert all(path.stat().st_size <= 64 * 2**20 for path in (tmp_path / "hf").rglob("*") if path.is_file())
+
+
+def test_an_answer_that_is_compressed_is_refused(hub: Hub, tmp_path: Path) -> None:
+    """A small one can be of any length."""
+    hub.instead, hub.encoding = gzip.compress(b" " * 2**20), "gzip"
+    assert "the hub compresses an answer ('gzip'), which it was asked not to" in refusal(hub, tmp_path)
+
+
+@pytest.mark.parametrize("answer", [b"[]", b"7", b'"a"', b"null", b"{}", b'{"siblings": [3]}', b"[" * 10**6])
+def test_an_answer_of_another_shape_is_said_in_a_line(answer: bytes, hub: Hub, tmp_path: Path) -> None:
+    hub.instead = answer
+    errors = refusal(hub, tmp_path)
+    assert errors.startswith("ouzel: ") and errors.count("\n") == 1
+
+
+def test_a_repository_of_too_many_files_is_refused(hub: Hub, tmp_path: Path) -> None:
+    names = [{"rfilename": f"{number}.json"} for number in range(100_001)]
+    hub.instead = json.dumps({"id": "owner/model", "sha": REVISION, "siblings": names}).encode()
+    assert "the hub names 100001 files; a repository may have 100000" in refusal(hub, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["blobs/ETAG.incomplete", "refs/main"])
+def test_a_link_in_the_cache_leads_no_file_elsewhere(name: str, hub: Hub, tmp_path: Path) -> None:
+    """Somebody else who may write into the cache has put it there."""
+    outside = tmp_path / "repository" / "precious"
+    outside.write_text("data")
+    etag = hashlib.sha256((hub.directory / "model.safetensors").read_bytes()).hexdigest()
+    link = tmp_path / "hf" / "hub" / "models--owner--model" / name.replace("ETAG", etag)
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+    pull("owner/model", env=environment(tmp_path, hub.url))
+    assert outside.read_text() == "data"
+    assert files_outside(tmp_path) == []

@@ -268,6 +268,24 @@ def test_links_are_not_followed(caches: Caches, served: Path, tmp_path: Path) ->
     assert (outside / "precious").read_text() == "data"
 
 
+@pytest.mark.parametrize("link", [".locks", ".locks/models--owner--model", "models--owner--model/blobs"])
+def test_links_in_the_place_of_the_cache_s_own_directories_are_not_followed(
+    link: str, caches: Caches, tmp_path: Path
+) -> None:
+    precious = tmp_path / "outside" / "models--owner--model" / "precious"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("data")
+    caches.add("owner/model", GOLDEN / "llama")
+    place = caches.hub / link
+    shutil.rmtree(place, ignore_errors=True)
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(precious.parent.parent if link == ".locks" else precious.parent)
+
+    assert caches.run("rm", "owner/model", "--yes")[0] == 0
+    assert precious.read_text() == "data"
+    assert not (caches.hub / "models--owner--model").exists()
+
+
 @pytest.mark.parametrize(
     "name", ["..", "../own", "owner/../model", "owner/none", "/", "models--owner--model", "~nobodys/x", ""]
 )

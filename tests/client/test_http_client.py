@@ -151,6 +151,23 @@ async def test_an_answer_that_breaks_off_is_a_failure() -> None:
             await events_of(client)
 
 
+async def test_a_stream_whose_end_does_not_follow_its_last_event_is_over_all_the_same() -> None:
+    """The server holds the connection open until the client closes it."""
+    is_left = asyncio.Event()
+
+    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(event_stream("one", "[DONE]").removesuffix(b"0\r\n\r\n"))
+        await reader.read()  # the body of the request, and then nothing
+        is_left.set()
+        writer.close()
+
+    server = await asyncio.start_server(reply, "127.0.0.1", 0)
+    async with server, client_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+        assert await events_of(client) == [b"one"]
+        await is_left.wait()
+
+
 @pytest.mark.parametrize(
     ("body", "said"), [("{}", "one JSON object"), ('{"error": {"message": "no model"}}', "^200: no model$")]
 )

@@ -4,9 +4,12 @@ import threading
 from pathlib import Path
 from queue import SimpleQueue
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
+from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
 from ouzel.engine.prefix_store import open_prefix_store
@@ -276,3 +279,81 @@ def tokens_of_loop(inbox: Inbox, events: "SimpleQueue[EngineEvent]", request: En
             token_ids += output.token_ids
             if output.finish_reason is not None:
                 return token_ids
+
+
+class OverflowingRunner(FakeRunner):
+    """Rows of an adapter whose file holds the name of a fault have that fault in their logits."""
+
+    def __init__(self) -> None:
+        super().__init__(max_loras=1)
+        self.faults: dict[int, float] = {}  # by slot
+
+    def fill_adapter_slot(self, slot: int, path: str) -> bytes:
+        self.faults[slot] = FAULTS.get(Path(path).read_text(), 0.0)
+        return super().fill_adapter_slot(slot, path)
+
+    def clear_adapter_slot(self, slot: int) -> None:
+        self.faults.pop(slot, None)
+        super().clear_adapter_slot(slot)
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        logits = super().run(batch)
+        if batch.adapter_slots is not None:
+            slots = batch.adapter_slots[batch.sampled_rows].tolist()
+            faults = np.array([self.faults.get(slot, 0.0) for slot in slots], np.float32)
+            if np.isneginf(faults).any():
+                raise RuntimeError("the device has failed")
+            logits += faults[:, None]
+        return logits
+
+
+FAULTS = {"nan": np.nan, "inf": np.inf, "error": -np.inf}
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("nan", "makes the model overflow: in a trial of 4 tokens the logits of 4 were infinite or no numbers (NaN)"),
+        ("inf", "makes the model overflow: in a trial of 4 tokens the logits of 4 were infinite or no numbers (NaN)"),
+        ("error", "a trial with it failed: the device has failed"),
+    ],
+)
+def test_an_adapter_whose_requests_would_fail_is_refused(files: Path, fault: str, message: str) -> None:
+    (files / fault).write_text(fault)
+    engine = EngineCore(OverflowingRunner())
+    engine.adapters.load("bad", str(files / fault))
+    [event] = events_of(engine)
+    assert isinstance(event, AdapterFailed)
+    assert "adapter 'bad'" in event.message and message in event.message
+    late = adapted(make_request(PROMPT), "bad")
+    assert run_alone(engine, late)[0].final.error == "adapter 'bad' is not loaded"
+    engine.adapters.load("a", str(files / "a"))  # its slot is free again
+    assert events_of(engine) == [AdapterLoaded("a")]
+    assert tokens(engine, "a") == tokens(loaded(files, "a"), "a")
+    assert engine.stats().num_used_blocks == 0
+
+
+@pytest.mark.parametrize("num_kept_states", [None, 2])
+def test_a_trial_takes_what_the_prefix_cache_holds_and_waits_for_what_sequences_hold(
+    files: Path, num_kept_states: int | None
+) -> None:
+    """The prefix cache has every block at first; then one sequence has every block."""
+    engine = EngineCore(FakeRunner(max_loras=2, num_blocks=8, max_num_seqs=1, num_kept_states=num_kept_states))
+    short_prompts = [[first, 2, 3, 4] for first in range(8)]
+    run(engine, [make_request(prompt, max_tokens=1) for prompt in short_prompts])
+    engine.adapters.load("a", str(files / "a"))
+    assert events_of(engine) == [AdapterLoaded("a")]
+
+    holder = make_request(range(40, 70), max_tokens=3)
+    engine.add(holder)
+    engine.step()
+    assert engine.stats().num_used_blocks == 8
+    before = engine.stats()
+    engine.adapters.load("b", str(files / "b"))
+    outputs = []
+    while not (events := engine.adapters.take_events()):
+        outputs += engine.step()
+        assert engine.stats().num_prefix_query_tokens == before.num_prefix_query_tokens
+    assert events == [AdapterLoaded("b")]
+    assert outputs[-1].finish_reason is FinishReason.LENGTH  # the sequence had to end first
+    assert tokens(engine, "b") == tokens(loaded(files, "b"), "b")

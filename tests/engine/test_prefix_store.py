@@ -1,9 +1,11 @@
 """What is kept for the next start: a restart is another engine, with caches of its own, over the same directory."""
 
 import logging
+import os
 import random
 import shutil
 import stat
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -246,6 +248,42 @@ def test_of_two_servers_the_second_only_reads(tmp_path: Path, caplog: pytest.Log
     assert len(records(tmp_path)) == 18
 
 
+def test_two_servers_of_different_models_keep_within_the_limit_together(tmp_path: Path) -> None:
+    """Each fills the directory while the other does."""
+    limit = 40 * RECORD_BYTES
+    prompts = [[number, *PROMPT] for number in range(40, 60)]  # 9 records each
+    with (
+        life(tmp_path, max_bytes=limit) as first,
+        life(tmp_path, max_bytes=limit, cache_identity="other") as second,
+    ):
+        for prompt in prompts:
+            for engine in (first, second):
+                num_before = num_stored(engine)
+                assert answer(engine, prompt) == (0, fresh_answer(prompt))
+                while num_stored(engine) == num_before:
+                    time.sleep(0.01)
+    held_bytes = sum(path.stat().st_size for path in records(tmp_path))
+    assert 0 < held_bytes <= limit + 2 * RECORD_BYTES
+
+
+def num_stored(engine: EngineCore) -> int:
+    """Counts the records that the store has written, or let go."""
+    stats = engine.stats()
+    return stats.num_store_written + stats.num_store_skipped
+
+
+def test_a_record_that_the_other_server_let_go_is_not_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with life(tmp_path) as first:
+        answer(first)
+    with life(tmp_path), life(tmp_path) as reading:
+        for path in records(tmp_path):
+            path.unlink()
+        caplog.clear()
+        assert answer(reading) == (0, fresh_answer())
+        assert reading.stats().num_store_damaged == 0
+    assert caplog.messages == []
+
+
 def test_who_only_reads_takes_over_when_the_other_ends(tmp_path: Path) -> None:
     with life(tmp_path) as first:
         answer(first)
@@ -270,6 +308,39 @@ def test_what_was_used_least_recently_goes_first_whoever_used_it(tmp_path: Path)
     with life(tmp_path, max_bytes=limit) as engine:
         assert [answer(engine, prompt)[0] for prompt in (prompts[0], prompts[2], prompts[3])] == [36, 36, 36]
         assert answer(engine, prompts[1])[0] == 0
+
+
+def test_a_clock_that_was_set_back_does_not_let_the_newest_go_first(tmp_path: Path) -> None:
+    serve_once(tmp_path, [80, *PROMPT])
+    tomorrow_s = time.time() + 86400
+    for path in records(tmp_path):
+        os.utime(path, (tomorrow_s, tomorrow_s))
+    serve_once(tmp_path, [81, *PROMPT])
+    serve_once(tmp_path, max_bytes=9 * RECORD_BYTES)
+    with life(tmp_path) as engine:
+        assert [answer(engine, [number, *PROMPT])[0] for number in (81, 80)] == [36, 0]
+
+
+def test_a_server_starts_while_another_lets_records_go(tmp_path: Path) -> None:
+    serve_once(tmp_path, PROMPT)
+    [directory] = (path.parent for path in records(tmp_path)[:1])
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            for number in range(100):
+                (directory / f"{number:064x}.block").write_bytes(bytes(RECORD_BYTES))
+            for number in range(100):
+                (directory / f"{number:064x}.block").unlink(missing_ok=True)
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        for _ in range(200):
+            RecordFiles(tmp_path, "fake", {"block": 8 * BLOCK}, max_bytes=2**20).close()
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def test_of_a_prompt_the_beginning_stays(tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ class Hub:
     revision: str = REVISION
     more_names: tuple[str, ...] = ()  # beside those of the directory's files
     is_endless: bool = False  # a file has no end
+    endless: str = ""  # answers to paths with this in them have no end
+    instead: bytes | None = None  # answers about the repository
+    encoding: str = ""  # that answers about the repository claim to have
     requests: list[str] = field(default_factory=list)  # "GET /owner/model/... bytes=5-"
 
     @property
@@ -55,6 +58,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.hub.is_hidden:
             self.answer(b"<html>Log in</html>")
             return
+        if self.command == "GET" and self.hub.endless and self.hub.endless in path:
+            self.answer_without_end(b" " * 2**16, {"ETag": '"x"', "X-Repo-Commit": REVISION})
+            return
         if path.removeprefix("/api/models").startswith("/owner/gated"):
             if self.headers.get("Authorization") != f"Bearer {TOKEN}":
                 self.answer(b"{}", status=403, headers={"X-Error-Code": "GatedRepo"})
@@ -68,6 +74,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer_file(path.partition(f"/resolve/{REVISION}/")[2])
 
     def answer_about_repository(self, path: str) -> None:
+        if self.hub.instead is not None:
+            headers = {"Content-Encoding": self.hub.encoding} if self.hub.encoding else {}
+            self.answer(self.hub.instead, headers=headers)
+            return
         sizes = {name: (self.hub.directory / name).stat().st_size for name in self.hub.names}
         if "/tree/" in path:
             rows = [{"type": "file", "path": name, "size": size, "oid": REVISION} for name, size in sizes.items()]

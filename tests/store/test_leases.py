@@ -45,6 +45,17 @@ async def test_what_a_dead_server_ran_is_taken_once_its_lease_is_over(opened: Op
     assert await living.take_queued(["model"], 10) == []
 
 
+async def test_a_server_whose_lease_is_over_does_not_take_from_itself(opened: OpenStore) -> None:
+    """The lease is over when the clock has been set forward, or the machine has slept."""
+    living, other = await opened(lease_s=-1.0), await opened()
+    await living.add_response(new_response("resp_1"))
+    await queued(living, "resp_2")
+    assert await living.take_abandoned() == []
+    assert await living.take_queued(["model"], 10) == []
+    assert ids(await other.take_abandoned()) == ["resp_1"]
+    assert ids(await other.take_queued(["model"], 10)) == ["resp_2"]
+
+
 async def test_a_server_that_beats_stays_alive(opened: OpenStore) -> None:
     lease_s = 1.0
     beating, other = await opened(lease_s=lease_s), await opened()

@@ -76,7 +76,7 @@ def load_adapters(engine: EngineCore, paths: Mapping[str, str]) -> None:
     for event in engine.adapters.take_events():
         if isinstance(event, AdapterFailed):
             engine.close()
-            raise ModelLoadError(f"lora: adapter {event.name!r}: {event.message}")
+            raise ModelLoadError(f"lora {event.name}={paths[event.name]}: {event.message}")
 
 
 def speculation_of(model: ModelConfig, engine: EngineConfig, runner: ModelRunner) -> Speculation | None:

@@ -11,6 +11,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import PROJECTOR, find_gguf, model_name, quantisation_of
 from ouzel.model_store.download import fetch
 from ouzel.model_store.failures import FAILURES, reason_of
+from ouzel.model_store.hub_session import bounded_answers
 
 _FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
@@ -64,7 +65,8 @@ def _snapshot(repo_id: str, patterns: list[str]) -> Path:
 def _quantisations(repo_id: str) -> list[str]:
     """Returns the names by which GGUF files of the repository can be asked for; none where it is out of reach."""
     try:
-        files = [Path(name) for name in HfApi().list_repo_files(repo_id) if name.lower().endswith(".gguf")]
+        with bounded_answers():
+            files = [Path(name) for name in HfApi().list_repo_files(repo_id) if name.lower().endswith(".gguf")]
     except FAILURES:
         return []
     names = (quantisation_of(model_name(path)) for path in files if PROJECTOR not in path.name)

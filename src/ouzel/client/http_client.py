@@ -1,10 +1,11 @@
 """`HttpClient` asks an OpenAI-compatible server over HTTP, TLS or a Unix socket."""
 
+import asyncio
 import ipaddress
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from ouzel.client.event_stream import EventStream
 from ouzel.client.shown_url import shown_url
 
 _CONNECT_TIMEOUT_S = 30.0
+_END_TIMEOUT_S = 1.0  # from the last event of a stream to the end of the answer
 _OK = 200
 _VERSION_AND_ENDPOINT = re.compile(r"/v1(/(chat/completions|completions|responses|models))?$")
 
@@ -196,8 +198,18 @@ async def _whole(answer: httpx2.Response) -> Answer:
 
 
 async def _events_of(answer: httpx2.Response) -> AsyncGenerator[bytes, None]:
-    """Reads to the end of the answer, so that its connection can be used again."""
+    """Reads to the end of the answer, so that its connection can be used again.
+
+    Where no end follows the last event soon, the answer counts as over: the caller closes its connection.
+    """
     stream = EventStream()
-    async for received in answer.aiter_bytes():
-        for event in stream.feed(received) if not stream.is_over else ():
-            yield event
+    async with aclosing(answer.aiter_bytes()) as pieces:
+        async for received in pieces:
+            for event in stream.feed(received):
+                yield event
+            if stream.is_over:
+                break
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_END_TIMEOUT_S):
+                async for _ in pieces:
+                    pass

@@ -6,15 +6,18 @@ Rules
    slot is cleared, and free.
 3. What an adapter is called says nothing about what it is: what is cached goes by its digest.
 4. Every load is answered by one AdapterLoaded or AdapterFailed, every unload by one AdapterUnloaded.
+5. An adapter that is read is tried between two steps (`adapter_trial`), where there is room for that: an adapter that
+   makes the model overflow is refused, and no request ever uses it.
 """
 
 import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Protocol
 
 from ouzel.engine.base import AdapterRunner
-from ouzel.errors import OuzelError
+from ouzel.errors import ModelLoadError, OuzelError
 from ouzel.types import AdapterEvent, AdapterFailed, AdapterLoaded, AdapterUnloaded
 
 logger = logging.getLogger(__name__)
@@ -39,10 +42,22 @@ class _Load:
     is_unwanted: bool = False  # unloaded before it was loaded
 
 
+class Trial(Protocol):
+    @property
+    def has_room(self) -> bool:
+        """Tells whether an adapter can be tried now; `settle` asks again after each step."""
+        ...
+
+    def run(self, adapter: Adapter) -> None:
+        """Raises ModelLoadError for an adapter whose requests would fail."""
+        ...
+
+
 class Adapters:
-    def __init__(self, runner: AdapterRunner | None, max_loras: int) -> None:
+    def __init__(self, runner: AdapterRunner | None, max_loras: int, trial: Trial | None = None) -> None:
         """Without a runner none can be loaded."""
         self._runner = runner
+        self._trial = trial
         self._max_loras = max_loras
         self._free = list(range(max_loras - 1, -1, -1))
         self._by_name: dict[str, Adapter] = {}
@@ -104,15 +119,19 @@ class Adapters:
         if is_idle and self._loads:
             wait([self._loads[0].reading], _WAIT_S)
         for load in [load for load in self._loads if load.reading.done()]:
-            self._loads.remove(load)
-            self._take(load)
+            if self._trial is None or self._trial.has_room:
+                self._loads.remove(load)
+                self._take(load)
 
     def _take(self, load: _Load) -> None:
         error = load.reading.exception()
         if error is None and not load.is_unwanted:
-            self._by_name[load.name] = Adapter(load.name, load.slot, load.reading.result())
-            self._events.append(AdapterLoaded(load.name))
-            return
+            adapter = Adapter(load.name, load.slot, load.reading.result())
+            error = self._fault_in_trial(adapter)
+            if error is None:
+                self._by_name[load.name] = adapter
+                self._events.append(AdapterLoaded(load.name))
+                return
         self._clear(load.slot)
         message = "it was unloaded while it was loaded" if error is None else str(error)
         if error is not None and not isinstance(error, OuzelError):
@@ -120,6 +139,14 @@ class Adapters:
         self._events.append(AdapterFailed(load.name, message))
         if load.is_unwanted:
             self._events.append(AdapterUnloaded(load.name))
+
+    def _fault_in_trial(self, adapter: Adapter) -> ModelLoadError | None:
+        try:
+            if self._trial is not None:
+                self._trial.run(adapter)
+        except ModelLoadError as error:
+            return error
+        return None
 
     def _clear(self, slot: int) -> None:
         assert self._runner is not None

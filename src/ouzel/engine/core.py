@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.adapters import Adapters
-from ouzel.engine.base import AdapterRunner, ForwardBatch, ImageRunner, ModelRunner
+from ouzel.engine.adapter_trial import tried_adapters
+from ouzel.engine.base import ForwardBatch, ImageRunner, ModelRunner
 from ouzel.engine.batch import build_batch, split_logits
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.block_manager import BlockManager
@@ -90,7 +90,7 @@ class EngineCore:
         self._constraints = Constraints(grammars)
         self._taker = TokenTaker(self._requests, self._constraints, self._blocks, info.max_model_len)
         self._arrivals = count()
-        self.adapters = Adapters(runner if isinstance(runner, AdapterRunner) else None, info.max_loras)
+        self.adapters = tried_adapters(runner, self._blocks)
 
     @property
     def info(self) -> EngineInfo:

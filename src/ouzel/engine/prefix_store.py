@@ -107,6 +107,9 @@ class PrefixStore:
 
     def _drop(self, name: str, fault: RecordDamaged | OSError) -> None:
         self._files.delete(name)
+        if isinstance(fault, FileNotFoundError):  # another server, which writes here, has made room
+            logger.debug("the record %s of the prefix cache directory is gone", name)
+            return
         self.num_damaged += 1
         log = logger.warning if self.num_damaged == 1 else logger.debug
         log("the record %s of the prefix cache directory is dropped, as others may be: %s", name, fault)

@@ -8,7 +8,9 @@ Rules
 2. The digest is checked whenever a record is read, and what is not as it was written is deleted. Nothing is read at the
    start: a file's name and length say what it is.
 3. The files of all identities have `max_bytes` together. What was used least recently goes first: others' records, a
-   directory at a time, then own ones. Times of change say when a record was last used.
+   directory at a time, then own ones. Times of change say when a record was last used. Others that write at the same
+   time are looked at now and then, so that all together exceed `max_bytes` by a few hundredths at most, and not for
+   long.
 4. One thread reads, one writes; `_index` and `num_bytes` are changed under the lock.
 """
 
@@ -34,6 +36,7 @@ else:
 
 DIGEST_BYTES = 32
 UNFINISHED = ".unfinished"
+_LOOKS = 64  # at what others hold, while `max_bytes` are written
 
 Bytes = NDArray[np.uint8]
 
@@ -62,6 +65,8 @@ class RecordFiles:
         self._lock = threading.Lock()
         self._index: OrderedDict[str, int] = OrderedDict()  # name -> bytes of the file; least recently used first
         self._others: list[tuple[str, int]] | None = None  # (identity, bytes); None: not yet looked at
+        self._num_bytes_since_look = 0  # written since others were looked at: they may have grown by as much
+        self._last_use_ns = 0  # of any own record, in the files' times
         self.num_bytes = 0  # of own records
         self._read_index()
 
@@ -118,6 +123,7 @@ class RecordFiles:
         with self._lock:
             self._index[name] = size
             self.num_bytes += size
+        self._num_bytes_since_look += size
         return True
 
     def trim(self) -> None:
@@ -126,14 +132,15 @@ class RecordFiles:
 
     def note_use(self, names: Iterable[str]) -> None:
         """Makes them the last to go, the last of them last of all."""
-        now = time.time_ns()
-        for number, name in enumerate(names):
+        now = max(time.time_ns(), self._last_use_ns)  # the clock may have been set back
+        for number, name in enumerate(names, start=1):
+            self._last_use_ns = now + number
             with self._lock:
                 if name not in self._index:
                     continue
                 self._index.move_to_end(name)
             with suppress(OSError):  # it may be gone, or not ours: then it is in the order of before at the next start
-                os.utime(self._directory / name, ns=(now + number, now + number))
+                os.utime(self._directory / name, ns=(self._last_use_ns, self._last_use_ns))
 
     def delete(self, name: str) -> None:
         with self._lock:
@@ -156,16 +163,17 @@ class RecordFiles:
     def _read_index(self) -> None:
         """Finds what there is, deletes what was cut off, and leaves alone what is not of its making."""
         found, num_cut, num_alien = list[tuple[int, str, int]](), 0, 0
-        for entry in os.scandir(self._directory):
-            size = self._sizes.get(entry.name.rpartition(".")[2])
+        for name, status in files_in(self._directory):
+            size = self._sizes.get(name.rpartition(".")[2])
             if size is None:
-                num_alien += entry.name != UNFINISHED
-            elif (status := entry.stat(follow_symlinks=False)).st_size != size:
+                num_alien += name != UNFINISHED
+            elif status.st_size != size:
                 num_cut += 1
-                self.delete(entry.name)
+                self.delete(name)
             else:
-                found.append((status.st_mtime_ns, entry.name, size))
+                found.append((status.st_mtime_ns, name, size))
         found.sort()
+        self._last_use_ns = max(self._last_use_ns, *(used_ns for used_ns, _, _ in found[-1:]), 0)
         with self._lock:
             self._index = OrderedDict((name, size) for _, name, size in found)
             self.num_bytes = sum(self._index.values())
@@ -175,8 +183,8 @@ class RecordFiles:
             logger.warning("%s: %d files that are no records are left alone", self._directory, num_alien)
 
     def _make_room(self, size: int, *, spared: Collection[str]) -> bool:
-        if self._others is None:
-            self._others = sorted_others(self._root, self._identity)
+        if self._others is None or self._num_bytes_since_look > self._max_bytes // _LOOKS:
+            self._others, self._num_bytes_since_look = sorted_others(self._root, self._identity), 0
         while self.num_bytes + sum(num for _, num in self._others) + size > self._max_bytes:
             if removable := next((each for each in self._others if remove_unless_used(self._root, each[0])), None):
                 self._others.remove(removable)
@@ -222,10 +230,24 @@ def sorted_others(root: Path, identity: str) -> list[tuple[str, int]]:
     for lock in root.glob("*.lock"):
         directory = lock.with_suffix("")
         if lock.stem != identity and directory.is_dir():
-            statuses = [entry.stat(follow_symlinks=False) for entry in os.scandir(directory)]
+            try:
+                statuses = [status for _, status in files_in(directory)]
+            except FileNotFoundError:  # a third server has just removed the directory
+                continue
             last_used = max((status.st_mtime_ns for status in statuses), default=0)
             found.append((last_used, lock.stem, sum(status.st_size for status in statuses)))
     return [(name, num_bytes) for _, name, num_bytes in sorted(found)]
+
+
+def files_in(directory: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Leaves out files that another server removes meanwhile. Raises OSError where the directory cannot be read."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            yield entry.name, status
 
 
 def remove_unless_used(root: Path, identity: str) -> bool:

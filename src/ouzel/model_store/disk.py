@@ -1,8 +1,10 @@
 """What a directory takes on the disk, and how it is removed."""
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 
@@ -27,21 +29,30 @@ def size_behind(directory: Path) -> int:
 
 
 def remove(directory: Path) -> list[str]:
-    """Removes a directory and all in it, but nothing that its links lead to. Returns what could not be, and why."""
+    """Removes a directory and all in it, but nothing that a link leads to. Returns what could not be removed, and why.
+
+    The walk holds each folder open, so no link that takes a folder's place meanwhile is followed either.
+    """
     failures: list[str] = []
-
-    def attempt(action: Callable[[Path], None], path: Path) -> None:
-        try:
-            action(path)
-        except FileNotFoundError:
-            pass  # somebody else was faster
-        except OSError as error:
-            failures.append(f"{path}: {error.strerror}")
-
-    for folder, directories, names in os.walk(directory, topdown=False):
-        links = [name for name in directories if Path(folder, name).is_symlink()]
-        for name in names + links:
-            attempt(Path.unlink, Path(folder, name))
-        if not failures:  # else it is not empty
-            attempt(Path.rmdir, Path(folder))
+    with suppress(FileNotFoundError):
+        for folder, directories, names, descriptor in os.fwalk(directory, topdown=False):
+            for name in names + directories:
+                note_failure(failures, Path(folder, name), partial(remove_entry, name, descriptor))
+        if not failures:  # else the directory is not empty
+            note_failure(failures, directory, directory.rmdir)
     return failures
+
+
+def remove_entry(name: str, folder: int) -> None:
+    """Removes a file, a link or an empty directory of an open folder."""
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(name, dir_fd=folder)
+
+
+def note_failure(failures: list[str], path: Path, action: Callable[[], None]) -> None:
+    try:
+        action()
+    except FileNotFoundError:
+        pass  # somebody else was faster
+    except OSError as error:
+        failures.append(f"{path}: {error.strerror}")

@@ -36,6 +36,7 @@ from huggingface_hub.utils import build_hf_headers, disable_progress_bars, filte
 
 from ouzel.model_store.failures import FAILURES, NotEnoughDisk, is_unreachable
 from ouzel.model_store.hub_names import check_file_name, check_key
+from ouzel.model_store.hub_session import EXEMPT, bounded_answers
 from ouzel.observability.progress import Stage, stage
 from ouzel.observability.progress_bar import amount
 
@@ -44,6 +45,7 @@ PIECE_BYTES = 2**20
 NUM_AT_ONCE = 4
 MAX_ATTEMPTS = 5  # in a row that brought nothing
 PAUSE_S = 1.0  # before another attempt
+MAX_FILES = 100_000  # of a repository
 SPARE_BYTES = 64 * 2**20  # that stay free on the disk
 _SHA256_DIGITS = 64
 
@@ -73,6 +75,7 @@ class Interrupted(Exception):
     """Another file has failed, or the user has had enough."""
 
 
+@bounded_answers()
 def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -> Path:
     """Returns the snapshot's directory with all files that match, of the newest revision that can be had.
 
@@ -90,6 +93,8 @@ def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -
     check_key("revision", found.sha)
     folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repo_id, repo_type="model"))
     names = [each.rfilename for each in found.siblings or ()]
+    if len(names) > MAX_FILES:
+        raise ValueError(f"the hub names {len(names)} files; a repository may have {MAX_FILES}")
     matching = [*filter_repo_objects(names, allow_patterns=wanted, ignore_patterns=unwanted)]
     for name in matching:
         check_file_name(name)
@@ -107,7 +112,8 @@ def remember_newest(folder: Path, revision: str) -> None:
     if path.exists() and path.read_text(encoding="utf-8") == revision:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(revision, encoding="utf-8")
+    with open(path, "w", encoding="utf-8", opener=open_unless_link) as written:
+        written.write(revision)
 
 
 def fetch_large(repo_id: str, revision: str, names: Iterable[str], blobs: Path) -> None:
@@ -181,7 +187,12 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
     if begin:
         headers["Range"] = f"bytes={begin}-"
     with get_session().stream(
-        "GET", file.url, headers=headers, follow_redirects=True, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT
+        "GET",
+        file.url,
+        headers=headers,
+        follow_redirects=True,
+        timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT,
+        extensions=EXEMPT,
     ) as response:
         hf_raise_for_status(response)
         if begin and response.status_code != httpx2.codes.PARTIAL_CONTENT:  # it begins at the beginning
@@ -204,12 +215,17 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
 @contextmanager
 def locked(path: Path) -> Iterator[BinaryIO]:
     """Opens the file for appending, for one process at a time."""
-    with path.open("ab+") as content:
+    with open(path, "ab+", opener=open_unless_link) as content:
         try:
             fcntl.flock(content, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BlockingIOError(f"another process is fetching {path.stem}; wait for it") from None
         yield content
+
+
+def open_unless_link(path: str, flags: int) -> int:
+    """Raises OSError for a link: somebody else may have put it into the cache, so that we write where it leads."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def is_as_promised(file: LargeFile) -> bool:

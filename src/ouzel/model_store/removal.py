@@ -86,7 +86,9 @@ def carry_out(removal: Removal) -> list[str]:
     failures = [failure for kept in removal.kept for failure in _remove_kept(kept)]
     for repository in removal.repositories:
         failures += remove(repository.path)
-        remove(repository.path.parent / ".locks" / repository.path.name)  # empty files, of no size
+        locks = repository.path.parent / ".locks"
+        if not locks.is_symlink():
+            remove(locks / repository.path.name)  # empty files, of no size
     return failures
 
 

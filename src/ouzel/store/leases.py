@@ -16,6 +16,11 @@ _FORGET_S = 3600.0  # rows of servers that died
 _MAX_TAKEN = 1000  # at once, whatever there is room for
 
 
+def now(connection: Connection) -> float:
+    """Returns seconds since 1970, by the database's clock."""
+    return float(connection.execute(select(unix_now())).scalar_one())
+
+
 def renew(connection: Connection, server_id: str, lease_s: float) -> None:
     expires_at = unix_now() + lease_s
     renewed = update(servers).where(servers.c.id == server_id).values(expires_at=expires_at)
@@ -48,14 +53,18 @@ def take_queued(
 def _take(
     connection: Connection, server_id: str, lease_s: float, condition: ColumnElement[bool], limit: int | None
 ) -> list[StoredResponse]:
-    """Takes the oldest first. Two servers at once skip what the other has locked (Postgres) or wait (SQLite)."""
+    """Takes the oldest first. Two servers at once skip what the other has locked (Postgres) or wait (SQLite).
+
+    A server takes nothing from itself: its lease is over, though it lives, when the clock has been set forward or the
+    machine has slept.
+    """
     alive = select(servers.c.id).where(servers.c.expires_at > unix_now())
     query = (
         select(*COLUMNS)
         .where(
             responses.c.status.in_(RUNNING),
             condition,
-            or_(responses.c.owner.is_(None), responses.c.owner.not_in(alive)),
+            or_(responses.c.owner.is_(None), responses.c.owner.not_in(alive) & (responses.c.owner != server_id)),
         )
         .order_by(responses.c.created_at)
         .limit(limit)

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ouzel.errors import ResponseNotFound, StoreOpenError, StoreUnavailable
 from ouzel.store import conversations, history, leases, responses, retention
+from ouzel.store.clock_jumps import ClockJumps
 from ouzel.store.database import Database
 from ouzel.store.engines import database_of
 from ouzel.store.faults import reason
@@ -50,6 +51,7 @@ class SqlStore:
         self._max_bytes = max_bytes
         self._touch_s = min(_MAX_TOUCH_S, max_age_s / 10)
         self._used: set[str] = set()  # responses and conversations read since the last beat
+        self._clock_jumps = ClockJumps(lease_s)
         self._renewed_s = -lease_s  # when the lease was, by the monotonic clock
 
     async def close(self) -> None:
@@ -112,10 +114,18 @@ class SqlStore:
             await self.beat()
 
     async def take_abandoned(self) -> list[StoredResponse]:
+        if not await self._may_take():
+            return []
         return await self._database.write(leases.take_abandoned, self.server_id, self._lease_s)
 
     async def take_queued(self, models: Sequence[str], limit: int) -> list[StoredResponse]:
+        if not await self._may_take():
+            return []
         return await self._database.write(leases.take_queued, self.server_id, self._lease_s, models, limit)
+
+    async def _may_take(self) -> bool:
+        unix_s = await self._database.read(leases.now)
+        return self._clock_jumps.are_settled(unix_s, time.monotonic())
 
     async def release(self, ids: Collection[str]) -> None:
         await self._database.write(leases.release, self.server_id, ids)

@@ -1,0 +1,75 @@
+"""Answers of a hub are bounded: the hub's own library reads an answer to its end, however long, into memory or a file.
+
+Rules
+1. The library asks with a client of ours, which counts the bytes of each answer and gives up at `MAX_ANSWER_BYTES`.
+   Large files are fetched by `download`, which knows how long they are, and are exempt.
+2. A compressed answer is refused, and the client asks for none: few compressed bytes can become any number of bytes.
+3. Where an answer makes the library fail, the error says that the answer makes no sense.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+from huggingface_hub import get_session, set_client_factory
+
+MAX_ANSWER_BYTES = 64 * 2**20
+EXEMPT = {"ouzel_exempt": True}  # extensions of a request whose answer its sender bounds
+
+# The library raises them where an answer is JSON of another shape, or nested too deeply.
+_MALFORMED = (TypeError, KeyError, AttributeError, IndexError, AssertionError, RecursionError)
+
+
+@contextmanager
+def bounded_answers() -> Iterator[None]:
+    """Has the library ask with a client whose answers are bounded.
+
+    Raises ValueError for an answer that makes no sense.
+    """
+    if _bound not in get_session().event_hooks["response"]:
+        _replace_client()
+    try:
+        yield
+    except _MALFORMED as error:
+        raise ValueError(f"the hub's answer makes no sense ({type(error).__name__}: {error})") from error
+
+
+def _replace_client() -> None:
+    """The library makes another client when a connection has failed, so the factory is ours."""
+    requests = get_session().event_hooks["request"]
+
+    def make() -> httpx2.Client:
+        return httpx2.Client(
+            headers={"accept-encoding": "identity"},
+            event_hooks={"request": requests, "response": [_bound]},
+            follow_redirects=True,
+            timeout=None,
+        )
+
+    set_client_factory(make)
+
+
+def _bound(response: httpx2.Response) -> None:
+    if response.request.extensions.get("ouzel_exempt"):
+        return
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", ""):
+        raise ValueError(f"the hub compresses an answer ({encoding[:20]!r}), which it was asked not to")
+    assert isinstance(response.stream, httpx2.SyncByteStream)
+    response.stream = _BoundedStream(response.stream)
+
+
+class _BoundedStream(httpx2.SyncByteStream):
+    def __init__(self, stream: httpx2.SyncByteStream) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        num_bytes = 0
+        for piece in self._stream:
+            num_bytes += len(piece)
+            if num_bytes > MAX_ANSWER_BYTES:
+                raise ValueError(f"an answer of the hub is longer than {MAX_ANSWER_BYTES // 2**20} MiB")
+            yield piece
+
+    def close(self) -> None:
+        self._stream.close()
