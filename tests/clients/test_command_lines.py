@@ -15,6 +15,12 @@ def current_weather(city: str) -> str:
     "Get the current weather"
     return '{"temperature": 21, "condition": "sunny"}'
 """
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Paris", "Rome"]}, "sunny": {"type": "boolean"}},
+    "required": ["city", "sunny"],
+    "additionalProperties": False,
+}
 PROMPTFOO_CASES = """
 prompts: ["{{question}}"]
 tests:
@@ -33,12 +39,12 @@ def test_llm_answers_fills_a_schema_and_calls_a_function(clients: Clients) -> No
 
     with clients.accepted("llm", CHATS):
         said = clients.run(*ask, "Hello!", environment=environment).stdout
-        filled = clients.run(*ask, "--schema", "city, sunny bool", "Paris", environment=environment).stdout
+        filled = clients.run(*ask, "--schema", json.dumps(SCHEMA), "Paris", environment=environment).stdout
         question = ("--functions", "weather.py", "What is the weather in Paris?")
         called = clients.run(*ask, *question, environment=environment).stdout
 
     assert said == "Hello! How can I help you?\n"
-    assert json.loads(filled).keys() >= {"city", "sunny"}
+    assert json.loads(filled).keys() == {"city", "sunny"}
     assert called == "The temperature is 21 and the condition is sunny.\n"
 
 
