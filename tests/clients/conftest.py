@@ -8,6 +8,8 @@ from tests.cli.running import RunningServer, serving
 from tests.clients.clients import Clients
 from tests.clients.long_model import TEMPLATE, make_long_model
 
+FIGURES = "answers of the server"
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
@@ -19,5 +21,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def clients(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Clients:
-    return Clients(server, home=tmp_path_factory.mktemp("home"))
+def clients(request: pytest.FixtureRequest, server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Clients:
+    def report(line: str) -> None:
+        request.node.user_properties.append((FIGURES, line))
+
+    return Clients(server, home=tmp_path_factory.mktemp("home"), report=report)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Writes the answers that each client was given."""
+    reports = [report for report in terminalreporter.getreports("passed") if report.when == "call"]
+    for report in reports:
+        for name, line in report.user_properties:
+            if name == FIGURES:
+                terminalreporter.write_line(str(line))

@@ -1,8 +1,8 @@
 """Installs the packages of real clients, each set in a directory of its own outside the repository.
 
-A set is a directory of `packages/` that pins it, with npm's lock or as a list of requirements. What is installed stays
-for later runs; the directory may be deleted at any time. `python -m tests.clients.installing SET...` installs these, or
-all.
+A set is a directory of `packages/`. Its file is a complete list of requirements with their versions, or npm's
+package.json with its lock; a package.json without a lock pins only the client itself. An installed set stays for later
+runs; its directory may be deleted at any time. `python -m tests.clients.installing SET...` installs these sets, or all.
 """
 
 import fcntl
@@ -61,13 +61,16 @@ def _install_with_npm(manifests: Sequence[Path], directory: Path) -> None:
     directory.mkdir()
     for manifest in manifests:
         shutil.copy(manifest, directory)
-    _run(npm, "ci", "--prefix", str(directory), *NPM_OPTIONS)
+    command = "ci" if (directory / "package-lock.json").exists() else "install"
+    _run(npm, command, "--prefix", str(directory), *NPM_OPTIONS)
 
 
 def _install_with_uv(requirements: Path, directory: Path) -> None:
     uv = os.environ.get("UV") or _program("uv")
     _run(uv, "venv", "--quiet", "--python", sys.executable, str(directory))
-    _run(uv, "pip", "install", "--quiet", "--python", str(directory), "--requirements", str(requirements))
+    # A dependency that the list leaves out is not installed: Open WebUI starts without torch.
+    options = ("--quiet", "--no-deps", "--python", str(directory))
+    _run(uv, "pip", "install", *options, "--requirements", str(requirements))
 
 
 def _program(name: str) -> str:

