@@ -23,7 +23,8 @@ def _ask(connection: http.client.HTTPConnection) -> str:
         found = json.loads(connection.getresponse().read(_MAX_BYTES))
         if found["server"] != "Ouzel":
             return ""
-        return f"Ouzel {found['version']:.40} with {', '.join(found['models'])[:200] or 'no model'}"
+        text = f"Ouzel {found['version']:.40} with {', '.join(found['models'])[:200] or 'no model'}"
+        return "".join(filter(str.isprintable, text))  # a program that claims to be ours may send escape sequences
     except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
         return ""
     finally:
