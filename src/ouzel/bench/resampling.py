@@ -55,7 +55,7 @@ def resampled_figures(result: Result) -> dict[str, Array]:
     for row in drawn:
         chosen = rounds[row].ravel()
         for name, rate in _throughputs(requests, chosen).items():
-            if whole[name]:  # the work by the time of the requests, by that of the whole run
+            if whole[name]:  # scales the whole run's figure by the speed of the resample
                 values.setdefault(name, []).append(float(result.get(name) or 0.0) * rate / whole[name])
         for name, value in _times(requests, chosen).items():
             values.setdefault(name, []).append(value)

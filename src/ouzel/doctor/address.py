@@ -1,4 +1,4 @@
-"""Who listens at the address of a server: nobody, a server of ours, or another program."""
+"""Finds out whether an Ouzel or another program listens at an address."""
 
 import http.client
 import json
@@ -43,7 +43,7 @@ def _reachable(host: str) -> str:
 
 
 def _unverified() -> ssl.SSLContext:
-    """The certificate says nothing of what is asked here, and no secret is sent."""
+    """Returns a context that takes any certificate: the answer needs no trust, and no secret is sent."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -67,7 +67,7 @@ class ChildDied(JobEnded):
 
 
 class JobLost(ChildDied):
-    """It is not the job's fault: its process was killed or could not begin, or the template ended, or was closed."""
+    """The job is not at fault: its process was killed or could not begin, or the template ended or was closed."""
 
 
 class LimitedProcess:
