@@ -140,8 +140,10 @@ class LimitedProcess:
         try:
             return receive(connection)
         except TimeoutError:
-            with suppress(ProcessLookupError):
-                os.kill(int(payload), signal.SIGKILL)
+            with (
+                self._lock
+            ):  # the template ends all jobs: which process has this one, only the process itself could say
+                self._end_template()
             raise JobLost("the process of the job does not answer") from None
 
     def _submit(self, job_socket: socket.socket) -> None:

@@ -2,8 +2,9 @@
 
 The first frame on the control socket is an `Order`'s JSON, by 4 bytes length, big-endian. After it each byte is a job,
 and comes with the job's socket. On that go frames of one byte for the kind, 4 bytes length, and the payload: the job
-sends BEGUN and its process id, takes its limits and its input, both without a kind, and sends how it ended; where it
-could not, the template sends DIED and the exit code.
+sends BEGUN, takes its limits and its input, both without a kind, and sends how it ended; where it could not, the
+template sends DIED and the exit code. A job's process may be in the hands of a hostile file: the parent takes nothing
+from it as the name of a process.
 """
 
 import json

@@ -205,7 +205,7 @@ class _Template:
 
     def _run_job(self, connection: socket.socket) -> bool:
         """Runs one job and returns whether the process may run another."""
-        send(connection, BEGUN, str(os.getpid()).encode())
+        send(connection, BEGUN)
         limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
         _keep(limits)
         kinds: list[int] = []
