@@ -64,7 +64,7 @@ class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Grammar(msgspec.Struct, frozen=True, array_like=True):
-    text: str  # says what the output must look like, as `ouzel.grammar` writes it
+    text: str  # the grammar of the output, in the Lark of `ouzel.grammar`
     param: str  # the request field that asked for it
 
 

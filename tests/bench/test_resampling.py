@@ -72,3 +72,23 @@ def test_failed_requests_have_no_times() -> None:
     result["errors"][0], result["ttfts"][0] = "refused", 1e9
 
     assert resampled_figures(result)["mean_ttft_ms"].max() < 1000
+
+
+def test_a_run_with_many_times_is_resampled_less_often_and_compared_all_the_same() -> None:
+    short, long = run(num_requests=40, at_once=2, seed=1), run(num_requests=40, at_once=2, seed=2)
+    long["itls"] = [[0.01] * 4000 for _ in long["itls"]]
+
+    assert len(resampled_figures(short)["mean_ttft_ms"]) == 400
+    assert 100 <= len(resampled_figures(long)["mean_ttft_ms"]) < 400
+    assert verdicts(long, short)["p50_ttft_ms"].verdict == "no difference seen"
+    assert verdicts(short, long)["p50_ttft_ms"].verdict == "no difference seen"
+
+
+def test_figures_that_few_requests_have_are_compared() -> None:
+    """Some resamples have no answer of several tokens, and so no time for each token."""
+    first, second = (run(num_requests=40, at_once=2, seed=seed) | {"p50_tpot_ms": 10.0} for seed in (1, 2))
+    first["output_lens"] = [10] + [1] * 39
+
+    assert len(resampled_figures(first)["p50_tpot_ms"]) < 400
+    assert verdicts(first, second)["p50_tpot_ms"].interval is not None
+    assert verdicts(second, first)["p50_tpot_ms"].interval is not None

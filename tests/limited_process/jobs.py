@@ -44,5 +44,19 @@ def create(greeting: str) -> Callable[[bytes], bytes]:
     return run
 
 
+def create_hostile() -> Callable[[bytes], bytes]:
+    """Its first job pretends to be the process with the number; the next one casts off its limit of time and hangs."""
+
+    def run(job: bytes) -> bytes:
+        if job.isdigit():
+            os.getpid = lambda: int(job)
+            return b""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.pause()
+        return b""
+
+    return run
+
+
 def create_broken() -> Callable[[bytes], bytes]:
     raise SystemExit(3)

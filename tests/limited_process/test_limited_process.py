@@ -126,7 +126,25 @@ def test_a_stopped_process_holds_no_job_beyond_its_time(stopped: str) -> None:
         assert isinstance(running.exception(), JobLost)
 
     assert process.run(b"greet you") == b"Hello, you: 1"
-    assert stopped != "a process at its job" or not idle.is_running()
+    assert stopped != "a process at its job" or psutil.wait_procs([idle])[1] == []
+    process.close()
+
+
+def test_a_process_that_casts_off_its_limits_is_ended_and_no_other_that_it_names() -> None:
+    """The file of an earlier job may have taken over the process."""
+    process = LimitedProcess("tests.limited_process.jobs:create_hostile", {}, LIMITS, grace_s=2)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
+        before = set(psutil.Process().children())
+        process.run(str(bystander.pid).encode())
+        (template,) = set(psutil.Process().children()) - before
+        family = [template, *template.children()]
+
+        with pytest.raises(JobLost):
+            process.run(b"hang", replace(LIMITS, wall_s=1))
+
+        assert bystander.poll() is None
+        assert psutil.wait_procs(family)[1] == []
+        bystander.communicate(b"\n")
     process.close()
 
 

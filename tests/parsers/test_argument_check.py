@@ -104,3 +104,40 @@ def test_broken_schemas_break_nothing() -> None:
     for schema, value in itertools.product(broken, ({}, {"a": "x"})):
         ArgumentCheck(schema).obeys(value)
         ArgumentCheck({"properties": {"a": schema}}).obeys(value)
+
+
+PERSON: Json = {"type": "object", "properties": {"name": STRING}, "required": ["name"]}
+WITH_A_PERSON: dict[str, Json] = {
+    "itself": {"properties": {"who": PERSON}},
+    "a reference": {"properties": {"who": {"$ref": "#/$defs/p"}}, "$defs": {"p": PERSON}},
+    "a reference with a title": {
+        "properties": {"who": {"$ref": "#/$defs/a%20person", "title": "P"}},
+        "$defs": {"a person": PERSON},
+    },
+    "or nothing": {"properties": {"who": {"anyOf": [PERSON, {"type": "null"}]}}},
+    "one of": {"properties": {"who": {"oneOf": [PERSON, {"type": "null"}]}}},
+}
+
+
+@pytest.mark.parametrize("schema", WITH_A_PERSON.values(), ids=WITH_A_PERSON)
+def test_a_strict_check_closes_the_objects_whose_properties_are_listed(schema: Json) -> None:
+    assert ArgumentCheck(schema, is_strict=True).obeys({"who": {"name": "Ann"}})
+    for other in ({"who": {"name": "Ann", "age": 3}}, {"who": {"name": "Ann"}, "when": 1}):
+        assert not ArgumentCheck(schema, is_strict=True).obeys(other)
+        assert ArgumentCheck(schema).obeys(other)
+
+
+def test_a_strict_check_closes_no_object_that_two_schemas_describe() -> None:
+    aged: Json = {"type": "object", "properties": {"age": NUMBER}, "required": ["age"]}
+
+    check = ArgumentCheck({"allOf": [PERSON, aged]}, is_strict=True)
+
+    assert check.obeys({"name": "Ann", "age": 3})
+    assert not check.obeys({"name": "Ann"})
+
+
+@pytest.mark.parametrize(
+    "keyword", [{"required": [["a"], {}, 1]}, {"enum": {}}, {"type": [{}]}, {"anyOf": {}}, {"items": 1}, {"$ref": "#a"}]
+)
+def test_a_schema_that_is_none_raises_nothing(keyword: Json) -> None:
+    ArgumentCheck({"type": "object", "properties": {"a": keyword}, **keyword}).obeys({"a": {"a": [1]}})

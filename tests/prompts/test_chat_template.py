@@ -339,6 +339,7 @@ def test_no_filter_or_method_makes_gigabytes(expression: str) -> None:
 DOUBLED = "{% set ns = namespace(x=['x']) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
 MAPPED = "{% set ns = namespace(x=1) %}{% for i in range(40) %}{% set ns.x = {'a': ns.x, 'b': ns.x} %}{% endfor %}"
 
+PAIRED = "{% set ns = namespace(x='x') %}{% for i in range(40) %}{% set ns.x = (ns.x, ns.x) %}{% endfor %}"
 MULTIPLIED = "{% set ns = namespace(x=['x']) %}{% for i in range(6) %}{% set ns.x = [ns.x] * 1000 %}{% endfor %}"
 WRITING = [
     "{{ ns.x | tojson }}", "{{ ns.x }}", "{{ ns.x | string }}", "{{ ns.x ~ '' }}", "{{ '%s' % (ns.x,) }}",
@@ -346,8 +347,26 @@ WRITING = [
     "{{ ns.x | replace('a', 'b') }}", "{{ '%s' | format(ns.x) }}", "{{ {'a': ns.x} | tojson(indent=1) }}",
     "{% if [ns.x] == [ns.x, 1] %}{% endif %}", "{% if 'a' in ns.x %}{% endif %}", "{{ ''.join([ns.x]) }}",
     "{{ [ns.x] | sort }}", "{{ [ns.x] | unique | list }}", "{{ [ns.x] | select('eq', 1) | list }}",
+    "{{ ns }}", "{{ ns | string }}", "{{ {'a': ns.x}.items() }}", "{{ {'a': ns.x}.values() | string }}",
+    "{{ {'a': ns.x}.keys() | attr(ns.x) }}", "{{ [[ns.x]] | map('first') | join }}", "{{ [ns.x] | reverse | join }}",
+    "{% if [1] in [[ns.x]] | map('first') %}{% endif %}",
     "{{ [ns.x].index(1) }}", "{{ [1] | map('string') | list }}{{ [ns.x] | map('string') | list }}",
 ]  # fmt: skip
+
+
+HASHING = ["{{ {}[ns.x] }}", "{{ {ns.x: 1} }}", "{{ {}.get(ns.x) }}", "{{ [{}] | map(attribute=ns.x) | list }}"]
+
+
+@pytest.mark.parametrize("hashing", HASHING)
+def test_no_tuple_is_a_key_that_holds_others_too_often(hashing: str) -> None:
+    with pytest.raises(TemplateOutputTooLong):
+        render_template(compile_template(PAIRED + hashing), {})
+
+
+def test_namespaces_and_views_of_dictionaries_are_written_out() -> None:
+    source = "{% set ns = namespace(x=['a']) %}{{ ns }}{{ {'k': 1}.items() }}{{ {'k': 1, ('a', 1): 2}[('a', 1)] }}"
+
+    assert rendered(source) == "<Namespace {'x': ['a']}>dict_items([('k', 1)])2"
 
 
 @pytest.mark.parametrize("stand_ins", [None, StandIns(Spellings({"<|end|>"}))], ids=["plain", "marked"])

@@ -284,6 +284,23 @@ def test_a_normalizer_as_models_have_it_is_read(tmp_path: Path) -> None:
     assert loaded(library, tmp_path).encode("a", add_special_tokens=False) != []
 
 
+def with_many_replacements(pattern: str) -> tokenizers.Tokenizer:
+    library = byte_level()
+    library.normalizer = normalizers.Sequence([normalizers.Replace(tokenizers.Regex(pattern), "_")] * 12)
+    return library
+
+
+@pytest.mark.parametrize("pattern", [r"\s+", " {2,}", "[ \u3000]", r"\p{Zs}+", r"\.{3}", "^x", "ab*"])
+def test_many_replacements_of_one_character_by_another_are_read(pattern: str, tmp_path: Path) -> None:
+    assert loaded(with_many_replacements(pattern), tmp_path).encode("a", add_special_tokens=False) != []
+
+
+@pytest.mark.parametrize("pattern", ["ab|c*", "", "a*", "a{0,2}", "a{2}*", "a+*", r"\b", "(a)?", r"a\K", "a(?#x)?"])
+def test_many_replacements_that_may_match_nothing_are_refused(pattern: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match="normalizer"):
+        loaded(with_many_replacements(pattern), tmp_path)
+
+
 @pytest.mark.parametrize("content", [None, "", "{", '{"model": 1}'])
 def test_a_missing_or_broken_tokenizer_file_is_named(content: str | None, tmp_path: Path) -> None:
     if content is not None:

@@ -14,6 +14,8 @@ from ouzel.bench.result import Result
 MIN_ROUNDS = 5  # fewer say nothing of how rounds differ
 CONFIDENCE_PERCENT = 95
 _NUM_RESAMPLES = 400
+_MIN_RESAMPLES = 100  # of runs with so many times that more resamples would take minutes
+_MAX_TIMES = 40_000_000  # of all resamples together
 _SEED = 20_260
 _PERCENTILES = (50, 90, 99)
 
@@ -45,13 +47,15 @@ def resampled_figures(result: Result) -> dict[str, Array]:
     if num_rounds < MIN_ROUNDS:
         return {}
     rounds = np.arange(num_rounds * size).reshape(num_rounds, size)
-    drawn = np.random.default_rng(_SEED).integers(num_rounds, size=(_NUM_RESAMPLES, num_rounds))
+    num_times = sum(map(len, requests.itls_s))
+    num_resamples = min(_NUM_RESAMPLES, max(_MIN_RESAMPLES, _MAX_TIMES // max(num_times, 1)))
+    drawn = np.random.default_rng(_SEED).integers(num_rounds, size=(num_resamples, num_rounds))
     whole = _throughputs(requests, rounds.ravel())
     values: dict[str, list[float]] = {}
     for row in drawn:
         chosen = rounds[row].ravel()
         for name, rate in _throughputs(requests, chosen).items():
-            if whole[name]:  # the work by the time of the requests, by that of the whole run
+            if whole[name]:  # scales the whole run's figure by the speed of the resample
                 values.setdefault(name, []).append(float(result.get(name) or 0.0) * rate / whole[name])
         for name, value in _times(requests, chosen).items():
             values.setdefault(name, []).append(value)
@@ -60,7 +64,8 @@ def resampled_figures(result: Result) -> dict[str, Array]:
 
 def ratio_interval(first: Array, second: Array) -> tuple[float, float]:
     """Returns the bounds of the second figure by the first; the resamples of the two are independent."""
-    shuffled = np.random.default_rng(_SEED).permutation(first)
+    num_pairs = min(len(first), len(second))
+    shuffled, second = np.random.default_rng(_SEED).permutation(first)[:num_pairs], second[:num_pairs]
     rest = (100 - CONFIDENCE_PERCENT) / 2
     ratios = second[shuffled > 0] / shuffled[shuffled > 0]
     low, high = np.percentile(ratios, (rest, 100 - rest)) if len(ratios) else (0.0, float("inf"))

@@ -12,7 +12,7 @@ class InvalidOption(OuzelError):
 
 
 class InvalidValue(InvalidOption):
-    """Knows the option and the complaint apart, so that whoever knows where the value came from can name that place."""
+    """Holds the option and the complaint apart, so that the caller can name the file or variable that has the value."""
 
     def __init__(self, option: str, flag: str, complaint: str) -> None:
         super().__init__(f"{flag}: {complaint}")

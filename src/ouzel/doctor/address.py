@@ -1,4 +1,4 @@
-"""Who listens at the address of a server: nobody, a server of ours, or another program."""
+"""Finds out whether an Ouzel or another program listens at an address."""
 
 import http.client
 import json
@@ -23,7 +23,8 @@ def _ask(connection: http.client.HTTPConnection) -> str:
         found = json.loads(connection.getresponse().read(_MAX_BYTES))
         if found["server"] != "Ouzel":
             return ""
-        return f"Ouzel {found['version']:.40} with {', '.join(found['models'])[:200] or 'no model'}"
+        text = f"Ouzel {found['version']:.40} with {', '.join(found['models'])[:200] or 'no model'}"
+        return "".join(filter(str.isprintable, text))  # a program that claims to be ours may send escape sequences
     except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
         return ""
     finally:
@@ -42,7 +43,7 @@ def _reachable(host: str) -> str:
 
 
 def _unverified() -> ssl.SSLContext:
-    """The certificate says nothing of what is asked here, and no secret is sent."""
+    """Returns a context that takes any certificate: the answer needs no trust, and no secret is sent."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

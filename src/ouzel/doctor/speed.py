@@ -79,7 +79,7 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
 
 
 def _compiled(core: ov.Core, properties: dict[str, object], num_matrices: int = 1) -> ov.CompiledModel:
-    """Compiles products one behind the other, as the backend would: without what is withheld from OpenVINO."""
+    """Compiles products one behind the other as the backend would, without the instructions that are withheld."""
     taken: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if withholds_bf16():
         taken["INFERENCE_PRECISION_HINT"] = ov.Type.f32

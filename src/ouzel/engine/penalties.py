@@ -1,7 +1,7 @@
 """Penalties lower the logits of tokens that a sequence has seen already.
 
-The repetition penalty counts prompt and output, the other two the output alone. With `repeat_last_n` they look at so
-many of the last tokens; else at all, which are counted as they come.
+The repetition penalty counts prompt and output, the other two the output alone. With `repeat_last_n` they look at that
+many of the last tokens, else at all tokens, which are counted as they come.
 """
 
 import numpy as np

@@ -36,7 +36,7 @@ _BELIEF_IN_FASTER, _BELIEF_IN_SLOWER = 0.5, 0.05  # of 1, in one step
 
 
 class MeasuredCosts:
-    """They become known step by step."""
+    """Measures the costs of steps, one step at a time, and corrects them later."""
 
     def __init__(self, runner: ModelRunner, blocks: BlockManager, known: StepCosts | None = None) -> None:
         self.known = known
@@ -62,7 +62,7 @@ class MeasuredCosts:
         return True
 
     def note(self, num_rows: int, attention_s: float, seconds: float) -> None:
-        """Corrects them by what a step took behind one of as many rows."""
+        """Updates the costs from a measured step, if the step before it had the same number of rows."""
         if self.known is None or self._is_given:
             return
         ratio = seconds / self.known.of(num_rows, attention_s)

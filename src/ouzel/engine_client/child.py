@@ -63,8 +63,8 @@ def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
 
 
 class Outbox:
-    """It sends events from a thread of its own: encoding and sending happen beside the next forward pass, which does
-    not hold the GIL.
+    """Sends events from a thread of its own. The thread encodes and sends beside the next forward pass, which does not
+    hold the GIL.
 
     A stage of the start is sent before `put` returns, since the stage may end the process.
     """

@@ -1,12 +1,14 @@
-"""What an engine does is known from what it has told: for people, when it ends in the middle of it."""
+"""Follows the events of an engine, so that the message about its sudden end can name its last work."""
 
 from ouzel.observability.progress import tell_progress
 from ouzel.types import EngineEvent, EngineLoading, EngineReady
 
 
 class EngineActivity:
+    """Remembers the last known work of one engine."""
+
     def __init__(self) -> None:
-        self._stage = ""  # of the start; it has told none yet where that is empty
+        self._stage = ""  # of the start; empty until the engine tells the first one
         self._is_ready = False
 
     def begin(self) -> None:
@@ -14,7 +16,7 @@ class EngineActivity:
         self._stage, self._is_ready = "", False
 
     def note(self, event: EngineEvent) -> None:
-        """Notes what the event says; people are told of stages."""
+        """Remembers the stage in the event, and shows it on the terminal."""
         match event:
             case EngineLoading(progress):
                 self._stage = progress.stage
@@ -25,7 +27,7 @@ class EngineActivity:
                 pass
 
     def name(self, *, has_requests: bool) -> str:
-        """Returns what the engine does, as a participle."""
+        """Returns the work as a participle, such as "computing"."""
         if self._is_ready:
             return "computing" if has_requests else "waiting for requests"
         return self._stage or "starting"

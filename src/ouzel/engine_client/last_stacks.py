@@ -1,4 +1,4 @@
-"""A process that a fault ends writes the Python stacks of its threads into a pipe, as its last act."""
+"""A pipe for the Python stacks that a process writes when a fault such as SIGSEGV ends it."""
 
 import os
 from io import FileIO
@@ -7,7 +7,7 @@ _MAX_BYTES = 1 << 16  # as much as a pipe holds
 
 
 class LastStacks:
-    """It is the pipe. The writing end is there until the process has been started with it."""
+    """Holds both ends of the pipe; the writing end only until the process has been started with it."""
 
     def __init__(self) -> None:
         self._reader, self._writer = map(_opened, os.pipe(), ("rb", "wb"))
@@ -28,6 +28,6 @@ class LastStacks:
 
 
 def _opened(fd: int, mode: str) -> FileIO:
-    """Returns an end that blocks nobody: a full pipe must not keep the process from ending."""
+    """Returns one end of the pipe as a file that does not block: a full pipe must not keep the process from ending."""
     os.set_blocking(fd, False)
     return FileIO(fd, mode)

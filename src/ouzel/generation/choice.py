@@ -57,7 +57,7 @@ class Choice:
         )
         self._call_mark = output_format.call_mark if request.tools else ""
         self._call_token_id = model.tokenizer.token_id(self._call_mark) if self._call_mark else None
-        self._call_marks: deque[int] = deque()  # where the text of such a token starts, of those not parsed yet
+        self._call_marks: deque[int] = deque()  # where the marks begin that are not parsed yet, in characters fed
         self._is_reasoning = False
         self._num_held_tokens = 0  # of which no delta has come: if reasoning follows reasoning, they are of it
         # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.

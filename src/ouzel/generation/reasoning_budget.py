@@ -72,7 +72,7 @@ def _pieces(tokenizer: Tokenizer, marks: tuple[bytes, ...]) -> dict[int, bytes]:
 
 
 def _part_of_a_mark(marks: tuple[bytes, ...]) -> Callable[[bytes], bool]:
-    """Asks the cheapest things first: a whole vocabulary is asked while a request waits."""
+    """Returns a check of one token, its cheapest tests first: a request may wait for the whole vocabulary."""
     beginnings = tuple({mark[:num] for mark in marks for num in range(1, len(mark) + 1)})
     endings = tuple({mark[num:] for mark in marks for num in range(len(mark))})
     inner = {mark[i:j] for mark in marks for i in range(len(mark)) for j in range(i + 1, len(mark) + 1)}

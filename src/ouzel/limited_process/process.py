@@ -67,7 +67,7 @@ class ChildDied(JobEnded):
 
 
 class JobLost(ChildDied):
-    """It is not the job's fault: its process was killed or could not begin, or the template ended, or was closed."""
+    """The job is not at fault: its process was killed or could not begin, or the template ended or was closed."""
 
 
 class LimitedProcess:
@@ -140,8 +140,10 @@ class LimitedProcess:
         try:
             return receive(connection)
         except TimeoutError:
-            with suppress(ProcessLookupError):
-                os.kill(int(payload), signal.SIGKILL)
+            with (
+                self._lock
+            ):  # the template ends all jobs: which process has this one, only the process itself could say
+                self._end_template()
             raise JobLost("the process of the job does not answer") from None
 
     def _submit(self, job_socket: socket.socket) -> None:

@@ -1,9 +1,10 @@
-"""What a template and its parent say to each other, and how either of them runs a function.
+"""The frames between a template and its parent, and how either of them runs a function.
 
 The first frame on the control socket is an `Order`'s JSON, by 4 bytes length, big-endian. After it each byte is a job,
 and comes with the job's socket. On that go frames of one byte for the kind, 4 bytes length, and the payload: the job
-sends BEGUN and its process id, takes its limits and its input, both without a kind, and sends how it ended; where it
-could not, the template sends DIED and the exit code.
+sends BEGUN, takes its limits and its input, both without a kind, and sends how it ended; where it could not, the
+template sends DIED and the exit code. A job's process may be in the hands of a hostile file: the parent takes nothing
+from it as the name of a process.
 """
 
 import json
@@ -22,7 +23,7 @@ _MAX_MESSAGE_CHARS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """One job may take so much; its memory is address space beyond what the template has."""
+    """The limits of one job; memory is address space beyond the template's own."""
 
     wall_s: float
     memory_bytes: int
@@ -40,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """It says which function jobs run."""
+    """Names the function that jobs run."""
 
     factory: str  # "package.module:function"
     options: dict[str, object]  # its keywords, plain data
@@ -54,7 +55,7 @@ class Order:
         return cls(**json.loads(text))
 
     def function(self) -> Job:
-        """Builds it, which may take a while."""
+        """Builds the function, which may take a while."""
         module_name, _, function_name = self.factory.partition(":")
         function: Job = getattr(import_module(module_name), function_name)(**self.options)
         return function

@@ -114,7 +114,7 @@ class _Template:
                 self._begin_job()
 
     def _log_writings(self) -> None:
-        """Only for debugging, as they may quote requests."""
+        """Logs the writings at `debug` only, since they may quote requests."""
         with suppress(BlockingIOError):
             logger.debug("a job writes: %s", os.read(self._writings, 65536).decode(errors="replace").rstrip())
 
@@ -169,7 +169,7 @@ class _Template:
             self._idle.remove(pid)
 
     def _bury(self) -> None:
-        """Tells of jobs that ended; who has the result already listens no more."""
+        """Reports the jobs whose processes ended; a parent that has the result already has closed its socket."""
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
@@ -204,8 +204,8 @@ class _Template:
             os._exit(0)
 
     def _run_job(self, connection: socket.socket) -> bool:
-        """Tells whether the process is as good as before."""
-        send(connection, BEGUN, str(os.getpid()).encode())
+        """Runs one job and returns whether the process may run another."""
+        send(connection, BEGUN)
         limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
         _keep(limits)
         kinds: list[int] = []

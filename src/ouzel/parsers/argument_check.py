@@ -9,6 +9,7 @@ import json
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any  # operands of a comparison
+from urllib.parse import unquote
 
 _MAX_STEPS = 10_000
 _MAX_DEPTH = 100  # of schemas within schemas, references among them
@@ -43,6 +44,7 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "minItems": ("array", operator.ge),
     "maxItems": ("array", operator.le),
 }
+_COMBINING = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
 _ANNOTATIONS = ("title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions")
 
 
@@ -50,7 +52,11 @@ class ArgumentCheck:
     """Checks values against one schema, in which `#` refers to the whole."""
 
     def __init__(self, schema: Schema, *, is_strict: bool = False) -> None:
-        """`is_strict`: an object has no other properties than its schema lists, unless the schema says otherwise."""
+        """`is_strict`: an object has no other properties than its schema lists, unless the schema says otherwise.
+
+        A schema that lists no properties, or is combined with another one, closes no object: the grammars of strict
+        tools read it so, too (`grammar/schema/reader.py`).
+        """
         self.says_all = True  # no keyword was ignored up to now
         self._root = schema
         self._is_strict = is_strict
@@ -63,9 +69,9 @@ class ArgumentCheck:
             "required": _has_required,
             "additionalProperties": lambda *_: True,  # with `properties`
             "items": self._items,
-            "anyOf": lambda value, schema, depth: any(self._each(value, schema["anyOf"], depth)),
+            "anyOf": lambda value, schema, depth: any(self._each(value, schema, "anyOf", depth)),
             "oneOf": self._one_of,
-            "allOf": lambda value, schema, depth: all(self._each(value, schema["allOf"], depth)),
+            "allOf": lambda value, schema, depth: all(self._each(value, schema, "allOf", depth)),
             "$ref": self._reference,
             **dict.fromkeys(_ANNOTATIONS, lambda *_: True),
         }
@@ -74,13 +80,16 @@ class ArgumentCheck:
         """Returns whether nothing that is checked here speaks against the value, as `json.loads` gives it."""
         return self._obeys(value, self._root, 0)
 
-    def _obeys(self, value: object, schema: object, depth: int) -> bool:
+    def _obeys(self, value: object, schema: object, depth: int, *, is_combined: bool = False) -> bool:
+        """`is_combined`: another schema has a say on the same value."""
         self._num_steps += 1
         if self._num_steps > _MAX_STEPS or depth > _MAX_DEPTH:
             return False
         if not isinstance(schema, dict):
             return schema is not False
-        closed = {"properties"} if self._is_strict or "additionalProperties" in schema else set[str]()
+        if self._is_strict and not is_combined and _is_open_object(schema):
+            schema = {**schema, "additionalProperties": False}
+        closed = {"properties"} if "additionalProperties" in schema else set[str]()
         return all(self._holds(keyword, value, schema, depth + 1) for keyword in schema.keys() | closed)
 
     def _holds(self, keyword: str, value: object, schema: Schema, depth: int) -> bool:
@@ -96,7 +105,7 @@ class ArgumentCheck:
         if not isinstance(value, dict):
             return True
         properties = schema.get("properties", {})
-        others = schema.get("additionalProperties", not self._is_strict)
+        others = schema.get("additionalProperties", True)
         if "patternProperties" in schema:  # which of the others are listed is not known
             others = True
         known = properties if isinstance(properties, dict) else {}
@@ -107,12 +116,16 @@ class ArgumentCheck:
             return True
         return all(self._obeys(item, schema["items"], depth) for item in value)
 
-    def _each(self, value: object, schemas: object, depth: int) -> Iterator[bool]:
-        return (self._obeys(value, each, depth) for each in (schemas if isinstance(schemas, list) else ()))
+    def _each(self, value: object, schema: Schema, keyword: str, depth: int) -> Iterator[bool]:
+        """Says of each schema under the keyword whether the value obeys it."""
+        schemas = schema[keyword]
+        is_combined = keyword == "allOf" or "properties" in schema or "$ref" in schema
+        for each in schemas if isinstance(schemas, list) else ():
+            yield self._obeys(value, each, depth, is_combined=is_combined)
 
     def _one_of(self, value: object, schema: Schema, depth: int) -> bool:
         """Takes one that obeys for the only one where others have keywords that are ignored here."""
-        num_obeyed = sum(self._each(value, schema["oneOf"], depth))
+        num_obeyed = sum(self._each(value, schema, "oneOf", depth))
         if num_obeyed > 1:
             self.says_all = False
         return num_obeyed > 0
@@ -122,16 +135,23 @@ class ArgumentCheck:
         if target is None:
             self.says_all = False
             return True
-        return self._obeys(value, target, depth)
+        is_combined = not schema.keys() <= {"$ref", *_ANNOTATIONS}
+        return self._obeys(value, target, depth, is_combined=is_combined)
 
     def _find(self, reference: object) -> object:
         """Returns the schema that a reference within the whole names; None where it names none."""
-        if not isinstance(reference, str) or not reference.startswith("#"):
+        if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
             return None
         found: object = self._root
-        for part in reference.removeprefix("#").split("/")[1:]:
+        for part in map(unquote, reference.split("/")[1:]):
             found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
         return found
+
+
+def _is_open_object(schema: Schema) -> bool:
+    """Says whether the schema lists an object's properties, and neither it nor a further schema says more of others."""
+    says_more = {"additionalProperties", "patternProperties", *_COMBINING}
+    return "properties" in schema and schema.keys().isdisjoint(says_more)
 
 
 def _has_type(value: object, names: object) -> bool:
@@ -152,7 +172,9 @@ def _are_equal(value: object, other: object) -> bool:
 
 def _has_required(value: object, schema: Schema, _depth: int) -> bool:
     required = schema["required"]
-    return not isinstance(value, dict) or not isinstance(required, list) or all(name in value for name in required)
+    if not isinstance(value, dict) or not isinstance(required, list):
+        return True
+    return all(name in value for name in required if isinstance(name, str))
 
 
 def _is_within(value: object, keyword: str, bound: object) -> bool:

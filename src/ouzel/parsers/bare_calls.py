@@ -49,7 +49,7 @@ class BareCalls(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BareCallsParser:
-    """This `Parser` stands around another and reads the content that comes of it."""
+    """Wraps another parser and reads the content that the other parser gives."""
 
     def __init__(self, parser: Parser, calls: BareCalls, make_call_id: Callable[[], str]) -> None:
         self._parser = parser

@@ -128,7 +128,7 @@ class OutputFormat:
 
     @property
     def prompt_marks(self) -> frozenset[str]:
-        """Are what says, in a prompt's text, whether it ends inside the reasoning."""
+        """Returns the marks in a prompt's text that tell whether the prompt ends inside the reasoning."""
         marks = self.reasoning.reasoning if self.reasoning else None
         return frozenset(map(str.rstrip, marks.starts + marks.ends)) if marks else frozenset()
 

@@ -37,7 +37,7 @@ from ouzel.prompts.template_marks import (
     write_stand_ins,
     written,
 )
-from ouzel.prompts.template_weights import weigh, weighed, weighed_filter
+from ouzel.prompts.template_weights import taken, weigh, weighed, weighed_filter
 
 MAX_RENDERED_CHARS = 32 * 2**20  # twice the default body limit; a loop gone wild stops here
 MAX_CPU_S = 10.0  # of one rendering
@@ -84,7 +84,7 @@ def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.T
     )
     environment.stand_ins = stand_ins
     environment.filters |= {"tojson": to_json, "from_json": from_json, _ROUND: check_time, _JOINED: join_bounded}
-    environment.filters |= {BARE: bare_operand, "replace": replaced, "trim": trimmed, _WEIGHED: _weighed}
+    environment.filters |= {BARE: bare_operand, "replace": replaced, "trim": trimmed, _WEIGHED: _weighed_operand}
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     del environment.globals["lipsum"]  # makes text without end
     for name in FILTERS:
@@ -142,6 +142,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def call(self, context: Context, obj: object, /, *args: object, **kwargs: object) -> object:
         check_time(context, None)
         if not isinstance(obj, Macro):  # methods may write values out, or compare them with a list's
+            args = tuple(map(taken, args))
             for each in (*args, *kwargs.values()):
                 _weighed(each)
             if isinstance(owner := getattr(obj, "__self__", None), list | tuple):
@@ -152,6 +153,11 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             return super().call(context, obj, *arguments, **named)
         return super().call(context, obj, *args, **kwargs)
 
+    def getitem(self, obj: object, argument: object) -> object:
+        if isinstance(argument, tuple):
+            _weighed(argument)  # a key is hashed
+        return super().getitem(obj, argument)
+
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
     ) -> str:
@@ -160,6 +166,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             compare.expr = _filtered(compare.expr, _WEIGHED)
             for operand in compare.ops:
                 operand.expr = _filtered(operand.expr, _WEIGHED)
+        for pair in source.find_all(nodes.Pair):
+            pair.key = _filtered(pair.key, _WEIGHED)
         if self.stand_ins is not None:
             write_stand_ins(source, self.stand_ins)
         for loop in source.find_all(nodes.For):
@@ -210,6 +218,10 @@ def _weighed(value: object) -> object:
     """Returns the value. Raises TemplateOutputTooLong where it is too long to be written out."""
     weigh(value, _check_num_chars)
     return value
+
+
+def _weighed_operand(value: object) -> object:
+    return _weighed(taken(value))
 
 
 def _weighed_and_written(value: object) -> object:

@@ -5,19 +5,24 @@ MB once one call of `tojson` has written them out. No check of the time interrup
 often as it is written, and is looked at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any  # whatever a filter takes and makes
+
+from jinja2.runtime import LoopContext
+from jinja2.utils import Namespace
 
 Check = Callable[[int], None]  # raises an error for a number of characters that is too large
 Filter = Callable[..., Any]
 
-_CONTAINERS = (list, tuple, dict)
+_EMPTY: dict[str, object] = {}
+_VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
+_CONTAINERS = (list, tuple, dict, Namespace, *_VIEWS)
 _AROUND = 2  # characters around a value, at least
 # They pass their values on, or count them. All others may write their values out, or compare them.
 _PASSING_FILTERS = frozenset(
     (
-        *("abs", "attr", "batch", "count", "d", "default", "first", "float", "int", "items", "last", "length", "list"),
+        *("abs", "batch", "count", "d", "default", "first", "float", "int", "items", "last", "length", "list"),
         *("map", "random", "reject", "rejectattr", "reverse", "round", "select", "selectattr", "slice"),
     )
 )
@@ -29,6 +34,11 @@ def weigh(value: object, check: Check) -> None:
         check(_weight(value, {}))
 
 
+def taken(value: object) -> object:
+    """Returns a list in the place of an iterator, as most filters give one: it can be weighed."""
+    return list(value) if isinstance(value, Iterator) and not isinstance(value, LoopContext) else value
+
+
 def weighed_filter(name: str, filter_: Filter, check: Check) -> Filter:
     """Filters that are passed Jinja's context keep that."""
     return filter_ if name in _PASSING_FILTERS else weighed(filter_, check)
@@ -37,12 +47,10 @@ def weighed_filter(name: str, filter_: Filter, check: Check) -> Filter:
 def weighed(function: Filter, check: Check) -> Filter:
     @wraps(function)
     def weigh_first(*arguments: object, **named: object) -> object:
-        for each in arguments:
-            if isinstance(each, _CONTAINERS):  # most are none, and this is on the way of each rendered value
-                weigh(each, check)
-        for each in named.values():
+        values = [each if isinstance(each, str) else taken(each) for each in arguments]  # most are texts
+        for each in (*values, *named.values()):
             weigh(each, check)
-        return function(*arguments, **named)
+        return function(*values, **named)
 
     return weigh_first
 
@@ -55,8 +63,17 @@ def _weight(value: object, known: dict[int, int]) -> int:
         return _AROUND
     weight = known.get(id(value))
     if weight is None:
-        weight = _AROUND + sum(_weight(each, known) for each in value)
-        if isinstance(value, dict):
-            weight += sum(_weight(each, known) for each in value.values())
+        held = _held(value)
+        weight = _AROUND + sum(_weight(each, known) for each in held)
+        if isinstance(held, Mapping):
+            weight += sum(_weight(each, known) for each in held.values())
         known[id(value)] = weight
     return weight
+
+
+def _held(value: Any) -> Iterable[object]:
+    """Returns the container itself, or the dictionary behind it."""
+    if isinstance(value, Namespace):
+        attributes: dict[str, object] = value._Namespace__attrs  # Jinja gives it out by this name alone
+        return attributes
+    return value.mapping if isinstance(value, _VIEWS) else value

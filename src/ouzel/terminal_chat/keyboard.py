@@ -1,4 +1,4 @@
-"""What keys do while no line is read: Ctrl-C means what is going on, others wait for the next line unseen."""
+"""Handles keys while no line is read: Ctrl-C interrupts the running work, other keys wait unseen for the next line."""
 
 import os
 import select
@@ -30,7 +30,7 @@ _MAX_PENDING_BYTES = 4096  # more than a terminal holds of a line
 
 
 class Keyboard:
-    """Is the terminal's. Keys are not echoed into an answer, and Enter stays what it is until a line is read."""
+    """Controls the keyboard: keys are not echoed into an answer, and Enter is not turned into a line feed."""
 
     def __init__(self) -> None:
         self._file = sys.stdin.fileno()

@@ -5,6 +5,7 @@ terabyte for a single character. The file says how much a text may grow.
 import base64
 import binascii
 import math
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,11 @@ import msgspec
 from ouzel.errors import ModelLoadError
 
 MAX_GROWTH = 1024  # known files: 40 at most
+# A regular expression that begins with one character, or one of a class, at least once. Later parts can add to it only.
+_ATOM = r"(?: \\[pP]\{[^{}]*\} | \\[sSdDwWnrt\W] | \[\^?[^\[\]\\&]+\] | [^\W_] | \ )"
+_AT_LEAST_ONCE = r"(?: \+ | \{[1-9]\d*(?:,\d*)?\} )?"
+_TAKES_A_CHARACTER = re.compile(rf"\^? {_ATOM} {_AT_LEAST_ONCE} (?![*?+{{]) [^|]*", re.VERBOSE)
+_UNCERTAIN = ("(?", r"\K")  # comments, modes and assertions; what gives back the text before it
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -57,6 +63,8 @@ def _growth_of_step(step: Mapping[str, object]) -> float:
         case {"type": "Replace", "pattern": {"String": str(pattern)}, "content": str(content)}:
             # Without a pattern the library inserts the content between all characters.
             return max(1.0, len(content) / len(pattern)) if pattern else 1.0 + len(content)
+        case {"type": "Replace", "pattern": {"Regex": str(pattern)}, "content": str(content)} if _takes_text(pattern):
+            return max(1.0, len(content))
         case {"type": "Replace", "content": str(content)}:
             return 1.0 + len(content)  # a regular expression may match between two characters
         case {"type": "Prepend", "prepend": str(text)}:
@@ -65,6 +73,12 @@ def _growth_of_step(step: Mapping[str, object]) -> float:
             return max(1.0, _longest_in(charsmap))
         case _:
             return 1.0
+
+
+def _takes_text(pattern: str) -> bool:
+    """Says whether each match of the regular expression certainly has a character."""
+    is_certain = not any(part in pattern for part in _UNCERTAIN)
+    return is_certain and _TAKES_A_CHARACTER.fullmatch(pattern) is not None
 
 
 def _longest_in(charsmap: str) -> float:

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class ForeignIds:
-    """Is called from many threads."""
+    """Checks the first inputs of token ids; any thread may call it."""
 
     def __init__(self, tokenizer: Tokenizer, *, lowers_case: bool) -> None:
         self._tokenizer = tokenizer

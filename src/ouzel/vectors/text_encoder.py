@@ -15,7 +15,7 @@ _CHARS_PER_TOKEN = 64  # text with fewer tokens than that says nothing: it is re
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """Says how many tokens a text, or a pair of texts, may have, and what becomes of a longer one."""
+    """Limits the tokens of a text or of a pair of texts: a longer one is cut or refused."""
 
     max_tokens: int
     cuts: bool  # rather than refuses

@@ -81,7 +81,7 @@ def _expected_precision(core: ov.Core, engine: EngineConfig) -> str:
 
 
 def capabilities(core: ov.Core, device: str) -> set[str]:
-    """Returns what OpenVINO may compute in, in its own words. Raises RuntimeError where the device is not there."""
+    """Returns the capabilities that OpenVINO may use, by its names. Raises RuntimeError if the device is missing."""
     found = set(core.get_property(device, "OPTIMIZATION_CAPABILITIES"))
     return found - {"BF16"} if device == "CPU" and withholds_bf16() else found
 

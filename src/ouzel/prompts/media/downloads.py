@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 _OK = 200
 _REDIRECTS = range(300, 400)
 _MAX_PIECES = 2000  # of any length: each takes a while of the event loop
-_MIN_BYTES_PER_PIECE = 512  # on average, beyond those
+_MIN_BYTES_PER_PIECE = 512  # on average, of all pieces beyond the first _MAX_PIECES
 _PIECES_AT_A_TIME = 32
 _MAX_AT_A_TIME = 16  # of all requests; each may hold a file of the allowed length
 
@@ -87,7 +87,7 @@ class Downloads:
                     if num_pieces > _MAX_PIECES + len(data) // _MIN_BYTES_PER_PIECE:
                         raise _failed(target, "sends the file in pieces that are too small", path)
                     if num_pieces % _PIECES_AT_A_TIME == 0:
-                        await asyncio.sleep(0)  # what is buffered comes without a pause
+                        await asyncio.sleep(0)  # pieces that are buffered already come without a pause
         return bytes(data)
 
     @asynccontextmanager

@@ -90,7 +90,7 @@ def create_picture_job(imports: Sequence[str]) -> Callable[[bytes], bytes]:
 
 def _keep_memory() -> None:
     """Keeps some freed memory for the next job: to take it from the system again costs a quarter of the decoding."""
-    with suppress(OSError, AttributeError):  # not the C library of GNU
+    with suppress(OSError, AttributeError, TypeError):  # another C library than GNU's, or Windows
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, _LARGEST_KEPT_BYTES)
         library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)

@@ -47,7 +47,7 @@ from ouzel.prompts.media.video import Animation, Video
 
 _JOB = "ouzel.prompts.media.picture_job:create_picture_job"
 _HEADER_LIMITS = Limits(wall_s=60, cpu_s=5, memory_bytes=256 * 2**20)
-_PREPARING_BYTES = 768 * 2**20  # of memory for what is made of the pixels: a square of 300 MB, tiles, and copies
+_PREPARING_BYTES = 768 * 2**20  # for resized pixels: a square of 300 MB, tiles, and copies
 _LEAST_S = 20.0  # of processor time
 _PIXELS_PER_S = 2_000_000  # a tenth of the pixels that a slow core decodes
 _WALL_TIMES = 6.0  # a picture waits for a processor beside the engine
@@ -60,7 +60,7 @@ Result = TypeVar("Result", FoundHeader, Prepared)
 
 
 class Pictures:
-    """Is called from many threads. The process starts with the first picture, or by `start`."""
+    """Reads and prepares pictures; any thread may call it. The process starts with the first picture, or by `start`."""
 
     def __init__(self, limits: PictureLimits, imports: Sequence[str] = ()) -> None:
         """`imports` are modules that preparations need."""
