@@ -36,6 +36,7 @@ from ouzel import __version__
 from ouzel.api.app import create_app
 from ouzel.api.http.http_server import HttpServer
 from ouzel.backends.fake import FakeEngine, FakeOptions
+from ouzel.cli.serve import settle_memory
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel, system_fingerprint
@@ -118,6 +119,7 @@ async def _serve(listener: socket.socket, step_s: float) -> None:
     engine = (TimedClient if step_s else EngineClient)(spec, in_thread=True)
     model = served_model(engine, await engine.start())
     app = create_app(model, LimitsConfig(), ServerConfig())
+    settle_memory()  # as `ouzel serve` does
 
     async def app_that_tells(scope: Any, receive: Any, send: Any) -> None:
         if scope.get("path") == "/engine-seconds":

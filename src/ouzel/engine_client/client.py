@@ -258,7 +258,8 @@ class EngineClient:
         self._activity.begin()
         while (event := await link.receive()) is not None:
             self._hang_watch.hear()
-            self._activity.note(event)
+            if not isinstance(event, StepResult):
+                self._activity.note(event)
             match event:
                 case StepResult(outputs, stats):
                     self._stats = stats

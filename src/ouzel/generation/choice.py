@@ -77,7 +77,7 @@ class Choice:
         """Returns the events of one output, `Finished` the last if the engine or the text ended the choice."""
         self._num_proposed_tokens = max(self._num_proposed_tokens, output.num_proposed_tokens)
         self._num_right_tokens = max(self._num_right_tokens, output.num_accepted_tokens)
-        text_ids = self._text_ids(output)
+        text_ids = output.token_ids if output.stop_token_id is None else self._text_ids(output, output.stop_token_id)
         outputs: list[Output] = []
         deltas: list[Delta] = []
         matched: str | None = None
@@ -91,10 +91,10 @@ class Choice:
             num_used += 1
             may_stop = self.num_tokens + num_used > self._min_tokens
             self._num_held_tokens += 1
-            num_deltas = len(deltas)
             text = self._detokenizer.feed((token_id,))
             if token_id == self._call_token_id:
                 self._note_call_mark(text)
+            num_deltas = len(deltas)
             matched = self._feed(text, deltas, may_stop=may_stop)
             if matched is not None:
                 break
@@ -113,10 +113,9 @@ class Choice:
         if text.endswith(self._call_mark):
             self._call_marks.append(self._num_chars_fed + len(text) - len(self._call_mark))
 
-    def _text_ids(self, output: StepOutput) -> list[int]:
+    def _text_ids(self, output: StepOutput, stop_token_id: int) -> list[int]:
         """Returns the tokens of the output whose text may be shown."""
-        is_hidden = output.stop_token_id is not None and not self._shows(output.stop_token_id)
-        return output.token_ids[:-1] if is_hidden else output.token_ids
+        return output.token_ids if self._shows(stop_token_id) else output.token_ids[:-1]
 
     def _cut_off(self, output: StepOutput, text_ids: list[int], num_used: int, num_hidden: int) -> StepOutput:
         """Returns the output as if a limit of tokens had ended the choice, unless the engine has ended it there."""
@@ -148,14 +147,16 @@ class Choice:
         result = self._stop.feed(text) if may_stop else StopResult(text, None)
         self._num_chars_fed += len(text)
         if result.text:
-            deltas += self._parsed(result.text)
+            self._parse(result.text, deltas)
         return result.matched
 
-    def _parsed(self, text: str) -> list[Delta]:
-        """Parses the next text of the choice."""
+    def _parse(self, text: str, deltas: list[Delta]) -> None:
+        """Adds the deltas of the next text of the choice to `deltas`."""
         signed = self._with_signs(text) if self._call_marks else text
         self._num_chars_given += len(text)
-        return self._counted(self._parser.feed(signed))
+        if new := self._parser.feed(signed):
+            self._count(new)
+            deltas += new
 
     def _with_signs(self, text: str) -> str:
         """Returns the next text of the choice with a sign before each mark that opens a call."""
@@ -165,14 +166,12 @@ class Choice:
             shown, done = shown + text[done:at] + CONTROL_SIGN, at
         return shown + text[done:]
 
-    def _counted(self, new: list[Delta]) -> list[Delta]:
+    def _count(self, new: Sequence[Delta]) -> None:
         """Counts tokens of reasoning as their text comes out: neither its marks nor the space inside them are of it."""
-        if new:
-            was_reasoning, self._is_reasoning = self._is_reasoning, isinstance(new[-1], ReasoningDelta)
-            if self._is_reasoning:
-                self.num_reasoning_tokens += self._num_held_tokens if was_reasoning else 1
-            self._num_held_tokens = 0
-        return new
+        was_reasoning, self._is_reasoning = self._is_reasoning, isinstance(new[-1], ReasoningDelta)
+        if self._is_reasoning:
+            self.num_reasoning_tokens += self._num_held_tokens if was_reasoning else 1
+        self._num_held_tokens = 0
 
     def _due_logprobs(self) -> list[PositionLogprobs]:
         """Takes those of the tokens whose first character is out; those of a hidden stop string never are."""
@@ -190,7 +189,8 @@ class Choice:
             matched = self._feed(self._detokenizer.finish(), deltas, may_stop=self.num_tokens > self._min_tokens)
         if matched is None:
             held = self._stop.finish()
-            deltas += self._parsed(held) if held else []
+            if held:
+                self._parse(held, deltas)
             if output.stop_token_id is not None and not self._shows(output.stop_token_id) and self._scores_end_token:
                 self._held_logprobs += [(self._num_chars_fed, position) for position in output.logprobs[-1:]]
             self._num_chars_given = self._num_chars_fed + 1  # nothing more comes: what gave no text is due as well
@@ -200,6 +200,8 @@ class Choice:
         else:
             hidden = [logprobs for start, logprobs in self._held_logprobs if start >= self._num_chars_given]
             finished = Finished(self._index, FinishReason.STOP, matched, hidden)
-        deltas += self._counted(self._parser.finish(finished.reason))
+        if new := self._parser.finish(finished.reason):
+            self._count(new)
+            deltas += new
         last = self._output(deltas, token_ids)
         return [*joined_outputs([*before, last] if deltas or token_ids else before), finished]

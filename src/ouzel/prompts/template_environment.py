@@ -37,7 +37,7 @@ from ouzel.prompts.template_marks import (
     write_stand_ins,
     written,
 )
-from ouzel.prompts.template_weights import taken, weigh, weighed, weighed_filter
+from ouzel.prompts.template_weights import LIGHT_TYPES, taken, weigh, weighed, weighed_filter
 
 MAX_RENDERED_CHARS = 32 * 2**20  # twice the default body limit; a loop gone wild stops here
 MAX_CPU_S = 10.0  # of one rendering
@@ -96,8 +96,8 @@ def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.T
         for name in environment.filters.keys() - _OWN_FILTERS:
             environment.filters[name] = filter_with_stand_ins(name, environment.filters[name])
         environment.tests |= {name: comparing_test(tests[name]) for name in COMPARING_TESTS}
-    for name, filter_ in environment.filters.items():
-        environment.filters[name] = weighed_filter(name, filter_, _check_num_chars)
+    for name in environment.filters.keys() - _OWN_FILTERS:  # these weigh their values themselves, or pass them on
+        environment.filters[name] = weighed_filter(name, environment.filters[name], _check_num_chars)
     environment.tests |= {name: weighed(tests[name], _check_num_chars) for name in COMPARING_TESTS}
     try:
         return environment.from_string(source)
@@ -216,12 +216,13 @@ def _check_operands(operator: str, left: object, right: object) -> None:
 
 def _weighed(value: object) -> object:
     """Returns the value. Raises TemplateOutputTooLong where it is too long to be written out."""
-    weigh(value, _check_num_chars)
+    if type(value) not in LIGHT_TYPES:
+        weigh(value, _check_num_chars)
     return value
 
 
 def _weighed_operand(value: object) -> object:
-    return _weighed(taken(value))
+    return value if type(value) in LIGHT_TYPES else _weighed(taken(value))
 
 
 def _weighed_and_written(value: object) -> object:

@@ -15,6 +15,8 @@ from jinja2.utils import Namespace
 Check = Callable[[int], None]  # raises an error for a number of characters that is too large
 Filter = Callable[..., Any]
 
+LIGHT_TYPES = frozenset((str, bool, int, float, type(None)))  # their values hold no others
+
 _EMPTY: dict[str, object] = {}
 _VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
 _CONTAINERS = (list, tuple, dict, Namespace, *_VIEWS)
@@ -47,7 +49,9 @@ def weighed_filter(name: str, filter_: Filter, check: Check) -> Filter:
 def weighed(function: Filter, check: Check) -> Filter:
     @wraps(function)
     def weigh_first(*arguments: object, **named: object) -> object:
-        values = [each if isinstance(each, str) else taken(each) for each in arguments]  # most are texts
+        if not named and LIGHT_TYPES.issuperset(map(type, arguments)):  # as nearly always
+            return function(*arguments)
+        values = [taken(each) for each in arguments]
         for each in (*values, *named.values()):
             weigh(each, check)
         return function(*values, **named)

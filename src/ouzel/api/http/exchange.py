@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Protocol
 
@@ -70,10 +71,13 @@ def _client_address(scope: Scope) -> str | None:
     zone of an IPv6 address (`%eth0`), for which Python accepts any text.
     """
     client = scope.get("client")
-    if client is None:
-        return None
+    return None if client is None else _address(client[0])
+
+
+@lru_cache(1024)
+def _address(text: str) -> str:
     try:
-        return str(ip_address(client[0].partition("%")[0]))
+        return str(ip_address(text.partition("%")[0]))
     except ValueError:
         return "invalid"
 
