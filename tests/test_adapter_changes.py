@@ -28,7 +28,7 @@ class Process:
         self.changes = AdapterChanges(self._commands.append, is_running=lambda: not self.changes.is_telling)
 
     def _started(self) -> EngineCore:
-        engine = EngineCore(FakeRunner(max_loras=2))
+        engine = EngineCore(FakeRunner(max_loras=2, num_blocks=8192, max_model_len=20_000))
         load_adapters(engine, {name: str(self._files / name) for name in self._names})
         return engine
 

@@ -33,12 +33,15 @@ class RunningServer:
         return self.url.removesuffix("/v1")
 
     def engine_process(self) -> psutil.Process:
-        [engine] = [
-            child
-            for child in psutil.Process(self.process.pid).children(recursive=True)
-            if any("run_child" in part for part in child.cmdline())
-        ]
+        [engine] = filter(_is_engine, psutil.Process(self.process.pid).children(recursive=True))
         return engine
+
+
+def _is_engine(process: psutil.Process) -> bool:
+    try:
+        return any("run_child" in part for part in process.cmdline())
+    except psutil.NoSuchProcess:  # it has ended, and its parent may not have noticed yet
+        return False
 
 
 def start(

@@ -1,4 +1,4 @@
-"""Regular expressions of config.json are matched in a process with limits, because some take for ever on a short name.
+"""Regular expressions of a checkpoint are matched in a process with limits, because some take for ever on a short name.
 
 That process imports this file, and so it imports little.
 """
@@ -13,8 +13,8 @@ from ouzel.limited_process import JobEnded, JobFailed, LimitedProcess, Limits, T
 LIMITS = Limits(wall_s=100.0, cpu_s=10.0, memory_bytes=2**30)  # a usual pattern and a million names take a second
 
 
-def names_by_pattern(patterns: Collection[str], names: Collection[str], key: str) -> dict[str, frozenset[str]]:
-    """Returns for each pattern the names that begin as it says. Raises ModelLoadError, with the key of config.json."""
+def names_by_pattern(patterns: Collection[str], names: Collection[str], place: str) -> dict[str, frozenset[str]]:
+    """Returns for each pattern the names that begin as it says. Raises ModelLoadError that names the `place`."""
     if not patterns:
         return {}
     ordered = sorted(names)
@@ -22,11 +22,11 @@ def names_by_pattern(patterns: Collection[str], names: Collection[str], key: str
     try:
         found = json.loads(process.run(json.dumps([list(patterns), ordered]).encode()))
     except TimeLimitExceeded as error:
-        raise ModelLoadError(f"config.json: {key}: its patterns take longer than {LIMITS.cpu_s} s to match") from error
+        raise ModelLoadError(f"{place}: its patterns take longer than {LIMITS.cpu_s} s to match") from error
     except JobFailed as error:
-        raise ModelLoadError(f"config.json: {key}: {error}") from error
+        raise ModelLoadError(f"{place}: {error}") from error
     except JobEnded as error:
-        raise ModelLoadError(f"config.json: {key}: its patterns could not be matched: {error}") from error
+        raise ModelLoadError(f"{place}: its patterns could not be matched: {error}") from error
     finally:
         process.close()
     return {pattern: frozenset(ordered[i] for i in indices) for pattern, indices in zip(patterns, found, strict=True)}

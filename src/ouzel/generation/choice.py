@@ -16,7 +16,7 @@ from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
 from ouzel.parsers.base import CONTROL_SIGN, Delta, ReasoningDelta
 from ouzel.parsers.registry import PLAIN
-from ouzel.tokenizer.stop_strings import StopResult, StopStringMatcher
+from ouzel.tokenizer.stop_strings import StopStringMatcher
 from ouzel.types import FinishReason, PositionLogprobs, StepOutput
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class Choice:
         )
         self._min_tokens = request.params.min_tokens
         self._stop_token_ids = request.params.stop_token_ids
+        self._has_stop_strings = bool(request.stop_strings)
         self._stop = StopStringMatcher(request.stop_strings, request.include_stop_str_in_output)
         self._num_chars_fed = 0  # to the matcher
         self._num_chars_given = 0  # by the matcher
@@ -75,8 +76,9 @@ class Choice:
 
     def advance(self, output: StepOutput) -> list[Event]:
         """Returns the events of one output, `Finished` the last if the engine or the text ended the choice."""
-        self._num_proposed_tokens = max(self._num_proposed_tokens, output.num_proposed_tokens)
-        self._num_right_tokens = max(self._num_right_tokens, output.num_accepted_tokens)
+        if output.num_proposed_tokens:
+            self._num_proposed_tokens = max(self._num_proposed_tokens, output.num_proposed_tokens)
+            self._num_right_tokens = max(self._num_right_tokens, output.num_accepted_tokens)
         text_ids = output.token_ids if output.stop_token_id is None else self._text_ids(output, output.stop_token_id)
         outputs: list[Output] = []
         deltas: list[Delta] = []
@@ -144,8 +146,11 @@ class Choice:
         """Adds what `text` gives to `deltas` and returns the stop string that ends the choice."""
         if not text:
             return None
-        result = self._stop.feed(text) if may_stop else StopResult(text, None)
         self._num_chars_fed += len(text)
+        if not (may_stop and self._has_stop_strings):
+            self._parse(text, deltas)
+            return None
+        result = self._stop.feed(text)
         if result.text:
             self._parse(result.text, deltas)
         return result.matched

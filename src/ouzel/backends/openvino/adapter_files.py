@@ -163,7 +163,7 @@ class AdapterFiles:
     def _values_by_pattern(self, patterns: Mapping[str, float], key: str) -> dict[str, float]:
         """A pattern matches the end of a module's name, behind a dot; the first that does counts."""
         by_regex = {rf"(.*\.)?({pattern})$": value for pattern, value in patterns.items()}
-        found = names_by_pattern(by_regex, list(self._modules.values()), key)
+        found = names_by_pattern(by_regex, list(self._modules.values()), f"{CONFIG_FILE}: {key}")
         values: dict[str, float] = {}
         for name, module in self._modules.items():
             own = [value for regex, value in by_regex.items() if module in found[regex]]

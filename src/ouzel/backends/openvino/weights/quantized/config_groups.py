@@ -65,7 +65,7 @@ def read_config_groups(config: HfConfig, names: Collection[str]) -> tuple[Config
     groups = config.section("config_groups") or HfConfig({})
     read = [_read_group(groups, name) for name in groups.values]
     patterns = {target.removeprefix(PATTERN) for group in read for target in group.targets if _is_pattern(target)}
-    found = names_by_pattern(patterns, names, "quantization_config: config_groups: targets")
+    found = names_by_pattern(patterns, names, "config.json: quantization_config: config_groups: targets")
     return tuple(
         replace(
             group,

@@ -71,7 +71,9 @@ class Gptq:
         for pattern in self._dynamic.values if self._dynamic else ():
             _override(self._dynamic, pattern)
         patterns = {_without_sign(pattern) for pattern in self._dynamic.values} if self._dynamic else set()
-        self._matched = names_by_pattern(patterns, module_names(checkpoint), "quantization_config: dynamic")
+        self._matched = names_by_pattern(
+            patterns, module_names(checkpoint), "config.json: quantization_config: dynamic"
+        )
         self.summary = f"{stored_format}, {self._bits} bits in groups of {self._group_size}"
 
     def names(self) -> Iterable[str]:
