@@ -79,7 +79,7 @@ class Choice:
         if output.num_proposed_tokens:
             self._num_proposed_tokens = max(self._num_proposed_tokens, output.num_proposed_tokens)
             self._num_right_tokens = max(self._num_right_tokens, output.num_accepted_tokens)
-        text_ids = output.token_ids if output.stop_token_id is None else self._text_ids(output, output.stop_token_id)
+        text_ids = self._text_ids(output)
         outputs: list[Output] = []
         deltas: list[Delta] = []
         matched: str | None = None
@@ -115,9 +115,10 @@ class Choice:
         if text.endswith(self._call_mark):
             self._call_marks.append(self._num_chars_fed + len(text) - len(self._call_mark))
 
-    def _text_ids(self, output: StepOutput, stop_token_id: int) -> list[int]:
+    def _text_ids(self, output: StepOutput) -> list[int]:
         """Returns the tokens of the output whose text may be shown."""
-        return output.token_ids if self._shows(stop_token_id) else output.token_ids[:-1]
+        is_hidden = output.stop_token_id is not None and not self._shows(output.stop_token_id)
+        return output.token_ids[:-1] if is_hidden else output.token_ids
 
     def _cut_off(self, output: StepOutput, text_ids: list[int], num_used: int, num_hidden: int) -> StepOutput:
         """Returns the output as if a limit of tokens had ended the choice, unless the engine has ended it there."""
