@@ -1,7 +1,7 @@
 """A program whose main thread is interrupted while it waits for a context to open in its loop's thread.
 
-It prints the steps that it has gone through. A process of its own gets the signal: SIGINT ends a process of tests whose
-handler is another one.
+It prints the steps that it has gone through. The signal goes to this process instead of the process that runs the
+tests, so that a test can report how this process has ended.
 """
 
 import asyncio

@@ -135,18 +135,18 @@ class PairScores:
         ids = answer_ids(self._making.model) if says_yes else ()
         vectors, usage = await self._making.vectors(request, encoded.texts, priority=scoring.priority, token_ids=ids)
         if encoded.places:
-            return await self._making.written(vectors, partial(_cosines, files, encoded.places)), usage
+            return await self._making.written(vectors, partial(cosines, files, encoded.places)), usage
         logits = relevance(vectors) if ids else vectors
         values: list[float] = score_values(logits, files, activates=scoring.activates)[:, 0].tolist()
         return values, usage
 
 
-def _cosines(files: SentenceFiles, places: Sequence[tuple[int, int]], vectors: NDArray[np.float32]) -> list[float]:
-    """Returns the cosine of the two vectors of each pair."""
+def cosines(files: SentenceFiles, places: Sequence[tuple[int, int]], vectors: NDArray[np.float32]) -> list[float]:
+    """Returns the cosine of the two vectors of each pair; `places` are pairs of rows of `vectors`."""
     unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
     firsts, seconds = (unit[[place[side] for place in places]] for side in (0, 1))
-    cosines: list[float] = np.sum(firsts * seconds, axis=1).tolist()
-    return cosines
+    values: list[float] = np.sum(firsts * seconds, axis=1).tolist()
+    return values
 
 
 def answer_ids(model: ServedModel) -> tuple[int, int]:

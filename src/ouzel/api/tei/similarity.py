@@ -4,9 +4,7 @@ from functools import partial
 from typing import Annotated
 
 import msgspec
-import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
@@ -14,10 +12,11 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import encoded_inputs, prompt_of
+from ouzel.api.ranking.pair_scores import cosines
 from ouzel.api.tei.fields import CutFields, PromptName
 from ouzel.api.tei.shape import by_work
 from ouzel.sentence_files import SentenceFiles
-from ouzel.vectors import EncodedText, finished_vectors
+from ouzel.vectors import EncodedText
 from ouzel.wire.decode import decode_body
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.options import check_model
@@ -45,7 +44,8 @@ class Similarity:
     async def answer(self, request: Request, body: bytes) -> list[float]:
         texts, files = await self._making.read(partial(self._read, body), body)
         vectors, _ = await self._making.vectors(request, texts)
-        return await self._making.written(vectors, partial(_cosines, files))
+        others = [(0, place) for place in range(1, len(texts))]  # each compared with the first
+        return await self._making.written(vectors, partial(cosines, files, others))
 
     def _read(self, body: bytes) -> tuple[list[EncodedText], SentenceFiles]:
         fields = decode_body(body, SimilarityRequest)
@@ -57,13 +57,6 @@ class Similarity:
         inputs = list(zip(paths, [fields.inputs.source_sentence, *sentences], strict=True))
         prompt = prompt_of(parameters.prompt_name, files, field="parameters.prompt_name")
         return encoded_inputs(encoder, inputs, prompt, parameters.limit(encoder)), files
-
-
-def _cosines(files: SentenceFiles, vectors: NDArray[np.float32]) -> list[float]:
-    """Returns the cosine of the first vector and of each other one."""
-    unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
-    cosines: list[float] = np.sum(unit[1:] * unit[0], axis=1).tolist()
-    return cosines
 
 
 OPERATIONS = (
