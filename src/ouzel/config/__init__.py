@@ -43,8 +43,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     precision: Annotated[
         Precision,
         option(
-            "Precision of inference; int8: of what compressed weights are multiplied by, the rest is f32; auto is "
-            "bf16 where the CPU is fast in it, else int8."
+            "Precision of inference. int8: compressed weights are multiplied by activations in int8, the rest is f32. "
+            "auto is bf16 on a CPU with AMX and for weights that are not compressed, else int8."
         ),
     ] = "auto"
     kv_cache_dtype: Annotated[

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ouzel.backends.openvino.auto_precision import prefers_int8
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.withheld_instructions import withholds_bf16, withholds_int8
+from ouzel.backends.openvino.processor import processor_flags
+from ouzel.backends.openvino.withheld_instructions import withholds_amx, withholds_bf16, withholds_int8
 from ouzel.observability.progress import stage
 
 DEVICE = "CPU"
@@ -73,8 +75,9 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
         is_withheld = name == "bf16" and withholds_bf16()
         if (capability in capabilities and not is_withheld) or auto == name:
             ways[name] = {"INFERENCE_PRECISION_HINT": kind}
-    # In f32 the backend quantises activations too, unless it is told not to.
-    taken = "int8" if auto == "f32" and "int8" in ways else auto
+    # The backend quantises activations in f32 too, unless a user asks for f32, and on CPUs that prefer int8 to bf16.
+    is_int8 = auto == "f32" or prefers_int8(processor_flags(), may_use_amx=not withholds_amx())
+    taken = "int8" if is_int8 and "int8" in ways else auto
     return tuple(Speed(name, _gflops(_compiled(core, properties)), name == taken) for name, properties in ways.items())
 
 

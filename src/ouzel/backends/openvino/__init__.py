@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, num_adapters
+from ouzel.backends.openvino.auto_precision import with_auto_precision
 from ouzel.backends.openvino.cache_identity import cache_identity
 from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name, type_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
@@ -126,10 +127,9 @@ def make_runner(
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
     check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mappings):
+        vision = make_vision_runner(core, language_model, engine)
+        engine = with_auto_precision(core, engine, language_model)
         compiled, *further = compile_graphs(core, language_model, engine)
-        vision = None
-        if language_model.vision is not None:
-            vision = VisionRunner(compile_vision(core, language_model.vision, engine), language_model.vision)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
     free_bytes = left_by_adapters(language_model.adapters, model, int(available_bytes() * memory_share))
     state_plan = plan_states(states, engine, free_bytes)
@@ -168,6 +168,11 @@ def make_runner(
     prediction = PredictionRunner(CompiledPrediction(*further), kv_cache, served, info) if further else None
     caches = kv_cache, StateTables(states, state_plan)
     return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
+
+
+def make_vision_runner(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> VisionRunner | None:
+    vision = language_model.vision
+    return None if vision is None else VisionRunner(compile_vision(core, vision, engine), vision)
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from ouzel.backends.openvino.auto_precision import with_auto_precision
 from ouzel.backends.openvino.compilation import (
     check_options,
     compile_encoder,
@@ -85,6 +86,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
             vector_head=vector_head(config, directory, model),
         )
         num_parameters, weights = measured.num_parameters, sizes_of(measured)
+    engine = with_auto_precision(core, engine, language_model)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
     tables = cache_tables([compiled])
     max_model_len = context_length(model.max_model_len, language_model.max_positions)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.processor import instructions
 from ouzel.backends.openvino.weights.entry_check import INDEX_FILE, WEIGHTS_FILE, identity, write_whole
 from ouzel.config import EngineConfig
 
@@ -50,15 +51,6 @@ def facts_of_check(core: ov.Core, engine: EngineConfig, entry: Path, max_model_l
 
 def device_facts(core: ov.Core, device: str) -> list[str]:
     return [str(core.get_property(device, name)) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
-
-
-def instructions() -> str:
-    """Returns the processor's extensions as Linux names them; elsewhere the name of the device has to do."""
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
-            return next((line for line in file if line.startswith(("flags", "Features"))), "")
-    except OSError:
-        return ""
 
 
 def code_facts() -> list[str]:

@@ -10,6 +10,7 @@ import os
 _VARIABLES = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 _WITHOUT_INT8 = {"sse41", "avx", "avx2"}
 _WITHOUT_BF16 = _WITHOUT_INT8 | {"avx2_vnni", "avx2_vnni_2", "avx512_core", "avx512_core_vnni"}
+_WITHOUT_AMX = _WITHOUT_BF16 | {"avx512_core_bf16", "avx512_core_fp16", "avx10_1_512"}
 
 
 def withholds_bf16() -> bool:
@@ -19,6 +20,10 @@ def withholds_bf16() -> bool:
 def withholds_int8() -> bool:
     """Tells whether there are no instructions for products of int8."""
     return not _WITHOUT_INT8.isdisjoint(_largest_sets())
+
+
+def withholds_amx() -> bool:
+    return not _WITHOUT_AMX.isdisjoint(_largest_sets())
 
 
 def _largest_sets() -> set[str]:

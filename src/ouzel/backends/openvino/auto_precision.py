@@ -1,0 +1,56 @@
+"""`--precision auto` names the precision that computes the graph best on this CPU (docs/decisions/0044).
+
+OpenVINO takes bf16 on each CPU that has instructions for it. Without AMX the plugin still multiplies compressed
+weights by activations in int8, and bf16 then rounds everything else without any gain in speed.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from ouzel.backends.openvino.compilation import capabilities, compile_properties, is_compressed
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.processor import processor_flags
+from ouzel.backends.openvino.withheld_instructions import withholds_amx
+from ouzel.config import EngineConfig
+
+_INT8 = {"avx512_vnni", "avx_vnni"}
+_AMX = {"amx_bf16", "amx_int8"}
+
+
+def with_auto_precision(core: ov.Core, engine: EngineConfig, model: LanguageModel) -> EngineConfig:
+    """Returns the options with `int8` in place of `auto` where int8 rounds less than bf16 and takes no longer.
+
+    That holds where most weights are integers that the plugin multiplies by int8 activations, and the CPU is an x86
+    with instructions for int8 and bf16 but without AMX. A KV cache in bf16 needs bf16.
+    """
+    if engine.precision != "auto" or engine.device != "CPU" or engine.kv_cache_dtype == "bf16":
+        return engine
+    if "BF16" not in capabilities(core, engine.device):
+        return engine
+    if not prefers_int8(processor_flags(), may_use_amx=not withholds_amx()):
+        return engine
+    quantises_activations = compile_properties(engine, model)["DYNAMIC_QUANTIZATION_GROUP_SIZE"] != 0
+    if not (quantises_activations and mostly_integers(model.graphs)):
+        return engine
+    return msgspec.structs.replace(engine, precision="int8")
+
+
+def prefers_int8(flags: AbstractSet[str], *, may_use_amx: bool) -> bool:
+    """Takes the processor's flags as Linux names them; none are known on other systems."""
+    has_amx = may_use_amx and not flags.isdisjoint(_AMX)
+    return not flags.isdisjoint(_INT8) and not has_amx
+
+
+def mostly_integers(graphs: Sequence[ov.Model]) -> bool:
+    """Tells whether the graphs have more weights in integers than in other types."""
+    sizes: Counter[bool] = Counter()
+    for graph in graphs:
+        for node in graph.get_ops():
+            if node.get_type_name() == "Constant":
+                sizes[is_compressed(node)] += math.prod(node.get_output_shape(0))
+    return sizes[True] > sizes[False]
