@@ -44,6 +44,7 @@ def inspected(options: Options, local: LocalModel) -> str:
     facts = {
         "model": f"{local.name}: {_kind(found)}",
         "weights": _weights(found),
+        "stored": found.stored,
         "KV cache": _cache(found),
         "states": _states(found),
         "context": _context(found),

@@ -35,7 +35,6 @@ from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.config.weights import read_weights
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
@@ -189,7 +188,7 @@ def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -
     return load_checkpoint(
         directory,
         config,
-        read_weights(model.weights),
+        model.weight_plan,
         model.cache_dir,
         predicts=model.mtp,
         adapter_rank=max_rank(model),

@@ -27,10 +27,9 @@ from ouzel.backends.openvino.pooling import pooled_size
 from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
-from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.backends.openvino.weights.width_report import report_widths
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.config.weights import read_weights
 from ouzel.pooling import Task
 from ouzel.sentence_files import read_sentence_files
 
@@ -42,6 +41,7 @@ class Inspection:
     model_type: str
     text_model_type: str  # of a checkpoint of several modes, what its language model is; else the same
     weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
+    stored: str  # what becomes of quantised matrices; empty where the checkpoint has none
     num_parameters: int  # 0: an IR does not say
     precision: str
     kv_cache_dtype: str
@@ -74,17 +74,18 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         return inspect_encoder(core, directory, config, model, engine)
     if is_ir_directory(directory):
         refuse_options(model)
-        language_model, num_parameters = load_ir(core, directory, config), 0
+        language_model, num_parameters, stored = load_ir(core, directory, config), 0, ""
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
     else:
         language_model, measured = measure_checkpoint(
             directory,
             config,
-            read_weights(model.weights),
+            model.weight_plan,
             predicts=model.mtp,
             vector_head=vector_head(config, directory, model),
         )
         num_parameters, weights = measured.num_parameters, sizes_of(measured)
+        stored = report_widths(model.weight_plan, measured.held)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
     tables = cache_tables([compiled])
     max_model_len = context_length(model.max_model_len, language_model.max_positions)
@@ -98,6 +99,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,
         weights=weights,
+        stored=stored,
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
         kv_cache_dtype=type_name(tables[0].dtype),
@@ -124,6 +126,7 @@ def inspect_encoder(
         model_type=config.model_type,
         text_model_type=config.model_type,
         weights=sizes_of(measured),
+        stored="",
         num_parameters=measured.num_parameters,
         precision=precision_name(compiled, engine),
         kv_cache_dtype="none",
@@ -140,22 +143,13 @@ def inspect_encoder(
 
 
 def sizes_of(weights: MeasuredWeights) -> tuple[tuple[str, int], ...]:
-    return tuple((encoding_name(each), size) for each, size in weights.bytes_by_encoding.most_common())
+    return tuple((each.description, size) for each, size in weights.bytes_by_encoding.most_common())
 
 
 def nothing_alone() -> ov.Model:
     """Returns a graph of which compiling says the precision that others have."""
     values = ops.parameter([1], ov.Type.f32)
     return ov.Model([ops.result(ops.relu(values))], [values])
-
-
-def encoding_name(encoding: Encoding) -> str:
-    """Returns `i4, f16 scales of 128`, or `bf16` where there are no scales."""
-    if encoding.scales is None:
-        return encoding.values
-    columns = f"of {encoding.group_size}" if encoding.group_size else "of a row"
-    zeros = f", {encoding.zeros} zero points" if encoding.zeros else ""
-    return f"{encoding.values}, {encoding.scales} scales{zeros} {columns}"
 
 
 def attention_alone(model: LanguageModel) -> LanguageModel:
