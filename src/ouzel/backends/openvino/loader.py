@@ -57,20 +57,11 @@ def load_checkpoint(
     """With `predicts` the layer that predicts further tokens is loaded, too; with `adapter_rank` the model takes
     adapters; with `vector_head` it makes vectors. Raises ModelLoadError."""
     text, vision = config.text_model(), vision_family(config)
-    stored, family_build = find_weights(directory, text), family(text.model_type)
-    is_auto = plan != plan.with_auto(AUTO_WIDTH)
+    stored, build_text = find_weights(directory, text), family(text.model_type)
     plan = plan if stored.compressed_as else replace(plan.with_auto(AUTO_WIDTH), recompress=False)
     log_modes(directory, config, has_vision=vision is not None)
-    build_graph = partial(
-        built,
-        config,
-        family_build,
-        vision,
-        plan=plan,
-        predicts=predicts,
-        adapter_rank=adapter_rank,
-        vector_head=vector_head,
-    )
+    build_graph = partial(built, config, build_text, vision, plan=plan, predicts=predicts)
+    build_graph = partial(build_graph, adapter_rank=adapter_rank, vector_head=vector_head)
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
         model = build_graph(weights=weights)
@@ -81,7 +72,7 @@ def load_checkpoint(
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
         check_use(config, model, tensors, weights.used, makes_vectors=vector_head is not None)
-        if stored.compressed_as and is_auto:
+        if stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH):
             log_kept(directory, summary, weights)
         return model
 

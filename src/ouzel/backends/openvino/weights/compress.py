@@ -127,17 +127,28 @@ def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors, *, recompres
     if wanted.instead is not None and wanted.instead.name in tensors.names():
         sources = (wanted.instead,)
     form = joint_form([tensors.stored_form(tensor) for tensor in sources])
-    if form is not None and not recompress and form.bits <= BITS_OF_INTEGERS.get(width, 0):
-        width = "auto"
+    width = width if recompress else width_beside(form, width)
     encodings = {tensors.stored_encoding(tensor) for tensor in sources}
-    stored = next(iter(encodings)) if len(encodings) == 1 else None
-    if width != "auto" and stored != encoding_of(width, wanted.shape[-1]):
-        stored = None
+    stored = common_encoding(encodings, width, wanted.shape[-1])
     is_rounded = width != "auto" and stored is None
     is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
     if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
         return Origin(sources, None, compressed_encoding(wanted, width, encodings), form, is_rounded)
     return Origin(sources, stored, INT8_OF_MXFP4 if is_unpacked else stored, form, is_rounded)
+
+
+def common_encoding(stored: set[Encoding | None], width: WidthOption, columns: int) -> Encoding | None:
+    """Returns the one encoding that all tensors are stored in, if the width asks for no other."""
+    if len(stored) > 1:
+        return None
+    [encoding] = stored
+    return encoding if width == "auto" or encoding == encoding_of(width, columns) else None
+
+
+def width_beside(form: StoredForm | None, width: WidthOption) -> WidthOption:
+    """Returns auto in place of an integer width that is no narrower than the stored form, else the width."""
+    is_narrow = form is not None and form.bits <= BITS_OF_INTEGERS.get(width, 0)
+    return "auto" if is_narrow else width
 
 
 def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
