@@ -122,7 +122,7 @@ def make_runner(
     num_blocks: int | None = None,
     memory_share: float = 1.0,
 ) -> OpenVINORunner:
-    max_model_len = context_length(model.max_model_len, language_model.max_positions)
+    max_model_len = context_length(model.max_model_len, language_model.max_positions, language_model.default_positions)
     check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mappings):
         compiled, *further = compile_graphs(core, language_model, engine)

@@ -48,6 +48,7 @@ class Inspection:
     kv_token_bytes: int
     num_kv_tokens: int  # that the cache would hold
     max_positions: int  # tokens, the model's own limit
+    default_positions: int  # tokens of one request, unless the user names another context
     max_model_len: int  # tokens of one request, as it would be served
     max_num_seqs: int
     num_state_slots: int  # 0: the model has no recurrent layers
@@ -88,7 +89,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         stored = report_widths(model.weight_plan, measured.held)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
     tables = cache_tables([compiled])
-    max_model_len = context_length(model.max_model_len, language_model.max_positions)
+    max_model_len = context_length(model.max_model_len, language_model.max_positions, language_model.default_positions)
     free_bytes = available_bytes() - sum(size for _, size in weights)
     precision = compiled.get_property("INFERENCE_PRECISION_HINT")
     states = plan_states(state_tables_of(language_model.graph, precision), engine, free_bytes)
@@ -106,6 +107,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         kv_token_bytes=sum(table.row_bytes for table in tables) // plan.block_size,
         num_kv_tokens=plan.num_blocks * plan.block_size,
         max_positions=language_model.max_positions,
+        default_positions=language_model.default_positions,
         max_model_len=plan.max_model_len,
         max_num_seqs=states.max_num_seqs,
         num_state_slots=states.num_slots,
@@ -133,6 +135,7 @@ def inspect_encoder(
         kv_token_bytes=0,
         num_kv_tokens=0,
         max_positions=loaded.max_positions,
+        default_positions=loaded.max_positions,
         max_model_len=longest_text(model, loaded, files.max_tokens),
         max_num_seqs=engine.max_num_seqs,
         num_state_slots=0,
