@@ -29,7 +29,7 @@ from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import INDEX_FILE
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.config.weights import read_weights
 
 Shapes = dict[str, tuple[int, ...]]
@@ -49,6 +49,9 @@ class AnyTensors:
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         self.shapes[tensor.name] = tensor.shape
+        return None
+
+    def stored_form(self, tensor: Tensor) -> StoredForm | None:
         return None
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:

@@ -40,6 +40,11 @@ def test_a_plan_is_shown_as_it_could_be_asked_for(text: str, shown: str) -> None
     assert str(read_weights(shown)) == shown
 
 
+def test_recompress_is_part_of_the_plan() -> None:
+    assert read_weights("auto,head=int4", recompress=True).with_auto("int8").recompress
+    assert not read_weights("int4").recompress
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.engine.base import ModelRunner
 from tests.backends import GOLDEN, GOLDEN_NAMES
@@ -47,6 +48,13 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+def long_context(directory: Path) -> int | None:
+    """Returns the context that takes LongRoPE's long factors, of which golden logits are; None for other models."""
+    config = read_hf_config(directory).text_model()
+    is_longrope = "long_factor" in (config.values.get("rope_scaling") or {})
+    return config.size("max_position_embeddings") if is_longrope else None
+
+
 Load = Callable[..., ModelRunner]
 
 
@@ -63,7 +71,12 @@ def load(cache_dir: Path) -> Load:
             made.clear()
         if key not in made:
             made[key] = create_runner(
-                ModelConfig(model=str(directory), weights=weights, cache_dir=str(cache_dir)),
+                ModelConfig(
+                    model=str(directory),
+                    weights=weights,
+                    cache_dir=str(cache_dir),
+                    max_model_len=long_context(directory),
+                ),
                 EngineConfig(
                     precision=precision,
                     kv_cache_dtype=kv_cache_dtype,

@@ -132,9 +132,10 @@ def test_two_matrices_are_parted_by_key_head(tmp_path: Path) -> None:
         GgufCheckpoint([path])
 
 
-def test_a_width_that_is_asked_for_recompresses(load: Load, tmp_path: Path) -> None:
+def test_a_narrower_width_rounds_the_layers_of_a_file_in_q8_0(load: Load, tmp_path: Path) -> None:
     directory = model_directory("qwen3", tmp_path)
-    assert [load(directory, width).info.weights for width in ("auto", "int4")] == ["gguf as i8", "int4"]
+    found = [load(directory, width).info.weights for width in ("auto", "int8", "int4")]
+    assert found == ["gguf as i8", "gguf as i8 (int8)", "gguf as i4, i8 (int4)"]
 
 
 def test_beside_safetensors_gguf_is_not_taken(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.graph.rope import read_rope
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
+from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.selfcheck import check_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
@@ -86,17 +88,27 @@ def test_a_part_of_a_head_is_an_even_number_of_its_dimensions(share: float) -> N
         read_rope(config, 64, rotates_partly=True)
 
 
-def test_a_context_within_the_original_one_takes_the_short_factors(cache_dir: Path) -> None:
-    """The golden logits of phi3 are of the long ones."""
+@pytest.mark.parametrize("max_model_len", [None, 32, 33])
+def test_longrope_serves_the_original_context_unless_a_longer_one_is_named(
+    max_model_len: int | None, cache_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The golden logits of phi3 are of the long factors."""
     golden = read_golden("phi3")
     short_logits = np.load(golden.directory / "golden.npz")["short_logits"]
-    runner = create_runner(
-        ModelConfig(model=str(golden.directory), weights="f32", cache_dir=str(cache_dir), max_model_len=32),
-        EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02),
+    model = ModelConfig(
+        model=str(golden.directory), weights="f32", cache_dir=str(cache_dir), max_model_len=max_model_len
     )
+    engine = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
+    with caplog.at_level(logging.INFO):
+        runner = create_runner(model, engine)
     _, logits = Driver(runner).prefill(golden.prompt[:32], 20)
-    assert relative_error(logits, short_logits) < 1e-5
-    assert relative_error(logits, golden.logits[:32]) > 0.1
+    expected, other = (short_logits, golden.logits[:32])[:: -1 if max_model_len == 33 else 1]
+    assert relative_error(logits, expected) < 1e-5
+    assert relative_error(logits, other) > 0.1
+    assert runner.info.max_model_len == (max_model_len or 32)
+    assert inspect_model(model, engine).max_model_len == runner.info.max_model_len
+    kind = "long" if max_model_len == 33 else "short"
+    assert f"max_model_len is {runner.info.max_model_len}, so the {kind} factors serve all requests" in caplog.text
     runner.close()
 
 

@@ -13,7 +13,7 @@ from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import INT8_IN_GROUPS, MXFP4, Encoding, Parts, pack_nibbles
 from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
-from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor, Wanted
+from ouzel.backends.openvino.weights.source import MemoryWriter, StoredForm, Tensor, Wanted
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 
@@ -88,6 +88,9 @@ class StoredInFourBits:
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         return self.encoding if "packed" in tensor.name else None
+
+    def stored_form(self, tensor: Tensor) -> StoredForm | None:
+        return StoredForm("packed", 4) if "packed" in tensor.name else None
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
         yield np.ones(tensor.shape, np.float32)

@@ -107,3 +107,15 @@ def test_options_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--max-model-len: must be <= 4096, the model's own limit, given 5000" in capsys.readouterr().err
     assert main(["inspect", str(GOLDEN / "lfm2"), "--max-model-len", "32000", "--kv-cache-gib", "0.001"]) == 1
     assert "which the KV cache holds, given 32000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "context"),
+    [
+        ([], "32 tokens for a prompt and its answer (the model's own limit is 4096: --max-model-len may name"),
+        (["--max-model-len", "64"], "64 tokens for a prompt and its answer (the model's own limit is 4096);"),
+    ],
+)
+def test_the_context_of_longrope_is_told(options: list[str], context: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(GOLDEN / "phi3"), "--kv-cache-gib", "0.01", *options]) == 0
+    assert f"context {context}" in " ".join(capsys.readouterr().out.split())

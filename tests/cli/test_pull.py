@@ -194,6 +194,7 @@ def test_weights_are_made_once(tmp_path: Path) -> None:
         ([], "the following arguments are required: MODEL"),
         ([""], "MODEL: must be named, as owner/name, given ''"),
         (["owner/model", "--mtp"], "--mtp: needs --weights"),
+        (["owner/model", "--recompress"], "--recompress: needs --weights"),
         (["owner/model", "--weights", "int5"], "--weights: a width must be one of"),
         (["owner/model", "--port", "8000"], "unknown option --port; ouzel pull --help lists all"),
         (["./nowhere"], "there is no directory ./nowhere"),

@@ -63,8 +63,9 @@ _FORMATS = """
 ## Quantised checkpoints
 
 `quant_method` in `config.json` names the format; files say which matrices are packed. With `--weights auto`, the
-default, what the processor takes as it is stays exactly so, and the rest is compressed again. Where a width is named,
-what is stored in its encoding stays, and all else is compressed again. The log says which. Integers in groups of fewer
+default, what the processor takes as it is stays exactly so, and the rest is compressed again. `--weights int8` and
+`int4` do the same for matrices that are stored in no more bits, and round the others; with `--recompress` they round
+all matrices. The log says which. Integers in groups of fewer
 than 32 columns are never kept: with `auto` they become int8 in groups of 64, which runs faster. Activations are never
 quantised because a checkpoint's were.
 

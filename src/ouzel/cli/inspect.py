@@ -44,9 +44,10 @@ def inspected(options: Options, local: LocalModel) -> str:
     facts = {
         "model": f"{local.name}: {_kind(found)}",
         "weights": _weights(found),
+        "stored": found.stored,
         "KV cache": _cache(found),
         "states": _states(found),
-        "context": _context(found),
+        "context": _context(found, is_named=options.model.max_model_len is not None),
         "vectors": _vectors(found),
         "chat": _chat(replaced(options, model=model), local) if found.task == "generate" else "",
     }
@@ -91,7 +92,8 @@ def _states(found: "Inspection") -> str:
     )
 
 
-def _context(found: "Inspection") -> str:
+def _context(found: "Inspection", *, is_named: bool) -> str:
+    """Tells the longest request; `is_named` says that the user asked for this length."""
     if not found.num_kv_tokens:
         longest = f" (the model's own limit is {found.max_positions})"
         return f"{found.max_model_len} tokens of a text" + (
@@ -99,8 +101,17 @@ def _context(found: "Inspection") -> str:
         )
     own = f"{found.max_model_len} tokens for a prompt and its answer"
     if found.max_model_len < found.max_positions:
-        own += f" (the model's own limit is {found.max_positions}, the cache holds no more)"
+        own += f" (the model's own limit is {found.max_positions}{_reason(found, is_named=is_named)})"
     return f"{own}; {found.num_kv_tokens // found.max_model_len} requests of this length at once"
+
+
+def _reason(found: "Inspection", *, is_named: bool) -> str:
+    """Says why the context is shorter than the model's own limit."""
+    if is_named:
+        return ""
+    if found.max_model_len < found.default_positions:
+        return ", the cache holds no more"
+    return ": --max-model-len may name up to that, which takes LongRoPE's long factors for all requests"
 
 
 def _vectors(found: "Inspection") -> str:

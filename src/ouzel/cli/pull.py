@@ -15,7 +15,6 @@ from ouzel.cli.progress import progress_shown
 from ouzel.cli.serve_command import begun
 from ouzel.cli.store_options import add_log_options, store_parser
 from ouzel.config import ModelConfig
-from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress_bar import amount
 
@@ -35,6 +34,12 @@ def pull_parser() -> OneLineParser:
         "auto, int8, int4, bf16 or f32, or by parts as for ouzel serve",
     )
     parser.add_argument(
+        "--recompress",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="round weights again that are stored in as few bits already; needs --weights",
+    )
+    parser.add_argument(
         "--mtp",
         action="store_true",
         default=argparse.SUPPRESS,
@@ -50,8 +55,9 @@ def run(arguments: Sequence[str]) -> int:
     makes_weights = "weights" in values
     if not values["model"]:
         raise InvalidOption("MODEL: must be named, as owner/name, given ''")
-    if "mtp" in values and not makes_weights:
-        raise InvalidOption("--mtp: needs --weights, since nothing is made without it")
+    for name in ("mtp", "recompress"):
+        if name in values and not makes_weights:
+            raise InvalidOption(f"--{name}: needs --weights, since nothing is made without it")
     options = begun(read_options(values))
     local = locate_model(options.model.model, options.model.cache_dir)
     if makes_weights:
@@ -60,7 +66,9 @@ def run(arguments: Sequence[str]) -> int:
     command = f"ouzel serve {options.model.model}"
     if makes_weights:
         _make_weights(local, options.model)
-        command += f" --weights {options.model.weights}" + (" --mtp" if options.model.mtp else "")
+        command += f" --weights {options.model.weights}"
+        command += " --recompress" if options.model.recompress else ""
+        command += " --mtp" if options.model.mtp else ""
     _say(f"to serve it: {command}")
     return 0
 
@@ -74,7 +82,7 @@ def _make_weights(local: LocalModel, model: ModelConfig) -> None:
     if is_ir_directory(local.directory):
         _say("it is an OpenVINO IR, which is served as it is: there are no weights to make")
         return
-    begun_at, config, plan = time.monotonic(), read_hf_config(local.directory), read_weights(model.weights)
+    begun_at, config, plan = time.monotonic(), read_hf_config(local.directory), model.weight_plan
     with progress_shown():
         made = load_checkpoint(local.directory, config, plan, model.cache_dir, predicts=model.mtp)
     if made.cache_entry is None:

@@ -16,7 +16,7 @@ from ouzel.tokenizer.model_files import read_json_object
 
 _OF_OPENVINO = (
     *("lora", "max_loras", "max_lora_rank", "matryoshka"),
-    *("draft_model", "mtp", "weights", "device", "state_cache_gib", "prompt_lookup", "prefix_cache_dir"),
+    *("draft_model", "mtp", "weights", "recompress", "device", "state_cache_gib", "prompt_lookup", "prefix_cache_dir"),
     *("prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )
 _OF_THE_ENGINE = ("precision", "kv_cache_dtype", "kv_cache_gib", "max_num_batched_tokens", "prefix_caching")

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from ouzel.config.adapters import read_adapters
 from ouzel.config.option import option
-from ouzel.config.weights import read_weights
+from ouzel.config.weights import WeightPlan, read_weights
 
 Demo = Literal["text", "vision"]
 TaskOption = Literal["auto", "generate", "embed", "score"]
@@ -67,6 +67,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_common=True,
         ),
     ] = "auto"
+    recompress: Annotated[
+        bool,
+        option(
+            "Round quantised weights again to the width that --weights names, also where the checkpoint stores them in "
+            "as few bits already: less memory in some cases, and always a loss of quality."
+        ),
+    ] = False
     lora: Annotated[
         tuple[str, ...],
         option(
@@ -177,6 +184,10 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     cache_dir: Annotated[
         str, option("Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel")
     ] = ""
+
+    @property
+    def weight_plan(self) -> WeightPlan:
+        return read_weights(self.weights, recompress=self.recompress)
 
     def __post_init__(self) -> None:
         read_weights(self.weights)

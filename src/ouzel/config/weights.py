@@ -1,27 +1,33 @@
 """`--weights` says what each part of a model is compressed to: `int4`, or `int4,head=int4,experts=int8`."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 Width = Literal["int8", "int4", "bf16", "f32"]
 WidthOption = Literal["auto"] | Width  # auto: what is stored compressed stays so, the rest becomes int8
 WIDTHS: tuple[str, ...] = ("auto", *get_args(Width))
 PARTS = ("layers", "experts", "embedding", "head")
+BITS_OF_INTEGERS: dict[str, int] = {"int8": 8, "int4": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class WeightPlan:
-    """It has the width of each part."""
+    """The width of each part of a model, and what happens to matrices that the checkpoint stores quantised.
+
+    A matrix that is stored in as many bits as the named width has, or in fewer, is treated as under `auto`, unless the
+    plan says `recompress`. bf16 and f32 always decode quantised matrices.
+    """
 
     layers: WidthOption
     experts: WidthOption
     embedding: WidthOption
     head: WidthOption
     tied: WidthOption | None  # of the one matrix that both may be; None: they were named with different widths
+    recompress: bool = False
 
     def with_auto(self, width: Width) -> "WeightPlan":
         """Returns it with this width in place of auto."""
-        auto = {name: width for name in (*PARTS, "tied") if getattr(self, name) == "auto"}
+        auto: dict[str, Any] = {name: width for name in (*PARTS, "tied") if getattr(self, name) == "auto"}
         return replace(self, **auto)
 
     def __str__(self) -> str:
@@ -31,7 +37,7 @@ class WeightPlan:
         return ",".join([self.layers, *(f"{part}={getattr(self, part)}" for part in others)])
 
 
-def read_weights(text: str) -> WeightPlan:
+def read_weights(text: str, *, recompress: bool = False) -> WeightPlan:
     """Reads the width of the model, and those of the parts that differ. Raises ValueError, which says what may stand.
 
     Embedding and head suffer most from few bits: unless they are named, an int4 model keeps them in int8. Where they
@@ -54,6 +60,7 @@ def read_weights(text: str) -> WeightPlan:
         embedding=named.get("embedding", outer),
         head=named.get("head", outer),
         tied=ends.pop() if len(ends) == 1 else None,
+        recompress=recompress,
     )
 
 

@@ -28,7 +28,6 @@ def judge(directory: Path) -> Verdict:
     from ouzel.backends.openvino.models import family  # noqa: PLC0415
     from ouzel.backends.openvino.vector_head import vector_head  # noqa: PLC0415
     from ouzel.config import ModelConfig  # noqa: PLC0415
-    from ouzel.config.weights import read_weights  # noqa: PLC0415
 
     model_type = ""
     try:
@@ -41,7 +40,7 @@ def judge(directory: Path) -> Verdict:
             return Verdict(model_type, 0)
         family(config.text_model().model_type)  # first: without one no file would help
         head = vector_head(config, directory, model)
-        _, measured = measure_checkpoint(directory, config, read_weights(model.weights), vector_head=head)
+        _, measured = measure_checkpoint(directory, config, model.weight_plan, vector_head=head)
     except (ModelLoadError, OSError, ValueError) as error:
         return Verdict(model_type, 0, _brief(error, directory))
     return Verdict(model_type, measured.num_parameters)

@@ -36,7 +36,6 @@ from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.config.weights import read_weights
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
@@ -124,7 +123,7 @@ def make_runner(
     num_blocks: int | None = None,
     memory_share: float = 1.0,
 ) -> OpenVINORunner:
-    max_model_len = context_length(model.max_model_len, language_model.max_positions)
+    max_model_len = context_length(model.max_model_len, language_model.max_positions, language_model.default_positions)
     check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)
@@ -194,7 +193,7 @@ def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -
     return load_checkpoint(
         directory,
         config,
-        read_weights(model.weights),
+        model.weight_plan,
         model.cache_dir,
         predicts=model.mtp,
         adapter_rank=max_rank(model),

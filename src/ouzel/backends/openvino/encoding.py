@@ -19,7 +19,6 @@ from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.pooling import VectorPooling
 from ouzel.backends.openvino.task import num_labels_of, task_of
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.config.weights import read_weights
 from ouzel.engine.base import PoolingBatch, PoolingRunner
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
@@ -64,7 +63,7 @@ def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> Enc
     build = encoder_family(config.model_type)
     assert build is not None, "others have other runners"
     num_labels = num_labels_of(config) if task_of(config, directory, model.task) == "score" else 0
-    return EncoderLoader(directory, config, build, read_weights(model.weights), num_labels)
+    return EncoderLoader(directory, config, build, model.weight_plan, num_labels)
 
 
 def _refuse_options(model: ModelConfig, config: HfConfig) -> None:

@@ -28,10 +28,9 @@ from ouzel.backends.openvino.pooling import pooled_size
 from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
-from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.backends.openvino.weights.width_report import report_widths
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.config.weights import read_weights
 from ouzel.pooling import Task
 from ouzel.sentence_files import read_sentence_files
 
@@ -43,12 +42,14 @@ class Inspection:
     model_type: str
     text_model_type: str  # of a checkpoint of several modes, what its language model is; else the same
     weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
+    stored: str  # what becomes of quantised matrices; empty where the checkpoint has none
     num_parameters: int  # 0: an IR does not say
     precision: str
     kv_cache_dtype: str
     kv_token_bytes: int
     num_kv_tokens: int  # that the cache would hold
     max_positions: int  # tokens, the model's own limit
+    default_positions: int  # tokens of one request, unless the user names another context
     max_model_len: int  # tokens of one request, as it would be served
     max_num_seqs: int
     num_state_slots: int  # 0: the model has no recurrent layers
@@ -75,21 +76,22 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         return inspect_encoder(core, directory, config, model, engine)
     if is_ir_directory(directory):
         refuse_options(model)
-        language_model, num_parameters = load_ir(core, directory, config), 0
+        language_model, num_parameters, stored = load_ir(core, directory, config), 0, ""
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
     else:
         language_model, measured = measure_checkpoint(
             directory,
             config,
-            read_weights(model.weights),
+            model.weight_plan,
             predicts=model.mtp,
             vector_head=vector_head(config, directory, model),
         )
         num_parameters, weights = measured.num_parameters, sizes_of(measured)
+        stored = report_widths(model.weight_plan, measured.held)
     engine = with_auto_precision(core, engine, language_model)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
     tables = cache_tables([compiled])
-    max_model_len = context_length(model.max_model_len, language_model.max_positions)
+    max_model_len = context_length(model.max_model_len, language_model.max_positions, language_model.default_positions)
     free_bytes = available_bytes() - sum(size for _, size in weights)
     precision = compiled.get_property("INFERENCE_PRECISION_HINT")
     states = plan_states(state_tables_of(language_model.graph, precision), engine, free_bytes)
@@ -100,12 +102,14 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,
         weights=weights,
+        stored=stored,
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
         kv_cache_dtype=type_name(tables[0].dtype),
         kv_token_bytes=sum(table.row_bytes for table in tables) // plan.block_size,
         num_kv_tokens=plan.num_blocks * plan.block_size,
         max_positions=language_model.max_positions,
+        default_positions=language_model.default_positions,
         max_model_len=plan.max_model_len,
         max_num_seqs=states.max_num_seqs,
         num_state_slots=states.num_slots,
@@ -126,12 +130,14 @@ def inspect_encoder(
         model_type=config.model_type,
         text_model_type=config.model_type,
         weights=sizes_of(measured),
+        stored="",
         num_parameters=measured.num_parameters,
         precision=precision_name(compiled, engine),
         kv_cache_dtype="none",
         kv_token_bytes=0,
         num_kv_tokens=0,
         max_positions=loaded.max_positions,
+        default_positions=loaded.max_positions,
         max_model_len=longest_text(model, loaded, files.max_tokens),
         max_num_seqs=engine.max_num_seqs,
         num_state_slots=0,
@@ -142,22 +148,13 @@ def inspect_encoder(
 
 
 def sizes_of(weights: MeasuredWeights) -> tuple[tuple[str, int], ...]:
-    return tuple((encoding_name(each), size) for each, size in weights.bytes_by_encoding.most_common())
+    return tuple((each.description, size) for each, size in weights.bytes_by_encoding.most_common())
 
 
 def nothing_alone() -> ov.Model:
     """Returns a graph of which compiling says the precision that others have."""
     values = ops.parameter([1], ov.Type.f32)
     return ov.Model([ops.result(ops.relu(values))], [values])
-
-
-def encoding_name(encoding: Encoding) -> str:
-    """Returns `i4, f16 scales of 128`, or `bf16` where there are no scales."""
-    if encoding.scales is None:
-        return encoding.values
-    columns = f"of {encoding.group_size}" if encoding.group_size else "of a row"
-    zeros = f", {encoding.zeros} zero points" if encoding.zeros else ""
-    return f"{encoding.values}, {encoding.scales} scales{zeros} {columns}"
 
 
 def attention_alone(model: LanguageModel) -> LanguageModel:

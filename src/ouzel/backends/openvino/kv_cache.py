@@ -33,10 +33,11 @@ def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
     return tables
 
 
-def context_length(asked: int | None, max_positions: int) -> int:
+def context_length(asked: int | None, max_positions: int, default_positions: int | None = None) -> int:
+    """Returns the tokens of the longest request; `default_positions` counts unless the user asked for a length."""
     if asked is not None and asked > max_positions:
         raise ModelLoadError(f"max_model_len must be <= {max_positions}, the model's own limit, given {asked}")
-    return asked or max_positions
+    return asked or default_positions or max_positions
 
 
 def accept_shorter_context(option: int | None, max_model_len: int, longest: int) -> None:

@@ -64,6 +64,11 @@ class LanguageModel:
             return 0
         return self.query_scale.interval if self.query_scale else self.max_positions
 
+    @property
+    def default_positions(self) -> int:
+        """Returns the context that is served unless the user names one: with LongRoPE the original context."""
+        return min([self.max_positions, *(rope.default_positions for rope in self.ropes.values())])
+
     def for_context(self, max_model_len: int) -> "LanguageModel":
         """Returns it with what depends on the length of the longest request."""
         return replace(self, ropes={name: rope.for_context(max_model_len) for name, rope in self.ropes.items()})

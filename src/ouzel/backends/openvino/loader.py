@@ -2,11 +2,12 @@
 
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ouzel.backends.openvino.adapter_options import num_adapters
 from ouzel.backends.openvino.graph.builder import Builder
@@ -30,7 +31,8 @@ from ouzel.backends.openvino.weights.leftovers import (
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.renamed import RenamedWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
-from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.backends.openvino.weights.stored import StoredWeights, find_weights
+from ouzel.backends.openvino.weights.width_report import held_matrices, report_widths
 from ouzel.config import ModelConfig
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
@@ -55,30 +57,22 @@ def load_checkpoint(
     """With `predicts` the layer that predicts further tokens is loaded, too; with `adapter_rank` the model takes
     adapters; with `vector_head` it makes vectors. Raises ModelLoadError."""
     text, vision = config.text_model(), vision_family(config)
-    stored, family_build = find_weights(directory, text), family(text.model_type)
-    keeps = stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH)
-    plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
+    stored, build_text = find_weights(directory, text), family(text.model_type)
+    plan = plan if stored.compressed_as else replace(plan.with_auto(AUTO_WIDTH), recompress=False)
     log_modes(directory, config, has_vision=vision is not None)
-    build_graph = partial(
-        built,
-        config,
-        family_build,
-        vision,
-        plan=plan,
-        predicts=predicts,
-        adapter_rank=adapter_rank,
-        vector_head=vector_head,
-    )
+    build_graph = partial(built, config, build_text, vision, plan=plan, predicts=predicts)
+    build_graph = partial(build_graph, adapter_rank=adapter_rank, vector_head=vector_head)
 
     def build(weights: CachedWeights | CompressedWeights) -> LanguageModel:
         model = build_graph(weights=weights)
-        kept = f"{stored.compressed_as} as {value_types(weights.index)}" + ("" if str(plan) == "auto" else f" ({plan})")
-        return replace(model, weights=kept if keeps else str(plan), identity=entry.name)
+        if isinstance(weights, CachedWeights):
+            log_widths(stored, plan, weights.index)
+        return replace(model, weights=describe_weights(stored, plan, weights.index), identity=entry.name)
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
         check_use(config, model, tensors, weights.used, makes_vectors=vector_head is not None)
-        if keeps:
+        if stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH):
             log_kept(directory, summary, weights)
         return model
 
@@ -91,18 +85,38 @@ def load_checkpoint(
     tensors, summary = stored.open()
     try:
         with stage("compressing the weights", sum(file.stat().st_size for file in stored.files)):
-            compress(tensors, entry, build_first)
+            compress(tensors, entry, build_first, recompress=plan.recompress)
         cached = load_cached(entry, build)
         note_use(entry, directory, files)
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
-    return replace(cached, is_entry_new=True) if cached else build_first(CompressedWeights(tensors, MemoryWriter()))
+    if cached is not None:
+        return replace(cached, is_entry_new=True)
+    weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress)
+    model = build_first(weights)
+    log_widths(stored, plan, weights.index)
+    return model
 
 
 def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None) -> str:
     """Says what of the checkpoint is in a cache entry."""
     head = "" if vector_head is None else ",score" if vector_head.num_labels else ",embed"
-    return f"{plan}{',mtp' if predicts else ''}{head}"
+    return f"{plan}{',recompress' if plan.recompress else ''}{',mtp' if predicts else ''}{head}"
+
+
+def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> str:
+    """Names the weights as users read them, such as `gguf as i8 (int4)`; `index` is the index of a weight cache."""
+    has_auto = plan != plan.with_auto(AUTO_WIDTH)
+    if not stored.compressed_as or not (has_auto or any(matrix.is_kept for matrix in held_matrices(index))):
+        return str(plan)
+    kept = f"{stored.compressed_as} as {value_types(index)}"
+    return kept if str(plan) == "auto" else f"{kept} ({plan})"
+
+
+def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> None:
+    """Logs what a named width made of a quantised checkpoint."""
+    if stored.compressed_as and str(plan) != "auto" and (report := report_widths(plan, held_matrices(index))):
+        logger.info("--weights %s: %s", plan, report)
 
 
 def refuse_options(model: ModelConfig) -> None:
@@ -129,7 +143,7 @@ def measure_checkpoint(
     """
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
-    weights = MeasuredWeights(tensors)
+    weights = MeasuredWeights(tensors, recompress=plan.recompress)
     build, vision = family(text.model_type), vision_family(config)
     model = built(config, build, vision, weights, plan, predicts=predicts, vector_head=vector_head)
     check_use(config, model, tensors, weights.used, makes_vectors=vector_head is not None)
@@ -237,9 +251,9 @@ def load_cached(entry: Path, build: Build) -> LanguageModel | None:
         return None
 
 
-def compress(tensors: Tensors, entry: Path, build: BuildFirst) -> None:
+def compress(tensors: Tensors, entry: Path, build: BuildFirst, *, recompress: bool) -> None:
     """Makes the cache entry: building the graph is what asks for each weight once."""
     with EntryWriter(entry) as writer:
-        weights = CompressedWeights(tensors, writer)
+        weights = CompressedWeights(tensors, writer, recompress=recompress)
         build(weights)
         writer.commit(weights.index)

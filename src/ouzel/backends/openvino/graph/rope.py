@@ -41,6 +41,11 @@ class Rope:
     beyond: LongFrequencies | None = None  # until `for_context` has chosen
     axes: tuple[int, ...] | None = None  # of each frequency: by which of three positions it turns; None: there is one
 
+    @property
+    def default_positions(self) -> int:
+        """Returns the longest context that the usual frequencies serve: with LongRoPE the original context."""
+        return self.max_positions if self.beyond is None else min(self.beyond.original_positions, self.max_positions)
+
     def for_context(self, max_model_len: int) -> "Rope":
         """Chooses the frequencies that serve requests of up to so many tokens, all with the same ones.
 
@@ -50,12 +55,20 @@ class Rope:
         if self.beyond is None:
             return self
         is_long = max_model_len > self.beyond.original_positions
-        logger.info(
-            "longrope: max_model_len is %d, so the %s factors serve all requests; up to %d the short ones would",
-            max_model_len,
-            "long" if is_long else "short",
-            self.beyond.original_positions,
-        )
+        if is_long:
+            logger.info(
+                "LongRoPE: max_model_len is %d, so the long factors serve all requests, short ones too; up to %d the "
+                "short factors would, which answer short requests better",
+                max_model_len,
+                self.beyond.original_positions,
+            )
+        else:
+            logger.info(
+                "LongRoPE: max_model_len is %d, so the short factors serve all requests; --max-model-len up to %d "
+                "takes the long factors",
+                max_model_len,
+                self.max_positions,
+            )
         frequencies = self.beyond.inverse_frequencies if is_long else self.inverse_frequencies
         return replace(self, inverse_frequencies=frequencies, beyond=None)
 

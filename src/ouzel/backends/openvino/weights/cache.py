@@ -42,7 +42,7 @@ from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 7  # raise it when the encodings or the layout of an entry change
+FORMAT = 8  # raise it when the encodings or the layout of an entry change
 ALIGNMENT = 64
 UNFINISHED = ".unfinished-"
 ABANDONED_AFTER_S = 24 * 3600.0

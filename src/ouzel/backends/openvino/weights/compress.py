@@ -1,7 +1,7 @@
 """A checkpoint's tensors are compressed as a graph asks for them, a few rows at a time."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -22,8 +22,17 @@ from ouzel.backends.openvino.weights.encodings import (
 )
 from ouzel.backends.openvino.weights.finite import are_finite, not_finite, quietly
 from ouzel.backends.openvino.weights.parallel import map_in_threads
-from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Tensor, Tensors, Wanted
-from ouzel.config.weights import WidthOption
+from ouzel.backends.openvino.weights.source import (
+    Array,
+    Matrix,
+    PartWriter,
+    StoredForm,
+    Tensor,
+    Tensors,
+    Wanted,
+)
+from ouzel.backends.openvino.weights.width_report import HeldMatrix
+from ouzel.config.weights import BITS_OF_INTEGERS, WidthOption
 from ouzel.errors import ModelLoadError
 
 ENCODED_AT_ONCE = 2**19  # weights, of which the smallest matrices have a few
@@ -36,20 +45,26 @@ class Origin:
     tensors: tuple[Tensor, ...]
     stored: Encoding | None  # of all of them, where it is kept; else rows are compressed
     encoding: Encoding  # of the matrix
+    form: StoredForm | None  # of all of the tensors; None where one of them is stored as plain numbers
+    is_rounded: bool  # to a named width, rather than treated as under auto
+
+    def held(self, shape: tuple[int, ...]) -> HeldMatrix:
+        return HeldMatrix(self.form, self.is_rounded, self.encoding, shape)
 
 
 class CompressedWeights:
     """Implements `Weights`."""
 
-    def __init__(self, tensors: Tensors, writer: PartWriter) -> None:
+    def __init__(self, tensors: Tensors, writer: PartWriter, *, recompress: bool = False) -> None:
         self._tensors = tensors
+        self._recompress = recompress
         self._writer = writer
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
         self.num_kept = 0  # matrices in the encoding that they are stored in
         self.used: set[str] = set()  # names of tensors
 
     def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
-        origin = origin_of(wanted, width, self._tensors)
+        origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
         self.used.update(tensor.name for tensor in origin.tensors)
         self.num_kept += origin.stored is not None  # int8 of mxfp4 is exact, too
         pieces = self._pieces(origin)
@@ -68,7 +83,7 @@ class CompressedWeights:
         parts["values"], entries["values"] = self._writer.append(values())
         for name, chunks in small.items():
             parts[name], entries[name] = self._writer.append(chunks)
-        self.index[wanted.key] = {"encoding": asdict(origin.encoding), "shape": wanted.shape, "parts": entries}
+        self.index[wanted.key] = {**origin.held(wanted.shape).as_entry(), "parts": entries}
         return Matrix(origin.encoding, wanted.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -100,19 +115,48 @@ def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
             yield chunk[start : start + step]
 
 
-def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors) -> Origin:
-    """Raises ModelLoadError where a tensor is missing, has another shape, or cannot be brought to that width."""
+def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors, *, recompress: bool = False) -> Origin:
+    """Decides how a matrix is made: of which tensors, and in which encoding.
+
+    A matrix that is stored in no more bits than a named integer width has is made as under auto: rounding it again
+    would lose quality for nothing. `recompress` rounds it all the same.
+
+    Raises ModelLoadError where a tensor is missing, has another shape, or cannot be brought to that width.
+    """
     sources = wanted.tensors
     if wanted.instead is not None and wanted.instead.name in tensors.names():
         sources = (wanted.instead,)
+    form = joint_form([tensors.stored_form(tensor) for tensor in sources])
+    width = width if recompress else width_beside(form, width)
     encodings = {tensors.stored_encoding(tensor) for tensor in sources}
-    stored = next(iter(encodings)) if len(encodings) == 1 else None
-    if width != "auto" and stored != encoding_of(width, wanted.shape[-1]):
-        stored = None
+    stored = common_encoding(encodings, width, wanted.shape[-1])
+    is_rounded = width != "auto" and stored is None
     is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
     if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
-        return Origin(sources, None, compressed_encoding(wanted, width, encodings))
-    return Origin(sources, stored, INT8_OF_MXFP4 if is_unpacked else stored)
+        return Origin(sources, None, compressed_encoding(wanted, width, encodings), form, is_rounded)
+    return Origin(sources, stored, INT8_OF_MXFP4 if is_unpacked else stored, form, is_rounded)
+
+
+def common_encoding(stored: set[Encoding | None], width: WidthOption, columns: int) -> Encoding | None:
+    """Returns the one encoding that all tensors are stored in, if the width asks for no other."""
+    if len(stored) > 1:
+        return None
+    [encoding] = stored
+    return encoding if width == "auto" or encoding == encoding_of(width, columns) else None
+
+
+def width_beside(form: StoredForm | None, width: WidthOption) -> WidthOption:
+    """Returns auto in place of an integer width that is no narrower than the stored form, else the width."""
+    is_narrow = form is not None and form.bits <= BITS_OF_INTEGERS.get(width, 0)
+    return "auto" if is_narrow else width
+
+
+def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
+    """Returns the form of a matrix of several tensors; None where one of them is stored as plain numbers."""
+    known = [form for form in forms if form is not None]
+    if len(known) < len(forms):
+        return None
+    return StoredForm(" and ".join(sorted({form.name for form in known})), max(form.bits for form in known))
 
 
 def compressed_encoding(wanted: Wanted, width: WidthOption, stored: set[Encoding | None]) -> Encoding:

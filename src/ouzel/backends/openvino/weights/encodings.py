@@ -26,6 +26,15 @@ Scales = Literal["f32", "f16", "f8e8m0"]
 Zeros = Literal["u8", "f16", "f32"]
 Parts = dict[str, NDArray[np.generic]]
 
+_BITS: dict[str, int] = {
+    "f32": 32,
+    "bf16": 16,
+    "f16": 16,
+    "f8e8m0": 8,
+    "u8": 8,
+    "i8": 8,
+    **dict.fromkeys(("u4", "i4", "f4e2m1", "nf4"), 4),
+}
 AUTO_WIDTH: Width = "int8"
 INT4_GROUP_SIZES = (64, 32)  # columns; activations in int8 take twice the time with the second
 INT4_TARGETS = (-7.3, -8.0, -8.9, -10.0)  # where a group's extreme is tried to lie, on levels that end at -8
@@ -44,6 +53,20 @@ class Encoding:
 
     def num_groups(self, columns: int) -> int:
         return columns // self.group_size if self.group_size else 1
+
+    def bits_per_value(self, columns: int) -> float:
+        """Counts scales and zero points in, of a row of so many columns."""
+        num_shared = sum(_BITS[dtype] for dtype in (self.scales, self.zeros) if dtype is not None)
+        return _BITS[self.values] + num_shared / (self.group_size or columns)
+
+    @property
+    def description(self) -> str:
+        """Says `i4, f16 scales of 128`, or `bf16` where there are no scales."""
+        if self.scales is None:
+            return self.values
+        columns = f"of {self.group_size}" if self.group_size else "of a row"
+        zeros = f", {self.zeros} zero points" if self.zeros else ""
+        return f"{self.values}, {self.scales} scales{zeros} {columns}"
 
     @property
     def is_slow_integer(self) -> bool:

@@ -14,7 +14,7 @@ from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
 from ouzel.backends.openvino.weights.safetensors import chunk_rows, to_float32
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import TensorLocation, read_gguf
 from ouzel.gguf.tensors import Piece, StoredTensor, tensors_of
@@ -48,6 +48,12 @@ class GgufCheckpoint:
             return None
         encoding = READERS[kind].encoding
         return encoding if _keeps_blocks(stored, encoding) else None
+
+    def stored_form(self, tensor: Tensor) -> StoredForm | None:
+        kinds = self._locate(tensor).block_types
+        if kinds & _PLAIN.keys():
+            return None
+        return StoredForm(" and ".join(sorted(kinds)), max(READERS[kind].bits for kind in kinds))
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]:
         stored = self._locate(tensor)

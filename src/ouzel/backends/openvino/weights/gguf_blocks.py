@@ -28,6 +28,7 @@ _IQ4_LEVELS = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38,
 
 @dataclass(frozen=True, slots=True)
 class BlockReader:
+    bits: int  # of a stored value; the encoding may take more
     encoding: Encoding
     read: Callable[[Bytes], Parts]
 
@@ -196,17 +197,17 @@ def packed(levels: Bytes) -> Bytes:
 
 
 READERS = {
-    "Q4_0": BlockReader(Encoding("i4", "f16", group_size=32), q4_0),
-    "Q4_1": BlockReader(Encoding("u4", "f32", "f32", 32), q4_1),
-    "Q5_0": BlockReader(Encoding("i8", "f16", group_size=32), q5_0),
-    "Q5_1": BlockReader(Encoding("u8", "f32", "f32", 32), q5_1),
-    "Q8_0": BlockReader(Encoding("i8", "f16", group_size=32), q8_0),
-    "Q2_K": BlockReader(Encoding("u4", "f32", "f32", 16), q2_k),
-    "Q3_K": BlockReader(Encoding("i4", "f32", group_size=16), q3_k),
-    "Q4_K": BlockReader(Encoding("u4", "f32", "f32", 32), q4_k),
-    "Q5_K": BlockReader(Encoding("u8", "f32", "f32", 32), q5_k),
-    "Q6_K": BlockReader(Encoding("i8", "f32", group_size=16), q6_k),
-    "IQ4_NL": BlockReader(Encoding("i8", "f16", group_size=32), iq4_nl),
-    "IQ4_XS": BlockReader(Encoding("i8", "f32", group_size=32), iq4_xs),
-    "MXFP4": BlockReader(Encoding("f4e2m1", "f8e8m0", group_size=32), mxfp4),
+    "Q4_0": BlockReader(4, Encoding("i4", "f16", group_size=32), q4_0),
+    "Q4_1": BlockReader(4, Encoding("u4", "f32", "f32", 32), q4_1),
+    "Q5_0": BlockReader(5, Encoding("i8", "f16", group_size=32), q5_0),
+    "Q5_1": BlockReader(5, Encoding("u8", "f32", "f32", 32), q5_1),
+    "Q8_0": BlockReader(8, Encoding("i8", "f16", group_size=32), q8_0),
+    "Q2_K": BlockReader(2, Encoding("u4", "f32", "f32", 16), q2_k),
+    "Q3_K": BlockReader(3, Encoding("i4", "f32", group_size=16), q3_k),
+    "Q4_K": BlockReader(4, Encoding("u4", "f32", "f32", 32), q4_k),
+    "Q5_K": BlockReader(5, Encoding("u8", "f32", "f32", 32), q5_k),
+    "Q6_K": BlockReader(6, Encoding("i8", "f32", group_size=16), q6_k),
+    "IQ4_NL": BlockReader(4, Encoding("i8", "f16", group_size=32), iq4_nl),
+    "IQ4_XS": BlockReader(4, Encoding("i8", "f32", group_size=32), iq4_xs),
+    "MXFP4": BlockReader(4, Encoding("f4e2m1", "f8e8m0", group_size=32), mxfp4),
 }

@@ -9,20 +9,24 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.weights.compress import origin_of
 from ouzel.backends.openvino.weights.encodings import Encoding, empty_parts
 from ouzel.backends.openvino.weights.source import Matrix, Tensor, Tensors, Wanted
+from ouzel.backends.openvino.weights.width_report import HeldMatrix
 from ouzel.config.weights import WidthOption
 
 
 class MeasuredWeights:
     """Implements `Weights`: each has its shape and type, is zero, and takes no memory."""
 
-    def __init__(self, tensors: Tensors) -> None:
+    def __init__(self, tensors: Tensors, *, recompress: bool = False) -> None:
         self._tensors = tensors
+        self._recompress = recompress
+        self.held: list[HeldMatrix] = []
         self.used: set[str] = set()  # names of tensors
         self.num_parameters = 0
         self.bytes_by_encoding: Counter[Encoding] = Counter()
 
     def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
-        origin = origin_of(wanted, width, self._tensors)
+        origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
+        self.held.append(origin.held(wanted.shape))
         encoding = origin.encoding
         parts = empty_parts(encoding, math.prod(wanted.shape[:-1]), wanted.shape[-1])
         self._count(origin.tensors, encoding, sum(part.nbytes for part in parts.values()))

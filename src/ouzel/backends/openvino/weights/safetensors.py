@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import advance_stage
 from ouzel.tokenizer.model_files import brief
@@ -106,6 +106,9 @@ class Checkpoint:
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
+        return None
+
+    def stored_form(self, tensor: Tensor) -> StoredForm | None:
         return None
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]:

@@ -30,6 +30,14 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredForm:
+    """How a checkpoint stores a quantised tensor: the format's name for it, such as Q4_K, and the bits of a value."""
+
+    name: str
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """A matrix of one tensor, or of several below each other."""
 
@@ -79,6 +87,13 @@ class Tensors(Protocol):
         """
         ...
 
+    def stored_form(self, tensor: Tensor) -> StoredForm | None:
+        """Returns None where the tensor is stored as plain numbers.
+
+        Raises ModelLoadError where the tensor is missing or has another shape.
+        """
+        ...
+
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
         """Gives [some rows, columns], split along its first axis."""
         ...
@@ -88,7 +103,7 @@ class Tensors(Protocol):
 
 class Weights(Protocol):
     def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
-        """Compresses to `width`; with auto, keeps what is stored compressed already."""
+        """Compresses the tensors to `width`; with auto, keeps matrices that are stored compressed already."""
         ...
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]: ...

@@ -24,7 +24,7 @@ from ouzel.backends.openvino.weights.decoding import NF4
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.stored import Rows, Stored, packed, plain_name, recompressed
 from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, chunk_rows, read_chunks
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
 
 STATES = (".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4")
@@ -32,6 +32,7 @@ COMPANIONS = (
     *(f".weight{end}" for end in (*STATES, ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map")),
     *(".SCB", ".weight_format"),
 )
+FOUR_BITS = StoredForm("bitsandbytes 4-bit", 4)  # fp4, or nf4 in blocks that cross rows
 ROW_MAJOR = 0  # of weight_format: the layouts of older graphics cards have other numbers
 
 _KNOWN = {
@@ -86,7 +87,7 @@ class BitsAndBytes:
         levels = self.checkpoint.floats(tensor.name + ".quant_map", (16,))
         scales = self._scales(tensor, state)
         if columns % state.blocksize or not np.array_equal(levels, NF4):
-            return recompressed(lambda: self._rows(tensor, levels, np.repeat(scales, state.blocksize)))
+            return recompressed(FOUR_BITS, lambda: self._rows(tensor, levels, np.repeat(scales, state.blocksize)))
         encoding = Encoding("nf4", "f32", group_size=state.blocksize)
         return packed(encoding, lambda: self._parts(tensor, scales.reshape(rows, -1)))
 

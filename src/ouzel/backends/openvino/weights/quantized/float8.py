@@ -20,7 +20,7 @@ from ouzel.backends.openvino.weights.safetensors import (
     read_chunks,
     to_float32,
 )
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
 
 COMPANIONS = (".weight_scale_inv", ".weight_scale", ".activation_scale", ".input_scale")
@@ -91,4 +91,4 @@ def float8_matrix(
             yield decoded
             start += len(chunk)
 
-    return recompressed(rows)
+    return recompressed(StoredForm("f8e4m3", 8), rows)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Scales, pack_nibbles, unpack_nibbles
 from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, TensorLocation
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
 
 Rows = Iterator[NDArray[np.float32]]
+_EIGHT_BITS = ("u8", "i8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Stored:
     """A matrix as a format has it. Where `encoding` is None, none of ours says the same, and there are no parts."""
 
     encoding: Encoding | None
+    form: StoredForm
     parts: Callable[[], Iterator[Parts]]
     rows: Callable[[], Rows]
 
@@ -46,14 +48,15 @@ def packed(
                 ordered[:, column_order] = decoded
                 yield ordered
 
-    return Stored(encoding if column_order is None else None, parts, rows)
+    form = StoredForm(encoding.values, 8 if encoding.values in _EIGHT_BITS else 4)
+    return Stored(encoding if column_order is None else None, form, parts, rows)
 
 
-def recompressed(rows: Callable[[], Rows]) -> Stored:
+def recompressed(form: StoredForm, rows: Callable[[], Rows]) -> Stored:
     def parts() -> Iterator[Parts]:
         raise AssertionError("it is stored in no encoding of ours")
 
-    return Stored(None, parts, rows)
+    return Stored(None, form, parts, rows)
 
 
 class Format(Protocol):
@@ -88,6 +91,10 @@ class QuantizedCheckpoint:
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         stored = self._format.find(tensor)
         return self._checkpoint.stored_encoding(tensor) if stored is None else stored.encoding
+
+    def stored_form(self, tensor: Tensor) -> StoredForm | None:
+        stored = self._format.find(tensor)
+        return self._checkpoint.stored_form(tensor) if stored is None else stored.form
 
     def rows(self, tensor: Tensor) -> Rows:
         stored = self._format.find(tensor)
