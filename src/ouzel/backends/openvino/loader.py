@@ -30,9 +30,9 @@ from ouzel.backends.openvino.weights.leftovers import (
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.renamed import RenamedWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
-from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.backends.openvino.weights.stored import StoredWeights, find_weights
 from ouzel.config import ModelConfig
-from ouzel.config.weights import WeightPlan, WidthOption
+from ouzel.config.weights import WeightPlan, WidthOption, read_weights
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
@@ -82,7 +82,7 @@ def load_checkpoint(
             log_kept(directory, summary, weights)
         return model
 
-    files = [directory / "config.json", *stored.files]
+    files = files_of_entry(directory, stored)
     entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
     if (cached := load_cached(entry, build)) is not None:
         note_use(entry, directory, files)
@@ -97,6 +97,18 @@ def load_checkpoint(
     except OSError as error:
         logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
     return replace(cached, is_entry_new=True) if cached else build_first(CompressedWeights(tensors, MemoryWriter()))
+
+
+def find_entry(directory: Path, config: HfConfig, model: ModelConfig, vector_head: VectorHead | None) -> Path:
+    """Returns the cache entry of a checkpoint, whether or not it has been made. Raises ModelLoadError."""
+    stored, plan = find_weights(directory, config.text_model()), read_weights(model.weights)
+    plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
+    kind = entry_kind(plan, model.mtp, vector_head)
+    return entry_path(model.cache_dir, directory, files_of_entry(directory, stored), kind)
+
+
+def files_of_entry(directory: Path, stored: StoredWeights) -> list[Path]:
+    return [directory / "config.json", *stored.files]
 
 
 def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None) -> str:
