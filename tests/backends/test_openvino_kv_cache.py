@@ -1,6 +1,7 @@
 """Which KV cache a model gets: by its effect on this model, once, and as the user names it."""
 
 import logging
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
+from ouzel.demo import VISION_MODEL_DIRECTORY
 from ouzel.engine.base import ModelRunner
+from tests.backends import GOLDEN
 from tests.backends.forward import Driver
-from tests.backends.large_keys import make_checkpoint
+from tests.backends.large_keys import make_checkpoint, write_tokenizer
 
 PROMPT = list(range(3, 120))
 
@@ -166,3 +169,27 @@ def test_a_context_of_a_few_tokens_keeps_u8(large: Path, caplog: pytest.LogCaptu
         info = create_runner(msgspec.structs.replace(config, max_model_len=40), engine_config()).info
     assert info.kv_cache_dtype == "u8"
     assert "40 tokens of text are too few" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name", ["deepseek-v3", "gemma4-shared", "gpt-oss", "granitemoehybrid", "lfm2", "qwen3_5", "qwen3_vl"]
+)
+def test_layers_of_every_kind_can_be_tried(name: str, tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(GOLDEN / name, tmp_path / "model"))
+    write_tokenizer(directory)
+    cache_of(directory)
+    assert (entry_of(directory) / "kv_cache.json").is_file()
+
+
+def test_a_model_with_a_prediction_layer_can_be_tried(tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(GOLDEN.parent / "golden_prediction" / "qwen3_5", tmp_path / "model"))
+    write_tokenizer(directory)
+    config = msgspec.structs.replace(model_config(directory), mtp=True)
+    create_runner(config, engine_config())
+    assert (entry_of(directory) / "kv_cache.json").is_file()
+
+
+def test_a_model_that_sees_can_be_tried(tmp_path: Path) -> None:
+    config = ModelConfig(model=str(VISION_MODEL_DIRECTORY), cache_dir=str(tmp_path / "cache"))
+    assert create_runner(config, engine_config()).info.kv_cache_dtype == "u8"
+    assert (entry_of(tmp_path / "model") / "kv_cache.json").is_file()
