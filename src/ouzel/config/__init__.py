@@ -48,7 +48,11 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "auto"
     kv_cache_dtype: Annotated[
-        KvCacheDtype, option("Type of the KV cache; auto is the device's default (u8 on x86).")
+        KvCacheDtype,
+        option(
+            "Type of the KV cache; auto is u8 on x86, or another where the first load finds that u8 does harm to the "
+            "model."
+        ),
     ] = "auto"
     kv_cache_gib: (
         Annotated[

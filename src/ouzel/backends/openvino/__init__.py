@@ -11,7 +11,9 @@ import msgspec
 from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, num_adapters
 from ouzel.backends.openvino.auto_precision import with_auto_precision
 from ouzel.backends.openvino.cache_identity import cache_identity
-from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name, type_name
+from ouzel.backends.openvino.cache_verdict import cache_name
+from ouzel.backends.openvino.chosen_cache import choose_cache
+from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import (
@@ -81,7 +83,15 @@ def checked_runner(
     Raises SelfCheckFailed where the weights were made just now.
     """
     language_model = load(core, Path(model.model), config, model)
-    runner = make_runner(core, language_model, config, model, engine, num_blocks=num_blocks, memory_share=memory_share)
+
+    def make(
+        language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None
+    ) -> OpenVINORunner:
+        share = memory_share
+        return make_runner(core, language_model, config, model, engine, num_blocks=num_blocks, memory_share=share)
+
+    language_model, engine = choose_cache(core, language_model, model, engine, make)
+    runner = make(language_model, model, engine, num_blocks=num_blocks)
     entry = language_model.cache_entry
     try:
         with pages_given_back(language_model.mappings), stage("loading and checking the model"):
@@ -146,7 +156,7 @@ def make_runner(
         device=engine.device,
         weights=language_model.weights,
         precision=precision_name(compiled, engine),
-        kv_cache_dtype=type_name(cache[0].dtype),
+        kv_cache_dtype=cache_name(cache[0].dtype, has_scales=bool(language_model.key_scales)),
         vocab_size=language_model.vocab_size,
         max_model_len=plan.max_model_len,
         block_size=plan.block_size,

@@ -18,9 +18,9 @@ def cache_identity(
     """Returns a name that a file can have. `model` is that of the context that is served.
 
     In it are the files of the weights and how they are encoded, the versions of openvino and ouzel (`model.identity`),
-    the rotation, the precision of inference and the processor with its instructions, and the shapes and types of the
-    tables. How many rows these have is not, and the number of threads is not: sums may round differently by it, as they
-    do by the size of a batch.
+    the rotation, the scales of the keys, the precision of inference and the processor with its instructions, and the
+    shapes and types of the tables. How many rows these have is not, and the number of threads is not: sums may round
+    differently by it, as they do by the size of a batch.
     """
     facts = [
         FORMAT,
@@ -32,4 +32,6 @@ def cache_identity(
         sorted(core.get_property(engine.device, "OPTIMIZATION_CAPABILITIES")),
         sorted((table.name, str(table.dtype), table.row_shape) for table in tables),
     ]
+    if model.key_scales:  # where there are none, an identity of an earlier version stays valid
+        facts.append({name: scales.tolist() for name, scales in model.key_scales.items()})
     return f"{model.identity}-{hashlib.blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()}"

@@ -5,12 +5,13 @@ from itertools import chain
 from pathlib import Path
 
 from ouzel.backends.openvino.auto_precision import with_auto_precision
+from ouzel.backends.openvino.cache_verdict import SCALED, cache_name
+from ouzel.backends.openvino.chosen_cache import find_choice
 from ouzel.backends.openvino.compilation import (
     check_options,
     compile_encoder,
     compile_graphs,
     precision_name,
-    type_name,
 )
 from ouzel.backends.openvino.encoders import encoder_family
 from ouzel.backends.openvino.encoding import encoder_loader, longest_text
@@ -22,7 +23,7 @@ from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kv_cache import accept_shorter_context, cache_tables, context_length, plan_cache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.loader import measure_checkpoint, refuse_options
+from ouzel.backends.openvino.loader import find_entry, measure_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes
 from ouzel.backends.openvino.pooling import pooled_size
 from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
@@ -46,6 +47,7 @@ class Inspection:
     num_parameters: int  # 0: an IR does not say
     precision: str
     kv_cache_dtype: str
+    kv_cache_is_open: bool  # the first load chooses another type where u8 does harm to this model
     kv_token_bytes: int
     num_kv_tokens: int  # that the cache would hold
     max_positions: int  # tokens, the model's own limit
@@ -76,28 +78,25 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         return inspect_encoder(core, directory, config, model, engine)
     if is_ir_directory(directory):
         refuse_options(model)
-        language_model, num_parameters, stored = load_ir(core, directory, config), 0, ""
+        language_model, num_parameters, stored, entry = load_ir(core, directory, config), 0, "", None
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
     else:
-        language_model, measured = measure_checkpoint(
-            directory,
-            config,
-            model.weight_plan,
-            predicts=model.mtp,
-            vector_head=vector_head(config, directory, model),
-        )
+        head, plan = vector_head(config, directory, model), model.weight_plan
+        entry = find_entry(directory, config, model, head)
+        language_model, measured = measure_checkpoint(directory, config, plan, predicts=model.mtp, vector_head=head)
         num_parameters, weights = measured.num_parameters, sizes_of(measured)
-        stored = report_widths(model.weight_plan, measured.held)
-    engine = with_auto_precision(core, engine, language_model)
+        stored = report_widths(plan, measured.held)
+    choice = find_choice(core, language_model, model, engine, entry)
+    engine = with_auto_precision(core, choice.engine, language_model)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
     tables = cache_tables([compiled])
     max_model_len = context_length(model.max_model_len, language_model.max_positions, language_model.default_positions)
     free_bytes = available_bytes() - sum(size for _, size in weights)
     precision = compiled.get_property("INFERENCE_PRECISION_HINT")
     states = plan_states(state_tables_of(language_model.graph, precision), engine, free_bytes)
-    plan = plan_cache(tables, max_model_len, states.max_num_seqs, engine.kv_cache_gib, free_bytes - states.num_bytes)
-    if plan.max_model_len < max_model_len:
-        accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
+    blocks = plan_cache(tables, max_model_len, states.max_num_seqs, engine.kv_cache_gib, free_bytes - states.num_bytes)
+    if blocks.max_model_len < max_model_len:
+        accept_shorter_context(model.max_model_len, max_model_len, blocks.max_model_len)
     return Inspection(
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,
@@ -105,12 +104,13 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         stored=stored,
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
-        kv_cache_dtype=type_name(tables[0].dtype),
-        kv_token_bytes=sum(table.row_bytes for table in tables) // plan.block_size,
-        num_kv_tokens=plan.num_blocks * plan.block_size,
+        kv_cache_dtype=cache_name(tables[0].dtype, has_scales=choice.cache == SCALED),
+        kv_cache_is_open=choice.is_open,
+        kv_token_bytes=sum(table.row_bytes for table in tables) // blocks.block_size,
+        num_kv_tokens=blocks.num_blocks * blocks.block_size,
         max_positions=language_model.max_positions,
         default_positions=language_model.default_positions,
-        max_model_len=plan.max_model_len,
+        max_model_len=blocks.max_model_len,
         max_num_seqs=states.max_num_seqs,
         num_state_slots=states.num_slots,
         state_slot_bytes=states.slot_bytes,
@@ -134,6 +134,7 @@ def inspect_encoder(
         num_parameters=measured.num_parameters,
         precision=precision_name(compiled, engine),
         kv_cache_dtype="none",
+        kv_cache_is_open=False,
         kv_token_bytes=0,
         num_kv_tokens=0,
         max_positions=loaded.max_positions,

@@ -8,6 +8,9 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import memory_error
 from ouzel.backends.openvino.tables import Table, allocate, tables_of
@@ -15,6 +18,7 @@ from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)
 
+KEY_PREFIX = "key_cache."
 DEFAULT_MEMORY_SHARE = 0.4  # of the free memory
 
 
@@ -27,7 +31,7 @@ class CachePlan:
 
 def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
     """Returns those of all graphs of a model."""
-    tables = [table for each in compiled for table in tables_of(each, "key_cache.", "value_cache.")]
+    tables = [table for each in compiled for table in tables_of(each, KEY_PREFIX, "value_cache.")]
     if not tables:
         raise ModelLoadError("a model of recurrent layers only is not supported: one at least must be attention")
     return tables
@@ -91,8 +95,27 @@ class KvCache:
             num_bytes = num_blocks * sum(table.row_bytes for table in tables)
             raise memory_error("kv_cache_gib", num_bytes) from error
 
+    def read_keys(self, num_tokens: int) -> dict[str, NDArray[np.float32]]:
+        """Returns [heads, tokens, channels] of each layer, of a cache that holds floats."""
+        found = {}
+        for name, tensor in self.tensors.items():
+            if name.startswith(KEY_PREFIX):
+                num_blocks = -(-num_tokens // tensor.shape[2])
+                heads = read_floats(tensor)[:num_blocks].transpose(1, 0, 2, 3)
+                found[name] = heads.reshape(heads.shape[0], -1, heads.shape[3])[:, :num_tokens]
+        return found
+
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         """Copies whole blocks only: the scales of quantised keys and values lie inside them."""
         for tensor in self.tensors.values():
             blocks = tensor.data
             blocks[destinations] = blocks[sources]
+
+
+def read_floats(tensor: ov.Tensor) -> NDArray[np.float32]:
+    """Returns a copy in f32. numpy has no bf16, and openvino shows it as another type of 16 bits."""
+    if tensor.element_type == ov.Type.bf16:
+        widened: NDArray[np.uint32] = tensor.data.view(np.uint16).astype(np.uint32) << 16
+        return widened.view(np.float32)
+    floats: NDArray[np.float32] = tensor.data.astype(np.float32)
+    return floats

@@ -1,13 +1,14 @@
 """A loader hands this to the runner."""
 
 import mmap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.adapter_shape import AdapterShape
+from ouzel.backends.openvino.graph.key_scales import KeyScales, scale_keys
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
@@ -51,6 +52,7 @@ class LanguageModel:
     prediction: PredictionGraphs | None = None
     vector_head: VectorHead | None = None  # where it makes vectors of prompts, and no tokens
     adapters: AdapterShape | None = None  # where it takes them
+    key_scales: KeyScales = field(default_factory=dict)  # by which the graph's keys are divided
     identity: str = ""  # others' files, and others' encodings of the same ones, have another; its loader knows
 
     @property
@@ -72,3 +74,8 @@ class LanguageModel:
     def for_context(self, max_model_len: int) -> "LanguageModel":
         """Returns it with what depends on the length of the longest request."""
         return replace(self, ropes={name: rope.for_context(max_model_len) for name, rope in self.ropes.items()})
+
+    def with_key_scales(self, scales: KeyScales) -> "LanguageModel":
+        """Returns it with the same graph, which is changed."""
+        scale_keys(self.graph, scales)
+        return replace(self, key_scales=scales)

@@ -76,7 +76,7 @@ def load_checkpoint(
             log_kept(directory, summary, weights)
         return model
 
-    files = [directory / "config.json", *stored.files]
+    files = files_of_entry(directory, stored)
     entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
     if (cached := load_cached(entry, build)) is not None:
         note_use(entry, directory, files)
@@ -96,6 +96,18 @@ def load_checkpoint(
     model = build_first(weights)
     log_widths(stored, plan, weights.index)
     return model
+
+
+def find_entry(directory: Path, config: HfConfig, model: ModelConfig, vector_head: VectorHead | None) -> Path:
+    """Returns the cache entry of a checkpoint, whether or not it has been made. Raises ModelLoadError."""
+    stored, plan = find_weights(directory, config.text_model()), model.weight_plan
+    plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
+    kind = entry_kind(plan, model.mtp, vector_head)
+    return entry_path(model.cache_dir, directory, files_of_entry(directory, stored), kind)
+
+
+def files_of_entry(directory: Path, stored: StoredWeights) -> list[Path]:
+    return [directory / "config.json", *stored.files]
 
 
 def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None) -> str:

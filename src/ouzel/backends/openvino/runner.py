@@ -112,6 +112,10 @@ class OpenVINORunner:
         for name, index in self._next_states.items() if len(slots) else ():
             self._states.write(name, slots, self._request.output(index))
 
+    def read_keys(self, num_tokens: int) -> dict[str, NDArray[np.float32]]:
+        """Returns the keys [heads, tokens, channels] of the first tokens in the first blocks, by the cache's name."""
+        return self._kv_cache.read_keys(num_tokens)
+
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._kv_cache.copy_blocks(sources, destinations)
 

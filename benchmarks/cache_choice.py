@@ -1,0 +1,58 @@
+"""How far the types of the KV cache move a model's logits: the figures of the trial that chooses one.
+
+uv run python -m benchmarks.cache_choice MODEL [MODEL ...]
+
+A MODEL is a directory or a GGUF file. Each line has the mean KL of the next token to an f32 cache, in f32.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ouzel.backends.openvino import load, make_runner, read_config
+from ouzel.backends.openvino.cache_trial import CacheTrial
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.cli.model_directory import locate_model
+from ouzel.config import EngineConfig, ModelConfig
+
+
+def make_trial(directory: Path) -> CacheTrial:
+    core, config, options = ov.Core(), read_config(directory), ModelConfig(model=str(directory))
+
+    def make(
+        language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, *, num_blocks: int
+    ) -> OpenVINORunner:
+        return make_runner(core, language_model, config, model, engine, num_blocks=num_blocks)
+
+    language_model = load(core, directory, config, options)
+    return CacheTrial(
+        language_model=language_model,
+        model=options,
+        engine=EngineConfig(),
+        max_model_len=language_model.max_positions,
+        make_runner=make,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+")
+    for name in parser.parse_args().models:
+        trial = make_trial(locate_model(name).directory)
+        token_ids = trial.read_token_ids()
+        if token_ids is None:
+            continue
+        reference = trial.run("f32", token_ids)
+        scales = trial.measure_scales(token_ids)
+        figures = {
+            "f16": trial.divergence(reference, trial.run("f16", token_ids)),
+            "u8": trial.divergence(reference, trial.run("u8", token_ids)),
+            "u8 with scaled keys": trial.divergence(reference, trial.run("u8", token_ids, scales)),
+        }
+        sys.stdout.write(f"{name}: " + ", ".join(f"{cache} {kl:.1e}" for cache, kl in figures.items()) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""Which KV cache a model gets: by its effect on this model, once, and as the user names it."""
+
+import logging
+import shutil
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.inspection import inspect_model
+from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
+from ouzel.demo import VISION_MODEL_DIRECTORY
+from ouzel.engine.base import ModelRunner
+from tests.backends import GOLDEN
+from tests.backends.forward import Driver
+from tests.backends.large_keys import make_checkpoint, write_tokenizer
+
+PROMPT = list(range(3, 120))
+
+
+def model_config(directory: Path) -> ModelConfig:
+    return ModelConfig(model=str(directory), weights="f32", cache_dir=str(directory.parent / "cache"))
+
+
+def engine_config(kv_cache_dtype: KvCacheDtype = "auto") -> EngineConfig:
+    return EngineConfig(precision="f32", kv_cache_dtype=kv_cache_dtype, kv_cache_gib=0.02)
+
+
+def create(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> ModelRunner:
+    return create_runner(model_config(directory), engine_config(kv_cache_dtype))
+
+
+def cache_of(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> str:
+    return create(directory, kv_cache_dtype).info.kv_cache_dtype
+
+
+def logits_of(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> NDArray[np.float32]:
+    driver = Driver(create(directory, kv_cache_dtype))
+    sequence = driver.sequence()
+    driver.step([(sequence, PROMPT[:-1])])
+    return driver.step([(sequence, PROMPT[-1:])]).copy()
+
+
+def entry_of(directory: Path) -> Path:
+    [entry] = (directory.parent / "cache").iterdir()
+    return entry
+
+
+@pytest.fixture
+def steady(tmp_path: Path) -> Path:
+    """A model that does well with u8."""
+    return make_checkpoint(tmp_path / "model", factor=1.0, attention=2.0)
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """The same with keys of which a pair of channels is much larger than the others."""
+    return make_checkpoint(tmp_path / "model", factor=256.0, attention=2.0)
+
+
+@pytest.fixture
+def sharp(tmp_path: Path) -> Path:
+    """A model whose attention no u8 cache is good enough for."""
+    return make_checkpoint(tmp_path / "model", factor=256.0, attention=16.0)
+
+
+def test_a_model_that_does_well_with_u8_keeps_it(steady: Path) -> None:
+    assert cache_of(steady) == "u8"
+
+
+def test_large_channels_of_keys_get_scales(large: Path) -> None:
+    assert cache_of(large) == "u8 with scaled keys"
+
+
+def test_a_model_to_which_scales_do_not_help_gets_f16(sharp: Path) -> None:
+    assert cache_of(sharp) == "f16"
+
+
+@pytest.mark.parametrize("kv_cache_dtype", ["f16", "f32"])
+def test_a_named_type_is_taken_without_a_trial(
+    large: Path, kv_cache_dtype: KvCacheDtype, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        assert cache_of(large, kv_cache_dtype) == kv_cache_dtype
+    assert "for this model" not in caplog.text
+
+
+def test_named_u8_stays_u8_and_is_the_better_of_two(sharp: Path) -> None:
+    assert cache_of(sharp, "u8") == "u8 with scaled keys"
+
+
+def test_scaled_keys_leave_the_logits_where_they_are(large: Path) -> None:
+    exact, scaled = logits_of(large, "f32"), logits_of(large)
+    assert np.abs(scaled - exact).max() < 0.15 * exact.std()
+
+
+def test_without_scales_the_same_logits_are_far_off(large: Path) -> None:
+    """So that the test above can fail: without a tokenizer there is no trial."""
+    exact = logits_of(large, "f32")
+    (large / "tokenizer.json").unlink()
+    (entry_of(large) / "kv_cache.json").unlink(missing_ok=True)
+    assert cache_of(large) == "u8"
+    assert np.abs(logits_of(large) - exact).max() > 0.5 * exact.std()
+
+
+def test_a_second_start_runs_no_text(large: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first = create(large).info
+    verdict = (entry_of(large) / "kv_cache.json").stat().st_mtime_ns
+    (large / "tokenizer.json").write_text("{")  # whoever reads it fails
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        second = create(large).info
+    assert second.kv_cache_dtype == first.kv_cache_dtype == "u8 with scaled keys"
+    assert second.cache_identity == first.cache_identity
+    assert (entry_of(large) / "kv_cache.json").stat().st_mtime_ns == verdict
+    assert "KV cache: u8 with scaled keys for this model" in caplog.text
+
+
+def test_another_verdict_is_another_cache_to_other_servers(large: Path) -> None:
+    scaled = create(large).info.cache_identity
+    (entry_of(large) / "kv_cache.json").unlink()
+    (large / "tokenizer.json").unlink()
+    assert create(large).info.cache_identity != scaled
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"facts": "others", "verdict": {"plain": 0.0}}'])
+def test_a_verdict_that_cannot_be_read_is_made_again(large: Path, content: str) -> None:
+    create(large)
+    path = entry_of(large) / "kv_cache.json"
+    path.write_text(content)
+    assert cache_of(large) == "u8 with scaled keys"
+    assert path.read_text() != content
+
+
+def test_where_nothing_can_be_kept_the_verdict_is_made_at_each_start(
+    large: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (large.parent / "cache").write_text("no directory")
+    for _ in range(2):
+        assert cache_of(large) == "u8 with scaled keys"
+
+
+@pytest.mark.parametrize("directory", ["steady", "large", "sharp"])
+def test_inspect_says_the_cache_that_is_served(directory: str, request: pytest.FixtureRequest) -> None:
+    path: Path = request.getfixturevalue(directory)
+    before = inspect_model(model_config(path), engine_config())
+    served = create(path).info
+    after = inspect_model(model_config(path), engine_config())
+    assert (before.kv_cache_dtype, before.kv_cache_is_open) == ("u8", True)
+    assert (after.kv_cache_dtype, after.kv_cache_is_open) == (served.kv_cache_dtype, False)
+    assert after.num_kv_tokens == served.num_blocks * served.block_size
+
+
+def test_f16_takes_more_memory_and_holds_fewer_tokens(sharp: Path) -> None:
+    assert create(sharp).info.num_blocks < 0.8 * create(sharp, "u8").info.num_blocks
+
+
+def test_a_context_shorter_than_the_text_is_enough(large: Path) -> None:
+    config = model_config(large)
+    info = create_runner(msgspec.structs.replace(config, max_model_len=100), engine_config()).info
+    assert info.kv_cache_dtype == "u8 with scaled keys"
+
+
+def test_a_context_of_a_few_tokens_keeps_u8(large: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = model_config(large)
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        info = create_runner(msgspec.structs.replace(config, max_model_len=40), engine_config()).info
+    assert info.kv_cache_dtype == "u8"
+    assert "40 tokens of text are too few" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name", ["deepseek-v3", "gemma4-shared", "gpt-oss", "granitemoehybrid", "lfm2", "qwen3_5", "qwen3_vl"]
+)
+def test_layers_of_every_kind_can_be_tried(name: str, tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(GOLDEN / name, tmp_path / "model"))
+    write_tokenizer(directory)
+    cache_of(directory)
+    assert (entry_of(directory) / "kv_cache.json").is_file()
+
+
+def test_a_model_with_a_prediction_layer_can_be_tried(tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(GOLDEN.parent / "golden_prediction" / "qwen3_5", tmp_path / "model"))
+    write_tokenizer(directory)
+    config = msgspec.structs.replace(model_config(directory), mtp=True)
+    create_runner(config, engine_config())
+    assert (entry_of(directory) / "kv_cache.json").is_file()
+
+
+def test_a_model_that_sees_can_be_tried(tmp_path: Path) -> None:
+    config = ModelConfig(model=str(VISION_MODEL_DIRECTORY), cache_dir=str(tmp_path / "cache"))
+    assert create_runner(config, engine_config()).info.kv_cache_dtype == "u8"
+    assert (entry_of(tmp_path / "model") / "kv_cache.json").is_file()
