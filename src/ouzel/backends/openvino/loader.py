@@ -16,8 +16,8 @@ from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import VisionFamily, vision_family
-from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
-from ouzel.backends.openvino.weights.compress import CompressedWeights
+from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path, preferred_path
+from ouzel.backends.openvino.weights.compress import CompressedWeights, MatrixEncoders
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
 from ouzel.backends.openvino.weights.leftovers import (
@@ -83,11 +83,13 @@ def load_checkpoint(
         return model
 
     files = [directory / "config.json", *stored.files]
-    entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
+    entry = preferred_path(entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head)))
     if (cached := load_cached(entry, build)) is not None:
         note_use(entry, directory, files)
         return cached
     logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
+    if plan.layers == "int4":
+        logger.info("`ouzel pull --weights %s --calibrate` makes int4 weights that lose less", plan)
     tensors, summary = stored.open()
     try:
         with stage("compressing the weights", sum(file.stat().st_size for file in stored.files)):
@@ -237,9 +239,9 @@ def load_cached(entry: Path, build: Build) -> LanguageModel | None:
         return None
 
 
-def compress(tensors: Tensors, entry: Path, build: BuildFirst) -> None:
+def compress(tensors: Tensors, entry: Path, build: BuildFirst, encoders: MatrixEncoders | None = None) -> None:
     """Makes the cache entry: building the graph is what asks for each weight once."""
     with EntryWriter(entry) as writer:
-        weights = CompressedWeights(tensors, writer)
+        weights = CompressedWeights(tensors, writer, encoders)
         build(weights)
         writer.commit(weights.index)

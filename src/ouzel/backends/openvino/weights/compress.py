@@ -1,9 +1,9 @@
 """A checkpoint's tensors are compressed as a graph asks for them, a few rows at a time."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from ouzel.backends.openvino.weights.source import Array, Matrix, PartWriter, Te
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 
+Encode = Callable[[NDArray[np.float32]], Parts]
+
 ENCODED_AT_ONCE = 2**19  # weights, of which the smallest matrices have a few
 
 
@@ -38,12 +40,21 @@ class Origin:
     encoding: Encoding  # of the matrix
 
 
+class MatrixEncoders(Protocol):
+    """A calibration knows better encodings of some matrices."""
+
+    def encoder(self, wanted: Wanted) -> tuple[Encoding, Encode] | None:
+        """Returns None for a matrix that is encoded by its width alone."""
+        ...
+
+
 class CompressedWeights:
     """Implements `Weights`."""
 
-    def __init__(self, tensors: Tensors, writer: PartWriter) -> None:
+    def __init__(self, tensors: Tensors, writer: PartWriter, encoders: MatrixEncoders | None = None) -> None:
         self._tensors = tensors
         self._writer = writer
+        self._encoders = encoders
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
         self.num_kept = 0  # matrices in the encoding that they are stored in
         self.used: set[str] = set()  # names of tensors
@@ -52,7 +63,14 @@ class CompressedWeights:
         origin = origin_of(wanted, width, self._tensors)
         self.used.update(tensor.name for tensor in origin.tensors)
         self.num_kept += origin.stored is not None  # int8 of mxfp4 is exact, too
-        pieces = self._pieces(origin)
+        found = None
+        if self._encoders is not None and origin.stored is None:
+            found = self._encoders.encoder(wanted)
+        if found is None:
+            pieces = self._pieces(origin)
+        else:
+            origin = replace(origin, encoding=found[0])
+            pieces = map_in_threads(quietly(found[1]), self._rows(origin))
         small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
 
         def values() -> Iterator[Array]:
@@ -86,10 +104,12 @@ class CompressedWeights:
 
     def _pieces(self, origin: Origin) -> Iterator[Parts]:
         if origin.stored is None:
-            rows = chain.from_iterable(map(self._tensors.rows, origin.tensors))
-            return map_in_threads(quietly(encoder(origin.encoding)), cut(rows))
+            return map_in_threads(quietly(encoder(origin.encoding)), cut(self._rows(origin)))
         parts = chain.from_iterable(map(self._tensors.parts, origin.tensors))
         return parts if origin.stored == origin.encoding else map_in_threads(int8_of_mxfp4, parts)
+
+    def _rows(self, origin: Origin) -> Iterator[NDArray[np.float32]]:
+        return chain.from_iterable(map(self._tensors.rows, origin.tensors))
 
 
 def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
