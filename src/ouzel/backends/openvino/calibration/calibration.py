@@ -71,8 +71,10 @@ class Calibration:
 
     def encoder(self, wanted: Wanted) -> tuple[Encoding, Encode] | None:
         encoding = self.encoding(wanted)
-        if encoding is None or encoding == INT8:
-            return encoding and (encoding, encode_int8_with_f16_scales)
+        if encoding is None:
+            return None
+        if encoding == INT8:
+            return encoding, encode_int8_with_f16_scales
         return encoding, partial(encode_with_feedback, feedback=self._feedback(wanted), group_size=GROUP_SIZE)
 
     def _feedback(self, wanted: Wanted) -> Feedback:

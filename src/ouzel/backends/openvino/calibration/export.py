@@ -81,13 +81,15 @@ def export_checkpoint(directory: Path, config: HfConfig, made: Path, chunks: Chu
 
 
 def collect(tensors: Tensors, listed: ListedWeights, calibration: Calibration) -> Export:
-    """Raises ModelLoadError for a checkpoint with matrices that cannot be written alone, as experts."""
+    """Raises ModelLoadError for a checkpoint with matrices that are not written yet."""
     export = Export()
     for target in distinct(listed.targets):
         wanted = target.wanted
         origin = origin_of(wanted, "int4", tensors)
-        if any(len(tensor.shape) != 2 or tensor.is_transposed for tensor in origin.tensors):
-            raise ModelLoadError(f"ouzel quantize does not take checkpoints with experts yet: {wanted.key}")
+        if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
+            raise ModelLoadError(
+                f"ouzel quantize does not take checkpoints with experts or latent attention yet, found {wanted.key}"
+            )
         encoding = calibration.encoding(wanted)
         for tensor in origin.tensors:
             module = tensor.name.removesuffix(".weight")

@@ -96,7 +96,7 @@ def find_product_inputs(graph: ov.Model, wanted: Mapping[int, Wanted]) -> list[P
         if node.get_type_name() != "MatMul":
             continue
         address = _address_of_constant(node.input_value(1))
-        if address in wanted and len(wanted[address].shape) == 2:
+        if address is not None and address in wanted and len(wanted[address].shape) == 2:
             rows = node.input_value(0)
             place = (rows.get_node().get_name(), rows.get_index())
             keys = found[place].keys if place in found else ()
@@ -131,10 +131,10 @@ def record(
 ) -> Recording:
     """Runs each chunk of token ids as a sequence of its own; the rows are written to `path`."""
     num_rows = sum(map(len, chunks))
-    offsets = np.cumsum([0, *(2 * num_rows * each.columns for each in inputs)]).tolist()[:-1]
+    *offsets, num_bytes = np.cumsum([0, *(2 * num_rows * each.columns for each in inputs)]).tolist()
     squares = [np.zeros(each.columns) for each in inputs]
     num_read = 0
-    with path.open("wb") as file, stage("reading the calibration text", offsets[-1]) as reading:
+    with path.open("wb") as file, stage("reading the calibration text", num_bytes) as reading:
         for token_ids in chunks:
             runner.run(one_sequence(token_ids, runner))
             for each, index, offset, sums in zip(inputs, indices, offsets, squares, strict=True):
@@ -143,7 +143,7 @@ def record(
                 file.seek(offset + 2 * num_read * each.columns)
                 file.write(np.ascontiguousarray(encode_bf16(rows)["values"]).data)
             num_read += len(token_ids)
-            reading.advance(offsets[-1] * len(token_ids) // num_rows)
+            reading.advance(num_bytes * len(token_ids) // num_rows)
     by_key = {
         key: RecordedInput(each.columns, offset, sums)
         for each, offset, sums in zip(inputs, offsets, squares, strict=True)
