@@ -87,9 +87,7 @@ def load_checkpoint(
     if (cached := load_cached(entry, build)) is not None:
         note_use(entry, directory, files)
         return cached
-    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
-    if plan.layers == "int4":
-        logger.info("`ouzel pull --weights %s --calibrate` makes int4 weights that lose less", plan)
+    log_compression(directory, plan, entry)
     tensors, summary = stored.open()
     try:
         with stage("compressing the weights", sum(file.stat().st_size for file in stored.files)):
@@ -212,6 +210,12 @@ def log_modes(directory: Path, config: HfConfig, *, has_vision: bool) -> None:
     if text is not config:
         sees = " and the vision encoder" if has_vision else ""
         logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
+
+
+def log_compression(directory: Path, plan: WeightPlan, entry: Path) -> None:
+    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
+    if plan.layers == "int4":
+        logger.info("`ouzel pull --weights %s --calibrate` makes int4 weights that lose less", plan)
 
 
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
