@@ -96,6 +96,8 @@ def _make_weights(local: LocalModel, model: ModelConfig, *, calibrates: bool, te
     if made.cache_entry is None:
         raise ModelLoadError(f"{local.name}: its weights were made, but cannot be kept; the log says why")
     did = f"made in {time.monotonic() - begun_at:.0f} s" if is_new or made.is_entry_new else "there already"
+    if calibrates and not is_new:
+        did += ", of an earlier calibration"
     _say(f"weights ({model.weights}) are {did}: {made.cache_entry}, {amount(_size_of(made.cache_entry))}")
 
 
