@@ -19,6 +19,7 @@ from ouzel.backends.openvino.weights.encodings import encode_bf16
 from ouzel.backends.openvino.weights.source import Matrix, Wanted, Weights
 from ouzel.config.weights import WidthOption
 from ouzel.engine.base import ForwardBatch
+from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
 _OF_A_MATRIX = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
@@ -129,7 +130,10 @@ def record(
     chunks: Sequence[NDArray[np.int64]],
     path: Path,
 ) -> Recording:
-    """Runs each chunk of token ids as a sequence of its own; the rows are written to `path`."""
+    """Runs each chunk of token ids as a sequence of its own; the rows are written to `path`.
+
+    Raises ModelLoadError where the model computes no numbers.
+    """
     num_rows = sum(map(len, chunks))
     *offsets, num_bytes = np.cumsum([0, *(2 * num_rows * each.columns for each in inputs)]).tolist()
     squares = [np.zeros(each.columns) for each in inputs]
@@ -144,6 +148,8 @@ def record(
                 file.write(np.ascontiguousarray(encode_bf16(rows)["values"]).data)
             num_read += len(token_ids)
             reading.advance(num_bytes * len(token_ids) // num_rows)
+    if not all(np.isfinite(sums).all() for sums in squares):
+        raise ModelLoadError("--calibrate: the model computes no finite numbers of the calibration text")
     by_key = {
         key: RecordedInput(each.columns, offset, sums)
         for each, offset, sums in zip(inputs, offsets, squares, strict=True)
