@@ -62,6 +62,12 @@ COMMANDS: Mapping[str, Command] = {
         parser="ouzel.cli.pull:pull_parser",
         takes_serve_options=False,
     ),
+    "quantize": Command(
+        "Write a model as a four-bit checkpoint that others load, too, calibrated on a text.",
+        "ouzel.cli.quantize:run",
+        parser="ouzel.cli.quantize:quantize_parser",
+        takes_serve_options=False,
+    ),
     "list": Command(
         "List the models on this disk, what serve would make of them, and what is kept of them.",
         "ouzel.cli.list:run",

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel, locate_model
@@ -13,10 +14,14 @@ from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.options import read_options
 from ouzel.cli.progress import progress_shown
 from ouzel.cli.serve_command import begun
-from ouzel.cli.store_options import add_log_options, store_parser
+from ouzel.cli.store_options import add_log_options, add_text_option, store_parser
 from ouzel.config import ModelConfig
+from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress_bar import amount
+
+if TYPE_CHECKING:
+    from ouzel.backends.openvino.hf_config import HfConfig
 
 _DESCRIPTION = """\
 Fetches a model of the Hugging Face hub into its cache. What was cut off goes on where it ended. HF_TOKEN, HF_ENDPOINT,
@@ -45,6 +50,12 @@ def pull_parser() -> OneLineParser:
         default=argparse.SUPPRESS,
         help="make them with the layer that predicts further tokens; needs --weights",
     )
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="encode int4 weights by what the model computes of a text, so that they lose less; needs --weights int4",
+    )
+    add_text_option(parser)
     add_log_options(parser)
     return parser
 
@@ -52,12 +63,17 @@ def pull_parser() -> OneLineParser:
 def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     values = vars(pull_parser().parse_args(arguments))
+    calibrates, text_path = values.pop("calibrate"), values.pop("calibration_text")
     makes_weights = "weights" in values
     if not values["model"]:
         raise InvalidOption("MODEL: must be named, as owner/name, given ''")
     for name in ("mtp", "recompress"):
         if name in values and not makes_weights:
             raise InvalidOption(f"--{name}: needs --weights, since nothing is made without it")
+    if calibrates and not makes_weights:
+        raise InvalidOption("--calibrate requires --weights int4: without it no weights are made")
+    if text_path and not calibrates:
+        raise InvalidOption("--calibration-text requires --calibrate")
     options = begun(read_options(values))
     local = locate_model(options.model.model, options.model.cache_dir)
     if makes_weights:
@@ -65,7 +81,7 @@ def run(arguments: Sequence[str]) -> int:
     _say(f"{local.name} is in {local.directory}, {amount(_size_of(local.directory))}")
     command = f"ouzel serve {options.model.model}"
     if makes_weights:
-        _make_weights(local, options.model)
+        _make_weights(local, options.model, calibrates=calibrates, text_path=text_path)
         command += f" --weights {options.model.weights}"
         command += " --recompress" if options.model.recompress else ""
         command += " --mtp" if options.model.mtp else ""
@@ -73,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _make_weights(local: LocalModel, model: ModelConfig) -> None:
+def _make_weights(local: LocalModel, model: ModelConfig, *, calibrates: bool, text_path: str) -> None:
     """Raises ModelLoadError."""
     from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
     from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
@@ -84,11 +100,23 @@ def _make_weights(local: LocalModel, model: ModelConfig) -> None:
         return
     begun_at, config, plan = time.monotonic(), read_hf_config(local.directory), model.weight_plan
     with progress_shown():
+        is_new = calibrates and _make_calibrated(local, config, plan, model, text_path)
         made = load_checkpoint(local.directory, config, plan, model.cache_dir, predicts=model.mtp)
     if made.cache_entry is None:
         raise ModelLoadError(f"{local.name}: its weights were made, but cannot be kept; the log says why")
-    did = f"made in {time.monotonic() - begun_at:.0f} s" if made.is_entry_new else "there already"
+    did = f"made in {time.monotonic() - begun_at:.0f} s" if is_new or made.is_entry_new else "there already"
+    if calibrates and not is_new:
+        did += ", of an earlier calibration"
     _say(f"weights ({model.weights}) are {did}: {made.cache_entry}, {amount(_size_of(made.cache_entry))}")
+
+
+def _make_calibrated(local: LocalModel, config: "HfConfig", plan: WeightPlan, model: ModelConfig, path: str) -> bool:
+    """Returns whether the weights were made now."""
+    from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry  # noqa: PLC0415
+    from ouzel.cli.calibration_text import calibration_chunks  # noqa: PLC0415
+
+    chunks = calibration_chunks(local.directory, path)
+    return make_calibrated_entry(local.directory, config, plan, model.cache_dir, chunks, predicts=model.mtp)
 
 
 def _size_of(directory: Path) -> int:

@@ -20,3 +20,12 @@ def store_parser(command: str, description: str) -> OneLineParser:
 def add_log_options(parser: OneLineParser) -> None:
     for flag, text in (("--log-level", "what is logged"), ("--log-format", "text or json")):
         parser.add_argument(flag, default=argparse.SUPPRESS, help=f"{text}, as for ouzel serve")
+
+
+def add_text_option(parser: OneLineParser) -> None:
+    parser.add_argument(
+        "--calibration-text",
+        metavar="FILE",
+        default="",
+        help="text like what the model will read and write; its first 8192 tokens count (default: a text of Ouzel's)",
+    )

@@ -17,8 +17,8 @@ from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import VisionFamily, vision_family
-from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
-from ouzel.backends.openvino.weights.compress import CompressedWeights
+from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path, preferred_path
+from ouzel.backends.openvino.weights.compress import CompressedWeights, MatrixEncoders
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
 from ouzel.backends.openvino.weights.leftovers import (
@@ -58,7 +58,7 @@ def load_checkpoint(
     adapters; with `vector_head` it makes vectors. Raises ModelLoadError."""
     text, vision = config.text_model(), vision_family(config)
     stored, build_text = find_weights(directory, text), family(text.model_type)
-    plan = plan if stored.compressed_as else replace(plan.with_auto(AUTO_WIDTH), recompress=False)
+    plan = plan_for(stored, plan)
     log_modes(directory, config, has_vision=vision is not None)
     build_graph = partial(built, config, build_text, vision, plan=plan, predicts=predicts)
     build_graph = partial(build_graph, adapter_rank=adapter_rank, vector_head=vector_head)
@@ -77,11 +77,11 @@ def load_checkpoint(
         return model
 
     files = files_of_entry(directory, stored)
-    entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
+    entry = preferred_path(entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head)))
     if (cached := load_cached(entry, build)) is not None:
         note_use(entry, directory, files)
         return cached
-    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
+    log_compression(directory, plan, entry)
     tensors, summary = stored.open()
     try:
         with stage("compressing the weights", sum(file.stat().st_size for file in stored.files)):
@@ -100,10 +100,14 @@ def load_checkpoint(
 
 def find_entry(directory: Path, config: HfConfig, model: ModelConfig, vector_head: VectorHead | None) -> Path:
     """Returns the cache entry of a checkpoint, whether or not it has been made. Raises ModelLoadError."""
-    stored, plan = find_weights(directory, config.text_model()), model.weight_plan
-    plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
-    kind = entry_kind(plan, model.mtp, vector_head)
-    return entry_path(model.cache_dir, directory, files_of_entry(directory, stored), kind)
+    stored = find_weights(directory, config.text_model())
+    kind = entry_kind(plan_for(stored, model.weight_plan), model.mtp, vector_head)
+    return preferred_path(entry_path(model.cache_dir, directory, files_of_entry(directory, stored), kind))
+
+
+def plan_for(stored: StoredWeights, plan: WeightPlan) -> WeightPlan:
+    """Returns the plan by which the cache names an entry: plain numbers have nothing to keep or to recompress."""
+    return plan if stored.compressed_as else replace(plan.with_auto(AUTO_WIDTH), recompress=False)
 
 
 def files_of_entry(directory: Path, stored: StoredWeights) -> list[Path]:
@@ -238,6 +242,12 @@ def log_modes(directory: Path, config: HfConfig, *, has_vision: bool) -> None:
         logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
 
 
+def log_compression(directory: Path, plan: WeightPlan, entry: Path) -> None:
+    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
+    if plan.layers == "int4":
+        logger.info("`ouzel pull --weights %s --calibrate` makes int4 weights that lose less", plan)
+
+
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
     num_matrices = sum("encoding" in entry for entry in weights.index.values())
     logger.info(
@@ -263,9 +273,11 @@ def load_cached(entry: Path, build: Build) -> LanguageModel | None:
         return None
 
 
-def compress(tensors: Tensors, entry: Path, build: BuildFirst, *, recompress: bool) -> None:
+def compress(
+    tensors: Tensors, entry: Path, build: BuildFirst, encoders: MatrixEncoders | None = None, *, recompress: bool
+) -> None:
     """Makes the cache entry: building the graph is what asks for each weight once."""
     with EntryWriter(entry) as writer:
-        weights = CompressedWeights(tensors, writer, recompress=recompress)
+        weights = CompressedWeights(tensors, writer, encoders, recompress=recompress)
         build(weights)
         writer.commit(weights.index)

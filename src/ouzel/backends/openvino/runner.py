@@ -92,6 +92,10 @@ class OpenVINORunner:
             inputs |= self._adapters.inputs(batch)
         return inputs
 
+    def output(self, index: int) -> NDArray[np.float32]:
+        """Returns an output of the last run by its place among the graph's outputs: a view, valid until the next."""
+        return self._request.output(index)
+
     def fill_adapter_slot(self, slot: int, path: str) -> bytes:
         assert self._adapters is not None, "a model that takes no adapters gets none"
         return self._adapters.fill(slot, path)

@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 
 FORMAT = 8  # raise it when the encodings or the layout of an entry change
 ALIGNMENT = 64
+CALIBRATED = ",calibrated"  # ends the part of an entry's name that says the weights
 UNFINISHED = ".unfinished-"
 ABANDONED_AFTER_S = 24 * 3600.0
 
@@ -91,8 +92,8 @@ class EntryWriter:
         entry.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(entry.parent)
         self._entry = entry
-        self._directory = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=entry.parent))
-        self._path = self._directory / WEIGHTS_FILE
+        self.directory = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=entry.parent))
+        self._path = self.directory / WEIGHTS_FILE
         self._file: IO[bytes] = self._path.open("wb")
 
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
@@ -111,10 +112,10 @@ class EntryWriter:
         self._file.flush()
         os.fsync(self._file.fileno())  # a rename may outlive a power cut that its data did not
         self._file.close()
-        seal_entry(self._directory, self._entry.name, index)
-        self._directory.chmod(0o755)
+        seal_entry(self.directory, self._entry.name, index)
+        self.directory.chmod(0o755)
         try:
-            self._directory.rename(self._entry)
+            self.directory.rename(self._entry)
         except OSError:
             if not self._entry.is_dir():  # else another process was faster; its entry is as good
                 raise
@@ -127,7 +128,7 @@ class EntryWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._file.close()
-        shutil.rmtree(self._directory, ignore_errors=True)  # renamed away if committed
+        shutil.rmtree(self.directory, ignore_errors=True)  # renamed away if committed
 
 
 def remove_superseded(entry: Path) -> None:
@@ -156,6 +157,30 @@ def content_key(files: list[Path]) -> str:
     facts = [FORMAT, ouzel.__version__, ov.__version__]
     facts += [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return digest(json.dumps(facts))
+
+
+def calibrated_path(entry: Path) -> Path:
+    """Returns the entry with the same weights, encoded with a calibration."""
+    name, source, content = entry.name.rsplit("-", 2)
+    return entry.with_name(f"{name}{CALIBRATED}-{source}-{content}")
+
+
+def preferred_path(entry: Path) -> Path:
+    """Returns the calibrated entry of the same weights where there is one.
+
+    It warns of a calibrated entry of an earlier checkpoint or version, which no start uses.
+    """
+    calibrated = calibrated_path(entry)
+    if calibrated.exists():
+        return calibrated
+    outdated = glob.escape(calibrated.name.rpartition("-")[0]) + "-*"
+    if next(entry.parent.glob(outdated), None) is not None:
+        logger.warning(
+            "the calibrated weights in %s are of an earlier version of Ouzel or of the checkpoint, and are not used: "
+            "make them again with `ouzel pull --weights ... --calibrate`",
+            entry.parent,
+        )
+    return entry
 
 
 def digest(text: str) -> str:

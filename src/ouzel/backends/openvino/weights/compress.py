@@ -1,9 +1,9 @@
 """A checkpoint's tensors are compressed as a graph asks for them, a few rows at a time."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ from ouzel.backends.openvino.weights.width_report import HeldMatrix
 from ouzel.config.weights import BITS_OF_INTEGERS, WidthOption
 from ouzel.errors import ModelLoadError
 
+Encode = Callable[[NDArray[np.float32]], Parts]
+
 ENCODED_AT_ONCE = 2**19  # weights, of which the smallest matrices have a few
 
 
@@ -48,17 +50,38 @@ class Origin:
     form: StoredForm | None  # of all of the tensors; None where one of them is stored as plain numbers
     is_rounded: bool  # to a named width, rather than treated as under auto
 
+    @property
+    def may_be_calibrated(self) -> bool:
+        """Tells whether it is rounded from plain numbers, or from a stored form as the user asked for it."""
+        return self.stored is None and (self.form is None or self.is_rounded)
+
     def held(self, shape: tuple[int, ...]) -> HeldMatrix:
         return HeldMatrix(self.form, self.is_rounded, self.encoding, shape)
+
+
+class MatrixEncoders(Protocol):
+    """A calibration knows better encodings of some matrices."""
+
+    def encoder(self, wanted: Wanted) -> tuple[Encoding, Encode] | None:
+        """Returns None for a matrix that is encoded by its width alone."""
+        ...
 
 
 class CompressedWeights:
     """Implements `Weights`."""
 
-    def __init__(self, tensors: Tensors, writer: PartWriter, *, recompress: bool = False) -> None:
+    def __init__(
+        self,
+        tensors: Tensors,
+        writer: PartWriter,
+        encoders: MatrixEncoders | None = None,
+        *,
+        recompress: bool = False,
+    ) -> None:
         self._tensors = tensors
         self._recompress = recompress
         self._writer = writer
+        self._encoders = encoders
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
         self.num_kept = 0  # matrices in the encoding that they are stored in
         self.used: set[str] = set()  # names of tensors
@@ -67,7 +90,14 @@ class CompressedWeights:
         origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
         self.used.update(tensor.name for tensor in origin.tensors)
         self.num_kept += origin.stored is not None  # int8 of mxfp4 is exact, too
-        pieces = self._pieces(origin)
+        found = None
+        if self._encoders is not None and origin.may_be_calibrated:
+            found = self._encoders.encoder(wanted)
+        if found is None:
+            pieces = self._pieces(origin)
+        else:
+            origin = replace(origin, encoding=found[0])
+            pieces = map_in_threads(quietly(found[1]), self._rows(origin))
         small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
 
         def values() -> Iterator[Array]:
@@ -101,10 +131,12 @@ class CompressedWeights:
 
     def _pieces(self, origin: Origin) -> Iterator[Parts]:
         if origin.stored is None:
-            rows = chain.from_iterable(map(self._tensors.rows, origin.tensors))
-            return map_in_threads(quietly(encoder(origin.encoding)), cut(rows))
+            return map_in_threads(quietly(encoder(origin.encoding)), cut(self._rows(origin)))
         parts = chain.from_iterable(map(self._tensors.parts, origin.tensors))
         return parts if origin.stored == origin.encoding else map_in_threads(int8_of_mxfp4, parts)
+
+    def _rows(self, origin: Origin) -> Iterator[NDArray[np.float32]]:
+        return chain.from_iterable(map(self._tensors.rows, origin.tensors))
 
 
 def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:

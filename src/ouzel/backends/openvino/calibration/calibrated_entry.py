@@ -1,0 +1,129 @@
+"""A cache entry is made with a calibration: the model reads a text, and its weights are encoded by what it read."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import make_runner
+from ouzel.backends.openvino.calibration.calibration import Calibration, ListedWeights, Target, calibrate, distinct
+from ouzel.backends.openvino.calibration.recording import (
+    Recording,
+    TracedWeights,
+    add_outputs,
+    find_product_inputs,
+    record,
+)
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.loader import built, check_use, compress, entry_kind, files_of_entry, plan_for
+from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.vision import vision_family
+from ouzel.backends.openvino.weights.cache import EntryWriter, calibrated_path, entry_path
+from ouzel.backends.openvino.weights.compress import CompressedWeights
+from ouzel.backends.openvino.weights.entry_use import note_use
+from ouzel.backends.openvino.weights.source import Tensors, Weights
+from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.weights import WeightPlan, read_weights
+from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
+
+CHUNK_TOKENS = 512
+RECORDING_FILE = "recording.bin"
+READING_PLAN = read_weights("auto")  # of the model that reads the text
+Chunks = Sequence[NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    directory: Path
+    config: HfConfig
+    tensors: Tensors
+
+
+def make_calibrated_entry(
+    directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str, chunks: Chunks, *, predicts: bool = False
+) -> bool:
+    """Returns whether it was made now. Raises ModelLoadError."""
+    stored = find_weights(directory, config.text_model())
+    files, plain_plan = files_of_entry(directory, stored), plan_for(stored, plan)
+    entry = calibrated_path(entry_path(cache_dir, directory, files, entry_kind(plain_plan, predicts, None)))
+    if entry.exists():
+        return False
+    tensors, _ = stored.open()
+    build = partial(_built, config, plan=plain_plan, predicts=predicts)
+
+    def build_checked(weights: CompressedWeights) -> LanguageModel:
+        model = build(weights)
+        check_use(config, model, tensors, weights.used)
+        return model
+
+    try:
+        num_bytes = sum(file.stat().st_size for file in stored.files)
+        source = Source(directory, config, tensors)
+        with (
+            calibrated(source, plain_plan, entry.parent, chunks) as (calibration, _),
+            stage("encoding the weights", num_bytes),
+        ):
+            compress(tensors, entry, build_checked, calibration, recompress=plain_plan.recompress)
+        note_use(entry, directory, files)
+    except OSError as error:
+        raise ModelLoadError(f"the calibrated weights cannot be kept in {entry.parent}: {error}") from error
+    return True
+
+
+@contextmanager
+def calibrated(
+    source: Source, plan: WeightPlan, scratch: Path, chunks: Chunks
+) -> Iterator[tuple[Calibration, ListedWeights]]:
+    """Gives the calibration of a plan, and what its graph asks for; both need files in `scratch` until the block ends.
+
+    Raises ModelLoadError where nothing has four bits by that plan, or nothing could be calibrated.
+    """
+    listed = ListedWeights(source.tensors, recompress=plan.recompress)
+    _built(source.config, listed, plan=plan, predicts=False)
+    targets = [each for each in distinct(listed.targets) if _may_have_four_bits(each, plan)]
+    if not targets:
+        kept = (
+            f"; {listed.num_kept} are stored in few bits, and stay so without --recompress" if listed.num_kept else ""
+        )
+        raise ModelLoadError(f"--calibrate: --weights {plan} has no matrix in int4 that could be calibrated{kept}")
+    with EntryWriter(scratch / "calibration") as unfinished:  # removed with all that it holds when the block ends
+        recording = recorded(source, unfinished, chunks)
+        if not any(recording.has(each.wanted.key) for each in targets):
+            raise ModelLoadError(f"--calibrate: models of type {source.config.model_type} cannot be calibrated yet")
+        yield calibrate(source.tensors, targets, recording), listed
+
+
+def _may_have_four_bits(target: Target, plan: WeightPlan) -> bool:
+    """Tells whether the plan has it in int4, or names int4 alone: then embedding and head are calibrated, too."""
+    is_plain_int4 = replace(plan, recompress=False) == read_weights("int4")
+    return target.encoding.values == "i4" or (is_plain_int4 and target.encoding.values == "u8")
+
+
+def recorded(source: Source, unfinished: EntryWriter, chunks: Chunks) -> Recording:
+    """Runs the model, with weights in int8 where they are not compressed already, over the text."""
+    traced = TracedWeights(CompressedWeights(source.tensors, unfinished))
+    with stage("compressing the weights for the calibration"):
+        model = _built(source.config, traced, plan=READING_PLAN, predicts=False)
+    inputs = find_product_inputs(model.graph, traced.wanted)
+    indices = add_outputs(model.graph, inputs)
+    chunk_tokens = max(map(len, chunks))
+    engine = EngineConfig(max_num_seqs=1, max_num_batched_tokens=chunk_tokens)
+    settings = ModelConfig(model=str(source.directory), max_model_len=min(chunk_tokens, model.max_positions))
+    runner = make_runner(ov.Core(), model, source.config, settings, engine, num_blocks=chunk_tokens // 8 + 1)
+    try:
+        return record(runner, inputs, indices, chunks, unfinished.directory / RECORDING_FILE)
+    finally:
+        runner.close()
+
+
+def _built(config: HfConfig, weights: Weights, *, plan: WeightPlan, predicts: bool) -> LanguageModel:
+    text = config.text_model()
+    return built(config, family(text.model_type), vision_family(config), weights, plan, predicts=predicts)

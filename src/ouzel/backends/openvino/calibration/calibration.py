@@ -1,0 +1,140 @@
+"""A calibration says how each matrix of a checkpoint is encoded, from what the model read."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.calibration.blas_threads import all_blas_threads
+from ouzel.backends.openvino.calibration.error_feedback import DAMPING, Feedback, encode_with_feedback, factorise
+from ouzel.backends.openvino.calibration.recording import Recording
+from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8, relative_error
+from ouzel.backends.openvino.weights.compress import Encode, origin_of
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int8_in_groups
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.backends.openvino.weights.source import Matrix, Tensors, Wanted
+from ouzel.config.weights import WidthOption
+from ouzel.observability.progress import stage
+
+GROUP_SIZE = 64
+INT4 = Encoding("i4", "f16", group_size=GROUP_SIZE)
+INT8 = Encoding("i8", "f16", group_size=GROUP_SIZE)
+EMBEDDING_DAMPING = 0.1  # more, since its rows are looked up, too, where embedding and head are one matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A matrix that may be calibrated, and its encoding by the width alone."""
+
+    wanted: Wanted
+    encoding: Encoding
+
+
+class ListedWeights:
+    """Implements `Weights` without reading them, and lists the matrices that a graph asks for."""
+
+    def __init__(self, tensors: Tensors, *, recompress: bool) -> None:
+        self._tensors = tensors
+        self._recompress = recompress
+        self._weights = MeasuredWeights(tensors, recompress=recompress)
+        self.targets: list[Target] = []
+        self.num_kept = 0  # matrices that stay as the checkpoint stores them
+        self.arrays: dict[str, tuple[int, ...]] = {}  # shapes by name
+
+    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+        origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
+        if origin.may_be_calibrated:
+            self.targets.append(Target(wanted, origin.encoding))
+        self.num_kept += not origin.may_be_calibrated
+        return self._weights.matrix(wanted, width)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        self.arrays[name] = shape
+        return self._weights.array(name, shape)
+
+    def has(self, name: str) -> bool:
+        return self._weights.has(name)
+
+
+class Calibration:
+    """Implements `MatrixEncoders`."""
+
+    def __init__(self, recording: Recording, int4_keys: frozenset[str], int8_keys: frozenset[str]) -> None:
+        self._recording = recording
+        self._int4_keys = int4_keys
+        self._int8_keys = int8_keys
+        # Matrices with the same input follow one another, so the latest is kept.
+        self._latest: tuple[tuple[int, float], Feedback] | None = None
+
+    def encoding(self, wanted: Wanted) -> Encoding | None:
+        """Returns None for a matrix that is not calibrated."""
+        if wanted.key in self._int8_keys:
+            return INT8
+        return INT4 if wanted.key in self._int4_keys else None
+
+    def encoder(self, wanted: Wanted) -> tuple[Encoding, Encode] | None:
+        encoding = self.encoding(wanted)
+        if encoding is None:
+            return None
+        if encoding == INT8:
+            return encoding, encode_int8_with_f16_scales
+        return encoding, partial(encode_with_feedback, feedback=self._feedback(wanted), group_size=GROUP_SIZE)
+
+    def _feedback(self, wanted: Wanted) -> Feedback:
+        key = wanted.key
+        if not self._recording.has(key):  # an embedding: all columns of all rows count alike
+            columns = wanted.shape[-1]
+            return Feedback(np.eye(columns, dtype=np.float32), np.ones(columns, np.float32))
+        damping = EMBEDDING_DAMPING if "embed" in key else DAMPING
+        place = (self._recording.input_id(key), damping)
+        if self._latest is None or self._latest[0] != place:
+            self._latest = None  # two would take memory at once
+            with all_blas_threads():
+                self._latest = (place, factorise(self._recording.moments(key), damping))
+        return self._latest[1]
+
+
+def encode_int8_with_f16_scales(rows: NDArray[np.float32]) -> Parts:
+    """Makes i8 with an f16 scale for each group."""
+    scales = encode_int8_in_groups(rows)["scales"].view(np.float32)
+    rounded = np.maximum(scales, np.float32(2.0**-24)).astype(np.float16)
+    groups = rows.reshape(len(rows), -1, GROUP_SIZE) / rounded.astype(np.float32)[..., None]
+    levels = np.clip(np.rint(groups), -127, 127)
+    return {"values": levels.astype(np.int8).reshape(rows.shape), "scales": rounded}
+
+
+def calibrate(tensors: Tensors, targets: Sequence[Target], recording: Recording) -> Calibration:
+    """Chooses the width of each target, which takes a pass over the weights of all of them."""
+    whole = [each for each in targets if is_calibrated(each.wanted)]
+    candidates = []
+    with stage("measuring what four bits cost", sum(_num_weights(each.wanted) for each in whole)) as measuring:
+        for target in whole:
+            candidates.append(_candidate(tensors, target.wanted, recording))
+            measuring.advance(_num_weights(target.wanted))
+    int8_keys = choose_int8(candidates)
+    return Calibration(recording, frozenset(each.key for each in candidates) - int8_keys, int8_keys)
+
+
+def is_calibrated(wanted: Wanted) -> bool:
+    """Tells whether the encoding of a matrix can be calibrated: not one of experts, nor one without whole groups."""
+    return len(wanted.shape) == 2 and wanted.shape[-1] % GROUP_SIZE == 0
+
+
+def _num_weights(wanted: Wanted) -> int:
+    return wanted.shape[0] * wanted.shape[1]
+
+
+def _candidate(tensors: Tensors, wanted: Wanted, recording: Recording) -> Candidate:
+    columns, key = wanted.shape[-1], wanted.key
+    squares = recording.mean_squares(key) if recording.has(key) else np.ones(columns, np.float32)
+    origin = origin_of(wanted, "int4", tensors)
+    rows = chain.from_iterable(map(tensors.rows, origin.tensors))
+    return Candidate(key, _num_weights(wanted), columns, relative_error(rows, squares))
+
+
+def distinct(targets: Iterable[Target]) -> Iterator[Target]:
+    """Gives each matrix once, though a graph may ask for it twice."""
+    return iter({each.wanted.key: each for each in targets}.values())

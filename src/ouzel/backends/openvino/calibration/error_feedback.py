@@ -1,0 +1,103 @@
+"""Four-bit encoding in which the rounding error of a column is corrected in the columns that follow.
+
+The loss of a rounded matrix Q is the squared error of its products, trace(E H E'), where E = W - Q, and H is the sum
+of x x' over recorded input rows x. With H = (I + U) D (I + U)', U strictly upper triangular and D diagonal:
+
+    loss = sum over columns k of D[k] * |w'[k] - q[k]|^2,    w'[k] = w[k] + sum over j < k of E[j] * U[j, k]
+
+So column k is rounded from w'[k] instead of w[k]. This is GPTQ (Frantar et al., 2022) in the form of LDLQ (Chee et
+al., 2023), which takes one Cholesky factor and no inverse. D also weights the search for the scale of a group.
+
+The rows of a matrix are independent of each other, given H.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.weights.encodings import Parts, pack_nibbles
+
+Floats = NDArray[np.float32]
+
+DAMPING = 0.02  # of the mean of H's diagonal, added to the diagonal
+SUB_BLOCK = 16  # columns that are corrected one by one; the others are corrected by matrix products
+TARGETS = (-6.6, -7.0, -7.4, -7.8, -8.2, -8.6, -9.0, -9.5, -10.0, -10.8)  # levels tried for the extreme of a group
+SMALLEST_SCALE = 2.0**-24  # of f16
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    unit: Floats  # I + U, [columns, columns]
+    importance: Floats  # D, [columns]
+
+
+def factorise(moments: Floats, damping: float = DAMPING) -> Feedback:
+    """Takes H, [columns, columns], and factorises it with a little added to its diagonal."""
+    mean = np.float32(np.mean(np.diag(moments))) or np.float32(1)
+    damped = moments[::-1, ::-1] / mean  # in the reverse order, of which Cholesky's lower factor is our upper one
+    damped[np.diag_indices(len(damped))] += np.float32(damping)
+    root = np.ascontiguousarray(np.linalg.cholesky(damped)[::-1, ::-1])
+    diagonal = np.diag(root).copy()
+    root /= diagonal
+    return Feedback(root, diagonal * diagonal * mean)
+
+
+def encode_with_feedback(rows: Floats, feedback: Feedback, group_size: int) -> Parts:
+    """Makes i4 with an f16 scale for each group of columns."""
+    weights = np.ascontiguousarray(rows.T)  # a column lies together, so that operations run along many rows
+    errors = np.empty_like(weights)
+    levels = np.empty(weights.shape, np.int8)
+    scales = []
+    for begin in range(0, len(weights), group_size):
+        some = slice(begin, begin + group_size)
+        corrected = weights[some] + feedback.unit[:begin, some].T @ errors[:begin]
+        scale = search_weighted(corrected, feedback.importance[some])
+        _round_group(corrected, scale, some, feedback, (weights, errors, levels))
+        scales.append(scale)
+    values = pack_nibbles(np.ascontiguousarray(levels.T).view(np.uint8))
+    return {"values": values, "scales": np.stack(scales, axis=1).astype(np.float16)}
+
+
+def search_weighted(columns: Floats, importance: Floats) -> Floats:
+    """Returns the scale of each group, representable in f16; a column of a group is a row of `columns`.
+
+    For each target the best scale in closed form is tried, as `search_some_scales` does it without weights.
+    """
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    extreme = np.where(-low >= high, low, high)
+    extreme[extreme == 0] = 1
+    gain, scale = np.full_like(extreme, -1), np.ones_like(extreme)
+    weighted, levels = columns * importance[:, None], np.empty_like(columns)
+    for target in TARGETS:
+        np.multiply(columns, np.float32(target) / extreme, out=levels)
+        _to_levels(levels)
+        product = np.einsum("cg,cg->g", weighted, levels)
+        square = np.maximum(importance @ (levels * levels), np.float32(1e-30))
+        is_better = product * product > gain * square
+        np.copyto(gain, product * product / square, where=is_better)
+        np.copyto(scale, product / square, where=is_better)
+    rounded = scale.astype(np.float16).astype(np.float32)
+    return np.where(rounded == 0, np.float32(SMALLEST_SCALE), rounded)
+
+
+def _round_group(
+    corrected: Floats, scale: Floats, some: slice, feedback: Feedback, parts: tuple[Floats, Floats, NDArray[np.int8]]
+) -> None:
+    """Rounds the columns of one group in turn, and corrects the columns that follow in the group."""
+    weights, errors, levels = parts
+    unit, inverse = feedback.unit[some, some], 1 / scale
+    own_errors = errors[some]
+    for first in range(0, len(corrected), SUB_BLOCK):
+        last = min(first + SUB_BLOCK, len(corrected))
+        for k in range(first, last):
+            level = _to_levels(corrected[k] * inverse)
+            levels[some.start + k] = level
+            np.subtract(weights[some.start + k], level * scale, out=own_errors[k])
+            corrected[k + 1 : last] += unit[k, k + 1 : last, None] * own_errors[k]
+        corrected[last:] += unit[first:last, last:].T @ own_errors[first:last]
+
+
+def _to_levels(scaled: Floats) -> Floats:
+    np.rint(scaled, out=scaled)
+    return np.clip(scaled, -8, 7, out=scaled)

@@ -1,0 +1,189 @@
+"""A calibrated checkpoint is written as compressed-tensors, which vLLM, transformers and Ouzel read.
+
+Matrices of layers are `pack-quantized`: int4, or int8 for the ones that suffer most, symmetric in groups of 64 columns
+with f16 scales. Embedding, head, norms and biases stay floats. quantized/compressed_tensors.py has the layout.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.calibration.calibrated_entry import Chunks, Source, calibrated
+from ouzel.backends.openvino.calibration.calibration import GROUP_SIZE, Calibration, ListedWeights, distinct
+from ouzel.backends.openvino.calibration.safetensors_file import OutputTensor, write_safetensors
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.weights.compress import origin_of
+from ouzel.backends.openvino.weights.encodings import Parts, encode_bf16
+from ouzel.backends.openvino.weights.finite import quietly
+from ouzel.backends.openvino.weights.parallel import map_in_threads
+from ouzel.backends.openvino.weights.source import Tensor, Tensors, Wanted
+from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.config.weights import read_weights
+from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
+
+PLAN = replace(read_weights("int4,embedding=bf16,head=bf16"), recompress=True)
+WEIGHTS_FILE = "model.safetensors"
+Rows = Callable[[], Iterable[NDArray[np.float32]]]
+AllParts = Callable[[], Iterable[Parts]]
+
+
+@dataclass(slots=True)
+class Export:
+    """It collects the tensors of a checkpoint."""
+
+    tensors: list[OutputTensor] = field(default_factory=list)
+    modules: dict[int, list[str]] = field(default_factory=lambda: {4: [], 8: []})  # names by the bits of their weights
+    ignored: list[str] = field(default_factory=list)  # modules whose weights stay floats
+    num_quantized: int = 0  # weights
+    quantized_bytes: int = 0
+
+    @property
+    def bits_per_weight(self) -> float:
+        return 8 * self.quantized_bytes / max(self.num_quantized, 1)
+
+    def add_quantized(self, tensor: Tensor, bits: int, parts: AllParts) -> None:
+        rows, columns = tensor.shape
+        scales: list[NDArray[np.generic]] = []  # few enough to wait until the values are written
+
+        def values() -> Iterator[NDArray[np.generic]]:
+            for some in parts():
+                scales.append(some["scales"])
+                yield packed(some["values"], bits)
+
+        added = [
+            OutputTensor(tensor.name + "_packed", "I32", (rows, columns * bits // 32), values),
+            OutputTensor(tensor.name + "_scale", "F16", (rows, columns // GROUP_SIZE), lambda: scales),
+            OutputTensor(tensor.name + "_shape", "I64", (2,), lambda: [np.array([rows, columns], np.int64)]),
+        ]
+        self.tensors += added
+        self.num_quantized += rows * columns
+        self.quantized_bytes += added[0].num_bytes + added[1].num_bytes
+
+
+def export_checkpoint(directory: Path, config: HfConfig, made: Path, chunks: Chunks) -> Export:
+    """Writes weights and config.json into the directory `made`. Raises ModelLoadError where it cannot be done."""
+    if config.text_model() is not config:
+        raise ModelLoadError(f"ouzel quantize takes language models alone, found a {config.model_type}")
+    stored = find_weights(directory, config)
+    tensors, _ = stored.open()
+    with calibrated(Source(directory, config, tensors), PLAN, made.parent, chunks) as (calibration, listed):
+        export = collect(tensors, listed, calibration)
+        with stage("encoding the weights", sum(file.stat().st_size for file in stored.files)):
+            write_safetensors(made / WEIGHTS_FILE, export.tensors)
+    write_config(directory, made, export)
+    return export
+
+
+def collect(tensors: Tensors, listed: ListedWeights, calibration: Calibration) -> Export:
+    """Raises ModelLoadError for a checkpoint with matrices that are not written yet."""
+    export = Export()
+    for target in distinct(listed.targets):
+        wanted = target.wanted
+        origin = origin_of(wanted, "int4", tensors)
+        if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
+            raise ModelLoadError(
+                f"ouzel quantize does not take checkpoints with experts or latent attention yet, found {wanted.key}"
+            )
+        encoding = calibration.encoding(wanted)
+        for tensor in origin.tensors:
+            module = tensor.name.removesuffix(".weight")
+            if encoding is None:
+                export.ignored.append(module)
+                export.tensors.append(float_tensor(tensor, rows_of(tensors, tensor)))
+            else:
+                bits = 4 if encoding.values == "i4" else 8
+                export.modules[bits].append(module)
+                export.add_quantized(tensor, bits, encoded_parts(tensors, tensor, calibration, wanted))
+    for name, shape in listed.arrays.items():
+        if name not in {tensor.name for tensor in export.tensors}:
+            export.tensors.append(float_tensor(Tensor(name, shape), rows_of(tensors, Tensor(name, shape))))
+    return export
+
+
+def rows_of(tensors: Tensors, tensor: Tensor) -> Rows:
+    return lambda: tensors.rows(tensor)
+
+
+def encoded_parts(tensors: Tensors, tensor: Tensor, calibration: Calibration, wanted: Wanted) -> AllParts:
+    def parts() -> Iterator[Parts]:
+        found = calibration.encoder(wanted)
+        assert found is not None
+        return map_in_threads(quietly(found[1]), tensors.rows(tensor))
+
+    return parts
+
+
+def packed(values: NDArray[np.generic], bits: int) -> NDArray[np.generic]:
+    """Packs levels into int32, lowest first, each moved up by half the range."""
+    moved = values.view(np.uint8) ^ np.uint8(0x88 if bits == 4 else 0x80)
+    return np.ascontiguousarray(moved).view(np.int32)
+
+
+def float_tensor(tensor: Tensor, rows: Rows) -> OutputTensor:
+    """Takes the narrowest type that holds the numbers exactly; a matrix that none does becomes bf16."""
+    if all(_is_bf16(chunk) for chunk in rows()):
+        dtype = "BF16"
+    elif all((chunk.astype(np.float16) == chunk).all() for chunk in rows()):
+        dtype = "F16"
+    else:
+        dtype = "F32" if len(tensor.shape) == 1 else "BF16"
+
+    def chunks() -> Iterator[NDArray[np.generic]]:
+        for chunk in rows():
+            match dtype:
+                case "BF16":
+                    yield encode_bf16(chunk)["values"]
+                case "F16":
+                    yield chunk.astype(np.float16)
+                case _:
+                    yield chunk.astype(np.float32)
+
+    return OutputTensor(tensor.name, dtype, tensor.shape, chunks)
+
+
+def _is_bf16(chunk: NDArray[np.float32]) -> bool:
+    bits = np.ascontiguousarray(chunk, np.float32).view(np.uint32)
+    return not (bits & np.uint32(0xFFFF)).any()
+
+
+def write_config(directory: Path, made: Path, export: Export) -> None:
+    config = json.loads((directory / "config.json").read_bytes())
+    for key in ("quantization_config", "compression_config"):
+        config.pop(key, None)
+    config["quantization_config"] = quantization_config(export)
+    (made / "config.json").write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def quantization_config(export: Export) -> dict[str, Any]:
+    """Names the modules of int8, and leaves all other linear ones to int4."""
+    targets = {4: ["Linear"], 8: sorted(export.modules[8])}
+    groups = {
+        f"group_{index}": {
+            "targets": targets[bits],
+            "format": "pack-quantized",
+            "weights": {
+                "num_bits": bits,
+                "type": "int",
+                "symmetric": True,
+                "strategy": "group",
+                "group_size": GROUP_SIZE,
+                "dynamic": False,
+            },
+            "input_activations": None,
+            "output_activations": None,
+        }
+        for index, bits in enumerate(bits for bits in (8, 4) if export.modules[bits])
+    }
+    return {
+        "quant_method": "compressed-tensors",
+        "format": "pack-quantized",
+        "quantization_status": "compressed",
+        "config_groups": groups,
+        "ignore": sorted({"lm_head", *export.ignored}),
+    }

@@ -1,0 +1,174 @@
+"""The input rows of each matrix product are recorded while the model reads a text.
+
+The graph says which matrices share an input: each MatMul by a constant is one product, and the constant points into
+the array of its matrix. The inputs become further outputs of the graph. Their rows wait in a temporary file in bf16,
+because the second moments of all inputs of a model would take more memory than the model.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.backends.openvino.weights.encodings import encode_bf16
+from ouzel.backends.openvino.weights.source import Matrix, Wanted, Weights
+from ouzel.config.weights import WidthOption
+from ouzel.engine.base import ForwardBatch
+from ouzel.errors import ModelLoadError
+from ouzel.observability.progress import stage
+
+_OF_A_MATRIX = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
+
+
+class TracedWeights:
+    """Implements `Weights`, and remembers at which address each matrix lies."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        self.wanted: dict[int, Wanted] = {}  # by the address of the matrix's values
+
+    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+        matrix = self._weights.matrix(wanted, width)
+        self.wanted[matrix.parts["values"].ctypes.data] = wanted
+        return matrix
+
+    def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        return self._weights.array(name, shape)
+
+    def has(self, name: str) -> bool:
+        return self._weights.has(name)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedInput:
+    columns: int
+    offset: int  # bytes into the file
+    squares: NDArray[np.float64]  # [columns], sums over all rows
+
+
+class Recording:
+    """It has the input rows of matrices, by the key of the matrix."""
+
+    def __init__(self, path: Path, num_rows: int, inputs: Mapping[str, RecordedInput]) -> None:
+        self._path = path
+        self._num_rows = num_rows
+        self._inputs = inputs
+
+    def has(self, key: str) -> bool:
+        return key in self._inputs
+
+    def input_id(self, key: str) -> int:
+        """Matrices with the same input have the same id."""
+        return self._inputs[key].offset
+
+    def mean_squares(self, key: str) -> NDArray[np.float32]:
+        """Returns the diagonal of H, [columns]."""
+        return self._inputs[key].squares.astype(np.float32)
+
+    def moments(self, key: str) -> NDArray[np.float32]:
+        """Returns H, the sum of x x' over all rows x, [columns, columns]."""
+        found = self._inputs[key]
+        shape = (self._num_rows, found.columns)
+        rows = np.memmap(self._path, np.uint16, "r", found.offset, shape)
+        floats = (rows.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        moments: NDArray[np.float32] = floats.T @ floats
+        return moments
+
+
+@dataclass(frozen=True, slots=True)
+class ProductInput:
+    rows: Node  # an output of an operation
+    keys: tuple[str, ...]  # of the matrices that it is multiplied by
+
+    @property
+    def columns(self) -> int:
+        return int(self.rows.get_partial_shape()[-1].get_length())
+
+
+def find_product_inputs(graph: ov.Model, wanted: Mapping[int, Wanted]) -> list[ProductInput]:
+    """Returns each distinct input of the products by whole matrices; slices of experts are left out."""
+    found: dict[tuple[str, int], ProductInput] = {}
+    for node in graph.get_ops():
+        if node.get_type_name() != "MatMul":
+            continue
+        address = _address_of_constant(node.input_value(1))
+        if address is not None and address in wanted and len(wanted[address].shape) == 2:
+            rows = node.input_value(0)
+            place = (rows.get_node().get_name(), rows.get_index())
+            keys = found[place].keys if place in found else ()
+            found[place] = ProductInput(rows, (*keys, wanted[address].key))
+    return list(found.values())
+
+
+def _address_of_constant(matrix: Node) -> int | None:
+    """Returns where the values of a matrix lie; None where the output is none of a matrix."""
+    node = matrix.get_node()
+    while node.get_type_name() in _OF_A_MATRIX:
+        node = node.input_value(0).get_node()
+    return int(node.data.ctypes.data) if node.get_type_name() == "Constant" else None
+
+
+def add_outputs(graph: ov.Model, inputs: Iterable[ProductInput]) -> list[int]:
+    """Makes them outputs of the graph; returns their indices."""
+    first = len(graph.outputs)
+    indices = []
+    for index, each in enumerate(inputs, first):
+        graph.add_outputs(each.rows)[0].get_tensor().set_names({f"recorded.{index}"})
+        indices.append(index)
+    return indices
+
+
+def record(
+    runner: OpenVINORunner,
+    inputs: Sequence[ProductInput],
+    indices: Sequence[int],
+    chunks: Sequence[NDArray[np.int64]],
+    path: Path,
+) -> Recording:
+    """Runs each chunk of token ids as a sequence of its own; the rows are written to `path`.
+
+    Raises ModelLoadError where the model computes no numbers.
+    """
+    num_rows = sum(map(len, chunks))
+    *offsets, num_bytes = np.cumsum([0, *(2 * num_rows * each.columns for each in inputs)]).tolist()
+    squares = [np.zeros(each.columns) for each in inputs]
+    num_read = 0
+    with path.open("wb") as file, stage("reading the calibration text", num_bytes) as reading:
+        for token_ids in chunks:
+            runner.run(one_sequence(token_ids, runner))
+            for each, index, offset, sums in zip(inputs, indices, offsets, squares, strict=True):
+                rows = runner.output(index).reshape(len(token_ids), each.columns).astype(np.float32, copy=False)
+                np.add(sums, np.einsum("rc,rc->c", rows, rows, dtype=np.float64), out=sums)
+                file.seek(offset + 2 * num_read * each.columns)
+                file.write(np.ascontiguousarray(encode_bf16(rows)["values"]).data)
+            num_read += len(token_ids)
+            reading.advance(num_bytes * len(token_ids) // num_rows)
+    if not all(np.isfinite(sums).all() for sums in squares):
+        raise ModelLoadError("--calibrate: the model computes no finite numbers of the calibration text")
+    by_key = {
+        key: RecordedInput(each.columns, offset, sums)
+        for each, offset, sums in zip(inputs, offsets, squares, strict=True)
+        for key in each.keys
+    }
+    return Recording(path, num_rows, by_key)
+
+
+def one_sequence(token_ids: NDArray[np.int64], runner: OpenVINORunner) -> ForwardBatch:
+    num_tokens = len(token_ids)
+    num_blocks = -(-num_tokens // runner.info.block_size)
+    return ForwardBatch(
+        token_ids=token_ids,
+        positions=np.arange(num_tokens, dtype=np.int64),
+        past_lens=np.array([0], np.int32),
+        subsequence_begins=np.array([0, num_tokens], np.int32),
+        block_indices=np.arange(num_blocks, dtype=np.int32),
+        block_indices_begins=np.array([0, num_blocks], np.int32),
+        max_context_len=num_tokens,
+        sampled_rows=np.arange(num_tokens, dtype=np.int64),  # else the last layer computes fewer rows
+        state_slots=np.array([(0, 1)], np.int32) if runner.info.num_state_slots else None,
+    )

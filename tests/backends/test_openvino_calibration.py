@@ -1,0 +1,187 @@
+"""Calibrated weights: the encoder, the widths, and what a server makes of them."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry
+from ouzel.backends.openvino.calibration.error_feedback import encode_with_feedback, factorise
+from ouzel.backends.openvino.calibration.export import export_checkpoint
+from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8
+from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.weights.decoding import decode
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int4
+from ouzel.backends.openvino.weights.entry_check import open_entry
+from ouzel.backends.openvino.weights.safetensors import Checkpoint
+from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.weights import read_weights
+from ouzel.demo import MODEL_DIRECTORY
+from ouzel.engine.base import ModelRunner
+from ouzel.errors import ModelLoadError
+from tests.backends import GOLDEN
+from tests.backends.forward import Driver
+
+Floats = NDArray[np.float32]
+INT4 = Encoding("i4", "f16", group_size=64)
+PLAIN_INT4 = Encoding("i4", "f32", group_size=64)
+
+
+@pytest.fixture(scope="module")
+def inputs() -> Floats:
+    """Rows whose columns depend on each other, and of which some are much larger than others."""
+    rng = np.random.default_rng(0)
+    mixed = rng.standard_normal((2000, 256)) @ rng.standard_normal((256, 256)) / 16 + rng.standard_normal((2000, 256))
+    return (mixed * np.exp(rng.standard_normal(256))).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def weights() -> Floats:
+    return np.random.default_rng(1).standard_t(5, (96, 256)).astype(np.float32)
+
+
+def loss(weights: Floats, encoding: Encoding, parts: Parts, inputs: Floats) -> float:
+    return float(np.linalg.norm((weights - decode(encoding, parts)) @ inputs.T))
+
+
+def test_products_lose_less_with_error_feedback_than_by_rounding(weights: Floats, inputs: Floats) -> None:
+    parts = encode_with_feedback(weights, factorise(inputs.T @ inputs), 64)
+    plain = loss(weights, PLAIN_INT4, encode_int4(weights), inputs)
+    assert loss(weights, INT4, parts, inputs) < 0.8 * plain
+
+
+def test_without_correlations_feedback_is_rounding_with_a_searched_scale(weights: Floats) -> None:
+    parts = encode_with_feedback(weights, factorise(np.eye(256, dtype=np.float32)), 64)
+    scales = np.repeat(parts["scales"].astype(np.float32), 64, axis=1)
+    levels = decode(INT4, parts) / scales
+    assert np.array_equal(np.rint(levels), np.clip(np.rint(weights / scales), -8, 7))
+
+
+def test_the_encoding_is_the_same_each_time(weights: Floats, inputs: Floats) -> None:
+    first, second = (encode_with_feedback(weights, factorise(inputs.T @ inputs), 64) for _ in range(2))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_rows_are_encoded_alike_however_a_matrix_is_cut(weights: Floats, inputs: Floats) -> None:
+    feedback = factorise(inputs.T @ inputs)
+    whole = decode(INT4, encode_with_feedback(weights, feedback, 64))
+    pieces = [decode(INT4, encode_with_feedback(weights[at : at + 13], feedback, 64)) for at in range(0, 96, 13)]
+    is_equal = np.concatenate(pieces) == whole
+    assert is_equal.mean() > 0.99  # products of other shapes may round a sum otherwise, which moves a level seldom
+
+
+def test_columns_that_are_always_zero_do_no_harm(weights: Floats, inputs: Floats) -> None:
+    some = inputs.copy()
+    some[:, 100:140] = 0
+    parts = encode_with_feedback(weights, factorise(some.T @ some), 64)
+    assert np.isfinite(decode(INT4, parts)).all()
+    assert loss(weights, INT4, parts, some) < loss(weights, PLAIN_INT4, encode_int4(weights), some)
+
+
+def test_a_matrix_of_zeros_stays_so() -> None:
+    parts = encode_with_feedback(np.zeros((4, 64), np.float32), factorise(np.zeros((64, 64), np.float32)), 64)
+    assert not decode(INT4, parts).any()
+
+
+def candidates(errors: Sequence[float], num_weights: int = 1000) -> list[Candidate]:
+    return [Candidate(f"m{at}", num_weights, 64, error) for at, error in enumerate(errors)]
+
+
+def test_the_matrices_that_suffer_most_get_eight_bits_within_the_budget() -> None:
+    """Ten matrices of equal size at 4.25 bits; each in int8 adds 0.4 to the average."""
+    assert choose_int8(candidates([0.01 * at for at in range(10)]), 4.7) == {"m9"}
+    assert choose_int8(candidates([0.01 * at for at in range(10)]), 5.1) == {"m8", "m9"}
+    assert choose_int8(candidates([0.1] * 10), 4.6) == frozenset()
+
+
+def test_a_matrix_that_does_not_fit_leaves_its_bits_to_smaller_ones() -> None:
+    large, small = Candidate("large", 5000, 64, 0.5), Candidate("small", 500, 64, 0.01)
+    assert choose_int8([large, small, *candidates([0.001] * 5)], 4.5) == {"small"}
+
+
+def chunks(num_tokens: int = 1024) -> list[NDArray[np.int64]]:
+    return list(np.random.default_rng(0).integers(0, 2000, (num_tokens // 256, 256)))
+
+
+def runner_of(directory: Path, cache: Path, weights: str) -> ModelRunner:
+    model = ModelConfig(model=str(directory), weights=weights, cache_dir=str(cache))
+    return create_runner(model, EngineConfig(precision="f32", kv_cache_dtype="f32"), num_blocks=16)
+
+
+def logits_of(runner: ModelRunner) -> Floats:
+    driver = Driver(runner)
+    logits = driver.step([(driver.sequence(), [*range(300, 380)])], rows="all").copy()
+    runner.close()
+    return logits
+
+
+def make_entry(cache: Path, weights: str = "int4") -> bool:
+    config = read_hf_config(MODEL_DIRECTORY)
+    return make_calibrated_entry(MODEL_DIRECTORY, config, read_weights(weights), str(cache), chunks())
+
+
+def test_a_server_takes_the_calibrated_weights_once_they_are_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        plain = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
+    assert "`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less" in caplog.text
+    assert make_entry(tmp_path)
+    assert not make_entry(tmp_path), "there already"
+    calibrated = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
+    assert not np.array_equal(plain, calibrated)
+    kinds = {path.name.split("-")[1] for path in tmp_path.iterdir()}
+    assert kinds == {"int4", "int4,calibrated"}, "and nothing else is left behind"
+
+
+def test_calibrated_weights_that_no_longer_count_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert make_entry(tmp_path)
+    [entry] = tmp_path.iterdir()
+    entry.rename(entry.with_name(entry.name[:-16] + "0" * 16))
+    runner_of(MODEL_DIRECTORY, tmp_path, "int4").close()
+    assert "are not used: make them again with `ouzel pull --weights ... --calibrate`" in caplog.text
+
+
+def test_a_plan_without_four_bits_has_nothing_to_calibrate(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match="--weights int8 has no matrix in int4"):
+        make_entry(tmp_path, "int8")
+
+
+def test_a_written_checkpoint_is_kept_exactly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    made = tmp_path / "out" / "made"
+    made.mkdir(parents=True)
+    export = export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, chunks())
+    assert 4.25 <= export.bits_per_weight <= 4.6
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["made"]
+
+    with caplog.at_level(logging.INFO):
+        runner_of(made, tmp_path / "cache", "auto").close()
+    assert "35 matrices are kept exactly as stored, 1 others are compressed" in caplog.text
+    [entry] = (tmp_path / "cache").iterdir()
+    index = open_entry(entry)["weights"]
+    content = (entry / "weights.bin").read_bytes()
+    stored = Checkpoint(made)
+    for module in export.modules[4]:
+        rows, words = index[f"{module}.weight"]["shape"][0], index[f"{module}.weight"]["shape"][1] // 8
+        raw = stored.read(f"{module}.weight_packed", (rows, words), "I32").view(np.uint8) ^ 0x88
+        part = index[f"{module}.weight"]["parts"]["values"]
+        assert content[part["offset"] : part["offset"] + raw.size] == raw.tobytes()
+
+
+def test_floats_are_written_exactly(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, chunks())
+    name = "model.layers.0.input_layernorm.weight"
+    read, written = (np.concatenate([*Checkpoint(each).rows(Tensor(name, (256,)))]) for each in (MODEL_DIRECTORY, made))
+    assert np.array_equal(read, written)
+
+
+def test_a_checkpoint_with_experts_is_not_written_yet(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match="does not take checkpoints with experts"):
+        export_checkpoint(GOLDEN / "olmoe", read_hf_config(GOLDEN / "olmoe"), tmp_path, [np.arange(16)])

@@ -1,0 +1,93 @@
+"""`ouzel quantize` and `ouzel pull --calibrate`, as a user runs them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ouzel.demo import MODEL_DIRECTORY
+
+
+def ouzel(*arguments: str, cache: Path) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "ouzel", *arguments]
+    environment = os.environ | {"OUZEL_CACHE_DIR": str(cache)}
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert "Traceback" not in process.stderr
+    return process.returncode, process.stdout, process.stderr
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("The tide comes in twice a day. def tide(hours): return hours % 12.4\n" * 40)
+    return path
+
+
+def test_a_checkpoint_is_written_whole_and_served(tmp_path: Path, text: Path) -> None:
+    out = tmp_path / "made" / "model"
+    status, output, _ = ouzel(
+        "quantize", str(MODEL_DIRECTORY), str(out), "--calibration-text", str(text), cache=tmp_path / "cache"
+    )
+    assert status == 0
+    assert f"to serve it: ouzel serve {out}" in output
+    assert [path.name for path in out.parent.iterdir()] == ["model"]
+    copied = {path.name for path in MODEL_DIRECTORY.iterdir()} - {"README.md"}
+    assert {path.name for path in out.iterdir()} == copied
+    config = json.loads((out / "config.json").read_bytes())
+    assert config["quantization_config"]["format"] == "pack-quantized"
+    assert "lm_head" in config["quantization_config"]["ignore"]
+
+    status, output, _ = ouzel("inspect", str(out), cache=tmp_path / "cache")
+    assert status == 0
+    assert "i4" in output
+
+
+def test_a_directory_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    status, _, errors = ouzel("quantize", str(MODEL_DIRECTORY), str(tmp_path), cache=tmp_path / "cache")
+    assert status != 0
+    assert f"OUT must be a new or an empty directory, given {tmp_path}" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pull", "MODEL", "--calibrate"], "--calibrate requires --weights int4"),
+        (["pull", "MODEL", "--weights", "int8", "--calibrate"], "--weights int8 has no matrix in int4"),
+        (["pull", "MODEL", "--weights", "int4", "--calibration-text", "x"], "--calibration-text requires --calibrate"),
+        (
+            ["pull", "MODEL", "--weights", "int4", "--calibrate", "--calibration-text", "/missing"],
+            "--calibration-text: /missing cannot be read",
+        ),
+        (["quantize", "/missing/model", "/missing/out"], "there is no directory /missing/model"),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+    spelled = [str(MODEL_DIRECTORY) if each == "MODEL" else each for each in arguments]
+    status, _, errors = ouzel(*spelled, cache=tmp_path)
+    assert status != 0
+    assert message in errors
+
+
+def test_an_empty_text_is_refused(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    status, _, errors = ouzel(
+        "quantize", str(MODEL_DIRECTORY), str(tmp_path / "out"), "--calibration-text", str(empty), cache=tmp_path
+    )
+    assert status != 0
+    assert "must hold text, it is empty" in errors
+    assert not (tmp_path / "out").exists()
+
+
+def test_pull_calibrates_once(tmp_path: Path, text: Path) -> None:
+    arguments = ["pull", str(MODEL_DIRECTORY), "--weights", "int4", "--calibrate", "--calibration-text", str(text)]
+    status, output, _ = ouzel(*arguments, cache=tmp_path / "cache")
+    assert status == 0
+    assert "weights (int4) are made in" in output
+    assert "-int4,calibrated-" in output
+    assert "weights (int4) are there already" in ouzel(*arguments, cache=tmp_path / "cache")[1]
