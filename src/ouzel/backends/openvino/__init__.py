@@ -27,6 +27,8 @@ from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes, pages_given_back
 from ouzel.backends.openvino.passed_check import facts_of_check, has_passed, remember_pass
 from ouzel.backends.openvino.prediction_runner import CompiledPrediction, PredictionRunner
+from ouzel.backends.openvino.row_check import check_rows, refuse_kinds
+from ouzel.backends.openvino.row_padding import NUM_PADDING_BLOCKS
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner, warm_up
 from ouzel.backends.openvino.state_check import check_operations
@@ -86,6 +88,8 @@ def checked_runner(
     try:
         with pages_given_back(language_model.mappings), stage("loading and checking the model"):
             check_or_warm_up(core, runner, language_model, engine, is_rotary=is_rotary(language_model, config))
+            if engine.deterministic:
+                check_rows(runner)
     except SelfCheckFailed as error:
         if entry is None or language_model.is_entry_new:
             raise
@@ -157,6 +161,7 @@ def make_runner(
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
         sees_images_whole=language_model.sees_images_whole,
+        is_deterministic=engine.deterministic,
         task=task_of(config, Path(model.model), model.task),
         vector_size=vector_size(language_model),
         max_loras=0 if language_model.adapters is None else num_adapters(model),
@@ -164,7 +169,9 @@ def make_runner(
         cache_identity=cache_identity(core, compiled, [*cache, *states], served, engine),
         load_s=0.0,  # known when the checks are done
     )
-    kv_cache = KvCache(cache, plan.num_blocks)
+    if engine.deterministic:
+        refuse_kinds(info)
+    kv_cache = KvCache(cache, plan.num_blocks + (NUM_PADDING_BLOCKS if engine.deterministic else 0))
     prediction = PredictionRunner(CompiledPrediction(*further), kv_cache, served, info) if further else None
     caches = kv_cache, StateTables(states, state_plan)
     return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)

@@ -19,8 +19,9 @@ def cache_identity(
 
     In it are the files of the weights and how they are encoded, the versions of openvino and ouzel (`model.identity`),
     the rotation, the precision of inference and the processor with its instructions, and the shapes and types of the
-    tables. How many rows these have is not, and the number of threads is not: sums may round differently by it, as they
-    do by the size of a batch.
+    tables, and `--deterministic`, without which blocks of prompts may have rows of generated tokens. How many rows the
+    tables have is not, and the number of threads is not: sums may round differently by it, as they do by the size of a
+    batch.
     """
     facts = [
         FORMAT,
@@ -31,5 +32,6 @@ def cache_identity(
         core.get_property(engine.device, "FULL_DEVICE_NAME"),
         sorted(core.get_property(engine.device, "OPTIMIZATION_CAPABILITIES")),
         sorted((table.name, str(table.dtype), table.row_shape) for table in tables),
+        *(["deterministic"] if engine.deterministic else []),
     ]
     return f"{model.identity}-{hashlib.blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()}"
