@@ -103,8 +103,9 @@ class EngineCore:
         fault = next(faults_of(request, adapter, self._info, self._blocks), None)
         arrival = next(self._arrivals)
         images = PromptImages(request.images, len(request.prompt_token_ids)) if request.images and not fault else None
-        kinds = self._info.is_deterministic
-        choices = [Sequence(request, index, arrival, images, adapter, keeps_kinds=kinds) for index in range(request.n)]
+        choices = [Sequence(request, index, arrival, images, adapter) for index in range(request.n)]
+        for choice in choices:
+            choice.keeps_kinds = self._info.is_deterministic
         if fault is not None:
             self._requests.refuse_new(choices, fault)
             return

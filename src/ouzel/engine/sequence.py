@@ -28,6 +28,7 @@ class SequenceStatus(Enum):
 
 class Sequence:
     vector: bytes | None = None  # of the prompt, where that is asked for, once it is computed
+    keeps_kinds = False  # of rows (`row_kinds`)
 
     def __init__(
         self,
@@ -36,11 +37,8 @@ class Sequence:
         arrival: int,
         images: PromptImages | None = None,
         adapter: Adapter | None = None,
-        *,
-        keeps_kinds: bool = False,
     ) -> None:
         self.request = request
-        self.keeps_kinds = keeps_kinds  # of rows (`row_kinds`)
         self.images = images
         self.adapter = adapter  # that was loaded under the request's name for it, when it came
         self.params = request.params
@@ -198,7 +196,8 @@ class Sequence:
 
     def anew(self) -> "Sequence":
         """Returns another beam of the same search, which has the prompt only and holds nothing."""
-        beam = Sequence(self.request, self.index, self.arrival, self.images, self.adapter, keeps_kinds=self.keeps_kinds)
+        beam = Sequence(self.request, self.index, self.arrival, self.images, self.adapter)
+        beam.keeps_kinds = self.keeps_kinds
         beam.beams = self.beams
         beam.num_unscored_tokens = self.num_unscored_tokens
         beam.num_cached_tokens = self.num_cached_tokens

@@ -97,9 +97,10 @@ def predicted_text(prediction: Prediction, body: SpeculationFields, info: Engine
 def speculation_of(body: SpeculationFields, model: ServedModel) -> SpeculationOptions:
     """Raises InvalidRequest for fields that contradict each other, or mean a way of guessing that is switched off."""
     num_tokens, threshold = body.num_assistant_tokens, body.assistant_confidence_threshold
-    info = model.engine.info
     if not _asks_for_guesses(body):
-        return SpeculationOptions(num_assistant_tokens=None if _may_guess(body, info) else 0)
+        may_guess = body.seed is None or _may_guess(body, model.engine.info)
+        return SpeculationOptions(num_assistant_tokens=None if may_guess else 0)
+    info = model.engine.info
     if threshold is not None and num_tokens is not None:
         field = "assistant_confidence_threshold"
         raise InvalidRequest(f"must not be given beside num_assistant_tokens, given {threshold:g}", field=field)

@@ -28,7 +28,7 @@ from ouzel.backends.openvino.memory import available_bytes, pages_given_back
 from ouzel.backends.openvino.passed_check import facts_of_check, has_passed, remember_pass
 from ouzel.backends.openvino.prediction_runner import CompiledPrediction, PredictionRunner
 from ouzel.backends.openvino.row_check import check_rows, refuse_kinds
-from ouzel.backends.openvino.row_padding import NUM_PADDING_BLOCKS
+from ouzel.backends.openvino.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner, warm_up
 from ouzel.backends.openvino.state_check import check_operations
@@ -84,6 +84,8 @@ def checked_runner(
     """
     language_model = load(core, Path(model.model), config, model)
     runner = make_runner(core, language_model, config, model, engine, num_blocks=num_blocks, memory_share=memory_share)
+    if engine.deterministic:
+        refuse_kinds(runner.info)
     entry = language_model.cache_entry
     try:
         with pages_given_back(language_model.mappings), stage("loading and checking the model"):
@@ -169,11 +171,8 @@ def make_runner(
         cache_identity=cache_identity(core, compiled, [*cache, *states], served, engine),
         load_s=0.0,  # known when the checks are done
     )
-    if engine.deterministic:
-        refuse_kinds(info)
-    kv_cache = KvCache(cache, plan.num_blocks + (NUM_PADDING_BLOCKS if engine.deterministic else 0))
-    prediction = PredictionRunner(CompiledPrediction(*further), kv_cache, served, info) if further else None
-    caches = kv_cache, StateTables(states, state_plan)
+    caches = KvCache(cache, plan.num_blocks + num_padding_blocks(info)), StateTables(states, state_plan)
+    prediction = PredictionRunner(CompiledPrediction(*further), caches[0], served, info) if further else None
     return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
 
 

@@ -11,20 +11,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.base import ModelRunner
-from ouzel.engine.batch import Span, batch_of
+from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError
 from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)
 
 Rows = NDArray[np.float32]
+Span = tuple[int, int, list[int]]
+"""Block, number of tokens in it, new tokens of a subsequence."""
 Company = tuple[Span, ...]  # of the rows that are compared
 MakeCompany = Callable[[EngineInfo, int], Company]  # of so many rows
 
 _NUM_GENERATED = 4
 _LEAST_PROMPT = 8  # tokens
-_OWN, _OTHER = [0], [1]  # blocks: those of the rows that are compared, and of their company, where nobody reads
+_OWN, _OTHER = 0, 1  # blocks: of the rows that are compared, and of their company, where nobody reads
 
 
 def refuse_kinds(info: EngineInfo) -> None:
@@ -116,8 +117,23 @@ def _rows(runner: ModelRunner, own: list[Span], make_company: MakeCompany) -> Ro
     company = make_company(runner.info, num_own)
     before, behind = company[: len(company) // 2], company[len(company) // 2 :]
     sampled_rows = _num_rows(before) + np.arange(num_own, dtype=np.int64)
-    return runner.run(batch_of([*before, *own, *behind], sampled_rows, runner.info.block_size)).copy()
+    return runner.run(_batch([*before, *own, *behind], sampled_rows)).copy()
 
 
 def _num_rows(spans: Iterable[Span]) -> int:
     return sum(len(token_ids) for _, _, token_ids in spans)
+
+
+def _batch(spans: list[Span], sampled_rows: NDArray[np.int64]) -> ForwardBatch:
+    past_lens = np.array([past for _, past, _ in spans], np.int32)
+    new_lens = np.array([len(token_ids) for _, _, token_ids in spans], np.int32)
+    return ForwardBatch(
+        token_ids=np.concatenate([token_ids for _, _, token_ids in spans]).astype(np.int64),
+        positions=np.concatenate([past + np.arange(len(token_ids), dtype=np.int64) for _, past, token_ids in spans]),
+        past_lens=past_lens,
+        subsequence_begins=np.append(np.int32(0), np.cumsum(new_lens)).astype(np.int32),
+        block_indices=np.array([block for block, _, _ in spans], np.int32),
+        block_indices_begins=np.arange(len(spans) + 1, dtype=np.int32),
+        max_context_len=int((past_lens + new_lens).max()),
+        sampled_rows=sampled_rows,
+    )

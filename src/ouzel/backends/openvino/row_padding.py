@@ -11,9 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from ouzel.engine.base import ForwardBatch
+from ouzel.types import EngineInfo
 
-NUM_PADDING_BLOCKS = 1  # behind those that are handed out
 _NUM_ROWS = 2
+
+
+def num_padding_blocks(info: EngineInfo) -> int:
+    """Returns how many blocks there are behind those that are handed out."""
+    return 1 if info.is_deterministic else 0
 
 
 def padded(batch: ForwardBatch, block: int) -> ForwardBatch:
