@@ -74,7 +74,11 @@ class SamplingFields(msgspec.Struct, kw_only=True):
     seed: (
         Annotated[
             int,
-            Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same request: same tokens."),
+            Meta(
+                ge=-(2**63),
+                le=2**63 - 1,
+                description="Same seed, same request: same tokens (on a busy server with --deterministic).",
+            ),
         ]
         | None
     ) = None

@@ -266,3 +266,33 @@ def test_the_makers_wish_for_what_is_not_there_refuses_nothing() -> None:
     makers = SamplingDefaults(num_assistant_tokens=100, assistant_confidence_threshold=0.3)
     with running_server(sampling_defaults=makers) as server, server.client() as http:
         assert text(answered(http, chat("Hi"))) == "Hi"
+
+
+NO_GUESSES = SpeculationParams(max_proposed_tokens=0)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_request_with_a_seed_is_not_guessed_for(hinted: httpx.Client, path: str) -> None:
+    assert heard(hinted, path, seed=7) == NO_GUESSES
+    assert heard(hinted, path) == SpeculationParams()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"num_assistant_tokens": 3}, {"max_ngram_size": 2}, {"assistant_confidence_threshold": 0.5}]
+)
+def test_unless_it_asks_for_guesses(hinted: httpx.Client, fields: Json) -> None:
+    assert heard(hinted, "chat/completions", seed=7, **fields) == heard(hinted, "chat/completions", **fields)
+    assert heard(hinted, "chat/completions", seed=7, **fields) != NO_GUESSES
+
+
+def test_a_prediction_beside_a_seed_is_a_hint(
+    hinted: httpx.Client, guessing: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        assert heard(hinted, "chat/completions", seed=7, **predicting("Hi")) == NO_GUESSES
+    assert "taken as hints: prediction (the request has a seed)" in caplog.text
+    assert heard(hinted, "chat/completions", seed=7, max_ngram_size=2, **predicting("Hi")).predicted_token_ids
+
+    plain, seeded = (answered(guessing, chat(SAID, **fields)) for fields in ({}, {"seed": 7}))
+    assert text(plain) == text(seeded)
+    assert counted(seeded) == (0, 0) < counted(plain)

@@ -26,6 +26,8 @@ def check_engine(engine: EngineConfig) -> None:
         raise InvalidOption(f"--kv-cache-dtype: bf16 needs --precision bf16 or auto, given {engine.precision}")
     if engine.prefix_cache_dir and not engine.prefix_caching:
         raise InvalidOption(f"--prefix-cache-dir: needs --prefix-caching, given {engine.prefix_cache_dir!r} without it")
+    if engine.deterministic and engine.device != "CPU":
+        raise InvalidOption(f"--deterministic: needs --device CPU, given {engine.device}")
     _check_replicas(engine)
 
 

@@ -159,3 +159,5 @@ def _log_engine(info: EngineInfo) -> None:
         info.max_model_len,
         info.load_s,
     )
+    if info.is_deterministic:
+        logger.info("deterministic: a request that is greedy or has a seed has one answer")

@@ -16,8 +16,8 @@ from ouzel.tokenizer.model_files import read_json_object
 
 _OF_OPENVINO = (
     *("lora", "max_loras", "max_lora_rank", "matryoshka"),
-    *("draft_model", "mtp", "weights", "recompress", "device", "state_cache_gib", "prompt_lookup", "prefix_cache_dir"),
-    *("prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
+    *("draft_model", "mtp", "weights", "recompress", "device", "state_cache_gib", "prompt_lookup", "deterministic"),
+    *("prefix_cache_dir", "prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )
 _OF_THE_ENGINE = ("precision", "kv_cache_dtype", "kv_cache_gib", "max_num_batched_tokens", "prefix_caching")
 _OF_A_CHILD = ("engine_python", "tensor_parallel_size", "gpu_memory_utilization", "engine_args")

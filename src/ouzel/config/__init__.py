@@ -93,6 +93,13 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
             "changes."
         ),
     ] = True
+    deterministic: Annotated[
+        bool,
+        option(
+            "One answer for a greedy request or one with a seed, whatever else the server does: rows are padded and "
+            "computed in one way each. Only on the CPU, and not for models with recurrent layers or adapters."
+        ),
+    ] = False
     prefix_cache_dir: Annotated[
         str,
         option(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.image_encoder import ImageEncoder
+from ouzel.engine.row_kinds import goes_apart
 from ouzel.engine.scheduler import Scheduled
 from ouzel.engine.sequence import Sequence
 
@@ -38,7 +39,8 @@ def build_batch(
     and of the tokens that they propose; then the scored ones.
 
     A proposed token can be a subsequence of its own over the same blocks, as attention writes all keys and values
-    before it reads. Which costs less, that or one subsequence for all, the sequence knows (`proposals`).
+    before it reads. Which costs less, that or one subsequence for all, the sequence knows (`proposals`); where rows
+    have kinds, the kind decides (`row_kinds`).
     """
     pieces = list(chain.from_iterable(_pieces(entry) for entry in scheduled))
     begins = prefix_sums(np.array(list(map(_num_rows, scheduled)), dtype=np.int32))
@@ -98,7 +100,7 @@ def _pieces(entry: Scheduled) -> Iterator[_Piece]:
     """Gives all tokens together, or each by itself: a piece of several and others behind it would come out wrong."""
     sequence, begin = entry.sequence, entry.sequence.num_computed_tokens
     token_ids = [*sequence.token_ids[begin : begin + entry.num_new_tokens], *sequence.proposal]
-    if sequence.proposal and sequence.is_apart:
+    if goes_apart(sequence) or (sequence.proposal and sequence.is_apart and not sequence.keeps_kinds):
         for place, token_id in enumerate(token_ids, start=begin):
             yield _Piece(sequence, place, [token_id])
     else:

@@ -2,7 +2,7 @@
 
 Rules
 1. A block is free, referenced (by one or more block tables), or cached: unreferenced but still findable by its key.
-2. Only full, computed blocks get a key, and a keyed block is never written again, so sharing needs no copies.
+2. Only full, computed blocks get a key (of a prompt, where rows have kinds), and one that has it is not written again.
 3. A key is a digest chained over the tokens before it, what pictures they stand for, the request's cache salt and its
    adapter. On a hit tokens and pictures are compared.
 4. Cached blocks are evicted least recently used first. A sequence releases its last block first, so that of one chain
@@ -296,5 +296,5 @@ class BlockManager:
         """Returns the positions in the block table that become full by computing `num_new_tokens` more."""
         if not self._prefix_caching:
             return range(0)
-        num_computed = sequence.num_computed_tokens
-        return range(num_computed // self.block_size, (num_computed + num_new_tokens) // self.block_size)
+        end = min(sequence.num_computed_tokens + num_new_tokens, sequence.num_findable_tokens)
+        return range(sequence.num_computed_tokens // self.block_size, end // self.block_size)

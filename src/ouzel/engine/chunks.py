@@ -5,11 +5,13 @@ Rules
 2. It ends where a state is kept, and before rows that would be scored beyond what a step scores.
 3. The tokens of an image are computed once its features are there. Where they see each other, all in one step: then a
    chunk ends before an image, and the oldest prompt's may be longer than there is room.
+4. Where rows have kinds, a chunk has rows of one kind (`row_kinds`).
 """
 
 from ouzel.engine.block_manager import BlockManager
 from ouzel.engine.image_encoder import ImageEncoder
 from ouzel.engine.prompt_images import PromptImages
+from ouzel.engine.row_kinds import num_of_one_kind, shortened
 from ouzel.engine.sequence import Sequence
 
 
@@ -25,10 +27,12 @@ class Chunks:
         limit = min(num_tokens, sequence.scoring_limit(num_rows), self._blocks.chunk_limit(sequence))
         if self._images is not None:
             limit = min(limit, self._images.limit(sequence))
-        if sequence.num_uncomputed_tokens <= limit:
-            return sequence.num_uncomputed_tokens
+        num_wanted = num_of_one_kind(sequence)
+        if num_wanted <= limit:
+            return num_wanted
         begin, block_size = sequence.num_computed_tokens, self._blocks.block_size
         length = max(0, (begin + limit) // block_size * block_size - begin) or (limit if is_oldest else 0)
+        length = shortened(sequence, length) or (shortened(sequence, limit) if is_oldest else 0)
         if self._cuts_images or sequence.images is None:
             return length
         return _without_cut(sequence.images, begin, length, is_oldest=is_oldest)

@@ -104,6 +104,8 @@ class EngineCore:
         arrival = next(self._arrivals)
         images = PromptImages(request.images, len(request.prompt_token_ids)) if request.images and not fault else None
         choices = [Sequence(request, index, arrival, images, adapter) for index in range(request.n)]
+        for choice in choices:
+            choice.keeps_kinds = self._info.is_deterministic
         if fault is not None:
             self._requests.refuse_new(choices, fault)
             return

@@ -12,6 +12,7 @@ from ouzel.engine.adapters import Adapter
 from ouzel.engine.grammars.session import Session
 from ouzel.engine.prompt_images import PromptImages
 from ouzel.engine.reasoning_limit import ReasoningLimit
+from ouzel.engine.row_kinds import LEAST_TOGETHER
 from ouzel.engine.speculation.drafting import Drafting
 from ouzel.engine.speculation.prompt_lookup import PromptLookup
 from ouzel.engine.token_bans import TokenBans
@@ -27,6 +28,7 @@ class SequenceStatus(Enum):
 
 class Sequence:
     vector: bytes | None = None  # of the prompt, where that is asked for, once it is computed
+    keeps_kinds = False  # of rows (`row_kinds`)
 
     def __init__(
         self,
@@ -128,8 +130,14 @@ class Sequence:
 
     @property
     def num_shareable_tokens(self) -> int:
-        """Counts the tokens whose logits nobody asks for: the prefix cache may give them."""
-        return self.first_unscored_row if self.num_unscored_tokens else self.num_tokens - 1
+        """Counts the tokens whose logits nobody asks for: the prefix cache may give them, of one kind those of one."""
+        num_tokens = self.first_unscored_row if self.num_unscored_tokens else self.num_tokens - 1
+        return max(0, min(num_tokens, self.num_prompt_tokens - LEAST_TOGETHER)) if self.keeps_kinds else num_tokens
+
+    @property
+    def num_findable_tokens(self) -> int:
+        """Counts the tokens whose blocks the prefix cache may give to others."""
+        return self.num_prompt_tokens if self.keeps_kinds else self.num_tokens
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -189,6 +197,7 @@ class Sequence:
     def anew(self) -> "Sequence":
         """Returns another beam of the same search, which has the prompt only and holds nothing."""
         beam = Sequence(self.request, self.index, self.arrival, self.images, self.adapter)
+        beam.keeps_kinds = self.keeps_kinds
         beam.beams = self.beams
         beam.num_unscored_tokens = self.num_unscored_tokens
         beam.num_cached_tokens = self.num_cached_tokens

@@ -1,4 +1,4 @@
-"""A request may say how tokens are guessed for it. No answer depends on that, only how soon it comes."""
+"""A request may say how tokens are guessed for it, and so how soon its answer comes."""
 
 import msgspec
 

@@ -47,7 +47,7 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
             raise InvalidRequest(f"needs logprobs to be true, given {value}", field=name)
     speculation = chat.options.speculation
     if request.prediction is not None:
-        speculation = replace(speculation, prediction=predicted_text(request.prediction, model.engine.info))
+        speculation = replace(speculation, prediction=predicted_text(request.prediction, request, model.engine.info))
     options = replace(
         chat.options,
         speculation=speculation,

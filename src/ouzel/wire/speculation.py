@@ -1,7 +1,10 @@
-"""These request fields say how tokens are guessed. No answer depends on them, only how soon it comes.
+"""These request fields say how tokens are guessed: how soon an answer comes depends on them.
 
 `num_assistant_tokens`, `assistant_confidence_threshold` and `max_ngram_size` are OpenVINO GenAI's. They are refused
 where nothing guesses in that way, as the wish cannot be honoured. `prediction` is OpenAI's, and a hint there.
+
+A request with a seed asks for one answer. A guess adds rows to a step, by which these may round otherwise, so for such
+a request nothing is guessed, unless one of GenAI's fields asks for guesses or the engine is deterministic.
 """
 
 import logging
@@ -22,7 +25,8 @@ NumAssistantTokens = (
         Meta(
             ge=0,
             le=MAX_ASSISTANT_TOKENS,
-            description="Most tokens guessed in a step; 0: none. Changes no answer, only how soon it comes.",
+            description="Most tokens guessed in a step; 0: none. Beside a seed nothing is guessed unless this field or "
+            "one of the other two for guesses is given, or the server is --deterministic.",
         ),
     ]
     | None
@@ -34,7 +38,7 @@ ConfidenceThreshold = (
             ge=0.0,
             le=1.0,
             description="A draft model or the layer of --mtp, one of which it needs, guesses on while it finds each "
-            "token at least so probable; not beside num_assistant_tokens. Changes no answer.",
+            "token at least so probable; not beside num_assistant_tokens.",
         ),
     ]
     | None
@@ -45,7 +49,7 @@ MaxNgramSize = (
         Meta(
             ge=1,
             le=2**31 - 1,
-            description="Most tokens that are compared to find where the text stood before. Changes no answer.",
+            description="Most tokens that are compared to find where the text stood before.",
         ),
     ]
     | None
@@ -68,31 +72,34 @@ class Prediction(msgspec.Struct, frozen=True):
 
 PredictedOutput = Annotated[
     Prediction | None,
-    Meta(
-        description="Text that the answer is expected to have. What comes as predicted comes sooner; no answer changes."
-    ),
+    Meta(description="Text that the answer is expected to have: it comes sooner. A hint without effect beside a seed."),
 ]
 
 
-def predicted_text(prediction: Prediction, info: EngineInfo) -> str:
-    """Returns the empty text where it is a hint, as no text is looked up."""
-    if not info.has_prompt_lookup:
-        logger.info("taken as hints: prediction (there is no --prompt-lookup)")
-        return ""
-    return prediction.text
-
-
 class SpeculationFields(Protocol):
+    seed: int | None
     num_assistant_tokens: int | None
     assistant_confidence_threshold: float | None
     max_ngram_size: int | None
 
 
+def predicted_text(prediction: Prediction, body: SpeculationFields, info: EngineInfo) -> str:
+    """Returns the empty text where it is a hint, as no text is looked up."""
+    if not info.has_prompt_lookup:
+        logger.info("taken as hints: prediction (there is no --prompt-lookup)")
+        return ""
+    if not _may_guess(body, info):
+        logger.info("taken as hints: prediction (the request has a seed)")
+        return ""
+    return prediction.text
+
+
 def speculation_of(body: SpeculationFields, model: ServedModel) -> SpeculationOptions:
     """Raises InvalidRequest for fields that contradict each other, or mean a way of guessing that is switched off."""
     num_tokens, threshold = body.num_assistant_tokens, body.assistant_confidence_threshold
-    if num_tokens is None and threshold is None and body.max_ngram_size is None:
-        return SpeculationOptions()
+    if not _asks_for_guesses(body):
+        may_guess = body.seed is None or _may_guess(body, model.engine.info)
+        return SpeculationOptions(num_assistant_tokens=None if may_guess else 0)
     info = model.engine.info
     if threshold is not None and num_tokens is not None:
         field = "assistant_confidence_threshold"
@@ -112,3 +119,13 @@ def speculation_of(body: SpeculationFields, model: ServedModel) -> SpeculationOp
         assistant_confidence_threshold=threshold,
         max_ngram_size=body.max_ngram_size,
     )
+
+
+def _asks_for_guesses(body: SpeculationFields) -> bool:
+    fields = (body.num_assistant_tokens, body.assistant_confidence_threshold, body.max_ngram_size)
+    return any(value is not None for value in fields)
+
+
+def _may_guess(body: SpeculationFields, info: EngineInfo) -> bool:
+    """Tells whether guesses leave the request the answer that it asks for."""
+    return body.seed is None or info.is_deterministic or _asks_for_guesses(body)

@@ -30,6 +30,8 @@ from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes, pages_given_back
 from ouzel.backends.openvino.passed_check import facts_of_check, has_passed, remember_pass
 from ouzel.backends.openvino.prediction_runner import CompiledPrediction, PredictionRunner
+from ouzel.backends.openvino.row_check import check_rows, refuse_kinds
+from ouzel.backends.openvino.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner, warm_up
 from ouzel.backends.openvino.state_check import check_operations
@@ -92,10 +94,14 @@ def checked_runner(
 
     language_model, engine = choose_cache(core, language_model, model, engine, make)
     runner = make(language_model, model, engine, num_blocks=num_blocks)
+    if engine.deterministic:
+        refuse_kinds(runner.info)
     entry = language_model.cache_entry
     try:
         with pages_given_back(language_model.mappings), stage("loading and checking the model"):
             check_or_warm_up(core, runner, language_model, engine, is_rotary=is_rotary(language_model, config))
+            if engine.deterministic:
+                check_rows(runner)
     except SelfCheckFailed as error:
         if entry is None or language_model.is_entry_new:
             raise
@@ -166,6 +172,7 @@ def make_runner(
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
         sees_images_whole=language_model.sees_images_whole,
+        is_deterministic=engine.deterministic,
         task=task_of(config, Path(model.model), model.task),
         vector_size=vector_size(language_model),
         max_loras=0 if language_model.adapters is None else num_adapters(model),
@@ -173,9 +180,8 @@ def make_runner(
         cache_identity=cache_identity(core, compiled, [*cache, *states], served, engine),
         load_s=0.0,  # known when the checks are done
     )
-    kv_cache = KvCache(cache, plan.num_blocks)
-    prediction = PredictionRunner(CompiledPrediction(*further), kv_cache, served, info) if further else None
-    caches = kv_cache, StateTables(states, state_plan)
+    caches = KvCache(cache, plan.num_blocks + num_padding_blocks(info)), StateTables(states, state_plan)
+    prediction = PredictionRunner(CompiledPrediction(*further), caches[0], served, info) if further else None
     return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
 
 

@@ -18,9 +18,10 @@ def cache_identity(
     """Returns a name that a file can have. `model` is that of the context that is served.
 
     In it are the files of the weights and how they are encoded, the versions of openvino and ouzel (`model.identity`),
-    the rotation, the scales of the keys, the precision of inference and the processor with its instructions, and the
-    shapes and types of the tables. How many rows these have is not, and the number of threads is not: sums may round
-    differently by it, as they do by the size of a batch.
+    the rotation, the scales of the keys, the precision of inference and the processor with its instructions, the shapes
+    and types of the tables, and `--deterministic`, without which blocks of prompts may have rows of generated tokens.
+    How many rows the tables have is not, and the number of threads is not: sums may round differently by it, as they do
+    by the size of a batch.
     """
     facts = [
         FORMAT,
@@ -31,6 +32,7 @@ def cache_identity(
         core.get_property(engine.device, "FULL_DEVICE_NAME"),
         sorted(core.get_property(engine.device, "OPTIMIZATION_CAPABILITIES")),
         sorted((table.name, str(table.dtype), table.row_shape) for table in tables),
+        *(["deterministic"] if engine.deterministic else []),
     ]
     if model.key_scales:  # where there are none, an identity of an earlier version stays valid
         facts.append({name: scales.tolist() for name, scales in model.key_scales.items()})

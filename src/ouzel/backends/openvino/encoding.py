@@ -97,7 +97,8 @@ class _Facts:
             max_model_len=longest_text(self.model, loaded, self.max_tokens),
             block_size=1,
             num_blocks=0,
-            max_num_seqs=engine.max_num_seqs,
+            max_num_seqs=1 if engine.deterministic else engine.max_num_seqs,  # one text, one shape
+            is_deterministic=engine.deterministic,
             max_num_batched_tokens=engine.max_num_batched_tokens,
             load_s=load_s,
             task="score" if loaded.num_labels else "embed",

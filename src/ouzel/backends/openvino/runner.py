@@ -14,6 +14,7 @@ from ouzel.backends.openvino.kv_cache import KvCache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.prediction_runner import PredictionRunner
+from ouzel.backends.openvino.row_padding import padded
 from ouzel.backends.openvino.state_tables import NEXT_PREFIX, StateTables
 from ouzel.backends.openvino.step_inputs import paging_inputs, rope_inputs
 from ouzel.backends.openvino.tables import TableRows
@@ -64,6 +65,11 @@ class OpenVINORunner:
         }
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        if not self.info.is_deterministic:
+            return self._run(batch)
+        return self._run(padded(batch, self.info.num_blocks))[: len(batch.sampled_rows)]
+
+    def _run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         self._request.run(self._inputs(batch))
         self._keep_states(batch)
         if self.prediction is not None:

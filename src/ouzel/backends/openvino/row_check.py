@@ -1,0 +1,139 @@
+"""What `--deterministic` promises is tried before a model is served: a row has the same bits in whatever company.
+
+Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows. So the rows of a
+prompt and of generated tokens are computed alone, in chunks, beside few others, and in a step that is full.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.errors import ModelLoadError
+from ouzel.types import EngineInfo
+
+logger = logging.getLogger(__name__)
+
+Rows = NDArray[np.float32]
+Span = tuple[int, int, list[int]]
+"""Block, number of tokens in it, new tokens of a subsequence."""
+Company = tuple[Span, ...]  # of the rows that are compared
+MakeCompany = Callable[[EngineInfo, int], Company]  # of so many rows
+
+_NUM_GENERATED = 4
+_LEAST_PROMPT = 8  # tokens
+_OWN, _OTHER = 0, 1  # blocks: of the rows that are compared, and of their company, where nobody reads
+
+
+def refuse_kinds(info: EngineInfo) -> None:
+    """Raises ModelLoadError for a model whose rows depend on others by its nature."""
+    if info.num_state_slots:
+        raise ModelLoadError(
+            "deterministic: the states of recurrent layers depend on how a prompt is cut into chunks; "
+            f"a {info.model_type} cannot be served with it"
+        )
+    if info.sees_images_whole:
+        raise ModelLoadError(
+            f"deterministic: a {info.model_type} sees an image whole, and cannot be served with it; serve its language "
+            "model alone"
+        )
+    if info.max_loras:
+        raise ModelLoadError(
+            f"deterministic: must not stand beside lora and max_loras, given {info.max_loras} adapters"
+        )
+
+
+def check_rows(runner: ModelRunner) -> None:
+    """Raises ModelLoadError where a row has other bits in other company. Uses the first two blocks of the cache."""
+    info = runner.info
+    num_tokens = min(info.block_size, info.max_model_len) - _NUM_GENERATED
+    if num_tokens < _LEAST_PROMPT:
+        raise ModelLoadError(
+            f"deterministic: max_model_len must be >= {_LEAST_PROMPT + _NUM_GENERATED}, given {info.max_model_len}"
+        )
+    tokens = np.random.default_rng(0).integers(0, info.vocab_size, num_tokens + _NUM_GENERATED).tolist()
+    middle, third = num_tokens // 2 + 1, num_tokens // 3
+    prompt = (0, num_tokens)
+    chunks = ((0, middle, num_tokens), (0, third, middle, num_tokens))
+    generated = tuple(range(num_tokens, num_tokens + _NUM_GENERATED + 1))
+    for name, cuts, ways in (("a prompt", prompt, (prompt, *chunks)), ("generated tokens", generated, (generated,))):
+        alone = _in_steps(runner, tokens, cuts, _alone)
+        others = [_in_steps(runner, tokens, way, company) for way in ways for company in _COMPANIES]
+        if cuts is generated:
+            others.append(_rows(runner, [_span(tokens, *cut) for cut in pairwise(cuts)], _alone))
+        num_other = sum(not np.array_equal(rows, alone) for rows in others)
+        logger.debug("row check: %d of %d companies change the bits of %s", num_other, len(others), name)
+        if num_other:
+            raise ModelLoadError(
+                f"deterministic: on this processor the logits of {name} have other bits in {num_other} of "
+                f"{len(others)} steps with other rows (precision {info.precision}, weights {info.weights}). Another "
+                "--precision or --weights may do; else serve the model without --deterministic"
+            )
+
+
+def _alone(_info: EngineInfo, _num_own: int) -> Company:
+    return ()
+
+
+def _few(_info: EngineInfo, _num_own: int) -> Company:
+    return (_SINGLE,) * 3
+
+
+def _few_of_both_kinds(_info: EngineInfo, _num_own: int) -> Company:
+    return _several(5), _SINGLE
+
+
+def _all_sequences(info: EngineInfo, _num_own: int) -> Company:
+    return (_SINGLE,) * (info.max_num_seqs - 1)
+
+
+def _full(info: EngineInfo, num_own: int) -> Company:
+    num_subsequences, num_left = divmod(info.max_num_batched_tokens - num_own, info.block_size)
+    return (_several(info.block_size),) * num_subsequences + (_SINGLE,) * num_left
+
+
+def _several(num_rows: int) -> Span:
+    return _OTHER, 0, [0] * num_rows
+
+
+_SINGLE = _several(1)
+_COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
+
+
+def _span(tokens: list[int], begin: int, end: int) -> Span:
+    return _OWN, begin, tokens[begin:end]
+
+
+def _in_steps(runner: ModelRunner, tokens: list[int], cuts: tuple[int, ...], company: MakeCompany) -> Rows:
+    return np.concatenate([_rows(runner, [_span(tokens, *cut)], company) for cut in pairwise(cuts)])
+
+
+def _rows(runner: ModelRunner, own: list[Span], make_company: MakeCompany) -> Rows:
+    """Returns the logits of own rows, which stand in the middle of their company."""
+    num_own = _num_rows(own)
+    company = make_company(runner.info, num_own)
+    before, behind = company[: len(company) // 2], company[len(company) // 2 :]
+    sampled_rows = _num_rows(before) + np.arange(num_own, dtype=np.int64)
+    return runner.run(_batch([*before, *own, *behind], sampled_rows)).copy()
+
+
+def _num_rows(spans: Iterable[Span]) -> int:
+    return sum(len(token_ids) for _, _, token_ids in spans)
+
+
+def _batch(spans: list[Span], sampled_rows: NDArray[np.int64]) -> ForwardBatch:
+    past_lens = np.array([past for _, past, _ in spans], np.int32)
+    new_lens = np.array([len(token_ids) for _, _, token_ids in spans], np.int32)
+    return ForwardBatch(
+        token_ids=np.concatenate([token_ids for _, _, token_ids in spans]).astype(np.int64),
+        positions=np.concatenate([past + np.arange(len(token_ids), dtype=np.int64) for _, past, token_ids in spans]),
+        past_lens=past_lens,
+        subsequence_begins=np.append(np.int32(0), np.cumsum(new_lens)).astype(np.int32),
+        block_indices=np.array([block for block, _, _ in spans], np.int32),
+        block_indices_begins=np.arange(len(spans) + 1, dtype=np.int32),
+        max_context_len=int((past_lens + new_lens).max()),
+        sampled_rows=sampled_rows,
+    )

@@ -1,0 +1,219 @@
+"""With `--deterministic` a request has one answer, to the bit of its logprobs, whatever else the engine does."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.row_check import check_rows
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.demo import MODEL_DIRECTORY
+from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.core import EngineCore
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.errors import ModelLoadError
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import EngineInfo, EngineRequest, ReasoningBudget, SpeculationParams
+from tests.backends.conftest import read_golden
+from tests.engine.requests import Result, make_request, run
+
+FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
+LENGTHS = (1, 2, 31, 32, 33, 63, 64, 65, 66, 97, 130)  # of prompts, around the ends of blocks
+SERVED: dict[str, dict[str, str]] = {
+    "default": {},
+    "int8": {"precision": "int8"},
+    "f32": {"precision": "f32"},
+    "bf16 weights": {"weights": "bf16"},
+}
+
+
+@dataclass
+class Narrow:
+    """A runner that says it has less room than it has."""
+
+    runner: ModelRunner
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def info(self) -> EngineInfo:
+        return msgspec.structs.replace(self.runner.info, **self.sizes)
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        return self.runner.run(batch)
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self.runner.copy_blocks(sources, destinations)
+
+    def close(self) -> None:
+        """Leaves the runner to its owner."""
+
+
+_IN_EACH_RUN = {"default", "f32"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        name
+        if name in _IN_EACH_RUN
+        else pytest.param(name, marks=pytest.mark.release("--deterministic in other precisions"))
+        for name in SERVED
+    ],
+)
+def runner(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelRunner]:
+    """Serves the demo model, whose weights are trained, in one of the precisions."""
+    options = SERVED[request.param]
+    cache_dir = str(tmp_path_factory.mktemp("cache"))
+    model = ModelConfig(model=str(MODEL_DIRECTORY), cache_dir=cache_dir, weights=options.get("weights", "auto"))
+    engine = EngineConfig(
+        deterministic=True,
+        precision=options.get("precision", "auto"),  # type: ignore[arg-type]
+        max_num_seqs=12,
+        max_num_batched_tokens=100,
+    )
+    made = create_runner(model, engine, num_blocks=120)
+    yield made
+    made.close()
+
+
+def prompt(runner: ModelRunner, length: int) -> list[int]:
+    tokens = np.random.default_rng(length % 5).integers(0, runner.info.vocab_size, 200)
+    return [int(each) for each in tokens[:length]]
+
+
+def requests_of(runner: ModelRunner) -> list[EngineRequest]:
+    """Some begin alike: their prompts share blocks."""
+    greedy = [make_request(prompt(runner, each), max_tokens=40, num_logprobs=3) for each in LENGTHS]
+    seeded = [
+        make_request(prompt(runner, each), max_tokens=40, temperature=1.0, seed=each, num_logprobs=0)
+        for each in LENGTHS
+    ]
+    scored = make_request(prompt(runner, 130), max_tokens=4, num_prompt_logprobs=1)
+    forked = make_request(prompt(runner, 70), n=3, max_tokens=40, temperature=1.0, seed=7, num_logprobs=0)
+    beams = make_request(prompt(runner, 70), n=2, max_tokens=20, beam_search=BeamSearchParams(width=3), num_logprobs=0)
+    return [*greedy, *seeded, scored, forked, beams]
+
+
+def answers(engine: EngineCore, requests: list[EngineRequest]) -> list[tuple[object, ...]]:
+    results = run(engine, requests)
+    return [answer(results[each.request_id, index]) for each in requests for index in range(each.n)]
+
+
+def answer(result: Result) -> tuple[object, ...]:
+    return result.token_ids, result.logprobs, result.prompt_logprobs
+
+
+def alone(runner: ModelRunner, requests: list[EngineRequest]) -> list[tuple[object, ...]]:
+    """Answers each with nothing beside it and nothing cached."""
+    return [each for one in requests for each in answers(EngineCore(runner), [one])]
+
+
+def test_one_answer_alone_beside_others_and_with_hits(runner: ModelRunner) -> None:
+    requests = requests_of(runner)
+    expected = alone(runner, requests)
+
+    assert answers(EngineCore(runner), requests) == expected
+    engine = EngineCore(runner)
+    assert answers(engine, requests[::-1])[::-1] != []  # fills the cache in another order
+    assert answers(engine, requests) == expected
+    assert engine.stats().num_prefix_hit_tokens > 0
+
+
+def test_one_answer_after_preemptions(runner: ModelRunner) -> None:
+    requests = requests_of(runner)
+    few = Narrow(runner, {"num_blocks": 16})
+    engine = EngineCore(few)
+
+    assert answers(engine, requests) == alone(runner, requests)
+    assert engine.stats().num_preemptions > 0
+
+
+def test_one_answer_of_a_conversation_whose_past_was_generated(runner: ModelRunner) -> None:
+    """The blocks of what was generated are not those of a prompt that has the same tokens."""
+    first = make_request(prompt(runner, 50), max_tokens=80)
+    engine = EngineCore(runner)
+    [(token_ids, *_)] = answers(engine, [first])
+    assert isinstance(token_ids, list)
+    second = make_request([*first.prompt_token_ids, *token_ids, 5, 6, 7], max_tokens=20, num_logprobs=2)
+
+    assert answers(engine, [second]) == alone(runner, [second])
+
+
+def guessed(request: EngineRequest, token_ids: object) -> EngineRequest:
+    """Predicts most of the answer rightly."""
+    assert isinstance(token_ids, list)
+    predicted = [token_id + (place % 7 == 4) for place, token_id in enumerate(token_ids)]
+    return msgspec.structs.replace(
+        request,
+        request_id=f"guessed {request.request_id}",
+        speculation=SpeculationParams(predicted_token_ids=predicted),
+    )
+
+
+def test_one_answer_with_guesses(runner: ModelRunner) -> None:
+    """Right guesses and wrong ones."""
+    requests = [
+        make_request(prompt(runner, length), max_tokens=40, num_logprobs=1, temperature=temperature, seed=3)
+        for length in LENGTHS
+        for temperature in (0.0, 1.0)
+    ]
+    expected = alone(runner, requests)
+    predicted = [guessed(request, one[0]) for request, one in zip(requests, expected, strict=True)]
+    engine = EngineCore(runner, speculation=Speculation(costs=FREE_ROWS))
+
+    assert answers(engine, predicted) == expected
+    assert engine.stats().num_accepted_tokens > 100
+
+
+def test_one_answer_where_tokens_are_appended_without_a_step(runner: ModelRunner) -> None:
+    """Tokens that must come are computed as those that are sampled; logprobs make them come by steps."""
+    budget = ReasoningBudget(
+        max_tokens=8, end_token_ids=(5, 6, 7, 8), starts=(b"<",), ends=(b">",), pieces={}, is_open=True
+    )
+    appended, stepped = (
+        msgspec.structs.replace(
+            make_request(prompt(runner, 40), max_tokens=40, num_logprobs=num_logprobs), reasoning_budget=budget
+        )
+        for num_logprobs in (None, 0)
+    )
+    [(with_steps, *_)] = alone(runner, [stepped])
+    [(without, *_)] = answers(EngineCore(Narrow(runner, {"num_blocks": 30})), [appended])
+
+    assert without == with_steps
+
+
+class _Rounding:
+    """A runner whose logits depend on how many rows a step has."""
+
+    def __init__(self, info: EngineInfo, least: int) -> None:
+        self.info = info
+        self._least = least
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        rows = np.ones((len(batch.sampled_rows), 4), np.float32)
+        return rows * (1 + (len(batch.token_ids) >= self._least))
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        """Has no blocks."""
+
+    def close(self) -> None:
+        """Has nothing."""
+
+
+@pytest.mark.parametrize("least", [2, 5, 30, 100])
+def test_a_runner_whose_rows_depend_on_others_is_refused(runner: ModelRunner, least: int) -> None:
+    with pytest.raises(ModelLoadError, match=r"^deterministic: .*other bits"):
+        check_rows(_Rounding(runner.info, least))
+
+
+def test_a_model_with_states_is_refused(tmp_path: Path) -> None:
+    golden = read_golden("qwen3_5")
+    model = ModelConfig(model=str(golden.directory), cache_dir=str(tmp_path))
+    with pytest.raises(ModelLoadError, match="deterministic: the states of recurrent layers"):
+        create_runner(model, EngineConfig(deterministic=True, max_num_seqs=2), num_blocks=8)
