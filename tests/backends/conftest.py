@@ -51,8 +51,10 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def long_context(directory: Path) -> int | None:
     """Returns the context that takes LongRoPE's long factors, of which golden logits are; None for other models."""
     config = read_hf_config(directory).text_model()
-    is_longrope = "long_factor" in (config.values.get("rope_scaling") or {})
-    return config.size("max_position_embeddings") if is_longrope else None
+    scaling = config.section("rope_scaling")
+    if scaling is None or scaling.values.get("long_factor") == scaling.values.get("short_factor"):
+        return None
+    return config.size("max_position_embeddings")
 
 
 Load = Callable[..., ModelRunner]

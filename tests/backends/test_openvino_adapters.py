@@ -19,7 +19,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.types import AdapterFailed, AdapterLoaded, AdapterUnloaded
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.adapters import AdaptedRunner, RandomAdapter, merge, random_adapter
-from tests.backends.conftest import read_golden
+from tests.backends.conftest import long_context, read_golden
 from tests.backends.forward import Driver, Logits, median_error, relative_error
 from tests.cores import share_of_cores
 from tests.engine.requests import adapted, make_request, run, run_alone
@@ -44,6 +44,7 @@ def load(
         cache_dir=str(cache_dir),
         max_loras=max_loras,
         max_lora_rank=RANK,
+        max_model_len=long_context(directory),
     )
     dtype: Literal["f32", "auto"] = "f32" if weights == "f32" else "auto"
     engine = EngineConfig(precision=dtype, kv_cache_dtype=dtype, kv_cache_gib=0.02, num_threads=share_of_cores())

@@ -72,6 +72,12 @@ def test_longrope_has_a_factor_for_each_frequency() -> None:
         read_rope(config, 64)
 
 
+def test_longrope_with_one_list_of_factors_serves_the_whole_context() -> None:
+    factors = {"short_factor": [2.0] * 32, "long_factor": [2.0] * 32, "original_max_position_embeddings": 16}
+    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"type": "longrope", **factors}})
+    assert read_rope(config, 64).default_positions == 64
+
+
 def test_heads_turn_partly_only_in_families_that_know_that() -> None:
     config = HfConfig({"max_position_embeddings": 64, "partial_rotary_factor": 0.5})
     assert read_rope(config, 64, rotates_partly=True).inverse_frequencies.shape == (16,)

@@ -247,4 +247,6 @@ def longrope(plain: NDArray[np.float64], scaling: HfConfig, original: int, max_p
     factor = scaling.number("factor", max_positions / original)
     usual = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
     scale = scaling.number("attention_factor", usual)
+    if np.array_equal(short, long):  # as GGUF files of Llama 3 are read: one list of factors serves every context
+        return Rope(short, scale, max_positions)
     return Rope(short, scale, max_positions, LongFrequencies(original, long))
