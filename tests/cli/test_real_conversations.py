@@ -5,7 +5,6 @@ transformers make of the same prompts.
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,12 +14,11 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
+from benchmarks.quality.packages import MODELS, find, models_directory
 from tests.cli.running import serving
 
 pytestmark = pytest.mark.release("conversations with real models, whose files a command of the benchmarks gets")
 
-DIRECTORY_VARIABLE = "OUZEL_REAL_MODELS_DIR"
-FETCH_COMMAND = "uv run python -m benchmarks.quality --fetch"
 SERVED = ("--served-model-name", "real", "--kv-cache-gib", "1")
 CHATS = "/v1/chat/completions"
 JsonObject = dict[str, Any]
@@ -68,18 +66,10 @@ def messages(question: str | list[JsonObject]) -> list[JsonObject]:
     return [{"role": "user", "content": question}] if isinstance(question, str) else question
 
 
-def find_model(file: str) -> Path:
-    """Fails with the command that fetches the file where it is missing."""
-    named = os.environ.get(DIRECTORY_VARIABLE)
-    directory = Path(named) if named else Path.home() / ".cache" / "ouzel-tests" / "real-models"
-    if not (directory / file).is_file():
-        pytest.fail(f"{directory / file} is missing; fetch it: {FETCH_COMMAND}")
-    return directory / file
-
-
-def serve(file: str, cache_dir: Path) -> Iterator[Chat]:
+def serve(name: str, cache_dir: Path) -> Iterator[Chat]:
+    """Raises NotFetched, with the command that fetches it, where the model's file is missing: the test fails."""
     with (
-        serving(str(find_model(file)), *SERVED, cache_dir=cache_dir) as server,
+        serving(str(find(MODELS[name], models_directory())), *SERVED, cache_dir=cache_dir) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
     ):
         [model] = http.get("/v1/models").json()["data"]
@@ -88,12 +78,12 @@ def serve(file: str, cache_dir: Path) -> Iterator[Chat]:
 
 @pytest.fixture(scope="module")
 def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
-    yield from serve("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", tmp_path_factory.mktemp("qwen"))
+    yield from serve("qwen2.5-coder-0.5b", tmp_path_factory.mktemp("qwen"))
 
 
 @pytest.fixture(scope="module")
 def smollm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
-    yield from serve("smollm2-135m-instruct-q4_1.gguf", tmp_path_factory.mktemp("smollm"))
+    yield from serve("smollm2-135m", tmp_path_factory.mktemp("smollm"))
 
 
 @pytest.fixture(params=["qwen", "smollm"])

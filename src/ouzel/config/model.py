@@ -27,7 +27,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     draft_model: Annotated[
         str,
         option(
-            "A smaller model with the same tokens, named as MODEL is: it guesses tokens, and no answer changes.",
+            "A smaller model with the same tokens, named as MODEL is. It guesses tokens; MODEL takes or refuses them.",
             unset="none",
         ),
     ] = ""
@@ -35,7 +35,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         option(
             "Guess tokens with the layer that the checkpoint has for it (Qwen3.5, 3.6, 3.8, Qwen3-Next, DeepSeek-V3, "
-            "GLM-4.7-Flash): no answer changes."
+            "GLM-4.7-Flash). The model accepts or rejects each guess."
         ),
     ] = False
     task: Annotated[
