@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.cache_verdict import LARGEST_DIVERGENCE, CacheVerdict
 from ouzel.backends.openvino.graph.key_scales import KeyScales
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.lone_sequence import lone_batch
 from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.runner import OpenVINORunner
-from ouzel.backends.openvino.selfcheck import WHOLE_SLOTS
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
-from ouzel.engine.base import ForwardBatch
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.observability.progress import stage
 from ouzel.tokenizer.huggingface import load_tokenizer
@@ -130,20 +129,7 @@ class CacheTrial:
 
 def run_text(runner: OpenVINORunner, token_ids: Tokens, rows: Tokens, *, begin: int = 0) -> Floats:
     """Runs the text alone, in the first blocks, as if it stood at position `begin`."""
-    num_tokens = len(token_ids)
-    num_blocks = -(-num_tokens // runner.info.block_size)
-    batch = ForwardBatch(
-        token_ids=token_ids,
-        positions=np.arange(begin, begin + num_tokens, dtype=np.int64),
-        past_lens=np.array([0], np.int32),
-        subsequence_begins=np.array([0, num_tokens], np.int32),
-        block_indices=np.arange(num_blocks, dtype=np.int32),
-        block_indices_begins=np.array([0, num_blocks], np.int32),
-        max_context_len=num_tokens,
-        sampled_rows=rows,
-        state_slots=np.array([WHOLE_SLOTS], np.int32) if runner.info.num_state_slots else None,
-    )
-    return runner.run(batch).copy()
+    return runner.run(lone_batch(runner.info, token_ids, rows, shift=begin)).copy()
 
 
 def relative_to_median(largest: Floats) -> Floats:

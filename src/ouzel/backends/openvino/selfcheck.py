@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.backends.openvino.lone_sequence import WHOLE_SLOTS, lone_batch
+from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)
@@ -25,7 +26,6 @@ MIDDLE_CHUNK = 13
 COMPARED_ROWS = 8  # the last ones, which are the last chunk: states of short convolutions last for two or three rows
 SHIFT = 4000  # positions
 NEAR_SHIFT = 64  # positions: with it they are below 256, which bf16 holds exactly
-WHOLE_SLOTS = (0, 1)  # of states, that are read and written
 CHUNK_SLOTS = ((0, 1), (1, 2), (2, 1))
 LARGEST_CHUNK_CHANGE = 0.2
 LARGEST_SHIFT_CHANGE = 0.1
@@ -111,22 +111,10 @@ def run_chunk(
     shift: int = 0,
 ) -> NDArray[np.float32]:
     """Returns the logits of the chunk's last rows; its sequence lies in the first blocks."""
-    past, end = chunk.start, chunk.stop
-    num_blocks = -(-end // runner.info.block_size)
-    has_states = runner.info.num_state_slots > 0
-    logits = runner.run(
-        ForwardBatch(
-            token_ids=token_ids[chunk],
-            positions=np.arange(past + shift, end + shift, dtype=np.int64),
-            past_lens=np.array([past], np.int32),
-            subsequence_begins=np.array([0, end - past], np.int32),
-            block_indices=np.arange(num_blocks, dtype=np.int32),
-            block_indices_begins=np.array([0, num_blocks], np.int32),
-            max_context_len=end,
-            sampled_rows=np.arange(end - past - COMPARED_ROWS, end - past, dtype=np.int64),
-            state_slots=np.array([slots], np.int32) if has_states else None,
-        )
-    )
+    num_tokens = chunk.stop - chunk.start
+    rows = np.arange(num_tokens - COMPARED_ROWS, num_tokens, dtype=np.int64)
+    tokens = token_ids[chunk]
+    logits = runner.run(lone_batch(runner.info, tokens, rows, num_past=chunk.start, shift=shift, slots=slots))
     return logits.copy()
 
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.lone_sequence import lone_batch
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.weights.encodings import encode_bf16
 from ouzel.backends.openvino.weights.source import Matrix, Wanted, Weights
 from ouzel.config.weights import WidthOption
-from ouzel.engine.base import ForwardBatch
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
@@ -140,7 +140,8 @@ def record(
     num_read = 0
     with path.open("wb") as file, stage("reading the calibration text", num_bytes) as reading:
         for token_ids in chunks:
-            runner.run(one_sequence(token_ids, runner))
+            all_rows = np.arange(len(token_ids), dtype=np.int64)  # else the last layer computes fewer rows
+            runner.run(lone_batch(runner.info, token_ids, all_rows))
             for each, index, offset, sums in zip(inputs, indices, offsets, squares, strict=True):
                 rows = runner.output(index).reshape(len(token_ids), each.columns).astype(np.float32, copy=False)
                 np.add(sums, np.einsum("rc,rc->c", rows, rows, dtype=np.float64), out=sums)
@@ -156,19 +157,3 @@ def record(
         for key in each.keys
     }
     return Recording(path, num_rows, by_key)
-
-
-def one_sequence(token_ids: NDArray[np.int64], runner: OpenVINORunner) -> ForwardBatch:
-    num_tokens = len(token_ids)
-    num_blocks = -(-num_tokens // runner.info.block_size)
-    return ForwardBatch(
-        token_ids=token_ids,
-        positions=np.arange(num_tokens, dtype=np.int64),
-        past_lens=np.array([0], np.int32),
-        subsequence_begins=np.array([0, num_tokens], np.int32),
-        block_indices=np.arange(num_blocks, dtype=np.int32),
-        block_indices_begins=np.array([0, num_blocks], np.int32),
-        max_context_len=num_tokens,
-        sampled_rows=np.arange(num_tokens, dtype=np.int64),  # else the last layer computes fewer rows
-        state_slots=np.array([(0, 1)], np.int32) if runner.info.num_state_slots else None,
-    )
