@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.prompt_images import PromptImages
+from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason, ImageInput
 from tests.engine.requests import make_request, run, run_alone
 
@@ -57,6 +58,18 @@ def test_the_answer_depends_on_the_picture_and_its_place() -> None:
     ]
 
     assert len({tuple(answer) for answer in answers}) == len(answers)
+
+
+@pytest.mark.parametrize("grid", [None, (1, 3, 4)])
+def test_a_beam_search_sees_the_pictures(grid: tuple[int, int, int] | None) -> None:
+    dog = picture("dog", (20, 12), grid=grid)
+    alone, wide = (
+        request(dog, max_tokens=1, num_logprobs=3, beam_search=beam_search)
+        for beam_search in (None, BeamSearchParams(width=3))
+    )
+    engine = EngineCore(FakeRunner(num_encoder_parts=1, max_num_batched_tokens=1000), prefix_caching=False)
+
+    assert run_alone(engine, wide)[0].logprobs == run_alone(engine, alone)[0].logprobs
 
 
 @pytest.mark.parametrize("chunk", range(1, 42))

@@ -65,10 +65,8 @@ class BeamSearch:
         self._params = request.params.beam_search
         self._max_len = min(request.params.max_tokens, max_model_len - len(request.prompt_token_ids))
         self._groups: list[_Group] = []
-        first = Sequence(request, 0, choice.arrival, adapter=choice.adapter)
-        first.added_at = choice.added_at
-        self.beams = first.beams  # alive, most likely first within each group; the list that they share
-        self.beams.append(first)
+        first = choice.anew()
+        self.beams = first.beams = [first]  # alive, most likely first within each group; the list that they share
 
     @property
     def timing(self) -> RequestTiming:

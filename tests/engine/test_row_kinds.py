@@ -1,0 +1,89 @@
+"""In an engine that is deterministic each row is computed with rows of its own kind, whatever the requests ask for."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from ouzel.backends.fake_runner import FakeRunner
+from ouzel.engine.base import ForwardBatch
+from ouzel.engine.core import EngineCore
+from ouzel.engine.proposals import Speculation
+from ouzel.engine.row_kinds import LEAST_TOGETHER
+from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import EngineRequest, SpeculationParams
+from tests.engine.requests import make_request, run
+
+FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
+
+
+def deterministic_runner(**sizes: Any) -> FakeRunner:  # of FakeRunner
+    runner = FakeRunner(**sizes)
+    runner.info = msgspec.structs.replace(runner.info, is_deterministic=True)
+    return runner
+
+
+def prompts(length: int) -> Iterable[list[int]]:
+    """Gives prompts of which some begin alike."""
+    for number in range(4):
+        yield [(5 * each + (number if each > 9 else number // 2)) % 89 for each in range(length)]
+
+
+def requests_of(length: int) -> list[EngineRequest]:
+    ways: list[dict[str, Any]] = [
+        {},
+        {"temperature": 1.0, "seed": -(2**63), "num_logprobs": 1},
+        {"n": 3, "temperature": 1.0, "seed": 2**63 - 1},
+        {"n": 2, "beam_search": BeamSearchParams(width=3)},
+        {"num_prompt_logprobs": 0},
+    ]
+    return [make_request(each, max_tokens=11, **way) for way in ways for each in prompts(length)]
+
+
+def rows_of_wrong_kind(batches: list[ForwardBatch], num_prompt_tokens: int) -> list[tuple[int, int]]:
+    """Returns past and length of each subsequence that breaks a rule of `row_kinds`; all prompts are of one length."""
+    lens = [
+        (int(past), int(length))
+        for batch in batches
+        for past, length in zip(batch.past_lens, np.diff(batch.subsequence_begins), strict=True)
+    ]
+    return [
+        (past, length)
+        for past, length in lens
+        if (length != 1)
+        if past >= num_prompt_tokens or num_prompt_tokens < LEAST_TOGETHER or past + length > num_prompt_tokens
+    ] + [
+        (past, length)
+        for past, length in lens
+        if length == 1 and past < num_prompt_tokens and num_prompt_tokens >= LEAST_TOGETHER
+    ]
+
+
+@pytest.mark.parametrize("num_blocks", [20, 64])
+@pytest.mark.parametrize("max_num_batched_tokens", [6, 7, 16, 100])
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9, 10, 33])
+def test_rows_have_company_of_their_kind(length: int, max_num_batched_tokens: int, num_blocks: int) -> None:
+    runner = deterministic_runner(num_blocks=num_blocks, max_num_seqs=6, max_num_batched_tokens=max_num_batched_tokens)
+    engine = EngineCore(runner)
+
+    run(engine, requests_of(length))
+
+    assert rows_of_wrong_kind(runner.batches, length) == []
+
+
+@pytest.mark.parametrize("length", [1, 2, 9, 33])
+def test_guesses_have_rows_of_their_own(length: int) -> None:
+    runner = deterministic_runner(max_num_batched_tokens=40)
+    [expected, *_] = run(EngineCore(runner), [make_request(range(length), max_tokens=30)]).values()
+    predicted = SpeculationParams(predicted_token_ids=expected.token_ids)
+    request = msgspec.structs.replace(make_request(range(length), max_tokens=30), speculation=predicted)
+    engine = EngineCore(runner, speculation=Speculation(costs=FREE_ROWS))
+
+    [guessed, *_] = run(engine, [request]).values()
+
+    assert guessed.token_ids == expected.token_ids
+    assert engine.stats().num_accepted_tokens > 10
+    assert rows_of_wrong_kind(runner.batches, length) == []
