@@ -71,6 +71,14 @@ def test_booleans_lists_and_numbers_from_everywhere() -> None:
         (("--allowed-origins", "https://a.org/"), {}, r"--allowed-origins: .*given \['https://a.org/'\]"),
         ((), {"OUZEL_ALLOWED_ORIGINS": "a.org"}, r"OUZEL_ALLOWED_ORIGINS: each must match .*, given \['a.org'\]"),
         (("--max-num-seqs", "1000"), {}, r"--max-num-batched-tokens: must be >= --max-num-seqs, 1000, given 512"),
+        (("--deterministic", "--device", "GPU"), {}, "--deterministic: needs --device CPU, given GPU"),
+        (
+            ("--deterministic", "--max-num-seqs", "511"),
+            {},
+            r"--deterministic: needs --max-num-batched-tokens >= --max-num-seqs \+ 2, 513, given 512",
+        ),
+        (("--deterministic", "--lora", "a=/a"), {}, "--deterministic: must not stand beside --lora, given a=/a"),
+        (("--deterministic", "--max-loras", "3"), {}, "--deterministic: must not stand beside --max-loras, given 3"),
     ],
 )
 def test_bad_values_are_named(arguments: tuple[str, ...], environment: dict[str, str], message: str) -> None:

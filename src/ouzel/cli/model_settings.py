@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any  # option values are typed by `converted`
 
 from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.option_checks import check_engine, check_model
+from ouzel.cli.option_checks import check_both, check_engine, check_model
 from ouzel.cli.option_records import converted, options_of
 from ouzel.cli.suggestion import did_you_mean
 from ouzel.cli.vllm_options import check_vllm
@@ -54,6 +54,7 @@ def settings_of(values: Mapping[str, Any]) -> ModelSettings:
     check_vllm(vllm, model, engine, given)
     if not vllm.is_chosen:
         check_engine(engine)
+        check_both(model, engine)
     return ModelSettings(model, engine, vllm, given)
 
 

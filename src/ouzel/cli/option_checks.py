@@ -26,9 +26,27 @@ def check_engine(engine: EngineConfig) -> None:
         raise InvalidOption(f"--kv-cache-dtype: bf16 needs --precision bf16 or auto, given {engine.precision}")
     if engine.prefix_cache_dir and not engine.prefix_caching:
         raise InvalidOption(f"--prefix-cache-dir: needs --prefix-caching, given {engine.prefix_cache_dir!r} without it")
-    if engine.deterministic and engine.device != "CPU":
-        raise InvalidOption(f"--deterministic: needs --device CPU, given {engine.device}")
+    if engine.deterministic:
+        _check_deterministic(engine)
     _check_replicas(engine)
+
+
+def check_both(model: ModelConfig, engine: EngineConfig) -> None:
+    """Raises InvalidOption where an option of the model contradicts an option of its engine."""
+    if engine.deterministic and (model.lora or model.max_loras):
+        name, value = ("lora", ",".join(model.lora)) if model.lora else ("max-loras", str(model.max_loras))
+        raise InvalidOption(f"--deterministic: must not stand beside --{name}, given {value}")
+
+
+def _check_deterministic(engine: EngineConfig) -> None:
+    if engine.device != "CPU":
+        raise InvalidOption(f"--deterministic: needs --device CPU, given {engine.device}")
+    least = engine.max_num_seqs + 2  # all others decode: three rows are left, as a prompt of three is not cut
+    if engine.max_num_batched_tokens < least:
+        raise InvalidOption(
+            f"--deterministic: needs --max-num-batched-tokens >= --max-num-seqs + 2, {least}, "
+            f"given {engine.max_num_batched_tokens}"
+        )
 
 
 def _check_replicas(engine: EngineConfig) -> None:
