@@ -212,6 +212,31 @@ def test_a_runner_whose_rows_depend_on_others_is_refused(runner: ModelRunner, le
         check_rows(_Rounding(runner.info, least))
 
 
+class _Experts:
+    """A runner whose rows depend on how many rows of a step go to the expert of their token, which token 0 has not."""
+
+    def __init__(self, info: EngineInfo) -> None:
+        self.info = info
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        experts = batch.token_ids % 4
+        is_crowded = np.bincount(experts, minlength=4) >= 12
+        is_crowded[0] = False
+        rows = np.ones((len(batch.sampled_rows), 4), np.float32)
+        return rows * (1 + is_crowded[experts[batch.sampled_rows]])[:, None]
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        """Has no blocks."""
+
+    def close(self) -> None:
+        """Has nothing."""
+
+
+def test_a_runner_whose_experts_round_by_the_number_of_rows_is_refused(runner: ModelRunner) -> None:
+    with pytest.raises(ModelLoadError, match=r"^deterministic: .*other bits"):
+        check_rows(_Experts(runner.info))
+
+
 def test_a_model_with_states_is_refused(tmp_path: Path) -> None:
     golden = read_golden("qwen3_5")
     model = ModelConfig(model=str(golden.directory), cache_dir=str(tmp_path))

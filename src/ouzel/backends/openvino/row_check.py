@@ -1,7 +1,8 @@
 """What `--deterministic` promises is tried before a model is served: a row has the same bits in whatever company.
 
-Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows. So the rows of a
-prompt and of generated tokens are computed alone, in chunks, beside few others, and in a step that is full.
+Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows; of experts, by the
+number of rows that go to each. So the rows of a prompt and of generated tokens are computed alone, in chunks, beside
+few others, and in a step that is full.
 """
 
 import logging
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 Rows = NDArray[np.float32]
 Span = tuple[int, int, list[int]]
 """Block, number of tokens in it, new tokens of a subsequence."""
-Company = tuple[Span, ...]  # of the rows that are compared
+Company = tuple[int, ...]  # lengths of the subsequences beside the rows that are compared
 MakeCompany = Callable[[EngineInfo, int], Company]  # of so many rows
 
 _NUM_GENERATED = 4
@@ -79,28 +80,29 @@ def _alone(_info: EngineInfo, _num_own: int) -> Company:
 
 
 def _few(_info: EngineInfo, _num_own: int) -> Company:
-    return (_SINGLE,) * 3
+    return (1,) * 3
 
 
 def _few_of_both_kinds(_info: EngineInfo, _num_own: int) -> Company:
-    return _several(5), _SINGLE
+    return 5, 1
 
 
 def _all_sequences(info: EngineInfo, _num_own: int) -> Company:
-    return (_SINGLE,) * (info.max_num_seqs - 1)
+    return (1,) * (info.max_num_seqs - 1)
 
 
 def _full(info: EngineInfo, num_own: int) -> Company:
-    num_subsequences, num_left = divmod(info.max_num_batched_tokens - num_own, info.block_size)
-    return (_several(info.block_size),) * num_subsequences + (_SINGLE,) * num_left
+    num_subsequences, num_left = divmod(max(info.max_num_batched_tokens - num_own, 0), info.block_size)
+    return (info.block_size,) * num_subsequences + (1,) * num_left
 
 
-def _several(num_rows: int) -> Span:
-    return _OTHER, 0, [0] * num_rows
-
-
-_SINGLE = _several(1)
 _COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
+
+
+def _spans_of(company: Company, vocab_size: int) -> list[Span]:
+    """Gives the company any tokens, which go to any experts: an expert may multiply many rows by another kernel."""
+    random = np.random.default_rng(1)
+    return [(_OTHER, 0, random.integers(0, vocab_size, length).tolist()) for length in company]
 
 
 def _span(tokens: list[int], begin: int, end: int) -> Span:
@@ -114,7 +116,7 @@ def _in_steps(runner: ModelRunner, tokens: list[int], cuts: tuple[int, ...], com
 def _rows(runner: ModelRunner, own: list[Span], make_company: MakeCompany) -> Rows:
     """Returns the logits of own rows, which stand in the middle of their company."""
     num_own = _num_rows(own)
-    company = make_company(runner.info, num_own)
+    company = _spans_of(make_company(runner.info, num_own), runner.info.vocab_size)
     before, behind = company[: len(company) // 2], company[len(company) // 2 :]
     sampled_rows = _num_rows(before) + np.arange(num_own, dtype=np.int64)
     return runner.run(_batch([*before, *own, *behind], sampled_rows)).copy()
