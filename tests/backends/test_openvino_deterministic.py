@@ -1,5 +1,6 @@
 """With `--deterministic` a request has one answer, to the bit of its logprobs, whatever else the engine does."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -235,6 +236,30 @@ class _Experts:
 def test_a_runner_whose_experts_round_by_the_number_of_rows_is_refused(runner: ModelRunner) -> None:
     with pytest.raises(ModelLoadError, match=r"^deterministic: .*other bits"):
         check_rows(_Experts(runner.info))
+
+
+@pytest.mark.parametrize(
+    ("change", "is_checked"),
+    [
+        ({}, False),
+        ({"num_threads": 1}, True),
+        ({"precision": "f32"}, True),
+        ({"max_num_seqs": 3}, True),
+        ({"max_num_batched_tokens": 60}, True),
+    ],
+)
+def test_rows_are_checked_where_something_has_changed(
+    change: dict[str, object], is_checked: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = ModelConfig(model=str(read_golden("llama").directory), cache_dir=str(tmp_path))
+    engine = EngineConfig(deterministic=True, num_threads=2, precision="int8", max_num_seqs=2)
+    create_runner(model, engine, num_blocks=8).close()
+    changed = msgspec.structs.replace(engine, **change)
+    for made in (is_checked, False):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.row_check"):
+            create_runner(model, changed, num_blocks=8).close()
+        assert ("row check:" in caplog.text) == made
 
 
 def test_a_model_with_states_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,13 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes, pages_given_back
-from ouzel.backends.openvino.passed_check import facts_of_check, has_passed, remember_pass
+from ouzel.backends.openvino.passed_check import (
+    ROW_CHECK_FILE,
+    SELF_CHECK_FILE,
+    check_once,
+    facts_of_check,
+    facts_of_row_check,
+)
 from ouzel.backends.openvino.prediction_runner import CompiledPrediction, PredictionRunner
 from ouzel.backends.openvino.row_check import check_rows, refuse_kinds
 from ouzel.backends.openvino.row_padding import num_padding_blocks
@@ -100,8 +106,6 @@ def checked_runner(
     try:
         with pages_given_back(language_model.mappings), stage("loading and checking the model"):
             check_or_warm_up(core, runner, language_model, engine, is_rotary=is_rotary(language_model, config))
-            if engine.deterministic:
-                check_rows(runner)
     except SelfCheckFailed as error:
         if entry is None or language_model.is_entry_new:
             raise
@@ -115,18 +119,23 @@ def checked_runner(
 def check_or_warm_up(
     core: ov.Core, runner: OpenVINORunner, language_model: LanguageModel, engine: EngineConfig, *, is_rotary: bool
 ) -> None:
-    """Raises SelfCheckFailed. Either way the weights have been brought into the layout of the processor."""
-    entry = language_model.cache_entry
+    """Raises SelfCheckFailed, and ModelLoadError where a deterministic engine cannot keep the bits of a row.
+
+    Either way the weights have been brought into the layout of the processor.
+    """
+    entry, info = language_model.cache_entry, runner.info
+    facts: dict[str, str] = {}
     try:
-        facts = None if entry is None else facts_of_check(core, engine, entry, runner.info.max_model_len)
+        if entry is not None:
+            facts = facts_of_check(core, engine, entry, info.max_model_len)
     except OSError:  # another process has removed it
-        facts = None
-    if entry is not None and facts is not None and has_passed(entry, facts):
+        entry = None
+    check = partial(check_runner, runner, language_model.num_relative_positions, is_rotary=is_rotary)
+    if not check_once(entry, SELF_CHECK_FILE, facts, check):
         warm_up(runner)
-        return
-    check_runner(runner, language_model.num_relative_positions, is_rotary=is_rotary)
-    if entry is not None and facts is not None:
-        remember_pass(entry, facts)
+    if engine.deterministic:
+        facts = facts_of_row_check(facts, info, runner.num_threads)
+        check_once(entry, ROW_CHECK_FILE, facts, partial(check_rows, runner))
 
 
 def make_runner(

@@ -64,6 +64,10 @@ class OpenVINORunner:
             if port.get_any_name().startswith(NEXT_PREFIX)
         }
 
+    @property
+    def num_threads(self) -> int:
+        return int(self._compiled.get_property("INFERENCE_NUM_THREADS"))
+
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         if not self.info.is_deterministic:
             return self._run(batch)

@@ -4,6 +4,7 @@
                   entry's name and the checksums of the blocks of weights.bin
     checked.json  what the system said of weights.bin (size, times, inode) when its blocks were last found right
     self_check.json  with what the model of it has passed its self-check (passed_check.py)
+    row_check.json   the same of the check of rows, which --deterministic asks for
 
 Reading gigabytes takes longer than the start has: so while the system says the same of the file, it is not read again.
 Checksums are for accidents, such as a failing disk, a copy that was cut off, or a full file system: who can write to
