@@ -32,10 +32,10 @@ def copied(name: str, directory: Path, token: str = "a") -> Path:
     return directory
 
 
-def loaded(model: Path, draft: Path, tmp_path: Path) -> tuple[ModelRunner, ModelRunner]:
+def loaded(model: Path, draft: Path, tmp_path: Path, engine: EngineConfig = ENGINE) -> tuple[ModelRunner, ModelRunner]:
     config = ModelConfig(model=str(model), draft_model=str(draft), weights="f32", cache_dir=str(tmp_path / "cache"))
-    runner = create_runner(config, ENGINE)
-    return runner, draft_runner(config, ENGINE, runner.info)
+    runner = create_runner(config, engine)
+    return runner, draft_runner(config, engine, runner.info)
 
 
 def test_a_model_drafts_for_itself(tmp_path: Path) -> None:
@@ -63,6 +63,28 @@ def test_a_model_drafts_for_itself(tmp_path: Path) -> None:
     for key, result in results.items():
         assert result.token_ids == expected[key].token_ids
         assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 30
+
+
+def test_one_answer_with_drafts_which_need_not_be_deterministic(tmp_path: Path) -> None:
+    golden = read_golden("qwen3")
+    directory = copied("qwen3", tmp_path / "model")
+    deterministic = msgspec.structs.replace(ENGINE, deterministic=True)
+    runner, draft = loaded(directory, directory, tmp_path, deterministic)
+    requests = [
+        make_request(golden.prompt[:length], max_tokens=30, num_logprobs=0, **way)
+        for length in (1, 2, 5)
+        for way in ({}, {"temperature": 1.0, "seed": 4}, {"n": 2, "temperature": 0.8, "seed": 5})
+    ]
+    alone = [result for each in requests for result in run(EngineCore(runner), [each]).values()]
+    speculation = Speculation(prompt_lookup=False, draft=draft, costs=CHEAP, draft_costs=CHEAPER)
+    engine = EngineCore(runner, speculation=speculation)
+
+    together = run(engine, requests)
+
+    drafted = [together[each.request_id, index] for each in requests for index in range(each.n)]
+    assert [(each.token_ids, each.logprobs) for each in drafted] == [(each.token_ids, each.logprobs) for each in alone]
+    assert engine.stats().num_accepted_tokens > 0
+    assert runner.info.is_deterministic and not draft.info.is_deterministic
 
 
 def test_a_draft_model_has_the_same_tokens(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ def draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineInfo) ->
         )
     alone = {"draft_model": "", "max_model_len": None, "lora": (), "max_loras": None}
     config = msgspec.structs.replace(model, model=model.draft_model, **alone)
+    # The model decides what comes, and no answer depends on the bits of a draft.
+    engine = msgspec.structs.replace(engine, deterministic=False)
     runner = create_runner(config, engine, num_blocks=large.num_blocks)
     info = runner.info
     if info.num_state_slots:
