@@ -68,6 +68,17 @@ def test_an_encoder_is_told_without_a_cache_and_a_chat(capsys: pytest.CaptureFix
     assert "KV cache" not in said and "chat" not in said
 
 
+def test_one_answer_is_told_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "--deterministic"]) == 0
+    assert "answers     one for a request that is greedy or has a seed" in capsys.readouterr().out
+    for name, reason in (
+        ("golden/qwen3_5", "the states of recurrent layers"),
+        ("golden_vision/gemma3", "sees an image"),
+    ):
+        assert main(["inspect", str(GOLDEN.parent / name), "--deterministic"]) != 0
+        assert f"deterministic: {reason}" in capsys.readouterr().err.replace("a gemma3 ", "")
+
+
 def test_nothing_is_written_and_no_weights_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = Path(shutil.copytree(GOLDEN / "llama", tmp_path / "model"))
     weights = directory / "model.safetensors"

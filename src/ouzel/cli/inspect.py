@@ -15,6 +15,7 @@ from ouzel.cli.model_options import check_with_model, check_without_model, outpu
 from ouzel.cli.options import Options
 from ouzel.cli.quantities import count_text, size_text
 from ouzel.cli.serve_command import begun
+from ouzel.config import EngineConfig
 from ouzel.tokenizer.model_files import read_chat_templates
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def inspected(options: Options, local: LocalModel) -> str:
         "states": _states(found),
         "context": _context(found, is_named=options.model.max_model_len is not None),
         "vectors": _vectors(found),
+        "answers": _answers(options.engine),
         "chat": _chat(replaced(options, model=model), local) if found.task == "generate" else "",
     }
     return "".join(
@@ -127,6 +129,16 @@ def _vectors(found: "Inspection") -> str:
             return f"{scores} of each pair of texts"
         case unreachable:
             assert_never(unreachable)
+
+
+def _answers(engine: EngineConfig) -> str:
+    """Returns nothing where a request may have another answer each time."""
+    if not engine.deterministic:
+        return ""
+    return (
+        "one for a request that is greedy or has a seed (--deterministic); the start computes rows in different "
+        "company, and fails where their bits differ"
+    )
 
 
 def _chat(options: Options, local: LocalModel) -> str:

@@ -91,6 +91,8 @@ def checked_runner(
     Raises SelfCheckFailed where the weights were made just now.
     """
     language_model = load(core, Path(model.model), config, model)
+    if engine.deterministic:
+        refuse_kinds(config.model_type, language_model, num_adapters(model))
 
     def make(
         language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None
@@ -100,8 +102,6 @@ def checked_runner(
 
     language_model, engine = choose_cache(core, language_model, model, engine, make)
     runner = make(language_model, model, engine, num_blocks=num_blocks)
-    if engine.deterministic:
-        refuse_kinds(runner.info)
     entry = language_model.cache_entry
     try:
         with pages_given_back(language_model.mappings), stage("loading and checking the model"):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from ouzel.backends.openvino.adapter_options import num_adapters
 from ouzel.backends.openvino.auto_precision import with_auto_precision
 from ouzel.backends.openvino.cache_verdict import SCALED, cache_name
 from ouzel.backends.openvino.chosen_cache import find_choice
@@ -26,6 +27,7 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, measure_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import available_bytes
 from ouzel.backends.openvino.pooling import pooled_size
+from ouzel.backends.openvino.row_check import refuse_kinds
 from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
@@ -86,6 +88,8 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         language_model, measured = measure_checkpoint(directory, config, plan, predicts=model.mtp, vector_head=head)
         num_parameters, weights = measured.num_parameters, sizes_of(measured)
         stored = report_widths(plan, measured.held)
+    if engine.deterministic:
+        refuse_kinds(config.model_type, language_model, num_adapters(model))
     choice = find_choice(core, language_model, model, engine, entry)
     engine = with_auto_precision(core, choice.engine, language_model)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)

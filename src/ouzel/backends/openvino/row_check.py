@@ -12,6 +12,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.state_tables import state_tables_of
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError
 from ouzel.types import EngineInfo
@@ -29,22 +32,20 @@ _LEAST_PROMPT = 8  # tokens
 _OWN, _OTHER = 0, 1  # blocks: of the rows that are compared, and of their company, where nobody reads
 
 
-def refuse_kinds(info: EngineInfo) -> None:
+def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: int) -> None:
     """Raises ModelLoadError for a model whose rows depend on others by its nature."""
-    if info.num_state_slots:
+    if state_tables_of(language_model.graph, ov.Type.f32):
         raise ModelLoadError(
             "deterministic: the states of recurrent layers depend on how a prompt is cut into chunks; "
-            f"a {info.model_type} cannot be served with it"
+            f"a {model_type} cannot be served with it"
         )
-    if info.sees_images_whole:
+    if language_model.sees_images_whole:
         raise ModelLoadError(
-            f"deterministic: a {info.model_type} sees an image whole, and cannot be served with it; serve its language "
+            f"deterministic: a {model_type} sees an image whole, and cannot be served with it; serve its language "
             "model alone"
         )
-    if info.max_loras:
-        raise ModelLoadError(
-            f"deterministic: must not stand beside lora and max_loras, given {info.max_loras} adapters"
-        )
+    if num_adapters:
+        raise ModelLoadError(f"deterministic: must not stand beside lora and max_loras, given {num_adapters} adapters")
 
 
 def check_rows(runner: ModelRunner) -> None:
