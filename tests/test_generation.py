@@ -25,6 +25,7 @@ from ouzel.generation import (
     ReasoningDelta,
     ServedModel,
     SeveralGenerations,
+    system_fingerprint,
 )
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.grammar.vocabulary import GrammarVocabulary
@@ -590,3 +591,12 @@ def test_beams_get_as_many_tokens_as_fit_into_the_cache(num_prompt_tokens: int, 
 def test_a_prompt_that_leaves_beams_no_room_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="num_beams must be smaller for a prompt of 36 tokens, given 8 beams"):
         fit_beams(4, 8, is_strict=False, num_prompt_tokens=36, info=ROOM, param="max_tokens", width_param="num_beams")
+
+
+def test_an_engine_with_other_answers_has_another_fingerprint() -> None:
+    """With `--deterministic` a token is computed by another kernel than without."""
+    others = ({"precision": "bf16"}, {"kv_cache_dtype": "u8"}, {"weights": "int8"}, {"is_deterministic": True})
+    engines = [ROOM, *(msgspec.structs.replace(ROOM, **other) for other in others)]
+
+    assert len({system_fingerprint("m", engine, "1") for engine in engines}) == len(engines)
+    assert system_fingerprint("m", ROOM, "1") == system_fingerprint("m", ROOM, "1")

@@ -79,6 +79,8 @@ class ServedModel:
 
 
 def system_fingerprint(model_name: str, info: EngineInfo, version: str) -> str:
-    """Changes when the same request might get another answer."""
-    parts = (model_name, info.model_type, info.weights, info.precision, info.kv_cache_dtype, version)
+    """Returns another text for an engine from which the same request might get another answer."""
+    parts = [model_name, info.model_type, info.weights, info.precision, info.kv_cache_dtype, version]
+    if info.is_deterministic:
+        parts.append("deterministic")
     return "fp_" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
