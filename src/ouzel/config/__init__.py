@@ -96,8 +96,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     deterministic: Annotated[
         bool,
         option(
-            "One answer for a greedy request or one with a seed, whatever else the server does: rows are padded and "
-            "computed in one way each. Only on the CPU, and not for models with recurrent layers or adapters."
+            "A request that is greedy or has a seed gets one answer, whatever else the server does; steps take longer. "
+            "Only on the CPU, and not for adapters, models with recurrent layers, and models that see a picture whole."
         ),
     ] = False
     prefix_cache_dir: Annotated[

@@ -130,7 +130,10 @@ class Sequence:
 
     @property
     def num_shareable_tokens(self) -> int:
-        """Counts the tokens whose logits nobody asks for: the prefix cache may give them, of one kind those of one."""
+        """Counts the first tokens, whose logits nobody asks for: the prefix cache may give them.
+
+        Where rows have kinds, these are tokens of the prompt only, and leave enough of it to be computed together.
+        """
         num_tokens = self.first_unscored_row if self.num_unscored_tokens else self.num_tokens - 1
         return max(0, min(num_tokens, self.num_prompt_tokens - LEAST_TOGETHER)) if self.keeps_kinds else num_tokens
 

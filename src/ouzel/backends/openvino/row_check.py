@@ -1,4 +1,4 @@
-"""What `--deterministic` promises is tried before a model is served: a row has the same bits in whatever company.
+"""The promise of `--deterministic` is tried before a model is served: a row has the same bits in whatever company.
 
 Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows; of experts, by the
 number of rows that go to each. So the rows of a prompt and of generated tokens are computed alone, in chunks, beside

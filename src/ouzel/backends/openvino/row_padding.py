@@ -22,11 +22,14 @@ def num_padding_blocks(info: EngineInfo) -> int:
 
 
 def padded(batch: ForwardBatch, block: int) -> ForwardBatch:
-    """Appends the rows, which are written to the block; their logits are the last ones, where logits are asked for."""
+    """Appends the rows, which are written to the block; their logits are the last ones, where logits are asked for.
+
+    Adapters and states are refused beside it (`row_check.refuse_kinds`).
+    """
+    assert batch.adapter_slots is None and batch.state_slots is None
     num_rows = len(batch.token_ids)
     own_positions = np.arange(_NUM_ROWS, dtype=np.int64)
     own_positions = np.broadcast_to(own_positions, (*batch.positions.shape[:-1], _NUM_ROWS))
-    slots = batch.adapter_slots
     return replace(
         batch,
         token_ids=np.append(batch.token_ids, np.zeros(_NUM_ROWS, np.int64)),
@@ -37,5 +40,4 @@ def padded(batch: ForwardBatch, block: int) -> ForwardBatch:
         block_indices_begins=np.append(batch.block_indices_begins, np.int32(len(batch.block_indices) + 1)),
         max_context_len=max(batch.max_context_len, _NUM_ROWS),
         sampled_rows=np.append(batch.sampled_rows, num_rows + 1) if batch.sampled_rows.size else batch.sampled_rows,
-        adapter_slots=None if slots is None else np.append(slots, np.full(_NUM_ROWS, -1, np.int32)),
     )
