@@ -23,11 +23,11 @@ class Limit:
     num_greedy: float = 0
 
 
-# A CPU without bf16 computes the defaults in int8, which is closer to the truth.
+# A CPU without AMX computes the defaults in int8. A plain u8 cache, which does harm to Qwen2.5, has a KL of 1e-2.
 LIMITS = {
     ("smollm2-135m", "default"): Limit(kl=7.5e-3, perplexity=0.01),
     ("gemma-3-270m", "default"): Limit(kl=5e-3, perplexity=0.01),
-    ("qwen2.5-coder-0.5b", "default"): Limit(kl=2e-2, perplexity=0.03),
+    ("qwen2.5-coder-0.5b", "default"): Limit(kl=4e-3, perplexity=0.01),
     ("qwen2.5-coder-0.5b", "--kv-cache-dtype f16"): Limit(kl=1.7e-3, perplexity=0.005),
     ("smollm2-135m", ours.EXACT): Limit(kl=1e-5, perplexity=1e-4, num_greedy=48),
     ("gemma-3-270m", ours.EXACT): Limit(kl=2e-5, perplexity=1e-3, num_greedy=48),
