@@ -1,7 +1,7 @@
 """Conversations with real chat models, greedily: each kind of request of docs/conversations.md, over every API.
 
-What the test expects of a model's text is what the model says by itself; the document tells what llama.cpp and
-transformers make of the same prompts.
+The expected texts are texts that the model says by itself. The document compares some of them with the texts of
+llama.cpp, and with the probabilities of Ouzel in float32.
 """
 
 import json
