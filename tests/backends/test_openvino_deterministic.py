@@ -190,15 +190,17 @@ def test_one_answer_where_tokens_are_appended_without_a_step(runner: ModelRunner
 
 
 class _Rounding:
-    """A runner whose logits depend on how many rows a step has."""
+    """A runner whose logits depend on how many rows a step has, where a context is longer than some tokens."""
 
-    def __init__(self, info: EngineInfo, least: int) -> None:
+    def __init__(self, info: EngineInfo, least: int, num_tokens: int) -> None:
         self.info = info
         self._least = least
+        self._num_tokens = num_tokens
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         rows = np.ones((len(batch.sampled_rows), 4), np.float32)
-        return rows * (1 + (len(batch.token_ids) >= self._least))
+        is_other = len(batch.token_ids) >= self._least and batch.max_context_len > self._num_tokens
+        return rows * (1 + is_other)
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         """Has no blocks."""
@@ -207,10 +209,10 @@ class _Rounding:
         """Has nothing."""
 
 
-@pytest.mark.parametrize("least", [2, 5, 30, 100])
-def test_a_runner_whose_rows_depend_on_others_is_refused(runner: ModelRunner, least: int) -> None:
+@pytest.mark.parametrize(("least", "num_tokens"), [(2, 0), (5, 0), (30, 0), (100, 0), (5, 64)])
+def test_a_runner_whose_rows_depend_on_others_is_refused(runner: ModelRunner, least: int, num_tokens: int) -> None:
     with pytest.raises(ModelLoadError, match=r"^deterministic: .*other bits"):
-        check_rows(_Rounding(runner.info, least))
+        check_rows(_Rounding(runner.info, least, num_tokens))
 
 
 class _Experts:

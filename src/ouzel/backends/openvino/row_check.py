@@ -22,14 +22,14 @@ from ouzel.types import EngineInfo
 logger = logging.getLogger(__name__)
 
 Rows = NDArray[np.float32]
-Span = tuple[int, int, list[int]]
-"""Block, number of tokens in it, new tokens of a subsequence."""
+Span = tuple[list[int], int, list[int]]
+"""Blocks, number of tokens in them, new tokens of a subsequence."""
 Company = tuple[int, ...]  # lengths of the subsequences beside the rows that are compared
 MakeCompany = Callable[[EngineInfo, int], Company]  # of so many rows
 
 _NUM_GENERATED = 4
 _LEAST_PROMPT = 8  # tokens
-_OWN, _OTHER = 0, 1  # blocks: of the rows that are compared, and of their company, where nobody reads
+_NUM_BLOCKS = 3  # that the compared rows lie in: a kernel may go another way behind a block
 
 
 def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: int) -> None:
@@ -49,9 +49,9 @@ def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: i
 
 
 def check_rows(runner: ModelRunner) -> None:
-    """Raises ModelLoadError where a row has other bits in other company. Uses the first two blocks of the cache."""
+    """Raises ModelLoadError where a row has other bits in other company. Uses the first blocks of the cache."""
     info = runner.info
-    num_tokens = min(info.block_size, info.max_model_len) - _NUM_GENERATED
+    num_tokens = min(_NUM_BLOCKS * info.block_size, info.max_model_len) - _NUM_GENERATED
     if num_tokens < _LEAST_PROMPT:
         raise ModelLoadError(
             f"deterministic: max_model_len must be >= {_LEAST_PROMPT + _NUM_GENERATED}, given {info.max_model_len}"
@@ -65,7 +65,7 @@ def check_rows(runner: ModelRunner) -> None:
         alone = _in_steps(runner, tokens, cuts, _alone)
         others = [_in_steps(runner, tokens, way, company) for way in ways for company in _COMPANIES]
         if cuts is generated:
-            others.append(_rows(runner, [_span(tokens, *cut) for cut in pairwise(cuts)], _alone))
+            others.append(_rows(runner, tokens, list(pairwise(cuts)), _alone))
         num_other = sum(not np.array_equal(rows, alone) for rows in others)
         logger.debug("row check: %d of %d companies change the bits of %s", num_other, len(others), name)
         if num_other:
@@ -100,24 +100,25 @@ def _full(info: EngineInfo, num_own: int) -> Company:
 _COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
 
 
-def _spans_of(company: Company, vocab_size: int) -> list[Span]:
-    """Gives the company any tokens, which go to any experts: an expert may multiply many rows by another kernel."""
+def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
+    """Gives the company any tokens, which go to any experts: an expert may multiply many rows by another kernel.
+
+    They lie in the block of the padding, where nobody reads.
+    """
     random = np.random.default_rng(1)
-    return [(_OTHER, 0, random.integers(0, vocab_size, length).tolist()) for length in company]
-
-
-def _span(tokens: list[int], begin: int, end: int) -> Span:
-    return _OWN, begin, tokens[begin:end]
+    return [([info.num_blocks], 0, random.integers(0, info.vocab_size, length).tolist()) for length in company]
 
 
 def _in_steps(runner: ModelRunner, tokens: list[int], cuts: tuple[int, ...], company: MakeCompany) -> Rows:
-    return np.concatenate([_rows(runner, [_span(tokens, *cut)], company) for cut in pairwise(cuts)])
+    return np.concatenate([_rows(runner, tokens, [cut], company) for cut in pairwise(cuts)])
 
 
-def _rows(runner: ModelRunner, own: list[Span], make_company: MakeCompany) -> Rows:
-    """Returns the logits of own rows, which stand in the middle of their company."""
+def _rows(runner: ModelRunner, tokens: list[int], cuts: list[tuple[int, int]], make_company: MakeCompany) -> Rows:
+    """Returns the logits of the tokens from cut to cut, whose rows stand in the middle of their company."""
+    info = runner.info
+    own: list[Span] = [(list(range(-(-end // info.block_size))), begin, tokens[begin:end]) for begin, end in cuts]
     num_own = _num_rows(own)
-    company = _spans_of(make_company(runner.info, num_own), runner.info.vocab_size)
+    company = _spans_of(make_company(info, num_own), info)
     before, behind = company[: len(company) // 2], company[len(company) // 2 :]
     sampled_rows = _num_rows(before) + np.arange(num_own, dtype=np.int64)
     return runner.run(_batch([*before, *own, *behind], sampled_rows)).copy()
@@ -135,8 +136,8 @@ def _batch(spans: list[Span], sampled_rows: NDArray[np.int64]) -> ForwardBatch:
         positions=np.concatenate([past + np.arange(len(token_ids), dtype=np.int64) for _, past, token_ids in spans]),
         past_lens=past_lens,
         subsequence_begins=np.append(np.int32(0), np.cumsum(new_lens)).astype(np.int32),
-        block_indices=np.array([block for block, _, _ in spans], np.int32),
-        block_indices_begins=np.arange(len(spans) + 1, dtype=np.int32),
+        block_indices=np.concatenate([blocks for blocks, _, _ in spans]).astype(np.int32),
+        block_indices_begins=np.append(0, np.cumsum([len(blocks) for blocks, _, _ in spans])).astype(np.int32),
         max_context_len=int((past_lens + new_lens).max()),
         sampled_rows=sampled_rows,
     )
