@@ -1,12 +1,12 @@
 """The verdict on the KV cache of a model: how far a u8 cache moves its logits, without and with scales of the keys.
 
-The verdict is made once, at the first load of the model (cache_trial.py). It is kept with the model's weights:
+The verdict is made once, at the first load of the model with a u8 cache (cache_trial.py). It is kept in a file:
 
-    <entry>/kv_cache.json                            beside the weights
-    <name>-ir-<digest of the path>/kv_cache.json     of a directory with OpenVINO's graphs, of which no weights are kept
+    <entry>/kv_cache.json                         beside the weights
+    <name>-ir-<digest of the path>/kv_cache.json  of a directory with OpenVINO's graphs, of which no weights are kept
 
-With the verdict the file has the facts on which the verdict depends, and the path of such a directory. The verdict does not depend on the options of the
-engine, because the trial runs in f32.
+With the verdict the file has the facts on which the verdict depends, and the path of such a directory. The verdict does
+not depend on the options of the engine, because the trial runs in f32.
 """
 
 import json
