@@ -6,6 +6,7 @@ models with more.
 
 import logging
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino import create_runner, load, make_runner, read_config
 from ouzel.backends.openvino.inspection import inspect_model
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
 from ouzel.demo import VISION_MODEL_DIRECTORY
 from ouzel.engine.base import ModelRunner
@@ -22,7 +25,7 @@ from ouzel.model_store.inventory import Inventory
 from ouzel.model_store.kept import kept_in
 from ouzel.model_store.removal import Removal, carry_out
 from tests.backends import GOLDEN
-from tests.backends.forward import Driver
+from tests.backends.forward import Driver, relative_error
 from tests.backends.large_keys import make_checkpoint, write_tokenizer
 
 PROMPT = list(range(3, 120))
@@ -111,6 +114,38 @@ def test_without_scales_the_same_logits_are_far_off(large: Path) -> None:
     (entry_of(large) / "kv_cache.json").unlink(missing_ok=True)
     assert cache_of(large) == "u8"
     assert np.abs(logits_of(large) - exact).max() > 0.5 * exact.std()
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4", "bf16"])
+@pytest.mark.parametrize("max_loras", [0, 1])
+def test_scaled_keys_leave_the_logits_of_compressed_weights_where_they_are(
+    weights: str, max_loras: int, large: Path
+) -> None:
+    model = msgspec.structs.replace(model_config(large), weights=weights, max_loras=max_loras)
+    runners = [create_runner(model, engine_config(dtype)) for dtype in ("f32", "u8")]
+    assert runners[1].info.kv_cache_dtype == "u8 with scaled keys"
+    exact, scaled = (Driver(runner).prefill(PROMPT, 32)[1] for runner in runners)
+    assert relative_error(scaled, exact) < 0.05
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_scales_of_compressed_weights_take_no_operation_of_their_own(weights: str, large: Path) -> None:
+    model = msgspec.structs.replace(model_config(large), weights=weights)
+    core, config = ov.Core(), read_config(large)
+    plain, scaled = (load(core, large, config, model) for _ in range(2))
+    scales = {f"key_cache.{layer}": np.geomspace(1 / 8, 8, 2 * 16, dtype=np.float32).reshape(2, 16) for layer in (0, 1)}
+    scaled = scaled.with_key_scales(scales)
+    assert num_floating_operations(scaled) == num_floating_operations(plain)
+    logits = []
+    for language_model in (plain, scaled):
+        runner = make_runner(core, language_model, config, model, engine_config("f32"), num_blocks=8)
+        logits.append(Driver(runner).prefill(PROMPT, 32)[1])
+    assert relative_error(logits[1], logits[0]) < 1e-5
+
+
+def num_floating_operations(model: LanguageModel) -> Counter[str]:
+    names = Counter(node.get_type_name() for node in model.graph.get_ops())
+    return Counter({name: names[name] for name in ("Multiply", "Add", "MatMul", "Reshape")})
 
 
 def test_a_second_start_runs_no_text(large: Path, caplog: pytest.LogCaptureFixture) -> None:

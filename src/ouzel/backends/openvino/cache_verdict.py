@@ -24,7 +24,7 @@ from ouzel.backends.openvino.weights.cache import content_key, digest
 from ouzel.backends.openvino.weights.entry_check import INDEX_FILE, WEIGHTS_FILE, identity, write_whole
 from ouzel.config.cache_root import cache_root
 
-FORMAT = 1  # raise it when the trial's text, its figures or the scales change
+FORMAT = 2  # raise it when the trial's text, its figures or the scales change
 VERDICT_FILE = "kv_cache.json"
 LARGEST_DIVERGENCE = 1e-3  # of u8 to f32: SmolLM2-135M has 2e-4, Gemma 3 270M 3e-4, Qwen2.5-0.5B 2e-2
 SCALED: Literal["u8 with scaled keys"] = "u8 with scaled keys"

@@ -32,6 +32,8 @@ class F16Room:
 
     @property
     def num_held(self) -> int:
+        if not self.request_bytes:  # no layer is attention, which is refused once the model is compiled
+            return self.max_num_seqs
         return min(self.num_bytes // self.request_bytes, self.max_num_seqs)
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.key_scales import mark_rows
 from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalised
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
@@ -72,6 +73,9 @@ def self_attention(
 ) -> Node:
     """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions. `query_scale` is [T, 1, 1]."""
     query, key, value = project(b, rows, prefix, shape)
+    cache = cache_inputs(b.graph, layer)
+    if not (shape.is_gated or shape.is_fused or shape.qk_norm or shape.qkv_limit is not None):
+        mark_rows(query, key, cache.key, 0 if angles is None else angles.num_dims)
     gate = None
     if shape.is_gated:
         gated_heads = split_heads(query, shape.num_heads, 2 * shape.head_dim)
@@ -93,7 +97,7 @@ def self_attention(
         query,
         key,
         value,
-        cache_inputs(b.graph, layer),
+        cache,
         num_kv_heads=shape.num_kv_heads,
         key_dim=shape.head_dim,
         value_dim=shape.head_dim,
