@@ -6,8 +6,8 @@ need alike ranges.
 
 Where nothing but a rotation comes between the products by compressed matrices and the attention, the scales become a
 part of these matrices, and take no time (scaled_product.py). A rotation mixes the two channels of a pair, which
-therefore have one scale: the larger of their two, as a power of two, so that nothing is rounded. All other layers have
-their scales behind the rotation, in two operations for each layer.
+therefore have one scale: the root of the mean square of their two, rounded to a power of two, so that the products stay
+exact. All other layers have their scales behind the rotation, in two operations for each layer.
 """
 
 from collections.abc import Mapping
@@ -57,16 +57,16 @@ def scale_products(query: Node | None, key: Node | None, scales: NDArray[np.floa
         return False
     by_head = by_pair(scales, key.get_rt_info()[NUM_ROTARY_DIMS].astype(int))
     products[0].scale_rows(by_query_head(by_head, query.get_output_partial_shape(0)).reshape(-1))
-    products[1].scale_rows(1 / by_head.reshape(-1))
+    products[1].scale_rows(np.reciprocal(by_head).reshape(-1))
     return True
 
 
 def scale_inputs(attention: Node, scales: NDArray[np.float32]) -> None:
     """Scales the rows that the attention reads."""
-    query, key = (attention.input_value(index) for index in range(2))
-    factors = by_query_head(scales, query.get_partial_shape()), 1 / scales
-    for index, (rows, values) in enumerate(zip((query, key), factors, strict=True)):
-        scaled = ops.multiply(rows, ops.constant(values.reshape(1, -1).astype(np.float32)))
+    by_query = by_query_head(scales, attention.input_value(0).get_partial_shape())
+    for index, factors in enumerate((by_query, np.reciprocal(scales))):
+        by_column = ops.constant(factors.reshape(1, -1).astype(np.float32))
+        scaled = ops.multiply(attention.input_value(index), by_column)
         attention.input(index).replace_source_output(scaled.output(0))
 
 
@@ -79,7 +79,7 @@ def by_query_head(scales: NDArray[np.float32], rows: ov.PartialShape) -> NDArray
 def by_pair(scales: NDArray[np.float32], num_rotary_dims: int) -> NDArray[np.float32]:
     """Gives both channels of a pair one scale; pairs are (0, n / 2), (1, n / 2 + 1), ..."""
     half = num_rotary_dims // 2
-    larger = np.maximum(scales[:, :half], scales[:, half:num_rotary_dims])
-    paired = np.concatenate([larger, larger, scales[:, num_rotary_dims:]], axis=1)
+    of_pair = np.sqrt((scales[:, :half] ** 2 + scales[:, half:num_rotary_dims] ** 2) / 2)
+    paired = np.concatenate([of_pair, of_pair, scales[:, num_rotary_dims:]], axis=1)
     powers: NDArray[np.float32] = np.exp2(np.round(np.log2(paired))).astype(np.float32)
     return powers

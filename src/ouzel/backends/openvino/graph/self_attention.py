@@ -40,6 +40,11 @@ class AttentionShape:
     qkv_limit: float | None = None  # queries, keys and values are clipped to it, behind their norms
     has_sinks: bool = False  # a logit for each head that takes a share of the attention and adds nothing
 
+    @property
+    def is_only_turned(self) -> bool:
+        """Tells whether nothing but a rotation comes between the products of queries and keys and the attention."""
+        return not (self.is_gated or self.is_fused or self.qk_norm) and self.qkv_limit is None
+
     @classmethod
     def read(cls, config: HfConfig, norm: Norm) -> "AttentionShape":
         """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own."""
@@ -74,7 +79,7 @@ def self_attention(
     """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions. `query_scale` is [T, 1, 1]."""
     query, key, value = project(b, rows, prefix, shape)
     cache = cache_inputs(b.graph, layer)
-    if not (shape.is_gated or shape.is_fused or shape.qk_norm or shape.qkv_limit is not None):
+    if shape.is_only_turned:
         mark_rows(query, key, cache.key, 0 if angles is None else angles.num_dims)
     gate = None
     if shape.is_gated:
