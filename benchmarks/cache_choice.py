@@ -7,32 +7,25 @@ A MODEL is a directory or a GGUF file. Each line has the mean KL of the next tok
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from ouzel.backends.openvino import load, make_runner, read_config
 from ouzel.backends.openvino.cache_trial import CacheTrial
-from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.cli.model_directory import locate_model
 from ouzel.config import EngineConfig, ModelConfig
 
 
 def make_trial(directory: Path) -> CacheTrial:
     core, config, options = ov.Core(), read_config(directory), ModelConfig(model=str(directory))
-
-    def make(
-        language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, *, num_blocks: int
-    ) -> OpenVINORunner:
-        return make_runner(core, language_model, config, model, engine, num_blocks=num_blocks)
-
     language_model = load(core, directory, config, options)
     return CacheTrial(
         language_model=language_model,
         model=options,
         engine=EngineConfig(),
         max_model_len=language_model.max_positions,
-        make_runner=make,
+        make_runner=partial(make_runner, core, config=config),
     )
 
 

@@ -1,7 +1,12 @@
-"""Which KV cache a model gets: by its effect on this model, once, and as the user names it."""
+"""Which u8 KV cache a model gets: by the effect of u8 on this model, once.
+
+All models here have a memory that does not hold four requests of full length in f16; test_openvino_f16_cache.py has
+models with more.
+"""
 
 import logging
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -9,13 +14,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino import create_runner, load, make_runner, read_config
 from ouzel.backends.openvino.inspection import inspect_model
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
 from ouzel.demo import VISION_MODEL_DIRECTORY
 from ouzel.engine.base import ModelRunner
+from ouzel.model_store.inventory import Inventory
+from ouzel.model_store.kept import kept_in
+from ouzel.model_store.removal import Removal, carry_out
 from tests.backends import GOLDEN
-from tests.backends.forward import Driver
+from tests.backends.forward import Driver, relative_error
 from tests.backends.large_keys import make_checkpoint, write_tokenizer
 
 PROMPT = list(range(3, 120))
@@ -106,6 +116,38 @@ def test_without_scales_the_same_logits_are_far_off(large: Path) -> None:
     assert np.abs(logits_of(large) - exact).max() > 0.5 * exact.std()
 
 
+@pytest.mark.parametrize("weights", ["int8", "int4", "bf16"])
+@pytest.mark.parametrize("max_loras", [0, 1])
+def test_scaled_keys_leave_the_logits_of_compressed_weights_where_they_are(
+    weights: str, max_loras: int, large: Path
+) -> None:
+    model = msgspec.structs.replace(model_config(large), weights=weights, max_loras=max_loras)
+    runners = [create_runner(model, engine_config(dtype)) for dtype in ("f32", "u8")]
+    assert runners[1].info.kv_cache_dtype == "u8 with scaled keys"
+    exact, scaled = (Driver(runner).prefill(PROMPT, 32)[1] for runner in runners)
+    assert relative_error(scaled, exact) < 0.05
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_scales_of_compressed_weights_take_no_operation_of_their_own(weights: str, large: Path) -> None:
+    model = msgspec.structs.replace(model_config(large), weights=weights)
+    core, config = ov.Core(), read_config(large)
+    plain, scaled = (load(core, large, config, model) for _ in range(2))
+    scales = {f"key_cache.{layer}": np.geomspace(1 / 8, 8, 2 * 16, dtype=np.float32).reshape(2, 16) for layer in (0, 1)}
+    scaled = scaled.with_key_scales(scales)
+    assert num_floating_operations(scaled) == num_floating_operations(plain)
+    logits = []
+    for language_model in (plain, scaled):
+        runner = make_runner(core, language_model, config, model, engine_config("f32"), num_blocks=8)
+        logits.append(Driver(runner).prefill(PROMPT, 32)[1])
+    assert relative_error(logits[1], logits[0]) < 1e-5
+
+
+def num_floating_operations(model: LanguageModel) -> Counter[str]:
+    names = Counter(node.get_type_name() for node in model.graph.get_ops())
+    return Counter({name: names[name] for name in ("Multiply", "Add", "MatMul", "Reshape")})
+
+
 def test_a_second_start_runs_no_text(large: Path, caplog: pytest.LogCaptureFixture) -> None:
     first = create(large).info
     verdict = (entry_of(large) / "kv_cache.json").stat().st_mtime_ns
@@ -159,14 +201,14 @@ def test_f16_takes_more_memory_and_holds_fewer_tokens(sharp: Path) -> None:
 
 def test_a_context_shorter_than_the_text_is_enough(large: Path) -> None:
     config = model_config(large)
-    info = create_runner(msgspec.structs.replace(config, max_model_len=100), engine_config()).info
+    info = create_runner(msgspec.structs.replace(config, max_model_len=100), engine_config("u8")).info
     assert info.kv_cache_dtype == "u8 with scaled keys"
 
 
 def test_a_context_of_a_few_tokens_keeps_u8(large: Path, caplog: pytest.LogCaptureFixture) -> None:
     config = model_config(large)
     with caplog.at_level(logging.INFO, logger="ouzel"):
-        info = create_runner(msgspec.structs.replace(config, max_model_len=40), engine_config()).info
+        info = create_runner(msgspec.structs.replace(config, max_model_len=40), engine_config("u8")).info
     assert info.kv_cache_dtype == "u8"
     assert "40 tokens of text are too few" in caplog.text
 
@@ -177,7 +219,7 @@ def test_a_context_of_a_few_tokens_keeps_u8(large: Path, caplog: pytest.LogCaptu
 def test_layers_of_every_kind_can_be_tried(name: str, tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDEN / name, tmp_path / "model"))
     write_tokenizer(directory)
-    cache_of(directory)
+    cache_of(directory, "u8")
     assert (entry_of(directory) / "kv_cache.json").is_file()
 
 
@@ -185,11 +227,48 @@ def test_a_model_with_a_prediction_layer_can_be_tried(tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDEN.parent / "golden_prediction" / "qwen3_5", tmp_path / "model"))
     write_tokenizer(directory)
     config = msgspec.structs.replace(model_config(directory), mtp=True)
-    create_runner(config, engine_config())
+    create_runner(config, engine_config("u8"))
     assert (entry_of(directory) / "kv_cache.json").is_file()
 
 
 def test_a_model_that_sees_can_be_tried(tmp_path: Path) -> None:
     config = ModelConfig(model=str(VISION_MODEL_DIRECTORY), cache_dir=str(tmp_path / "cache"))
-    assert create_runner(config, engine_config()).info.kv_cache_dtype == "u8"
+    assert create_runner(config, engine_config("u8")).info.kv_cache_dtype == "u8"
     assert (entry_of(tmp_path / "model") / "kv_cache.json").is_file()
+
+
+def test_a_model_that_takes_adapters_can_be_tried(large: Path) -> None:
+    config = msgspec.structs.replace(model_config(large), max_loras=1)
+    assert create_runner(config, engine_config()).info.kv_cache_dtype == "u8 with scaled keys"
+
+
+@pytest.fixture
+def graphs(tmp_path: Path) -> Path:
+    """A directory with OpenVINO's graphs and a tokenizer."""
+    directory = Path(shutil.copytree(GOLDEN.parent / "optimum_ir" / "mistral-int8", tmp_path / "graphs"))
+    write_tokenizer(directory)
+    return directory
+
+
+def test_a_directory_of_graphs_is_tried_once(graphs: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = ModelConfig(model=str(graphs), cache_dir=str(graphs.parent / "cache"))
+    first = create_runner(config, engine_config("u8")).info.kv_cache_dtype
+    (graphs / "tokenizer.json").write_text("{")  # whoever reads it fails
+    with caplog.at_level(logging.INFO, logger="ouzel"):
+        assert create_runner(config, engine_config("u8")).info.kv_cache_dtype == first
+    assert f"KV cache: {first} for this model" in caplog.text
+
+
+def test_the_verdict_on_a_directory_of_graphs_is_known_as_kept(graphs: Path) -> None:
+    root = graphs.parent / "cache"
+    create_runner(ModelConfig(model=str(graphs), cache_dir=str(root)), engine_config("u8"))
+    [kept] = kept_in(root)
+    assert (kept.kind, kept.name, kept.source, kept.stale) == ("verdict", "graphs", str(graphs), "")
+    assert Inventory((), (kept,), {}).kept_of([graphs]) == [kept]
+    (graphs / "openvino_model.bin").touch()
+    assert [each.stale for each in kept_in(root)] == ["its model has changed"]
+    shutil.rmtree(graphs)
+    [gone] = kept_in(root)
+    assert gone.stale == "its model is gone"
+    assert carry_out(Removal((), (gone,))) == []
+    assert not [*root.iterdir()]

@@ -97,7 +97,7 @@ def test_the_model_is_the_same_without_the_layer(directory: Path, cache_dir: Pat
     logits = []
     for mtp in (False, True):
         model = ModelConfig(model=str(directory), cache_dir=str(cache_dir), mtp=mtp)
-        runner = create_runner(model, EngineConfig(kv_cache_gib=0.02, precision="int8"))
+        runner = create_runner(model, EngineConfig(kv_cache_gib=0.02, precision="int8", kv_cache_dtype="f16"))
         logits.append(run_prompt(runner, list(range(40))).copy())
     assert np.array_equal(logits[0], logits[1])
 

@@ -16,7 +16,7 @@ from ouzel.backends.openvino.graph.states import causal_conv, operation
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.selfcheck import check_runner
 from ouzel.backends.openvino.state_check import REFERENCES, check_operation, check_operations
-from ouzel.backends.openvino.state_tables import plan_states
+from ouzel.backends.openvino.state_tables import log_states, plan_states
 from ouzel.backends.openvino.tables import Table
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
@@ -130,6 +130,7 @@ def test_fewer_sequences_run_where_the_memory_holds_no_more_states(caplog: pytes
     engine = EngineConfig(max_num_seqs=4, state_cache_gib=3.5)
     plan = plan_states(tables, engine, int(13.75 * 2**30))
     assert (plan.max_num_seqs, plan.num_slots, plan.num_bytes) == (2, num_slots(2, 3), num_slots(2, 3) * 2**30)
+    log_states(plan, engine)
     assert "max_num_seqs is 2 instead of 4" in caplog.text
     with pytest.raises(ModelLoadError, match=r"the states of a sequence need 3\.00 GiB"):
         plan_states(tables, engine, int(6.25 * 2**30))

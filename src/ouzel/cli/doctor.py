@@ -20,6 +20,7 @@ from ouzel.doctor.findings import Finding, findings
 from ouzel.doctor.fitting import COMMON_MODELS, CONTEXT_TOKENS, WEIGHT_BYTES, Estimate, Fit, estimates
 from ouzel.doctor.machine import Memory, Processor, read_memory, read_processor
 from ouzel.doctor.software import Disk, Software, is_port_free, read_disk, read_software
+from ouzel.free_memory import available_bytes
 from ouzel.model_store.hub_cache import cache_directory
 from ouzel.observability.progress_bar import amount
 
@@ -71,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def examined(disks: tuple[Disk, ...], host: str, port: int, *, measures: bool) -> Report:
     processor, memory = read_processor(), read_memory()
-    available = _available_bytes(memory)
+    available = available_bytes()
     speeds, failures = _measured(available) if measures else (None, [])
     address, is_free = f"{host} port {port}", is_port_free(host, port)
     own_server = "" if is_free else server_at(host, port)
@@ -99,15 +100,6 @@ def examined(disks: tuple[Disk, ...], host: str, port: int, *, measures: bool) -
         estimates=tuple(fitting),
         findings=(*failures, *found),
     )
-
-
-def _available_bytes(memory: Memory) -> int:
-    """Returns what serve would find."""
-    try:
-        from ouzel.backends.openvino.memory import available_bytes  # noqa: PLC0415  imports OpenVINO, too
-    except ImportError:
-        return min(memory.available, memory.limit or memory.available)
-    return available_bytes()
 
 
 def _measured(available_bytes: int) -> "tuple[Speeds | None, list[Finding]]":

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Mapping
 
 import msgspec
 
@@ -11,6 +12,7 @@ from ouzel.cli.processors import num_processors, shares_of_processors, shares_of
 from ouzel.config import EngineConfig
 from ouzel.doctor.machine import quota_cores
 from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
+from ouzel.free_memory import available_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +47,11 @@ def engine_specs(options: Options, local: LocalModel, memory_share: float) -> li
 
         return [child_spec(options, local)]
     configs = engine_configs(options.engine)
+    memory = {"memory_share": memory_share / len(configs), "free_bytes": available_bytes()}
     if len(configs) == 1:
-        return [engine_spec(options, local, configs[0], memory_share)]
+        return [engine_spec(options, local, configs[0], memory)]
     return [
-        engine_spec(options, local, config, memory_share / len(configs), processors=processors)
+        engine_spec(options, local, config, memory, processors=processors)
         for config, processors in zip(configs, shares_of_processors(len(configs)), strict=True)
     ]
 
@@ -82,7 +85,7 @@ def engine_spec(
     options: Options,
     local: LocalModel,
     engine: EngineConfig,
-    memory_share: float,
+    memory: Mapping[str, float],
     *,
     processors: tuple[int, ...] = (),
 ) -> EngineSpec:
@@ -94,7 +97,7 @@ def engine_spec(
         options={
             "model": msgspec.to_builtins(model),
             "engine": msgspec.to_builtins(engine),
-            "memory_share": memory_share,
+            **memory,
         },
         log_level=options.observability.log_level,
         log_format=options.observability.log_format,

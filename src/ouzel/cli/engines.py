@@ -42,7 +42,8 @@ class _AddedTokens(msgspec.Struct):
 def openvino_engine(options: dict[str, object]) -> Engine:
     """`options` holds the fields of ModelConfig, whose `model` is a local directory, and of EngineConfig.
 
-    Of several engines each has its `memory_share` of what is free.
+    Of several engines each has its `memory_share` of the free memory. `free_bytes` is that memory at the time when the
+    engines were described: it is the same number for all of them, and for an engine that replaces one of them.
     """
     model = msgspec.convert(options["model"], ModelConfig)
     engine = msgspec.convert(options["engine"], EngineConfig)
@@ -51,7 +52,9 @@ def openvino_engine(options: dict[str, object]) -> Engine:
         return PoolingEngine(create_encoder_runner(model, engine))
     with ThreadPoolExecutor(1) as threads:  # it takes most of a second for a large vocabulary
         reading = threads.submit(grammar_tokenizer, directory, expected_vocab_size(directory))
-        runner = create_runner(model, engine, memory_share=msgspec.convert(options.get("memory_share", 1.0), float))
+        share = msgspec.convert(options.get("memory_share", 1.0), float)
+        free_bytes = msgspec.convert(options.get("free_bytes"), int | None)
+        runner = create_runner(model, engine, memory_share=share, free_bytes=free_bytes)
         tokenizer = reading.result()
     if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
         tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)

@@ -81,6 +81,7 @@ def _cache(found: "Inspection") -> str:
     return (
         f"{found.kv_cache_dtype}, {size_text(found.kv_token_bytes)} a token: {size_text(found.kv_cache_bytes)} "
         f"for {found.num_kv_tokens} tokens of at most {found.max_num_seqs} sequences"
+        + (f"; {found.kv_cache_reason}" * bool(found.kv_cache_reason))
         + ("; the first load tries u8 on a text and chooses another cache where u8 does harm" * found.kv_cache_is_open)
     )
 

@@ -22,6 +22,7 @@ from ouzel.model_store.inventory import Inventory
 from ouzel.model_store.verdict import Verdict, judge, judge_gguf
 from ouzel.observability.progress_bar import amount
 
+_KINDS = {"gguf": "of GGUF", "verdict": "KV cache", "unfinished": "unfinished"}
 _DESCRIPTION = "Lists the models in the Hugging Face cache and what is kept of models in ours."
 _MAX_REASON = 90  # characters in a table; all of it is in --json and in what `ouzel inspect` says
 _DAY_S = 24 * 3600.0
@@ -186,7 +187,7 @@ def _kept_text(kept: Sequence[KeptModel], root: str) -> str:
 
 
 def _what(kept: KeptModel) -> str:
-    return kept.width if kept.kind == "weights" else {"gguf": "of GGUF", "unfinished": "unfinished"}[kept.kind]
+    return kept.width if kept.kind == "weights" else _KINDS[kept.kind]
 
 
 def _state(kept: KeptModel) -> str:

@@ -1,4 +1,4 @@
-"""What we keep of models: compressed weights, and directories that are made of GGUF files.
+"""What we keep of models: compressed weights, directories that are made of GGUF files, and verdicts on the KV cache.
 
 It is in one directory, in which others may have files, too: what has no name of ours is left alone, and so is what is
 a link.
@@ -19,12 +19,13 @@ from ouzel.model_store.disk import size_of, statuses
 if TYPE_CHECKING:
     from ouzel.backends.openvino.weights.entry_use import MadeOf
 
-Kind = Literal["weights", "gguf", "unfinished"]
+Kind = Literal["weights", "gguf", "verdict", "unfinished"]
 
 _WEIGHTS = re.compile(
     r"(?P<name>.{1,64})-(?P<width>(?:auto|int8|int4|bf16|f32)[a-z0-9=,]*)-(?P<source>[0-9a-f]{16})-(?P<content>[0-9a-f]{16})"
 )
 _GGUF = re.compile(r"(?P<name>.{1,64})-gguf-(?P<source>[0-9a-f]{16})")
+_VERDICT = re.compile(r"(?P<name>.{1,64})-ir-(?P<source>[0-9a-f]{16})")
 _UNFINISHED = ".unfinished-"
 _UNFINISHED_FOR_S = 3600.0  # by then whoever made it has gone, or still writes into it
 
@@ -61,6 +62,8 @@ def read_kept(path: Path) -> Kept | None:
         return weights_of(path, match)
     if match := _GGUF.fullmatch(path.name):
         return gguf_of(path, match)
+    if match := _VERDICT.fullmatch(path.name):
+        return verdict_of(path, match)
     return unfinished(path) if path.name.startswith(_UNFINISHED) else None
 
 
@@ -128,6 +131,38 @@ def gguf_of(path: Path, match: re.Match[str]) -> Kept:
         source_key="",
         size_bytes=size_of(path),
         last_used=(note if note.exists() else path).stat().st_mtime,
+        stale=stale,
+        is_in_use=False,
+    )
+
+
+def verdict_of(path: Path, match: re.Match[str]) -> Kept:
+    """Reads the verdict on a directory with OpenVINO's graphs, of which nothing else is kept."""
+    from ouzel.backends.openvino.cache_verdict import (  # noqa: PLC0415  takes half a second to import
+        VERDICT_FILE,
+        facts_of_verdict,
+    )
+
+    file = path / VERDICT_FILE
+    source = ""
+    try:
+        content = json.loads(file.read_bytes())
+        source = str(content["source"])
+        if not Path(source).is_dir():
+            stale = "its model is gone"
+        else:
+            stale = "" if content["facts"] == facts_of_verdict(None, Path(source)) else "its model has changed"
+    except (OSError, ValueError, KeyError, TypeError):
+        stale = "it is broken"
+    return Kept(
+        path=path,
+        kind="verdict",
+        name=match["name"],
+        width="",
+        source=source,
+        source_key=match["source"],
+        size_bytes=size_of(path),
+        last_used=(file if file.exists() else path).stat().st_mtime,
         stale=stale,
         is_in_use=False,
     )

@@ -12,22 +12,17 @@ from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, 
 from ouzel.backends.openvino.auto_precision import with_auto_precision
 from ouzel.backends.openvino.cache_identity import cache_identity
 from ouzel.backends.openvino.cache_verdict import cache_name
-from ouzel.backends.openvino.chosen_cache import choose_cache
+from ouzel.backends.openvino.chosen_cache import choose_cache, remember_overflow
 from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name
+from ouzel.backends.openvino.f16_range import F16Unfit, range_checked
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import (
-    KvCache,
-    accept_shorter_context,
-    cache_tables,
-    context_length,
-    plan_cache,
-    plan_of,
-)
+from ouzel.backends.openvino.kv_cache import KvCache, cache_tables
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
-from ouzel.backends.openvino.memory import available_bytes, pages_given_back
+from ouzel.backends.openvino.memory import pages_given_back
+from ouzel.backends.openvino.memory_plan import plan_memory
 from ouzel.backends.openvino.passed_check import (
     ROW_CHECK_FILE,
     SELF_CHECK_FILE,
@@ -41,13 +36,14 @@ from ouzel.backends.openvino.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner, warm_up
 from ouzel.backends.openvino.state_check import check_operations
-from ouzel.backends.openvino.state_tables import StateTables, plan_states, state_tables
+from ouzel.backends.openvino.state_tables import StateTables, state_tables
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
+from ouzel.free_memory import available_bytes
 from ouzel.observability.progress import stage
 from ouzel.types import EngineInfo
 
@@ -57,19 +53,39 @@ logger = logging.getLogger(__name__)
 
 
 def create_runner(
-    model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None = None, memory_share: float = 1.0
+    model: ModelConfig,
+    engine: EngineConfig,
+    *,
+    num_blocks: int | None = None,
+    memory_share: float = 1.0,
+    free_bytes: int | None = None,
 ) -> ModelRunner:
     """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend.
 
     With `num_blocks` the KV cache has so many, whatever memory they take; else the memory decides, of which this model
-    has a share.
+    has a share. The type of the cache depends on `free_bytes`, the free memory of the machine: engines that are to
+    have the same type are given the same number.
     """
     started = time.perf_counter()
     core = ov.Core()
     check_options(core, engine)
     config = read_config(Path(model.model))
-    make = partial(checked_runner, core, config, model, engine, num_blocks=num_blocks, memory_share=memory_share)
-    runner = make() or make()
+    share_bytes = int((available_bytes() if free_bytes is None else free_bytes) * memory_share)
+    make = partial(
+        checked_runner,
+        core,
+        config,
+        model,
+        num_blocks=num_blocks,
+        memory_share=memory_share,
+        share_bytes=share_bytes,
+    )
+    try:
+        runner = make(engine) or make(engine)
+    except F16Unfit as error:
+        logger.warning("KV cache: u8 instead of f16: %s", error)
+        engine = msgspec.structs.replace(engine, kv_cache_dtype="u8")
+        runner = make(engine) or make(engine)
     assert runner is not None, "without its entry the model is not a cached one"
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
     info = runner.info
@@ -85,28 +101,42 @@ def checked_runner(
     *,
     num_blocks: int | None,
     memory_share: float,
+    share_bytes: int,
 ) -> OpenVINORunner | None:
     """Returns None where weights of an earlier start fail the self-check: their entry is gone then.
 
-    Raises SelfCheckFailed where the weights were made just now.
+    Raises SelfCheckFailed where the weights were made just now, and F16Unfit where an f16 cache was chosen that does
+    not suit the model or the memory.
     """
     language_model = load(core, Path(model.model), config, model)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
-
-    def make(
-        language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, *, num_blocks: int | None
-    ) -> OpenVINORunner:
-        share = memory_share
-        return make_runner(core, language_model, config, model, engine, num_blocks=num_blocks, memory_share=share)
-
-    language_model, engine = choose_cache(core, language_model, model, engine, make)
-    runner = make(language_model, model, engine, num_blocks=num_blocks)
-    entry = language_model.cache_entry
+    make = partial(make_runner, core, config=config, memory_share=memory_share)
+    free_bytes = share_bytes - language_model.weight_bytes
+    language_model, choice = choose_cache(
+        core, language_model, model, engine, make, free_bytes=free_bytes, num_blocks=num_blocks
+    )
+    is_f16_chosen = choice.cache == "f16"
+    runner = make(
+        language_model=language_model,
+        model=model,
+        engine=choice.engine,
+        num_blocks=num_blocks,
+        keeps_context=is_f16_chosen and num_blocks is None,
+    )
     try:
-        with pages_given_back(language_model.mappings), stage("loading and checking the model"):
-            check_or_warm_up(core, runner, language_model, engine, is_rotary=is_rotary(language_model, config))
+        with (
+            pages_given_back(language_model.mappings),
+            stage("loading and checking the model"),
+            range_checked(runner, is_named=not is_f16_chosen),
+        ):
+            check_or_warm_up(core, runner, language_model, choice.engine, is_rotary=is_rotary(language_model, config))
+    except F16Unfit:
+        remember_overflow(language_model.cache_entry, model)
+        runner.close()
+        raise
     except SelfCheckFailed as error:
+        entry = language_model.cache_entry
         if entry is None or language_model.is_entry_new:
             raise
         logger.warning("cache entry %s will be made again: %s", entry, error)
@@ -147,8 +177,9 @@ def make_runner(
     *,
     num_blocks: int | None = None,
     memory_share: float = 1.0,
+    keeps_context: bool = False,
 ) -> OpenVINORunner:
-    max_model_len = context_length(model.max_model_len, language_model.max_positions, language_model.default_positions)
+    """Raises F16Unfit with `keeps_context`, where the memory does not hold a request of full length."""
     check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)
@@ -156,14 +187,10 @@ def make_runner(
         compiled, *further = compile_graphs(core, language_model, engine)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
     free_bytes = left_by_adapters(language_model.adapters, model, int(available_bytes() * memory_share))
-    state_plan = plan_states(states, engine, free_bytes)
-    max_num_seqs = state_plan.max_num_seqs
-    if num_blocks is None:
-        plan = plan_cache(cache, max_model_len, max_num_seqs, engine.kv_cache_gib, free_bytes - state_plan.num_bytes)
-    else:
-        plan = plan_of(cache, max_model_len, num_blocks)
-    if plan.max_model_len < max_model_len:
-        accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
+    max_model_len = language_model.context_length(model.max_model_len)
+    plan, state_plan = plan_memory(
+        (cache, states), max_model_len, model, engine, free_bytes, num_blocks=num_blocks, keeps_context=keeps_context
+    )
     served = language_model.for_context(plan.max_model_len)
     info = EngineInfo(
         backend="openvino",
@@ -176,7 +203,7 @@ def make_runner(
         max_model_len=plan.max_model_len,
         block_size=plan.block_size,
         num_blocks=plan.num_blocks,
-        max_num_seqs=max_num_seqs,
+        max_num_seqs=state_plan.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 class MakeRunner(Protocol):
     def __call__(
-        self, language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, *, num_blocks: int
+        self, *, language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, num_blocks: int
     ) -> OpenVINORunner: ...
 
 
@@ -120,7 +120,8 @@ class CacheTrial:
         model = msgspec.structs.replace(self.model, max_model_len=num_tokens)
         engine = msgspec.structs.replace(self.engine, precision="f32", kv_cache_dtype=dtype)
         with pages_given_back(language_model.mappings):
-            runner = self.make_runner(language_model, model, engine, num_blocks=-(-num_tokens // MIN_BLOCK_SIZE))
+            num_blocks = -(-num_tokens // MIN_BLOCK_SIZE)
+            runner = self.make_runner(language_model=language_model, model=model, engine=engine, num_blocks=num_blocks)
             try:
                 yield runner
             finally:

@@ -1,12 +1,12 @@
 """The verdict on the KV cache of a model: how far a u8 cache moves its logits, without and with scales of the keys.
 
-The verdict is made once, at the first load of the model (cache_trial.py). It is kept with the model's weights:
+The verdict is made once, at the first load of the model with a u8 cache (cache_trial.py). It is kept in a file:
 
-    kv_cache.json                            a file of the cache entry, beside the weights
-    kv_cache-<digest of the directory>.json  a file of the cache, for a directory with OpenVINO's graphs
+    <entry>/kv_cache.json                         beside the weights
+    <name>-ir-<digest of the path>/kv_cache.json  of a directory with OpenVINO's graphs, of which no weights are kept
 
-With the verdict the file has the facts on which the verdict depends. The verdict does not depend on the options of the
-engine, because the trial runs in f32.
+With the verdict the file has the facts on which the verdict depends, and the path of such a directory. The verdict does
+not depend on the options of the engine, because the trial runs in f32.
 """
 
 import json
@@ -24,7 +24,7 @@ from ouzel.backends.openvino.weights.cache import content_key, digest
 from ouzel.backends.openvino.weights.entry_check import INDEX_FILE, WEIGHTS_FILE, identity, write_whole
 from ouzel.config.cache_root import cache_root
 
-FORMAT = 1  # raise it when the trial's text, its figures or the scales change
+FORMAT = 2  # raise it when the trial's text, its figures or the scales change
 VERDICT_FILE = "kv_cache.json"
 LARGEST_DIVERGENCE = 1e-3  # of u8 to f32: SmolLM2-135M has 2e-4, Gemma 3 270M 3e-4, Qwen2.5-0.5B 2e-2
 SCALED: Literal["u8 with scaled keys"] = "u8 with scaled keys"
@@ -35,19 +35,22 @@ Cache = Literal["u8", "u8 with scaled keys", "f16"]
 class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Divergences are the mean KL of the next token to an f32 cache; for embeddings one minus the cosine."""
 
-    plain: float  # of a u8 cache
+    plain: float | None  # of a u8 cache; None: there was no trial
     scaled: float | None = None  # of a u8 cache with scales of the keys; None: these were not needed
     scales: dict[str, list[list[float]]] = {}
+    overflows_f16: bool = False  # keys or values lie near the end of f16's range, or beyond
 
     def choose(self, *, keeps_u8: bool) -> Cache:
-        """With `keeps_u8` the user has named u8: the better of the two u8 caches is chosen then."""
-        if self.plain <= LARGEST_DIVERGENCE or self.scaled is None:
+        """With `keeps_u8` the better of the two u8 caches is chosen."""
+        if self.plain is None or self.plain <= LARGEST_DIVERGENCE or self.scaled is None:
             return "u8"
         if self.scaled <= LARGEST_DIVERGENCE or keeps_u8:
             return SCALED if self.scaled < self.plain else "u8"
         return "f16"
 
     def figures(self) -> str:
+        if self.plain is None:
+            return "without a trial"
         scaled = "" if self.scaled is None else f", u8 with scaled keys by {self.scaled:.1e}"
         return f"u8 moves the next token's distribution by a KL of {self.plain:.1e}{scaled}"
 
@@ -64,7 +67,10 @@ def verdict_path(entry: Path | None, graphs: Path | None, cache_dir: str) -> Pat
     """Takes a cache entry, or else a directory with graphs. Returns None where there is neither."""
     if entry is not None:
         return entry / VERDICT_FILE
-    return None if graphs is None else cache_root(cache_dir) / f"kv_cache-{digest(str(graphs.resolve()))}.json"
+    if graphs is None:
+        return None
+    source = graphs.resolve()
+    return cache_root(cache_dir) / f"{source.name[:64]}-ir-{digest(str(source))}" / VERDICT_FILE
 
 
 def facts_of_verdict(entry: Path | None, graphs: Path | None) -> str:
@@ -84,8 +90,8 @@ def read_verdict(path: Path, facts: str) -> CacheVerdict | None:
         return None
 
 
-def keep_verdict(path: Path, facts: str, verdict: CacheVerdict) -> None:
+def keep_verdict(path: Path, facts: str, verdict: CacheVerdict, *, source: str = "") -> None:
     """Several servers may do so at once: each writes a whole file, and their verdicts are alike."""
     with suppress(OSError):  # with a cache that may only be read the trial is made at every start
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, {"facts": facts, "verdict": msgspec.to_builtins(verdict)})
+        write_whole(path, {"facts": facts, "verdict": msgspec.to_builtins(verdict), "source": source})

@@ -80,6 +80,11 @@ def _expected_precision(core: ov.Core, engine: EngineConfig) -> str:
     return "bf16" if "BF16" in capabilities(core, engine.device) else "f32"
 
 
+def expected_type(core: ov.Core, engine: EngineConfig) -> ov.Type:
+    """Returns the type in which a graph will compute."""
+    return _TYPES[_expected_precision(core, engine)]
+
+
 def capabilities(core: ov.Core, device: str) -> set[str]:
     """Returns the capabilities that OpenVINO may use, by its names. Raises RuntimeError if the device is missing."""
     found = set(core.get_property(device, "OPTIMIZATION_CAPABILITIES"))

@@ -21,19 +21,20 @@ from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import accept_shorter_context, cache_tables, context_length, plan_cache
+from ouzel.backends.openvino.kv_cache import cache_tables
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, measure_checkpoint, refuse_options
-from ouzel.backends.openvino.memory import available_bytes
+from ouzel.backends.openvino.memory_plan import plan_memory
 from ouzel.backends.openvino.pooling import pooled_size
 from ouzel.backends.openvino.row_check import refuse_kinds
-from ouzel.backends.openvino.state_tables import plan_states, state_tables_of
+from ouzel.backends.openvino.state_tables import state_tables_of
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import report_widths
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.free_memory import available_bytes
 from ouzel.pooling import Task
 from ouzel.sentence_files import read_sentence_files
 
@@ -50,6 +51,7 @@ class Inspection:
     precision: str
     kv_cache_dtype: str
     kv_cache_is_open: bool  # the first load chooses another type where u8 does harm to this model
+    kv_cache_reason: str  # why the cache is f16 or u8; empty where the user has named a type
     kv_token_bytes: int
     num_kv_tokens: int  # that the cache would hold
     max_positions: int  # tokens, the model's own limit
@@ -90,17 +92,14 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         stored = report_widths(plan, measured.held)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
-    choice = find_choice(core, language_model, model, engine, entry)
+    free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)
+    choice = find_choice(core, language_model, model, engine, entry, free_bytes=free_bytes)
     engine = with_auto_precision(core, choice.engine, language_model)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
     tables = cache_tables([compiled])
-    max_model_len = context_length(model.max_model_len, language_model.max_positions, language_model.default_positions)
-    free_bytes = available_bytes() - sum(size for _, size in weights)
-    precision = compiled.get_property("INFERENCE_PRECISION_HINT")
-    states = plan_states(state_tables_of(language_model.graph, precision), engine, free_bytes)
-    blocks = plan_cache(tables, max_model_len, states.max_num_seqs, engine.kv_cache_gib, free_bytes - states.num_bytes)
-    if blocks.max_model_len < max_model_len:
-        accept_shorter_context(model.max_model_len, max_model_len, blocks.max_model_len)
+    states = state_tables_of(language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT"))
+    max_model_len = language_model.context_length(model.max_model_len)
+    blocks, slots = plan_memory((tables, states), max_model_len, model, engine, free_bytes)
     return Inspection(
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,
@@ -110,14 +109,15 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         precision=precision_name(compiled, engine),
         kv_cache_dtype=cache_name(tables[0].dtype, has_scales=choice.cache == SCALED),
         kv_cache_is_open=choice.is_open,
+        kv_cache_reason=choice.reason,
         kv_token_bytes=sum(table.row_bytes for table in tables) // blocks.block_size,
         num_kv_tokens=blocks.num_blocks * blocks.block_size,
         max_positions=language_model.max_positions,
         default_positions=language_model.default_positions,
         max_model_len=blocks.max_model_len,
-        max_num_seqs=states.max_num_seqs,
-        num_state_slots=states.num_slots,
-        state_slot_bytes=states.slot_bytes,
+        max_num_seqs=slots.max_num_seqs,
+        num_state_slots=slots.num_slots,
+        state_slot_bytes=slots.slot_bytes,
         task=task_of(config, directory, model.task),
         vector_size=vector_size(language_model),
     )
@@ -139,6 +139,7 @@ def inspect_encoder(
         precision=precision_name(compiled, engine),
         kv_cache_dtype="none",
         kv_cache_is_open=False,
+        kv_cache_reason="",
         kv_token_bytes=0,
         num_kv_tokens=0,
         max_positions=loaded.max_positions,

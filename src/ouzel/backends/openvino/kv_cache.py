@@ -5,7 +5,7 @@ of value_cache the block size).
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,10 +62,9 @@ def plan_cache(
     block_size = block_size_of(tables)
     block_bytes = sum(table.row_bytes for table in tables)
     wanted = max_num_seqs * -(-max_model_len // block_size)
-    if kv_cache_gib is not None:
-        num_blocks = int(kv_cache_gib * 2**30) // block_bytes
-    else:
-        num_blocks = min(wanted, int(free_bytes * DEFAULT_MEMORY_SHARE) // block_bytes)
+    num_blocks = cache_bytes(kv_cache_gib, free_bytes) // block_bytes
+    if kv_cache_gib is None:
+        num_blocks = min(wanted, num_blocks)
     if num_blocks < 2:
         raise ModelLoadError(
             f"the KV cache needs at least {2 * block_bytes / 2**30:.4f} GiB (two blocks of {block_size} tokens), "
@@ -73,6 +72,11 @@ def plan_cache(
         )
     logger.info("KV cache: %d blocks of %d tokens, %.2f GiB", num_blocks, block_size, num_blocks * block_bytes / 2**30)
     return plan_of(tables, max_model_len, num_blocks)
+
+
+def cache_bytes(kv_cache_gib: float | None, free_bytes: int) -> int:
+    """Returns the bytes that the cache may take: the option, or a share of the free memory."""
+    return int(free_bytes * DEFAULT_MEMORY_SHARE) if kv_cache_gib is None else int(kv_cache_gib * 2**30)
 
 
 def plan_of(tables: list[Table], max_model_len: int, num_blocks: int) -> CachePlan:
@@ -89,6 +93,7 @@ class KvCache:
     """It holds the tensors of all layers; block ids index their first dimension."""
 
     def __init__(self, tables: list[Table], num_blocks: int) -> None:
+        self.block_size = block_size_of(tables)
         try:
             self.tensors = allocate(tables, num_blocks)
         except RuntimeError as error:
@@ -97,13 +102,22 @@ class KvCache:
 
     def read_keys(self, num_tokens: int) -> dict[str, NDArray[np.float32]]:
         """Returns [heads, tokens, channels] of each layer, of a cache that holds floats."""
-        found = {}
-        for name, tensor in self.tensors.items():
-            if name.startswith(KEY_PREFIX):
-                num_blocks = -(-num_tokens // tensor.shape[2])
-                heads = read_floats(tensor)[:num_blocks].transpose(1, 0, 2, 3)
-                found[name] = heads.reshape(heads.shape[0], -1, heads.shape[3])[:, :num_tokens]
-        return found
+        return {
+            name: self._read(tensor, num_tokens) for name, tensor in self.tensors.items() if name.startswith(KEY_PREFIX)
+        }
+
+    def largest(self, num_tokens: int, names: Container[str]) -> float:
+        """Returns the largest absolute key or value of the first tokens, of a cache that holds floats; infinity where
+        one of them is no number. `names` are the tensors to read."""
+        with np.errstate(invalid="ignore"):
+            read = (self._read(tensor, num_tokens) for name, tensor in self.tensors.items() if name in names)
+            return max(float(np.nan_to_num(np.abs(values), nan=np.inf).max()) for values in read)
+
+    def _read(self, tensor: ov.Tensor, num_tokens: int) -> NDArray[np.float32]:
+        """Returns [heads, tokens, channels] of the first tokens in the first blocks."""
+        blocks = read_floats(tensor, -(-num_tokens // self.block_size))
+        heads = blocks.transpose(1, 0, 2, 3)
+        return heads.reshape(heads.shape[0], -1, heads.shape[3])[:, :num_tokens]
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         """Copies whole blocks only: the scales of quantised keys and values lie inside them."""
@@ -112,10 +126,13 @@ class KvCache:
             blocks[destinations] = blocks[sources]
 
 
-def read_floats(tensor: ov.Tensor) -> NDArray[np.float32]:
-    """Returns a copy in f32. numpy has no bf16, and openvino shows it as another type of 16 bits."""
+def read_floats(tensor: ov.Tensor, num_blocks: int) -> NDArray[np.float32]:
+    """Returns a copy of the first blocks in f32.
+
+    numpy has no bf16, and openvino shows it as another type of 16 bits.
+    """
     if tensor.element_type == ov.Type.bf16:
-        widened: NDArray[np.uint32] = tensor.data.view(np.uint16).astype(np.uint32) << 16
+        widened: NDArray[np.uint32] = tensor.data[:num_blocks].view(np.uint16).astype(np.uint32) << 16
         return widened.view(np.float32)
-    floats: NDArray[np.float32] = tensor.data.astype(np.float32)
+    floats: NDArray[np.float32] = tensor.data[:num_blocks].astype(np.float32)
     return floats

@@ -11,6 +11,7 @@ from ouzel.backends.openvino.graph.adapter_shape import AdapterShape
 from ouzel.backends.openvino.graph.key_scales import KeyScales, scale_keys
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
+from ouzel.backends.openvino.kv_cache import context_length
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.vision_model import VisionModel
 
@@ -60,6 +61,11 @@ class LanguageModel:
         return [self.graph] if self.prediction is None else [self.graph, self.prediction.head, self.prediction.layer]
 
     @property
+    def weight_bytes(self) -> int:
+        """Returns the bytes of the weights, of which running the model makes a copy."""
+        return sum(map(len, self.mappings)) or sum(array.nbytes for array in self.arrays)
+
+    @property
     def num_relative_positions(self) -> int:
         """The logits are the same wherever within so many positions the tokens lie."""
         if not self.has_relative_positions:
@@ -70,6 +76,11 @@ class LanguageModel:
     def default_positions(self) -> int:
         """Returns the context that is served unless the user names one: with LongRoPE the original context."""
         return min([self.max_positions, *(rope.default_positions for rope in self.ropes.values())])
+
+    def context_length(self, option: int | None) -> int:
+        """Returns the tokens of the longest request, for a context that the user may have named. Raises
+        ModelLoadError."""
+        return context_length(option, self.max_positions, self.default_positions)
 
     def for_context(self, max_model_len: int) -> "LanguageModel":
         """Returns it with what depends on the length of the longest request."""

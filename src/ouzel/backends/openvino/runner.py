@@ -130,6 +130,11 @@ class OpenVINORunner:
         """Returns the keys [heads, tokens, channels] of the first tokens in the first blocks, by the cache's name."""
         return self._kv_cache.read_keys(num_tokens)
 
+    def largest_cached(self, num_tokens: int) -> float:
+        """Returns the largest key or value of the first tokens in the first blocks, of a cache that holds floats."""
+        own = {name for name in self._kv_cache.tensors if self._request.has_input(name)}  # not of the prediction layer
+        return self._kv_cache.largest(num_tokens, own)
+
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._kv_cache.copy_blocks(sources, destinations)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.lone_sequence import WHOLE_SLOTS, lone_batch
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
+from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)
 
@@ -36,15 +37,21 @@ class SelfCheckFailed(ModelLoadError):
     """The model does not agree with itself."""
 
 
+def num_checked_tokens(info: EngineInfo) -> int:
+    """Returns how many tokens a check leaves in the first blocks of the cache; 0: the context is too short for one."""
+    num_tokens = min(NUM_TOKENS, info.max_model_len)
+    return num_tokens if num_tokens >= COMPARED_ROWS + MIDDLE_CHUNK + COMPARED_ROWS else 0
+
+
 def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary: bool) -> None:
     """Raises SelfCheckFailed when the model does not agree with itself. Uses the first blocks of the cache.
 
     With `is_rotary` positions are relative, within so many; else (learned positions, perhaps) a shift may change the
     logits.
     """
-    num_tokens = min(NUM_TOKENS, runner.info.max_model_len)
-    if num_tokens < COMPARED_ROWS + MIDDLE_CHUNK + COMPARED_ROWS:
-        logger.warning("no self-check: %d tokens of context are too few", num_tokens)
+    num_tokens = num_checked_tokens(runner.info)
+    if not num_tokens:
+        logger.warning("no self-check: %d tokens of context are too few", runner.info.max_model_len)
         return
     for seed in range(NUM_PROMPTS):
         token_ids = np.random.default_rng(seed).integers(0, runner.info.vocab_size, num_tokens)

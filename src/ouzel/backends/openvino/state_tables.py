@@ -33,6 +33,7 @@ class StatePlan:
     max_num_seqs: int  # what was asked for, or less where there is no memory for so many
     num_slots: int  # 0: the model has no states
     slot_bytes: int
+    num_kept: int = 0  # slots for prompts that begin alike
 
     @property
     def num_bytes(self) -> int:
@@ -61,20 +62,24 @@ def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> S
         raise ModelLoadError(
             f"the states of a sequence need {num_slots(1, 0) * needed_bytes / 2**30:.2f} GiB, the memory left is less"
         )
-    if num_running < engine.max_num_seqs:
-        logger.warning(
-            "max_num_seqs is %d instead of %d: the memory holds no more states", num_running, engine.max_num_seqs
-        )
     num_kept = num_kept_states(engine, num_running, slot_bytes, free_bytes)
-    plan = StatePlan(num_running, num_slots(num_running, num_kept), slot_bytes)
-    logger.info(
-        "states: %d slots of %.2f MiB, %.2f GiB; %d of them for prompts that begin alike",
-        plan.num_slots,
-        slot_bytes / 2**20,
-        plan.num_bytes / 2**30,
-        num_kept,
-    )
-    return plan
+    return StatePlan(num_running, num_slots(num_running, num_kept), slot_bytes, num_kept)
+
+
+def log_states(plan: StatePlan, engine: EngineConfig) -> None:
+    """Logs nothing of a model without states."""
+    if plan.max_num_seqs < engine.max_num_seqs:
+        logger.warning(
+            "max_num_seqs is %d instead of %d: the memory holds no more states", plan.max_num_seqs, engine.max_num_seqs
+        )
+    if plan.num_slots:
+        logger.info(
+            "states: %d slots of %.2f MiB, %.2f GiB; %d of them for prompts that begin alike",
+            plan.num_slots,
+            plan.slot_bytes / 2**20,
+            plan.num_bytes / 2**30,
+            plan.num_kept,
+        )
 
 
 def num_kept_states(engine: EngineConfig, num_running: int, slot_bytes: int, free_bytes: int) -> int:

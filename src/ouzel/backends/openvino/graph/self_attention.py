@@ -7,6 +7,7 @@ import numpy as np
 
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.key_scales import mark_rows
 from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalised
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
@@ -38,6 +39,11 @@ class AttentionShape:
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
     qkv_limit: float | None = None  # queries, keys and values are clipped to it, behind their norms
     has_sinks: bool = False  # a logit for each head that takes a share of the attention and adds nothing
+
+    @property
+    def is_only_turned(self) -> bool:
+        """Tells whether nothing but a rotation comes between the products of queries and keys and the attention."""
+        return not (self.is_gated or self.is_fused or self.qk_norm) and self.qkv_limit is None
 
     @classmethod
     def read(cls, config: HfConfig, norm: Norm) -> "AttentionShape":
@@ -72,6 +78,9 @@ def self_attention(
 ) -> Node:
     """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions. `query_scale` is [T, 1, 1]."""
     query, key, value = project(b, rows, prefix, shape)
+    cache = cache_inputs(b.graph, layer)
+    if shape.is_only_turned:
+        mark_rows(query, key, cache.key, 0 if angles is None else angles.num_dims)
     gate = None
     if shape.is_gated:
         gated_heads = split_heads(query, shape.num_heads, 2 * shape.head_dim)
@@ -93,7 +102,7 @@ def self_attention(
         query,
         key,
         value,
-        cache_inputs(b.graph, layer),
+        cache,
         num_kv_heads=shape.num_kv_heads,
         key_dim=shape.head_dim,
         value_dim=shape.head_dim,
