@@ -1,7 +1,6 @@
 """The OpenVINO backend makes a ModelRunner of a model directory, on a CPU (or what else OpenVINO has)."""
 
 import logging
-import shutil
 import time
 from functools import partial
 from pathlib import Path
@@ -39,6 +38,7 @@ from ouzel.backends.openvino.state_tables import StateTables, plan_states, state
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.vision_runner import VisionRunner
+from ouzel.backends.openvino.weights.cache import discard_entry
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
@@ -63,8 +63,8 @@ def create_runner(
     check_options(core, engine)
     config = read_config(Path(model.model))
     make = partial(checked_runner, core, config, model, engine, num_blocks=num_blocks, memory_share=memory_share)
-    runner = make() or make()
-    assert runner is not None, "without its entry the model is not a cached one"
+    runner = make() or make() or make()  # with calibrated weights, with kept ones, with weights that are made now
+    assert runner is not None, "without its entries the model is not a cached one"
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
     info = runner.info
     logger.info("loaded %s (%s, %s) in %.1f s", model.model, info.model_type, info.weights, info.load_s)
@@ -105,8 +105,9 @@ def checked_runner(
     except SelfCheckFailed as error:
         if entry is None or language_model.is_entry_new:
             raise
-        logger.warning("cache entry %s will be made again: %s", entry, error)
-        shutil.rmtree(entry, ignore_errors=True)
+        discard_entry(entry, str(error))
+        if entry.exists():  # the cache may only be read
+            raise
         runner.close()
         return None
     return runner

@@ -1,7 +1,6 @@
 """A checkpoint directory becomes a graph, by way of the cache when it can be."""
 
 import logging
-import shutil
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -17,7 +16,7 @@ from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import VisionFamily, vision_family
-from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path, preferred_path
+from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, discard_entry, entry_path, preferred_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights, MatrixEncoders
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
@@ -77,9 +76,9 @@ def load_checkpoint(
         return model
 
     files = files_of_entry(directory, stored)
-    entry = preferred_path(entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head)))
-    if (cached := load_cached(entry, build)) is not None:
-        note_use(entry, directory, files)
+    entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
+    if (cached := load_preferred(entry, build)) is not None:
+        note_use(cached.cache_entry or entry, directory, files)
         return cached
     log_compression(directory, plan, entry)
     tensors, summary = stored.open()
@@ -260,16 +259,22 @@ def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
     )
 
 
+def load_preferred(entry: Path, build: Build) -> LanguageModel | None:
+    """Loads the calibrated weights where they are kept and whole, else the weights that the entry itself has."""
+    preferred = preferred_path(entry)
+    loaded = load_cached(preferred, build)
+    return load_cached(entry, build) if loaded is None and preferred != entry else loaded
+
+
 def load_cached(entry: Path, build: Build) -> LanguageModel | None:
     """Returns None where there is no entry, or it was broken and is gone."""
     if not entry.exists():
         return None
     try:
         weights = CachedWeights(entry)
-        return replace(build(weights), mappings=(weights.mapping,), cache_entry=entry)
+        return replace(build(weights), mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        logger.warning("cache entry %s is broken (%r) and will be made again", entry, error)
-        shutil.rmtree(entry, ignore_errors=True)
+        discard_entry(entry, f"it is broken: {error!r}")
         return None
 
 

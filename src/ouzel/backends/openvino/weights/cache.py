@@ -183,5 +183,23 @@ def preferred_path(entry: Path) -> Path:
     return entry
 
 
+def is_calibrated(entry: Path) -> bool:
+    return entry.name.rsplit("-", 2)[0].endswith(CALIBRATED)
+
+
+def discard_entry(entry: Path, reason: str) -> None:
+    """Removes an entry that cannot be used. A load makes weights again, but it does not calibrate them."""
+    if is_calibrated(entry):
+        logger.warning(
+            "the calibrated weights %s are removed, and weights without a calibration take their place until "
+            "`ouzel pull --weights ... --calibrate` makes them again: %s",
+            entry,
+            reason,
+        )
+    else:
+        logger.warning("cache entry %s will be made again: %s", entry, reason)
+    shutil.rmtree(entry, ignore_errors=True)
+
+
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
