@@ -109,6 +109,13 @@ def test_options_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert "which the KV cache holds, given 32000" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("weights", ["auto", "bf16", "f32,head=auto"])
+def test_recompress_needs_an_integer_width(weights: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(MODEL_DIRECTORY), "--recompress", "--weights", weights]) == 2
+    message = f"--recompress: needs int8 or int4 in --weights, given --weights {weights}"
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "context"),
     [
