@@ -85,7 +85,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         entry = find_entry(directory, config, model, head)
         language_model, measured = measure_checkpoint(directory, config, plan, predicts=model.mtp, vector_head=head)
         num_parameters, weights = measured.num_parameters, sizes_of(measured)
-        stored = report_widths(plan, measured.held)
+        stored = report_widths(measured.held)
     choice = find_choice(core, language_model, model, engine, entry)
     engine = with_auto_precision(core, choice.engine, language_model)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)

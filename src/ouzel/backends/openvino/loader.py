@@ -122,7 +122,7 @@ def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None)
 def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> str:
     """Names the weights as users read them, such as `gguf as i8 (int4)`; `index` is the index of a weight cache."""
     has_auto = plan != plan.with_auto(AUTO_WIDTH)
-    if not stored.compressed_as or not (has_auto or any(matrix.is_kept for matrix in held_matrices(index))):
+    if not stored.compressed_as or not (has_auto or any(matrix.is_as_under_auto for matrix in held_matrices(index))):
         return str(plan)
     kept = f"{stored.compressed_as} as {value_types(index)}"
     return kept if str(plan) == "auto" else f"{kept} ({plan})"
@@ -130,7 +130,7 @@ def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str
 
 def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> None:
     """Logs what a named width made of a quantised checkpoint."""
-    if stored.compressed_as and str(plan) != "auto" and (report := report_widths(plan, held_matrices(index))):
+    if stored.compressed_as and str(plan) != "auto" and (report := report_widths(held_matrices(index))):
         logger.info("--weights %s: %s", plan, report)
 
 

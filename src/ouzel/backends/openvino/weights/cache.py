@@ -42,7 +42,7 @@ from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 8  # raise it when the encodings or the layout of an entry change
+FORMAT = 9  # raise it when the encodings or the layout of an entry change
 ALIGNMENT = 64
 CALIBRATED = ",calibrated"  # ends the part of an entry's name that says the weights
 UNFINISHED = ".unfinished-"
