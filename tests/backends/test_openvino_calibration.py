@@ -16,7 +16,7 @@ from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int4
-from ouzel.backends.openvino.weights.entry_check import open_entry
+from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.config import EngineConfig, ModelConfig
@@ -145,6 +145,20 @@ def test_calibrated_weights_that_no_longer_count_are_told(tmp_path: Path, caplog
     entry.rename(entry.with_name(entry.name[:-16] + "0" * 16))
     runner_of(MODEL_DIRECTORY, tmp_path, "int4").close()
     assert "are not used: make them again with `ouzel pull --weights ... --calibrate`" in caplog.text
+
+
+def test_broken_calibrated_weights_are_not_replaced_under_their_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = logits_of(runner_of(MODEL_DIRECTORY, tmp_path / "plain", "int4"))
+    assert make_entry(tmp_path / "calibrated")
+    [entry] = (tmp_path / "calibrated").iterdir()
+    with (entry / WEIGHTS_FILE).open("r+b") as file:
+        file.truncate(1000)
+    assert np.array_equal(logits_of(runner_of(MODEL_DIRECTORY, tmp_path / "calibrated", "int4")), plain)
+    assert f"the calibrated weights {entry} are removed, and weights without a calibration take" in caplog.text
+    assert not entry.exists()
+    assert make_entry(tmp_path / "calibrated"), "the weights are calibrated again, not found there"
 
 
 def test_a_plan_without_four_bits_has_nothing_to_calibrate(tmp_path: Path) -> None:

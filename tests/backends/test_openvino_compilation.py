@@ -3,14 +3,16 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from ouzel.backends.openvino.compilation import check_options, compile_properties
+from ouzel.backends.openvino import load, read_config
+from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_properties
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.config import EngineConfig, Precision
+from ouzel.config import EngineConfig, ModelConfig, Precision
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 
@@ -77,3 +79,23 @@ def test_a_model_loads_with_whatever_instructions_onednn_may_use(largest: str, t
     environment = dict(os.environ) | {LIMIT: largest}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "int8"), done.stderr
+
+
+FACTORS = ["granite", "minicpm", "minicpm3", "cohere2", "gemma4-shared", "granitemoehybrid"]
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors_behind_products_leave_the_weights_in_integers(name: str, tmp_path: Path) -> None:
+    """The plugin multiplied weights by such factors, and kept them in f32."""
+    core, directory = ov.Core(), GOLDEN / name
+    model = ModelConfig(model=str(directory), weights="int8", cache_dir=str(tmp_path))
+    loaded = load(core, directory, read_config(directory), model)
+    compiled, *_ = compile_graphs(core, loaded, EngineConfig(precision="int8"))
+    nodes = [node for node in compiled.get_runtime_model().get_ops() if kind_of(node) == "FullyConnected"]
+    types = Counter(node.input_value(1).get_node().get_rt_info()["outputPrecisions"].astype(str) for node in nodes)
+    assert types["u8"] >= 8
+    assert not types["f32"]
+
+
+def kind_of(node: ov.Node) -> str:
+    return str(node.get_rt_info()["layerType"].astype(str))

@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
-from typing import Any
 
 import msgspec
 import pytest

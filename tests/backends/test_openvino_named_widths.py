@@ -79,8 +79,8 @@ def test_a_kept_model_answers_as_under_auto_and_the_log_names_both_ways(
     assert told == "gguf as i8 (int4)"
     np.testing.assert_array_equal(found, expected)
     said = (
-        "--weights int4: quantised matrices: 8 of Q4_K (4 bits) kept as i8, f32 scales of 64; "
-        "8.5 bits a weight in memory; --recompress rounds the kept matrices to the named width"
+        "--weights int4: quantised matrices: 8 of Q4_K (4 bits) encoded as i8, f32 scales of 64; "
+        "8.5 bits a weight in memory; --recompress would round further matrices to the named width"
     )
     assert caplog.text.count(said) == 1
     caplog.clear()
@@ -96,6 +96,17 @@ def test_the_log_says_from_which_form_matrices_are_rounded(tmp_path: Path, caplo
     assert told == "gguf as i4, i8 (int4)"
     assert "4 of Q4_0 (4 bits) kept as i4, f16 scales of 32" in caplog.text
     assert "3 of Q6_K (6 bits) rounded to i4, f32 scales of 64" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("block_type", "weights", "is_narrower"),
+    [("Q4_0", "int4", False), ("Q4_K", "int4", True), ("Q4_K", "int8", False), ("Q8_0", "int8", False)],
+)
+def test_recompress_is_named_where_it_makes_values_narrower(
+    block_type: str, weights: str, is_narrower: bool, tmp_path: Path
+) -> None:
+    found = inspect_model(settings(quantised_model(tmp_path, [block_type]), weights), ENGINE)
+    assert ("--recompress" in found.stored) == is_narrower
 
 
 def test_kept_and_recompressed_weights_have_cache_entries_of_their_own(tmp_path: Path) -> None:

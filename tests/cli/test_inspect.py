@@ -120,13 +120,41 @@ def test_options_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert "which the KV cache holds, given 32000" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("weights", ["auto", "bf16", "f32,head=auto"])
+def test_recompress_needs_an_integer_width(weights: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(MODEL_DIRECTORY), "--recompress", "--weights", weights]) == 2
+    message = f"--recompress: needs int8 or int4 in --weights, given --weights {weights}"
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
-    ("options", "context"),
+    ("options", "context", "factors"),
     [
-        ([], "32 tokens for a prompt and its answer (the model's own limit is 4096: --max-model-len may name"),
-        (["--max-model-len", "64"], "64 tokens for a prompt and its answer (the model's own limit is 4096);"),
+        ([], "32 tokens for a prompt and its answer (the model's own limit is 4096);", "short factors serve,"),
+        (
+            ["--max-model-len", "31"],
+            "31 tokens for a prompt and its answer (the model's own limit",
+            "short factors serve,",
+        ),
+        (
+            ["--max-model-len", "64"],
+            "64 tokens for a prompt and its answer (the model's own limit",
+            "long factors serve all",
+        ),
+        (["--max-model-len", "4096"], "4096 tokens for a prompt and its answer;", "long factors serve all"),
     ],
 )
-def test_the_context_of_longrope_is_told(options: list[str], context: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_context_of_longrope_is_told(
+    options: list[str], context: str, factors: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["inspect", str(GOLDEN / "phi3"), "--kv-cache-gib", "0.01", *options]) == 0
-    assert f"context {context}" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"context {context}" in said
+    assert f"LongRoPE's {factors}" in said
+
+
+def test_a_model_with_one_set_of_frequencies_says_nothing_of_longrope(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(GOLDEN / "llama"), "--kv-cache-gib", "0.0001"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "(the model's own limit is 40960, the cache holds no more)" in said
+    assert "LongRoPE" not in said

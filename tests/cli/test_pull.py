@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
+from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from tests.model_store.hub import REVISION, TOKEN, Hub, serving_hub
 
@@ -186,6 +189,20 @@ def test_weights_are_made_once(tmp_path: Path) -> None:
     assert re.search(r"weights \(int4\) are made in \d+ s: \S+-int4-", first)
     assert "weights (int4) are there already" in second
     assert second.endswith("ouzel serve owner/model --weights int4\n")
+
+
+@pytest.mark.parametrize("name", ["minilm", "qwen3-embedding", "qwen3-classifier"])
+def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(name: str, tmp_path: Path) -> None:
+    directory = Path(__file__).parents[1] / "backends" / "golden_sentences" / name
+    status, output, _ = pull(str(directory), "--weights", "int4", env=environment(tmp_path, unused_address()))
+    assert status == 0
+    [entry] = re.findall(r"weights \(int4\) are made in \d+ s: (\S+),", output)
+    inode = Path(entry, "weights.bin").stat().st_ino
+    model = ModelConfig(model=str(directory), weights="int4", cache_dir=str(Path(entry).parent))
+    create = create_encoder_runner if is_encoder(directory) else create_runner
+    create(model, EngineConfig()).close()
+    assert [path for path in Path(entry).parent.iterdir() if "-int4" in path.name] == [Path(entry)]
+    assert Path(entry, "weights.bin").stat().st_ino == inode, "the server made no weights of its own"
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,19 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from ouzel.demo import MODEL_DIRECTORY
+
+SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
+IR = SENTENCES.parent / "optimum_ir" / "mistral-int8"
 
 
 def ouzel(*arguments: str, cache: Path) -> tuple[int, str, str]:
@@ -28,11 +34,13 @@ def text(tmp_path: Path) -> Path:
 
 def test_a_checkpoint_is_written_whole_and_served(tmp_path: Path, text: Path) -> None:
     out = tmp_path / "made" / "model"
-    status, output, _ = ouzel(
+    status, output, log = ouzel(
         "quantize", str(MODEL_DIRECTORY), str(out), "--calibration-text", str(text), cache=tmp_path / "cache"
     )
     assert status == 0
     assert f"to serve it: ouzel serve {out}" in output
+    assert re.search(r"\d+ matrices in int4, \d+ in int8, 1 in floats, 4\.\d\d bits a quantised weight", output)
+    assert "model has quantised weights (compressed-tensors), which are rounded a second time" in log
     assert [path.name for path in out.parent.iterdir()] == ["model"]
     copied = {path.name for path in MODEL_DIRECTORY.iterdir()} - {"README.md"}
     assert {path.name for path in out.iterdir()} == copied
@@ -53,16 +61,61 @@ def test_a_directory_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path, text: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    arguments = ["quantize", str(MODEL_DIRECTORY), str(tmp_path / "link"), "--calibration-text", str(text)]
+    status, output, _ = ouzel(*arguments, cache=tmp_path / "cache")
+    assert status == 0
+    assert f"to serve it: ouzel serve {tmp_path / 'link'}" in output
+    assert (tmp_path / "empty" / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "circle"])
+def test_a_path_that_cannot_be_looked_at_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    status, _, errors = ouzel("quantize", str(MODEL_DIRECTORY), str(tmp_path / name), cache=tmp_path / "cache")
+    assert status == 2
+    assert f"OUT: {tmp_path / name} cannot be used" in errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_unfinished_files(number: signal.Signals, tmp_path: Path) -> None:
+    out = tmp_path / "out" / "model"
+    command = [sys.executable, "-m", "ouzel", "quantize", str(MODEL_DIRECTORY), str(out)]
+    environment = os.environ | {"OUZEL_CACHE_DIR": str(tmp_path / "cache")}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    while not list(out.parent.glob(".unfinished-*/.unfinished-*")) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(number)
+    assert process.wait() == 128 + number
+    assert list(out.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["minilm", "qwen3-embedding", "qwen3-classifier"])
+def test_a_model_of_vectors_is_refused(name: str, tmp_path: Path) -> None:
+    model, message = str(SENTENCES / name), "only models that generate text are calibrated yet"
+    status, _, errors = ouzel("quantize", model, str(tmp_path / "out"), cache=tmp_path)
+    assert (status, message in errors) == (1, True)
+    status, _, errors = ouzel("pull", model, "--weights", "int4", "--calibrate", cache=tmp_path)
+    assert (status, message in errors) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["pull", "MODEL", "--calibrate"], "--calibrate requires --weights int4"),
-        (["pull", "MODEL", "--weights", "int8", "--calibrate"], "--weights int8 has no matrix in int4"),
+        (["pull", "MODEL", "--weights", "int8", "--calibrate"], "--calibrate: needs int4 in --weights, given"),
         (["pull", "MODEL", "--weights", "int4", "--calibration-text", "x"], "--calibration-text requires --calibrate"),
         (
             ["pull", "MODEL", "--weights", "int4", "--calibrate", "--calibration-text", "/missing"],
             "--calibration-text: /missing cannot be read",
         ),
+        (
+            ["pull", "MODEL", "--weights", "bf16", "--recompress"],
+            "--recompress: needs int8 or int4 in --weights, given",
+        ),
+        (["quantize", str(IR), "/missing/out"], "mistral-int8 is an OpenVINO IR; SRC must be the checkpoint"),
         (["quantize", "/missing/model", "/missing/out"], "there is no directory /missing/model"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A calibration reads a text: the one of this package, or a file of the user's."""
+"""A calibration takes a model that generates text, and a text, Ouzel's own or a file of the user's."""
 
 from importlib import resources
 from pathlib import Path
@@ -7,12 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.calibration.calibrated_entry import CHUNK_TOKENS
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.task import task_of
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.model_directory import LocalModel
+from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.huggingface import load_tokenizer
 
 MAX_TOKENS = 8192
 MAX_BYTES = 16 * 2**20
 _PACKAGE, _FILE = "ouzel.backends.openvino.calibration", "text.txt"
+
+
+def check_generates(local: LocalModel, config: HfConfig) -> None:
+    """Raises ModelLoadError for a model that makes embeddings or scores."""
+    if (task := task_of(config, local.directory, "auto")) != "generate":
+        made = "embeddings" if task == "embed" else "scores"
+        raise ModelLoadError(f"{local.name} makes {made}; only models that generate text are calibrated yet")
 
 
 def calibration_chunks(directory: Path, path: str) -> list[NDArray[np.int64]]:

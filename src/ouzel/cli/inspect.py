@@ -105,17 +105,19 @@ def _context(found: "Inspection", *, is_named: bool) -> str:
         )
     own = f"{found.max_model_len} tokens for a prompt and its answer"
     if found.max_model_len < found.max_positions:
-        own += f" (the model's own limit is {found.max_positions}{_reason(found, is_named=is_named)})"
-    return f"{own}; {found.num_kv_tokens // found.max_model_len} requests of this length at once"
+        is_cut = not is_named and found.max_model_len < found.default_positions
+        own += f" (the model's own limit is {found.max_positions}{', the cache holds no more' if is_cut else ''})"
+    return f"{own}; {found.num_kv_tokens // found.max_model_len} requests of this length at once{_longrope(found)}"
 
 
-def _reason(found: "Inspection", *, is_named: bool) -> str:
-    """Says why the context is shorter than the model's own limit."""
-    if is_named:
+def _longrope(found: "Inspection") -> str:
+    """Says which of LongRoPE's factors serve; nothing for a model that has one set of frequencies."""
+    original = found.default_positions
+    if original == found.max_positions:
         return ""
-    if found.max_model_len < found.default_positions:
-        return ", the cache holds no more"
-    return ": --max-model-len may name up to that, which takes LongRoPE's long factors for all requests"
+    if found.max_model_len > original:
+        return f"; LongRoPE's long factors serve all requests, up to --max-model-len {original} the short ones would"
+    return f"; LongRoPE's short factors serve, --max-model-len beyond {original} takes the long ones for all requests"
 
 
 def _vectors(found: "Inspection") -> str:

@@ -78,6 +78,8 @@ def check_without_model(model: ModelConfig) -> None:
 
     Raises InvalidOption.
     """
+    if model.recompress and not model.weight_plan.integer_widths:
+        raise InvalidOption(f"--recompress: needs int8 or int4 in --weights, given --weights {model.weights}")
     if model.chat_template:
         _check_template(Path(model.chat_template))
     if model.lora:

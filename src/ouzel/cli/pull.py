@@ -7,21 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ouzel.cli.clean_end import clean_end
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel, locate_model
-from ouzel.cli.model_options import check_with_model
+from ouzel.cli.model_options import check_with_model, check_without_model
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.options import read_options
 from ouzel.cli.progress import progress_shown
 from ouzel.cli.serve_command import begun
 from ouzel.cli.store_options import add_log_options, add_text_option, store_parser
 from ouzel.config import ModelConfig
-from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress_bar import amount
 
 if TYPE_CHECKING:
+    from ouzel.backends.openvino.encoder_model import EncoderModel
     from ouzel.backends.openvino.hf_config import HfConfig
+    from ouzel.backends.openvino.language_model import LanguageModel
 
 _DESCRIPTION = """\
 Fetches a model of the Hugging Face hub into its cache. What was cut off goes on where it ended. HF_TOKEN, HF_ENDPOINT,
@@ -75,6 +77,9 @@ def run(arguments: Sequence[str]) -> int:
     if text_path and not calibrates:
         raise InvalidOption("--calibration-text requires --calibrate")
     options = begun(read_options(values))
+    check_without_model(options.model)
+    if calibrates and "int4" not in options.model.weight_plan.integer_widths:
+        raise InvalidOption(f"--calibrate: needs int4 in --weights, given --weights {options.model.weights}")
     local = locate_model(options.model.model, options.model.cache_dir)
     if makes_weights:
         check_with_model(options.model, options.engine, local.directory)
@@ -93,15 +98,14 @@ def _make_weights(local: LocalModel, model: ModelConfig, *, calibrates: bool, te
     """Raises ModelLoadError."""
     from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
     from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
-    from ouzel.backends.openvino.loader import load_checkpoint  # noqa: PLC0415
 
     if is_ir_directory(local.directory):
         _say("it is an OpenVINO IR, which is served as it is: there are no weights to make")
         return
-    begun_at, config, plan = time.monotonic(), read_hf_config(local.directory), model.weight_plan
-    with progress_shown():
-        is_new = calibrates and _make_calibrated(local, config, plan, model, text_path)
-        made = load_checkpoint(local.directory, config, plan, model.cache_dir, predicts=model.mtp)
+    begun_at, config = time.monotonic(), read_hf_config(local.directory)
+    with progress_shown(), clean_end():
+        is_new = calibrates and _make_calibrated(local, config, model, text_path)
+        made = _load(local, config, model)
     if made.cache_entry is None:
         raise ModelLoadError(f"{local.name}: its weights were made, but cannot be kept; the log says why")
     did = f"made in {time.monotonic() - begun_at:.0f} s" if is_new or made.is_entry_new else "there already"
@@ -110,12 +114,26 @@ def _make_weights(local: LocalModel, model: ModelConfig, *, calibrates: bool, te
     _say(f"weights ({model.weights}) are {did}: {made.cache_entry}, {amount(_size_of(made.cache_entry))}")
 
 
-def _make_calibrated(local: LocalModel, config: "HfConfig", plan: WeightPlan, model: ModelConfig, path: str) -> bool:
-    """Returns whether the weights were made now."""
-    from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry  # noqa: PLC0415
-    from ouzel.cli.calibration_text import calibration_chunks  # noqa: PLC0415
+def _load(local: LocalModel, config: "HfConfig", model: ModelConfig) -> "LanguageModel | EncoderModel":
+    """Loads the weights as a server does, which makes them where they are not kept. Raises ModelLoadError."""
+    from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
+    from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
+    from ouzel.backends.openvino.loader import load_checkpoint  # noqa: PLC0415
+    from ouzel.backends.openvino.vector_head import vector_head  # noqa: PLC0415
 
-    chunks = calibration_chunks(local.directory, path)
+    if encoder_family(config.model_type) is not None:
+        return encoder_loader(local.directory, config, model).load(model.cache_dir)
+    plan, head = model.weight_plan, vector_head(config, local.directory, model)
+    return load_checkpoint(local.directory, config, plan, model.cache_dir, predicts=model.mtp, vector_head=head)
+
+
+def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, path: str) -> bool:
+    """Returns whether the weights were made now. Raises ModelLoadError."""
+    from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry  # noqa: PLC0415
+    from ouzel.cli.calibration_text import calibration_chunks, check_generates  # noqa: PLC0415
+
+    check_generates(local, config)
+    chunks, plan = calibration_chunks(local.directory, path), model.weight_plan
     return make_calibrated_entry(local.directory, config, plan, model.cache_dir, chunks, predicts=model.mtp)
 
 

@@ -1,14 +1,17 @@
 """`ouzel quantize` writes a four-bit checkpoint that Ouzel and others load."""
 
+import logging
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ouzel.cli.clean_end import clean_end
 from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.model_directory import LocalModel, locate_model
+from ouzel.cli.model_directory import IR_FILES, LocalModel, locate_model
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.options import read_options
 from ouzel.cli.progress import progress_shown
@@ -17,12 +20,18 @@ from ouzel.cli.store_options import add_log_options, add_text_option, store_pars
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress_bar import amount
 
+if TYPE_CHECKING:
+    from ouzel.backends.openvino.calibration.export import Export
+    from ouzel.backends.openvino.hf_config import HfConfig
+
+logger = logging.getLogger(__name__)
+
 _DESCRIPTION = """\
 Writes a model as a checkpoint of compressed-tensors with four bits a weight, encoded by what the model computes of a
 text. Ouzel keeps its weights exactly; transformers and vLLM load it, too."""
 
 _COPIED_SUFFIXES = {".json", ".jinja", ".model", ".txt", ".tiktoken"}
-_MADE_HERE = {"config.json", "model.safetensors.index.json", "made_of.json"}
+_NOT_COPIED = {"config.json", "made_of.json", "quantize_config.json"}  # made here, or of weights that stay behind
 
 
 def quantize_parser() -> OneLineParser:
@@ -40,38 +49,76 @@ def run(arguments: Sequence[str]) -> int:
     source, output, text_path = (values.pop(name) for name in ("source", "output", "calibration_text"))
     if not source or not output:
         raise InvalidOption("SRC and OUT must name a model and a directory")
-    out = Path(output)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InvalidOption(f"OUT must be a new or an empty directory, given {output}")
+    out = _output_directory(output)
     options = begun(read_options(values | {"model": source}))
     local = locate_model(source, options.model.cache_dir)
     begun_at = time.monotonic()
     try:
-        with progress_shown():
-            bits = _quantize(local, out, text_path)
+        with progress_shown(), clean_end():
+            export = _quantize(local, out, text_path)
     except OSError as error:
-        raise ModelLoadError(f"{output} cannot be written: {error}") from error
-    size = sum(path.stat().st_size for path in out.iterdir())
+        raise ModelLoadError(f"{output} was not written: {error}") from error
+    num_bytes = sum(path.stat().st_size for path in out.iterdir())
     took_s = time.monotonic() - begun_at
-    sys.stdout.write(f"{out}: {amount(size)}, {bits:.2f} bits a quantised weight, made in {took_s:.0f} s\n")
-    sys.stdout.write(f"to serve it: ouzel serve {out}\n")
+    sys.stdout.write(f"{output}: {amount(num_bytes)}, {_matrices(export)}, made in {took_s:.0f} s\n")
+    sys.stdout.write(f"to serve it: ouzel serve {output}\n")
     return 0
 
 
-def _quantize(local: LocalModel, out: Path, text_path: str) -> float:
-    """Puts the finished checkpoint in place at once; returns the bits of a quantised weight."""
+def _output_directory(output: str) -> Path:
+    """Raises InvalidOption for a path that a finished directory cannot be moved to."""
+    try:
+        out = Path(output).expanduser().resolve()
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise InvalidOption(f"OUT must be a new or an empty directory, given {output}")
+    except (OSError, RuntimeError) as error:  # no access, a name too long, a circle of links, ~ of nobody
+        raise InvalidOption(f"OUT: {output} cannot be used: {error}") from error
+    if out.is_mount():
+        raise InvalidOption(f"OUT must not be a mount point; name a directory below it, given {output}")
+    return out
+
+
+def _quantize(local: LocalModel, out: Path, text_path: str) -> "Export":
+    """Puts the finished checkpoint in place at once. Raises OuzelError and OSError."""
     from ouzel.backends.openvino.calibration.export import export_checkpoint  # noqa: PLC0415  slow to import
     from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415
-    from ouzel.cli.calibration_text import calibration_chunks  # noqa: PLC0415
+    from ouzel.cli.calibration_text import calibration_chunks, check_generates  # noqa: PLC0415
 
-    out.absolute().parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out.absolute().parent) as unfinished:
+    if any((local.directory / name).is_file() for name in IR_FILES):
+        raise ModelLoadError(f"{local.name} is an OpenVINO IR; SRC must be the checkpoint that it was made of")
+    config = read_hf_config(local.directory)
+    check_generates(local, config)
+    _warn_of_second_rounding(local, config)
+    chunks = calibration_chunks(local.directory, text_path)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out.parent) as unfinished:
         made = Path(unfinished, "made")
         made.mkdir()
-        chunks = calibration_chunks(local.directory, text_path)
-        export = export_checkpoint(local.directory, read_hf_config(local.directory), made, chunks)
+        export = export_checkpoint(local.directory, config, made, chunks)
         for path in sorted(local.directory.iterdir()):
-            if path.suffix in _COPIED_SUFFIXES and path.name not in _MADE_HERE and path.is_file():
+            if path.suffix in _COPIED_SUFFIXES and path.is_file() and not _is_left_out(path.name):
                 shutil.copyfile(path, made / path.name)
         made.rename(out)  # which replaces an empty directory
-    return export.bits_per_weight
+    return export
+
+
+def _is_left_out(name: str) -> bool:
+    return name in _NOT_COPIED or name.endswith(".index.json")
+
+
+def _warn_of_second_rounding(local: LocalModel, config: "HfConfig") -> None:
+    from ouzel.backends.openvino.weights.stored import find_weights  # noqa: PLC0415  see above
+
+    if form := find_weights(local.directory, config.text_model()).compressed_as:
+        logger.warning(
+            "%s has quantised weights (%s), which are rounded a second time; a checkpoint in bf16 or f16 loses less",
+            local.name,
+            form,
+        )
+
+
+def _matrices(export: "Export") -> str:
+    """Returns how many matrices have which width."""
+    num_int4, num_int8, num_floats = len(export.modules[4]), len(export.modules[8]), len(export.ignored)
+    counts = f"{num_int4} matrices in int4, {num_int8} in int8, {num_floats} in floats"
+    return f"{counts}, {export.bits_per_weight:.2f} bits a quantised weight"

@@ -25,6 +25,11 @@ class WeightPlan:
     tied: WidthOption | None  # of the one matrix that both may be; None: they were named with different widths
     recompress: bool = False
 
+    @property
+    def integer_widths(self) -> frozenset[str]:
+        """Returns the integer widths that the plan names; auto is none."""
+        return frozenset((self.layers, self.experts, self.embedding, self.head)) & BITS_OF_INTEGERS.keys()
+
     def with_auto(self, width: Width) -> "WeightPlan":
         """Returns it with this width in place of auto."""
         auto: dict[str, Any] = {name: width for name in (*PARTS, "tied") if getattr(self, name) == "auto"}

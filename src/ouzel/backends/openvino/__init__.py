@@ -1,8 +1,8 @@
 """The OpenVINO backend makes a ModelRunner of a model directory, on a CPU (or what else OpenVINO has)."""
 
 import logging
-import shutil
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from ouzel.backends.openvino.state_tables import StateTables, state_tables
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.vision_runner import VisionRunner
+from ouzel.backends.openvino.weights.cache import discard_entry
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
@@ -81,15 +82,20 @@ def create_runner(
         share_bytes=share_bytes,
     )
     try:
-        runner = make(engine) or make(engine)
+        runner = first_sound(partial(make, engine))
     except F16Unfit as error:
         logger.warning("KV cache: u8 instead of f16: %s", error)
-        engine = msgspec.structs.replace(engine, kv_cache_dtype="u8")
-        runner = make(engine) or make(engine)
-    assert runner is not None, "without its entry the model is not a cached one"
+        runner = first_sound(partial(make, msgspec.structs.replace(engine, kv_cache_dtype="u8")))
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
     info = runner.info
     logger.info("loaded %s (%s, %s) in %.1f s", model.model, info.model_type, info.weights, info.load_s)
+    return runner
+
+
+def first_sound(make: Callable[[], OpenVINORunner | None]) -> OpenVINORunner:
+    """Tries calibrated weights, then the weights that are kept, then weights that are made now."""
+    runner = make() or make() or make()
+    assert runner is not None, "without its entries the model is not a cached one"
     return runner
 
 
@@ -139,8 +145,9 @@ def checked_runner(
         entry = language_model.cache_entry
         if entry is None or language_model.is_entry_new:
             raise
-        logger.warning("cache entry %s will be made again: %s", entry, error)
-        shutil.rmtree(entry, ignore_errors=True)
+        discard_entry(entry, str(error))
+        if entry.exists():  # the cache may only be read
+            raise
         runner.close()
         return None
     return runner

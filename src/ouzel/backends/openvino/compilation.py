@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
+from ouzel.backends.openvino.graph.product_factors import move_factors
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.one_thread import keep_gates_apart
@@ -37,6 +38,8 @@ NUM_KEPT_PRIMITIVES = 512
 
 def compile_graphs(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> list[ov.CompiledModel]:
     """Returns the model, and where it predicts further tokens its head and the layer that does."""
+    for graph in language_model.graphs:
+        move_factors(graph)
     return _compiled(core, language_model.graphs, engine, compile_properties(engine, language_model), "the model")
 
 

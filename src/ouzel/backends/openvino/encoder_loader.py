@@ -1,7 +1,6 @@
 """A checkpoint of an encoder becomes a graph, by way of the cache when it can be."""
 
 import logging
-import shutil
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.encoders import Build
 from ouzel.backends.openvino.hf_config import HfConfig
-from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path
+from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, discard_entry, entry_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
@@ -76,8 +75,7 @@ class EncoderLoader:
             weights = CachedWeights(entry)
             return replace(self._built(weights), mappings=(weights.mapping,), cache_entry=entry)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            logger.warning("cache entry %s is broken (%r) and will be made again", entry, error)
-            shutil.rmtree(entry, ignore_errors=True)
+            discard_entry(entry, f"it is broken: {error!r}")
             return None
 
     def _built_first(self, tensors: Checkpoint, weights: CompressedWeights) -> EncoderModel:

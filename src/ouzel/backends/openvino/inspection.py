@@ -89,7 +89,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         entry = find_entry(directory, config, model, head)
         language_model, measured = measure_checkpoint(directory, config, plan, predicts=model.mtp, vector_head=head)
         num_parameters, weights = measured.num_parameters, sizes_of(measured)
-        stored = report_widths(plan, measured.held)
+        stored = report_widths(measured.held)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)

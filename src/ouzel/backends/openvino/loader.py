@@ -1,7 +1,6 @@
 """A checkpoint directory becomes a graph, by way of the cache when it can be."""
 
 import logging
-import shutil
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -17,7 +16,7 @@ from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import VisionFamily, vision_family
-from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, entry_path, preferred_path
+from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, discard_entry, entry_path, preferred_path
 from ouzel.backends.openvino.weights.compress import CompressedWeights, MatrixEncoders
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
@@ -77,9 +76,9 @@ def load_checkpoint(
         return model
 
     files = files_of_entry(directory, stored)
-    entry = preferred_path(entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head)))
-    if (cached := load_cached(entry, build)) is not None:
-        note_use(entry, directory, files)
+    entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
+    if (cached := load_preferred(entry, build)) is not None:
+        note_use(cached.cache_entry or entry, directory, files)
         return cached
     log_compression(directory, plan, entry)
     tensors, summary = stored.open()
@@ -123,7 +122,7 @@ def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None)
 def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> str:
     """Names the weights as users read them, such as `gguf as i8 (int4)`; `index` is the index of a weight cache."""
     has_auto = plan != plan.with_auto(AUTO_WIDTH)
-    if not stored.compressed_as or not (has_auto or any(matrix.is_kept for matrix in held_matrices(index))):
+    if not stored.compressed_as or not (has_auto or any(matrix.is_as_under_auto for matrix in held_matrices(index))):
         return str(plan)
     kept = f"{stored.compressed_as} as {value_types(index)}"
     return kept if str(plan) == "auto" else f"{kept} ({plan})"
@@ -131,7 +130,7 @@ def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str
 
 def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> None:
     """Logs what a named width made of a quantised checkpoint."""
-    if stored.compressed_as and str(plan) != "auto" and (report := report_widths(plan, held_matrices(index))):
+    if stored.compressed_as and str(plan) != "auto" and (report := report_widths(held_matrices(index))):
         logger.info("--weights %s: %s", plan, report)
 
 
@@ -260,16 +259,22 @@ def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
     )
 
 
+def load_preferred(entry: Path, build: Build) -> LanguageModel | None:
+    """Loads the calibrated weights where they are kept and whole, else the weights that the entry itself has."""
+    preferred = preferred_path(entry)
+    loaded = load_cached(preferred, build)
+    return load_cached(entry, build) if loaded is None and preferred != entry else loaded
+
+
 def load_cached(entry: Path, build: Build) -> LanguageModel | None:
     """Returns None where there is no entry, or it was broken and is gone."""
     if not entry.exists():
         return None
     try:
         weights = CachedWeights(entry)
-        return replace(build(weights), mappings=(weights.mapping,), cache_entry=entry)
+        return replace(build(weights), mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        logger.warning("cache entry %s is broken (%r) and will be made again", entry, error)
-        shutil.rmtree(entry, ignore_errors=True)
+        discard_entry(entry, f"it is broken: {error!r}")
         return None
 
 

@@ -42,7 +42,7 @@ from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 8  # raise it when the encodings or the layout of an entry change
+FORMAT = 9  # raise it when the encodings or the layout of an entry change
 ALIGNMENT = 64
 CALIBRATED = ",calibrated"  # ends the part of an entry's name that says the weights
 UNFINISHED = ".unfinished-"
@@ -181,6 +181,24 @@ def preferred_path(entry: Path) -> Path:
             entry.parent,
         )
     return entry
+
+
+def is_calibrated(entry: Path) -> bool:
+    return entry.name.rsplit("-", 2)[0].endswith(CALIBRATED)
+
+
+def discard_entry(entry: Path, reason: str) -> None:
+    """Removes an entry that cannot be used. A load makes weights again, but it does not calibrate them."""
+    if is_calibrated(entry):
+        logger.warning(
+            "the calibrated weights %s are removed, and weights without a calibration take their place until "
+            "`ouzel pull --weights ... --calibrate` makes them again: %s",
+            entry,
+            reason,
+        )
+    else:
+        logger.warning("cache entry %s will be made again: %s", entry, reason)
+    shutil.rmtree(entry, ignore_errors=True)
 
 
 def digest(text: str) -> str:

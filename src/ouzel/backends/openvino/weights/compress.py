@@ -31,7 +31,7 @@ from ouzel.backends.openvino.weights.source import (
     Tensors,
     Wanted,
 )
-from ouzel.backends.openvino.weights.width_report import HeldMatrix
+from ouzel.backends.openvino.weights.width_report import Fate, HeldMatrix
 from ouzel.config.weights import BITS_OF_INTEGERS, WidthOption
 from ouzel.errors import ModelLoadError
 
@@ -48,7 +48,8 @@ class Origin:
     stored: Encoding | None  # of all of them, where it is kept; else rows are compressed
     encoding: Encoding  # of the matrix
     form: StoredForm | None  # of all of the tensors; None where one of them is stored as plain numbers
-    is_rounded: bool  # to a named width, rather than treated as under auto
+    width: WidthOption  # that was asked for
+    is_rounded: bool  # to that width, rather than treated as under auto
 
     @property
     def may_be_calibrated(self) -> bool:
@@ -56,7 +57,8 @@ class Origin:
         return self.stored is None and (self.form is None or self.is_rounded)
 
     def held(self, shape: tuple[int, ...]) -> HeldMatrix:
-        return HeldMatrix(self.form, self.is_rounded, self.encoding, shape)
+        fate: Fate = "kept" if self.stored is not None else "rounded" if self.is_rounded else "encoded"
+        return HeldMatrix(self.form, self.width, fate, self.encoding, shape)
 
 
 class MatrixEncoders(Protocol):
@@ -159,14 +161,14 @@ def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors, *, recompres
     if wanted.instead is not None and wanted.instead.name in tensors.names():
         sources = (wanted.instead,)
     form = joint_form([tensors.stored_form(tensor) for tensor in sources])
-    width = width if recompress else width_beside(form, width)
+    asked, width = width, width if recompress else width_beside(form, width)
     encodings = {tensors.stored_encoding(tensor) for tensor in sources}
     stored = common_encoding(encodings, width, wanted.shape[-1])
     is_rounded = width != "auto" and stored is None
     is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
     if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
-        return Origin(sources, None, compressed_encoding(wanted, width, encodings), form, is_rounded)
-    return Origin(sources, stored, INT8_OF_MXFP4 if is_unpacked else stored, form, is_rounded)
+        return Origin(sources, None, compressed_encoding(wanted, width, encodings), form, asked, is_rounded)
+    return Origin(sources, stored, INT8_OF_MXFP4 if is_unpacked else stored, form, asked, is_rounded)
 
 
 def common_encoding(stored: set[Encoding | None], width: WidthOption, columns: int) -> Encoding | None:

@@ -54,6 +54,11 @@ class Encoding:
     def num_groups(self, columns: int) -> int:
         return columns // self.group_size if self.group_size else 1
 
+    @property
+    def value_bits(self) -> int:
+        """Counts neither scales nor zero points."""
+        return _BITS[self.values]
+
     def bits_per_value(self, columns: int) -> float:
         """Counts scales and zero points in, of a row of so many columns."""
         num_shared = sum(_BITS[dtype] for dtype in (self.scales, self.zeros) if dtype is not None)

@@ -1,0 +1,61 @@
+"""A number that a product with weights is multiplied by moves in front of the product.
+
+Granite and MiniCPM multiply the output of each half of a layer by a number, and Cohere2 and Gemma 4 their logits.
+OpenVINO's plugin would multiply the weights by it when it compiles, and keep them in bf16 or f32 instead of integers.
+"""
+
+from ouzel.backends.openvino.library import ops, ov
+
+_OF_A_MATRIX = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
+
+
+def move_factors(graph: ov.Model) -> None:
+    """Changes the graph: (x W + b) f becomes (x f) W + b f; without a bias b likewise."""
+    for node in graph.get_ops():
+        if node.get_type_name() != "Multiply":
+            continue
+        output, factor = (node.input_value(index).get_node() for index in (0, 1))
+        if not _is_number(factor) or not _has_one_reader(output):
+            continue
+        product, bias_index = _product_and_bias(output)
+        if not _is_product_with_weights(product):
+            continue
+        _scale_input(product, 0, factor)
+        if bias_index is not None:
+            _scale_input(output, bias_index, factor)
+        for reader in list(node.output(0).get_target_inputs()):
+            reader.replace_source_output(output.output(0))
+
+
+def _product_and_bias(output: ov.Node) -> tuple[ov.Node, int | None]:
+    """Returns the node that a bias is added to, and the index of the bias, or the node itself."""
+    if output.get_type_name() == "Add":
+        for index in (0, 1):
+            other = output.input_value(1 - index).get_node()
+            if _is_constant(output.input_value(index).get_node()) and _has_one_reader(other):
+                return other, index
+    return output, None
+
+
+def _scale_input(node: ov.Node, index: int, factor: ov.Node) -> None:
+    scaled = ops.multiply(node.input_value(index), factor.output(0))
+    node.input(index).replace_source_output(scaled.output(0))
+
+
+def _is_number(node: ov.Node) -> bool:
+    return node.get_type_name() == "Constant" and list(node.get_output_shape(0)) in ([], [1])
+
+
+def _is_product_with_weights(node: ov.Node) -> bool:
+    return node.get_type_name() == "MatMul" and _is_constant(node.input_value(1).get_node())
+
+
+def _is_constant(node: ov.Node) -> bool:
+    """Tells whether the node is a constant, or an encoded matrix or bias that is made of constants."""
+    while node.get_type_name() in _OF_A_MATRIX:
+        node = node.input_value(0).get_node()
+    return bool(node.get_type_name() == "Constant")
+
+
+def _has_one_reader(node: ov.Node) -> bool:
+    return len(node.outputs()) == 1 and len(node.output(0).get_target_inputs()) == 1
