@@ -4,8 +4,8 @@
 
 Greedy requests and requests with a seed are asked on an idle server and in another order with 32 in flight, where their
 prompts are cached; and again after a restart, and after another one without guesses. OPTION is an option of
-`ouzel serve`, like `--kv-cache-dtype f16`. Steps are run in turns; the least processor time counts, which other
-programs on the machine disturb less than the clock.
+`ouzel serve` and its value, like `--kv-cache-dtype f16`. Steps are run in turns; the least processor time counts,
+which other programs on the machine disturb less than the clock.
 """
 
 import argparse
@@ -14,10 +14,11 @@ import pydoc_data.topics
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 
 import httpx
+import msgspec
 import numpy as np
 
 from benchmarks.server import running_server
@@ -98,10 +99,15 @@ def step(runner: ModelRunner, num_sequences: int) -> Callable[[], object]:
     return lambda: runner.run(batch)
 
 
-def compare_speed(model: str) -> None:
+def compare_speed(model: str, options: Mapping[str, str]) -> None:
+    """Takes the options of the engine by their field's name."""
     directory = str(locate_model(model).directory)
     runners = [
-        create_runner(ModelConfig(model=directory), EngineConfig(deterministic=each), num_blocks=300)
+        create_runner(
+            ModelConfig(model=directory),
+            msgspec.convert({"deterministic": each, **options}, EngineConfig),
+            num_blocks=300,
+        )
         for each in (False, True)
     ]
     counts = (1, 8, 32, 0)
@@ -134,7 +140,8 @@ def main() -> None:
         for options in (["--deterministic"], []):
             compare_answers(arguments.model, requests, [*options, *served_options])
     if arguments.only != "answers":
-        compare_speed(arguments.model)
+        names = [name.removeprefix("--").replace("-", "_") for name in served_options[::2]]
+        compare_speed(arguments.model, dict(zip(names, served_options[1::2], strict=True)))
 
 
 if __name__ == "__main__":
