@@ -1,10 +1,11 @@
 """Counts the requests that have more than one answer, by default and with `--deterministic`, and what this costs.
 
-    uv run python -m benchmarks.determinism MODEL [--requests 100] [--max-tokens 24] [--only answers|speed]
+    uv run python -m benchmarks.determinism MODEL [--requests 100] [--max-tokens 24] [--only answers|speed] [OPTION ...]
 
 Greedy requests and requests with a seed are asked on an idle server and in another order with 32 in flight, where their
-prompts are cached; and again after a restart, and without guesses. Steps are run in turns; the least processor time
-counts, which other programs on the machine disturb less than the clock.
+prompts are cached; and again after a restart, and after another one without guesses. OPTION is an option of
+`ouzel serve` and its value, like `--kv-cache-dtype f16`. Steps are run in turns; the least processor time counts,
+which other programs on the machine disturb less than the clock.
 """
 
 import argparse
@@ -13,10 +14,11 @@ import pydoc_data.topics
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 
 import httpx
+import msgspec
 import numpy as np
 
 from benchmarks.server import running_server
@@ -65,7 +67,7 @@ def compare_answers(model: str, requests: list[Body], options: list[str]) -> Non
     passes = (
         ("--prompt-lookup", ((1, 0), (_NUM_IN_FLIGHT, 1))),
         ("--prompt-lookup", ((_NUM_IN_FLIGHT, 2),)),
-        ("--no-prompt-lookup", ((_NUM_IN_FLIGHT, 3),)),
+        ("--no-prompt-lookup", ((_NUM_IN_FLIGHT, 3), (1, 4))),
     )
     for lookup, own_passes in passes:
         arguments = [model, "--served-model-name", "m", "--no-store", "--max-model-len", "2048", lookup, *options]
@@ -79,7 +81,7 @@ def compare_answers(model: str, requests: list[Body], options: list[str]) -> Non
                     sum(len(each) > 1 for each in half) for half in (found[: len(found) // 2], found[len(found) // 2 :])
                 )
                 print(
-                    f"{' '.join(options) or 'default':<16}{lookup:<20}{num_in_flight:>3} in flight "
+                    f"{' '.join(options) or 'default':<16} {lookup:<20}{num_in_flight:>3} in flight "
                     f"{time.perf_counter() - begin:6.0f} s; several answers so far: greedy {greedy}, seeded {seeded}",
                     flush=True,
                 )
@@ -97,10 +99,15 @@ def step(runner: ModelRunner, num_sequences: int) -> Callable[[], object]:
     return lambda: runner.run(batch)
 
 
-def compare_speed(model: str) -> None:
+def compare_speed(model: str, options: Mapping[str, str]) -> None:
+    """Takes the options of the engine by their field's name."""
     directory = str(locate_model(model).directory)
     runners = [
-        create_runner(ModelConfig(model=directory), EngineConfig(deterministic=each), num_blocks=300)
+        create_runner(
+            ModelConfig(model=directory),
+            msgspec.convert({"deterministic": each, **options}, EngineConfig),
+            num_blocks=300,
+        )
         for each in (False, True)
     ]
     counts = (1, 8, 32, 0)
@@ -127,13 +134,14 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100)
     parser.add_argument("--max-tokens", type=int, default=24)
     parser.add_argument("--only", choices=("answers", "speed"))
-    arguments = parser.parse_args()
+    arguments, served_options = parser.parse_known_args()
     if arguments.only != "speed":
         requests = bodies(arguments.requests, arguments.max_tokens)
         for options in (["--deterministic"], []):
-            compare_answers(arguments.model, requests, options)
+            compare_answers(arguments.model, requests, [*options, *served_options])
     if arguments.only != "answers":
-        compare_speed(arguments.model)
+        names = [name.removeprefix("--").replace("-", "_") for name in served_options[::2]]
+        compare_speed(arguments.model, dict(zip(names, served_options[1::2], strict=True)))
 
 
 if __name__ == "__main__":

@@ -23,17 +23,24 @@ class Limit:
     num_greedy: float = 0
 
 
-# A CPU without AMX computes the defaults in int8. A plain u8 cache, which does harm to Qwen2.5, has a KL of 1e-2.
+# About 1.5 times the figures of docs/quality.md, of a CPU without AMX, where the default is int8 inference. With AMX it
+# is bf16; figures of such a CPU are lower as far as they are known. The perplexity of a thousand tokens
+# goes up and down by chance, by about the root of twice the KL over their number: 0.25 % for a KL of 3e-3.
 LIMITS = {
-    ("smollm2-135m", "default"): Limit(kl=7.5e-3, perplexity=0.01),
-    ("gemma-3-270m", "default"): Limit(kl=5e-3, perplexity=0.01),
-    ("qwen2.5-coder-0.5b", "default"): Limit(kl=4e-3, perplexity=0.01),
-    ("qwen2.5-coder-0.5b", "--kv-cache-dtype f16"): Limit(kl=1.7e-3, perplexity=0.005),
-    ("smollm2-135m", ours.EXACT): Limit(kl=1e-5, perplexity=1e-4, num_greedy=48),
-    ("gemma-3-270m", ours.EXACT): Limit(kl=2e-5, perplexity=1e-3, num_greedy=48),
-    ("qwen2.5-coder-0.5b", ours.EXACT): Limit(kl=1e-5, perplexity=1e-4, num_greedy=48),
+    ("smollm2-135m", "default"): Limit(kl=5.5e-3, perplexity=0.01),
+    ("smollm2-135m", "--kv-cache-dtype f16"): Limit(kl=5.5e-3, perplexity=0.01),
+    ("smollm2-135m", "--kv-cache-dtype u8"): Limit(kl=6e-3, perplexity=0.01),
+    ("gemma-3-270m", "default"): Limit(kl=3.8e-3, perplexity=0.007),
+    ("gemma-3-270m", "--kv-cache-dtype f16"): Limit(kl=3.8e-3, perplexity=0.007),
+    ("gemma-3-270m", "--kv-cache-dtype u8"): Limit(kl=4.3e-3, perplexity=0.007),
+    ("qwen2.5-coder-0.5b", "default"): Limit(kl=8e-4, perplexity=0.004),
+    ("qwen2.5-coder-0.5b", "--kv-cache-dtype f16"): Limit(kl=8e-4, perplexity=0.004),
+    ("qwen2.5-coder-0.5b", "--kv-cache-dtype u8"): Limit(kl=1.1e-3, perplexity=0.004),
+    ("smollm2-135m", ours.EXACT): Limit(kl=1e-6, perplexity=1e-4, num_greedy=48),
+    ("gemma-3-270m", ours.EXACT): Limit(kl=7e-6, perplexity=4e-4, num_greedy=48),
+    ("qwen2.5-coder-0.5b", ours.EXACT): Limit(kl=1e-6, perplexity=1e-4, num_greedy=48),
 }
-LEAST_COSINES = {"default": 0.998, "--precision f32": 0.999, "--weights f32 --precision f32": 0.99999}
+LEAST_COSINES = {"default": 0.9984, "--precision f32": 0.9992, "--weights f32 --precision f32": 0.99999}
 
 
 @pytest.fixture(scope="module")
