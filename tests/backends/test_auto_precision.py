@@ -38,13 +38,27 @@ def test_int8_is_preferred_where_products_of_int8_are_quick_and_amx_is_missing(
 @pytest.mark.skipif("BF16" not in capabilities(ov.Core(), "CPU"), reason="this CPU has no bf16")
 @pytest.mark.skipif("avx512_vnni" not in processor_flags(), reason="this CPU has no AVX-512 VNNI")
 @pytest.mark.parametrize(
-    ("weights", "kv_cache_dtype", "expected"),
-    [("int8", "auto", "int8"), ("int4", "f16", "int8"), ("bf16", "auto", "bf16"), ("int8", "bf16", "bf16")],
+    ("name", "weights", "kv_cache_dtype", "expected"),
+    [
+        ("llama", "int8", "auto", "int8"),
+        ("llama", "int4", "f16", "int8"),
+        ("llama", "bf16", "auto", "bf16"),
+        ("llama", "int8", "bf16", "bf16"),
+        ("mixtral", "int8", "auto", "int8"),
+        ("granitemoehybrid", "int8", "auto", "int8"),
+        ("deepseek-v2", "int8", "auto", "bf16"),  # latent attention
+    ],
 )
 def test_without_amx_integer_weights_are_multiplied_in_int8_and_others_in_bf16(
-    weights: str, kv_cache_dtype: KvCacheDtype, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    *,
+    name: str,
+    weights: str,
+    kv_cache_dtype: KvCacheDtype,
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setenv(LIMIT, "AVX512_CORE_BF16")
     engine = EngineConfig(kv_cache_gib=0.01, max_num_seqs=4, kv_cache_dtype=kv_cache_dtype)
-    model = ModelConfig(model=str(GOLDEN / "llama"), weights=weights, cache_dir=str(tmp_path))
+    model = ModelConfig(model=str(GOLDEN / name), weights=weights, cache_dir=str(tmp_path))
     assert create_runner(model, engine).info.precision == expected

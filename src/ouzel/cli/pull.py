@@ -44,7 +44,7 @@ def pull_parser() -> OneLineParser:
         "--recompress",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="round weights again that are stored in as few bits already; needs --weights",
+        help="round weights again that are stored in as few bits already; needs --weights int8 or int4",
     )
     parser.add_argument(
         "--mtp",
@@ -55,7 +55,7 @@ def pull_parser() -> OneLineParser:
     parser.add_argument(
         "--calibrate",
         action="store_true",
-        help="encode int4 weights by what the model computes of a text, so that they lose less; needs --weights int4",
+        help="let the model read a text first, by which int4 weights are encoded and lose less; needs --weights int4",
     )
     add_text_option(parser)
     add_log_options(parser)

@@ -44,7 +44,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         Precision,
         option(
             "Precision of inference. int8: compressed weights are multiplied by activations in int8, the rest is f32. "
-            "auto is bf16 on a CPU with AMX and for weights that are not compressed, else int8."
+            "auto is bf16 on a CPU with AMX, for weights that are not compressed and with latent attention, else int8."
         ),
     ] = "auto"
     kv_cache_dtype: Annotated[

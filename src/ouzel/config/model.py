@@ -105,7 +105,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     ) = None
     max_model_len: (
         Annotated[
-            int, Meta(ge=1), option("Prompt plus completion limit in tokens.", unset="the model's own", is_common=True)
+            int,
+            Meta(ge=1),
+            option(
+                "Prompt plus completion limit in tokens.",
+                unset="the model's own, with LongRoPE its original context",
+                is_common=True,
+            ),
         ]
         | None
     ) = None

@@ -1,4 +1,4 @@
-"""A calibrated checkpoint is written as compressed-tensors, which vLLM, transformers and Ouzel read.
+"""A calibrated checkpoint is written as compressed-tensors, which transformers and Ouzel read.
 
 Matrices of layers are `pack-quantized`: int4, or int8 for the ones that suffer most, symmetric in groups of 64 columns
 with f16 scales. Embedding, head, norms and biases stay floats. quantized/compressed_tensors.py has the layout.
