@@ -70,7 +70,7 @@ def test_one_answer_with_drafts_which_need_not_be_deterministic(tmp_path: Path) 
     directory = copied("qwen3", tmp_path / "model")
     deterministic = msgspec.structs.replace(ENGINE, deterministic=True)
     runner, draft = loaded(directory, directory, tmp_path, deterministic)
-    ways: tuple[dict[str, Any], ...] = ({}, {"temperature": 1.0, "seed": 4}, {"n": 2, "temperature": 0.8, "seed": 5})
+    ways: list[dict[str, Any]] = [{}, {"temperature": 1.0, "seed": 4}, {"n": 2, "temperature": 0.8, "seed": 5}]
     requests = [
         make_request(golden.prompt[:length], max_tokens=30, num_logprobs=0, **way)
         for length in (1, 2, 5)
