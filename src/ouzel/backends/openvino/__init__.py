@@ -74,10 +74,13 @@ def create_runner(
         memory_share=memory_share,
         share_bytes=share_bytes,
     )
+    reason = ""
     try:
         runner = make(engine) or make(engine)
     except F16Unfit as error:
-        logger.warning("KV cache: u8 instead of f16: %s", error)
+        reason = str(error)
+    if reason:  # here, where the error no longer holds what was loaded
+        logger.warning("KV cache: u8 instead of f16: %s", reason)
         engine = msgspec.structs.replace(engine, kv_cache_dtype="u8")
         runner = make(engine) or make(engine)
     assert runner is not None, "without its entry the model is not a cached one"
