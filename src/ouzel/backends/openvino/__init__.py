@@ -81,10 +81,13 @@ def create_runner(
         memory_share=memory_share,
         share_bytes=share_bytes,
     )
+    reason = ""
     try:
         runner = first_sound(partial(make, engine))
     except F16Unfit as error:
-        logger.warning("KV cache: u8 instead of f16: %s", error)
+        reason = str(error)
+    if reason:  # here, where the error no longer holds what was loaded
+        logger.warning("KV cache: u8 instead of f16: %s", reason)
         runner = first_sound(partial(make, msgspec.structs.replace(engine, kv_cache_dtype="u8")))
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
     info = runner.info
