@@ -62,3 +62,13 @@ def test_without_amx_integer_weights_are_multiplied_in_int8_and_others_in_bf16(
     engine = EngineConfig(kv_cache_gib=0.01, max_num_seqs=4, kv_cache_dtype=kv_cache_dtype)
     model = ModelConfig(model=str(GOLDEN / name), weights=weights, cache_dir=str(tmp_path))
     assert create_runner(model, engine).info.precision == expected
+
+
+@pytest.mark.skipif("BF16" not in capabilities(ov.Core(), "CPU"), reason="this CPU has no bf16")
+@pytest.mark.skipif("avx512_vnni" not in processor_flags(), reason="this CPU has no AVX-512 VNNI")
+@pytest.mark.parametrize("name", ["llama", "deepseek-v2"])
+def test_a_deterministic_engine_takes_int8_with_amx_too(name: str, tmp_path: Path) -> None:
+    """This shows it on each CPU: a CPU without AMX computes latent attention in bf16 by default."""
+    engine = EngineConfig(kv_cache_gib=0.01, max_num_seqs=4, deterministic=True)
+    model = ModelConfig(model=str(GOLDEN / name), weights="int8", cache_dir=str(tmp_path))
+    assert create_runner(model, engine).info.precision == "int8"
