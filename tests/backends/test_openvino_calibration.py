@@ -19,6 +19,7 @@ from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_in
 from ouzel.backends.openvino.weights.entry_check import open_entry
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.demo import MODEL_DIRECTORY
@@ -26,6 +27,7 @@ from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 from tests.backends.forward import Driver
+from tests.backends.test_openvino_gguf import COLUMNS, quantised_model
 
 Floats = NDArray[np.float32]
 INT4 = Encoding("i4", "f16", group_size=64)
@@ -53,6 +55,13 @@ def test_products_lose_less_with_error_feedback_than_by_rounding(weights: Floats
     parts = encode_with_feedback(weights, factorise(inputs.T @ inputs), 64)
     plain = loss(weights, PLAIN_INT4, encode_int4(weights), inputs)
     assert loss(weights, INT4, parts, inputs) < 0.8 * plain
+
+
+def test_each_sweep_of_refinement_loses_less(weights: Floats, inputs: Floats) -> None:
+    feedback = factorise(inputs.T @ inputs)
+    losses = [loss(weights, INT4, encode_with_feedback(weights, feedback, 64, sweeps), inputs) for sweeps in range(4)]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[2] < 0.95 * losses[0]
 
 
 def test_without_correlations_feedback_is_rounding_with_a_searched_scale(weights: Floats) -> None:
@@ -180,6 +189,22 @@ def test_floats_are_written_exactly(tmp_path: Path) -> None:
     name = "model.layers.0.input_layernorm.weight"
     read, written = (np.concatenate([*Checkpoint(each).rows(Tensor(name, (256,)))]) for each in (MODEL_DIRECTORY, made))
     assert np.array_equal(read, written)
+
+
+def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path: Path) -> None:
+    """GGUF has the rows of queries and keys of llama in another order."""
+    directory, made = quantised_model(tmp_path, ["Q8_0", "Q4_K"]), tmp_path / "made"
+    made.mkdir()
+    config = read_hf_config(directory)
+    export_checkpoint(directory, config, made, [np.arange(3, 60)])
+    stored, _ = find_weights(directory, config).open()
+    written, _ = find_weights(made, read_hf_config(made)).open()
+    names = set(stored.names())
+    assert {name for name in names if name.endswith("_proj.weight")}
+    for name in names:
+        tensor = Tensor(name, (COLUMNS,) if name.endswith("norm.weight") else (COLUMNS, COLUMNS))
+        expected, found = (np.concatenate([*tensors.rows(tensor)]) for tensors in (stored, written))
+        assert np.linalg.norm(found - expected) < 0.15 * np.linalg.norm(expected), name
 
 
 def test_a_checkpoint_with_experts_is_not_written_yet(tmp_path: Path) -> None:

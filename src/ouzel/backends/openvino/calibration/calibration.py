@@ -87,7 +87,8 @@ class Calibration:
         key = wanted.key
         if not self._recording.has(key):  # an embedding: all columns of all rows count alike
             columns = wanted.shape[-1]
-            return Feedback(np.eye(columns, dtype=np.float32), np.ones(columns, np.float32))
+            identity = np.eye(columns, dtype=np.float32)
+            return Feedback(identity, identity, np.ones(columns, np.float32))
         damping = EMBEDDING_DAMPING if "embed" in key else DAMPING
         place = (self._recording.input_id(key), damping)
         if self._latest is None or self._latest[0] != place:
