@@ -12,13 +12,17 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry
 from ouzel.backends.openvino.calibration.error_feedback import encode_with_feedback, factorise
 from ouzel.backends.openvino.calibration.export import export_checkpoint
+from ouzel.backends.openvino.calibration.recording import TracedWeights, find_product_inputs
 from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8
 from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.loader import built
+from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int4
 from ouzel.backends.openvino.weights.entry_check import open_entry
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor
 from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
@@ -111,6 +115,25 @@ def test_the_matrices_that_suffer_most_get_eight_bits_within_the_budget() -> Non
 def test_a_matrix_that_does_not_fit_leaves_its_bits_to_smaller_ones() -> None:
     large, small = Candidate("large", 5000, 64, 0.5), Candidate("small", 500, 64, 0.01)
     assert choose_int8([large, small, *candidates([0.001] * 5)], 4.5) == {"small"}
+
+
+@pytest.mark.parametrize(
+    ("directory", "added"),
+    [
+        (MODEL_DIRECTORY, {"o_proj", "down_proj"}),
+        (GOLDEN / "granite", {"o_proj", "down_proj"}),  # with biases, and a factor before the sum
+        (GOLDEN / "gemma3", set()),  # normalises products before the sum
+    ],
+    ids=["demo", "granite", "gemma3"],
+)
+def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: set[str]) -> None:
+    config = read_hf_config(directory)
+    stored, _ = find_weights(directory, config).open()
+    traced = TracedWeights(CompressedWeights(stored, MemoryWriter()))
+    graph = built(config, family(config.model_type), None, traced, read_weights("auto"), predicts=False).graph
+    inputs = find_product_inputs(graph, traced.wanted)
+    assert {key.split(".")[-2] for each in inputs if each.total is not None for key in each.keys} == added
+    assert {key.split(".")[-2] for each in inputs for key in each.keys} >= {"q_proj", "gate_proj", "o_proj"}
 
 
 def chunks(num_tokens: int = 1024) -> list[NDArray[np.int64]]:

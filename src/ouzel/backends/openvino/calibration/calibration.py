@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.calibration.blas_threads import all_blas_threads
 from ouzel.backends.openvino.calibration.error_feedback import DAMPING, Feedback, encode_with_feedback, factorise
 from ouzel.backends.openvino.calibration.recording import Recording
-from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8, relative_error
+from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8, suffering
 from ouzel.backends.openvino.weights.compress import Encode, origin_of
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int8_in_groups
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
@@ -130,10 +130,11 @@ def _num_weights(wanted: Wanted) -> int:
 
 def _candidate(tensors: Tensors, wanted: Wanted, recording: Recording) -> Candidate:
     columns, key = wanted.shape[-1], wanted.key
+    is_divided = recording.has(key) and recording.is_divided(key)
     squares = recording.mean_squares(key) if recording.has(key) else np.ones(columns, np.float32)
     origin = origin_of(wanted, "int4", tensors)
     rows = chain.from_iterable(map(tensors.rows, origin.tensors))
-    return Candidate(key, _num_weights(wanted), columns, relative_error(rows, squares))
+    return Candidate(key, _num_weights(wanted), columns, suffering(rows, squares, is_divided=is_divided))
 
 
 def distinct(targets: Iterable[Target]) -> Iterator[Target]:
