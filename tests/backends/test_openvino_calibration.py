@@ -1,5 +1,6 @@
 """Calibrated weights: the encoder, the widths, and what a server makes of them."""
 
+import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -226,6 +227,7 @@ def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path
     made.mkdir()
     config = read_hf_config(directory)
     export_checkpoint(directory, config, made, [np.arange(3, 60)])
+    assert json.loads((made / "config.json").read_bytes())["architectures"] == ["LlamaForCausalLM"]
     stored, _ = find_weights(directory, config).open()
     written, _ = find_weights(made, read_hf_config(made)).open()
     names = set(stored.names())

@@ -10,7 +10,7 @@ from ouzel.backends.openvino.calibration.calibrated_entry import CHUNK_TOKENS
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.tokenizer.huggingface import load_tokenizer
 
-MAX_TOKENS = 8192
+MAX_TOKENS = 12288
 MAX_BYTES = 16 * 2**20
 _PACKAGE, _FILE = "ouzel.backends.openvino.calibration", "text.txt"
 

@@ -27,5 +27,5 @@ def add_text_option(parser: OneLineParser) -> None:
         "--calibration-text",
         metavar="FILE",
         default="",
-        help="text like what the model will read and write; its first 8192 tokens count (default: a text of Ouzel's)",
+        help="text like what the model will read and write; its first 12,288 tokens count (default: a text of Ouzel's)",
     )
