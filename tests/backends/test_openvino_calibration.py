@@ -1,5 +1,6 @@
 """Calibrated weights: the encoder, the widths, and what a server makes of them."""
 
+import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +13,18 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry
 from ouzel.backends.openvino.calibration.error_feedback import encode_with_feedback, factorise
 from ouzel.backends.openvino.calibration.export import export_checkpoint
+from ouzel.backends.openvino.calibration.recording import TracedWeights, find_product_inputs
 from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8
 from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.loader import built
+from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int4
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor
+from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.demo import MODEL_DIRECTORY
@@ -26,6 +32,7 @@ from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 from tests.backends.forward import Driver
+from tests.backends.test_openvino_gguf import COLUMNS, quantised_model
 
 Floats = NDArray[np.float32]
 INT4 = Encoding("i4", "f16", group_size=64)
@@ -53,6 +60,19 @@ def test_products_lose_less_with_error_feedback_than_by_rounding(weights: Floats
     parts = encode_with_feedback(weights, factorise(inputs.T @ inputs), 64)
     plain = loss(weights, PLAIN_INT4, encode_int4(weights), inputs)
     assert loss(weights, INT4, parts, inputs) < 0.8 * plain
+
+
+def test_each_sweep_of_refinement_loses_less(weights: Floats, inputs: Floats) -> None:
+    feedback = factorise(inputs.T @ inputs)
+    losses = [loss(weights, INT4, encode_with_feedback(weights, feedback, 64, sweeps), inputs) for sweeps in range(4)]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[2] < 0.97 * losses[0]
+
+
+def test_fewer_rows_than_columns_do_no_harm_to_products_of_other_rows(weights: Floats, inputs: Floats) -> None:
+    some, others = inputs[:200], inputs[200:]
+    parts = encode_with_feedback(weights, factorise(some.T @ some), 64)
+    assert loss(weights, INT4, parts, others) < 0.95 * loss(weights, PLAIN_INT4, encode_int4(weights), others)
 
 
 def test_without_correlations_feedback_is_rounding_with_a_searched_scale(weights: Floats) -> None:
@@ -102,6 +122,25 @@ def test_the_matrices_that_suffer_most_get_eight_bits_within_the_budget() -> Non
 def test_a_matrix_that_does_not_fit_leaves_its_bits_to_smaller_ones() -> None:
     large, small = Candidate("large", 5000, 64, 0.5), Candidate("small", 500, 64, 0.01)
     assert choose_int8([large, small, *candidates([0.001] * 5)], 4.5) == {"small"}
+
+
+@pytest.mark.parametrize(
+    ("directory", "added"),
+    [
+        (MODEL_DIRECTORY, {"o_proj", "down_proj"}),
+        (GOLDEN / "granite", {"o_proj", "down_proj"}),  # with biases, and a factor before the sum
+        (GOLDEN / "gemma3", set()),  # normalises products before the sum
+    ],
+    ids=["demo", "granite", "gemma3"],
+)
+def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: set[str]) -> None:
+    config = read_hf_config(directory)
+    stored, _ = find_weights(directory, config).open()
+    traced = TracedWeights(CompressedWeights(stored, MemoryWriter()))
+    graph = built(config, family(config.model_type), None, traced, read_weights("auto"), predicts=False).graph
+    inputs = find_product_inputs(graph, traced.wanted)
+    assert {key.split(".")[-2] for each in inputs if each.total is not None for key in each.keys} == added
+    assert {key.split(".")[-2] for each in inputs for key in each.keys} >= {"q_proj", "gate_proj", "o_proj"}
 
 
 def chunks(num_tokens: int = 1024) -> list[NDArray[np.int64]]:
@@ -194,6 +233,23 @@ def test_floats_are_written_exactly(tmp_path: Path) -> None:
     name = "model.layers.0.input_layernorm.weight"
     read, written = (np.concatenate([*Checkpoint(each).rows(Tensor(name, (256,)))]) for each in (MODEL_DIRECTORY, made))
     assert np.array_equal(read, written)
+
+
+def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path: Path) -> None:
+    """GGUF has the rows of queries and keys of llama in another order."""
+    directory, made = quantised_model(tmp_path, ["Q8_0", "Q4_K"]), tmp_path / "made"
+    made.mkdir()
+    config = read_hf_config(directory)
+    export_checkpoint(directory, config, made, [np.arange(3, 60)])
+    assert json.loads((made / "config.json").read_bytes())["architectures"] == ["LlamaForCausalLM"]
+    stored, _ = find_weights(directory, config).open()
+    written, _ = find_weights(made, read_hf_config(made)).open()
+    names = set(stored.names())
+    assert {name for name in names if name.endswith("_proj.weight")}
+    for name in names:
+        tensor = Tensor(name, (COLUMNS,) if name.endswith("norm.weight") else (COLUMNS, COLUMNS))
+        expected, found = (np.concatenate([*tensors.rows(tensor)]) for tensors in (stored, written))
+        assert np.linalg.norm(found - expected) < 0.15 * np.linalg.norm(expected), name
 
 
 def test_a_checkpoint_with_experts_is_not_written_yet(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def test_a_kept_model_answers_as_under_auto_and_the_log_names_both_ways(
         "8.5 bits a weight in memory; --recompress would round further matrices to the named width"
     )
     assert caplog.text.count(said) == 1
+    assert "--calibrate" not in caplog.text, "nothing was rounded to int4"
     caplog.clear()
     with caplog.at_level(logging.INFO):
         logits(settings(directory, "int4"))  # from the cache
@@ -96,6 +97,7 @@ def test_the_log_says_from_which_form_matrices_are_rounded(tmp_path: Path, caplo
     assert told == "gguf as i4, i8 (int4)"
     assert "4 of Q4_0 (4 bits) kept as i4, f16 scales of 32" in caplog.text
     assert "3 of Q6_K (6 bits) rounded to i4, f32 scales of 64" in caplog.text
+    assert caplog.text.count("`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less") == 1
 
 
 @pytest.mark.parametrize(

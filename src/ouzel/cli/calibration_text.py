@@ -14,7 +14,7 @@ from ouzel.cli.model_directory import LocalModel
 from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.huggingface import load_tokenizer
 
-MAX_TOKENS = 8192
+MAX_TOKENS = 12288
 MAX_BYTES = 16 * 2**20
 _PACKAGE, _FILE = "ouzel.backends.openvino.calibration", "text.txt"
 

@@ -27,5 +27,5 @@ def add_text_option(parser: OneLineParser) -> None:
         "--calibration-text",
         metavar="FILE",
         default="",
-        help="a text like the prompts and answers to come; its first 8192 tokens count (default: a text of Ouzel's)",
+        help="a text like the prompts and answers to come; its first 12,288 tokens count (default: a text of Ouzel's)",
     )

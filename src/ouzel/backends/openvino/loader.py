@@ -73,6 +73,7 @@ def load_checkpoint(
         check_use(config, model, tensors, weights.used, makes_vectors=vector_head is not None)
         if stored.compressed_as and plan != plan.with_auto(AUTO_WIDTH):
             log_kept(directory, summary, weights)
+        hint_at_calibration(plan, weights.index)
         return model
 
     files = files_of_entry(directory, stored)
@@ -243,8 +244,13 @@ def log_modes(directory: Path, config: HfConfig, *, has_vision: bool) -> None:
 
 def log_compression(directory: Path, plan: WeightPlan, entry: Path) -> None:
     logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
-    if plan.layers == "int4":
-        logger.info("`ouzel pull --weights %s --calibrate` makes int4 weights that lose less", plan)
+
+
+def hint_at_calibration(plan: WeightPlan, index: Mapping[str, Any]) -> None:
+    """Names the command that makes better int4 weights, unless no matrix was rounded to int4."""
+    if any(matrix.is_rounded and matrix.encoding.values == "i4" for matrix in held_matrices(index)):
+        recompress = " --recompress" if plan.recompress else ""
+        logger.info("`ouzel pull --weights %s%s --calibrate` makes int4 weights that lose less", plan, recompress)
 
 
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:

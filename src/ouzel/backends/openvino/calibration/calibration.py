@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.calibration.blas_threads import all_blas_threads
 from ouzel.backends.openvino.calibration.error_feedback import DAMPING, Feedback, encode_with_feedback, factorise
 from ouzel.backends.openvino.calibration.recording import Recording
-from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8, relative_error
+from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8, suffering
 from ouzel.backends.openvino.weights.compress import Encode, origin_of
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int8_in_groups
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
@@ -22,7 +22,7 @@ from ouzel.observability.progress import stage
 GROUP_SIZE = 64
 INT4 = Encoding("i4", "f16", group_size=GROUP_SIZE)
 INT8 = Encoding("i8", "f16", group_size=GROUP_SIZE)
-EMBEDDING_DAMPING = 0.1  # more, since its rows are looked up, too, where embedding and head are one matrix
+EMBEDDING_DAMPING = 0.3  # more, since its rows are looked up, too, where embedding and head are one matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,8 @@ class Calibration:
         key = wanted.key
         if not self._recording.has(key):  # an embedding: all columns of all rows count alike
             columns = wanted.shape[-1]
-            return Feedback(np.eye(columns, dtype=np.float32), np.ones(columns, np.float32))
+            identity = np.eye(columns, dtype=np.float32)
+            return Feedback(identity, identity, np.ones(columns, np.float32))
         damping = EMBEDDING_DAMPING if "embed" in key else DAMPING
         place = (self._recording.input_id(key), damping)
         if self._latest is None or self._latest[0] != place:
@@ -129,10 +130,11 @@ def _num_weights(wanted: Wanted) -> int:
 
 def _candidate(tensors: Tensors, wanted: Wanted, recording: Recording) -> Candidate:
     columns, key = wanted.shape[-1], wanted.key
+    is_divided = recording.has(key) and recording.is_divided(key)
     squares = recording.mean_squares(key) if recording.has(key) else np.ones(columns, np.float32)
     origin = origin_of(wanted, "int4", tensors)
     rows = chain.from_iterable(map(tensors.rows, origin.tensors))
-    return Candidate(key, _num_weights(wanted), columns, relative_error(rows, squares))
+    return Candidate(key, _num_weights(wanted), columns, suffering(rows, squares, is_divided=is_divided))
 
 
 def distinct(targets: Iterable[Target]) -> Iterator[Target]:

@@ -29,6 +29,19 @@ from ouzel.observability.progress import stage
 
 PLAN = replace(read_weights("int4,embedding=bf16,head=bf16"), recompress=True)
 WEIGHTS_FILE = "model.safetensors"
+# Classes of transformers, by which vLLM chooses its own; a config.json that was made of a GGUF file names none.
+CLASSES = {
+    "gemma2": "Gemma2ForCausalLM",
+    "gemma3_text": "Gemma3ForCausalLM",
+    "granite": "GraniteForCausalLM",
+    "llama": "LlamaForCausalLM",
+    "mistral": "MistralForCausalLM",
+    "olmo2": "Olmo2ForCausalLM",
+    "phi3": "Phi3ForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+    "smollm3": "SmolLM3ForCausalLM",
+}
 Rows = Callable[[], Iterable[NDArray[np.float32]]]
 AllParts = Callable[[], Iterable[Parts]]
 
@@ -156,6 +169,8 @@ def write_config(directory: Path, made: Path, export: Export) -> None:
     config = json.loads((directory / "config.json").read_bytes())
     for key in ("quantization_config", "compression_config"):
         config.pop(key, None)
+    if "architectures" not in config and config["model_type"] in CLASSES:
+        config["architectures"] = [CLASSES[config["model_type"]]]
     config["quantization_config"] = quantization_config(export)
     (made / "config.json").write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -3,6 +3,10 @@
 The graph says which matrices share an input: each MatMul by a constant is one product, and the constant points into
 the array of its matrix. The inputs become further outputs of the graph. Their rows wait in a temporary file in bf16,
 because the second moments of all inputs of a model would take more memory than the model.
+
+Layers add the products of some matrices to the sum that runs through the model. An error in such a product matters by
+its size relative to the sum, and a few tokens have sums a hundred times as large as others. So the input rows of these
+matrices are divided by the norm of the sum at their token.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,6 +52,7 @@ class TracedWeights:
 class RecordedInput:
     columns: int
     offset: int  # bytes into the file
+    is_divided: bool  # by the norm of the sum that the product is added to
     squares: NDArray[np.float64]  # [columns], sums over all rows
 
 
@@ -66,9 +71,13 @@ class Recording:
         """Matrices with the same input have the same id."""
         return self._inputs[key].offset
 
+    def is_divided(self, key: str) -> bool:
+        """Tells whether the rows were divided by the norm of the sum that their products are added to."""
+        return self._inputs[key].is_divided
+
     def mean_squares(self, key: str) -> NDArray[np.float32]:
-        """Returns the diagonal of H, [columns]."""
-        return self._inputs[key].squares.astype(np.float32)
+        """Returns the means over all rows, [columns]: the diagonal of H by the number of rows."""
+        return (self._inputs[key].squares / self._num_rows).astype(np.float32)
 
     def moments(self, key: str) -> NDArray[np.float32]:
         """Returns H, the sum of x x' over all rows x, [columns, columns]."""
@@ -84,6 +93,7 @@ class Recording:
 class ProductInput:
     rows: Node  # an output of an operation
     keys: tuple[str, ...]  # of the matrices that it is multiplied by
+    total: Node | None  # the sum that the product is added to, with the product; None for other products
 
     @property
     def columns(self) -> int:
@@ -100,9 +110,27 @@ def find_product_inputs(graph: ov.Model, wanted: Mapping[int, Wanted]) -> list[P
         if address is not None and address in wanted and len(wanted[address].shape) == 2:
             rows = node.input_value(0)
             place = (rows.get_node().get_name(), rows.get_index())
-            keys = found[place].keys if place in found else ()
-            found[place] = ProductInput(rows, (*keys, wanted[address].key))
+            key = wanted[address].key
+            if place in found:
+                found[place] = ProductInput(rows, (*found[place].keys, key), None)
+            else:
+                found[place] = ProductInput(rows, (key,), _sum_with(node.output(0)))
     return list(found.values())
+
+
+def _sum_with(product: Node) -> Node | None:
+    """Returns the sum of a product and other numbers that the model computes; None where it is not added at once."""
+    while True:
+        users = list(product.get_target_inputs())
+        if len(users) != 1 or users[0].get_node().get_type_name() not in ("Add", "Multiply"):
+            return None
+        user = users[0].get_node()
+        other = user.input_value(1 - users[0].get_index()).get_node()
+        if other.get_type_name() == "Convert":
+            other = other.input_value(0).get_node()
+        product = user.output(0)
+        if other.get_type_name() != "Constant":  # neither a bias nor a factor
+            return product if user.get_type_name() == "Add" else None
 
 
 def _address_of_constant(matrix: Node) -> int | None:
@@ -113,20 +141,21 @@ def _address_of_constant(matrix: Node) -> int | None:
     return int(node.data.ctypes.data) if node.get_type_name() == "Constant" else None
 
 
-def add_outputs(graph: ov.Model, inputs: Iterable[ProductInput]) -> list[int]:
-    """Makes them outputs of the graph; returns their indices."""
-    first = len(graph.outputs)
-    indices = []
-    for index, each in enumerate(inputs, first):
-        graph.add_outputs(each.rows)[0].get_tensor().set_names({f"recorded.{index}"})
-        indices.append(index)
-    return indices
+def add_outputs(graph: ov.Model, inputs: Iterable[ProductInput]) -> list[tuple[int, int | None]]:
+    """Makes them outputs of the graph, with the sums behind them; returns the indices of both."""
+
+    def add(node: Node) -> int:
+        index = len(graph.outputs)
+        graph.add_outputs(node)[0].get_tensor().set_names({f"recorded.{index}"})
+        return index
+
+    return [(add(each.rows), None if each.total is None else add(each.total)) for each in inputs]
 
 
 def record(
     runner: OpenVINORunner,
     inputs: Sequence[ProductInput],
-    indices: Sequence[int],
+    indices: Sequence[tuple[int, int | None]],
     chunks: Sequence[NDArray[np.int64]],
     path: Path,
 ) -> Recording:
@@ -142,8 +171,10 @@ def record(
         for token_ids in chunks:
             all_rows = np.arange(len(token_ids), dtype=np.int64)  # else the last layer computes fewer rows
             runner.run(lone_batch(runner.info, token_ids, all_rows))
-            for each, index, offset, sums in zip(inputs, indices, offsets, squares, strict=True):
+            for each, (index, index_of_sum), offset, sums in zip(inputs, indices, offsets, squares, strict=True):
                 rows = runner.output(index).reshape(len(token_ids), each.columns).astype(np.float32, copy=False)
+                if index_of_sum is not None:
+                    rows = rows / _norms(runner.output(index_of_sum).reshape(len(token_ids), -1))
                 np.add(sums, np.einsum("rc,rc->c", rows, rows, dtype=np.float64), out=sums)
                 file.seek(offset + 2 * num_read * each.columns)
                 file.write(np.ascontiguousarray(encode_bf16(rows)["values"]).data)
@@ -152,8 +183,13 @@ def record(
     if not all(np.isfinite(sums).all() for sums in squares):
         raise ModelLoadError("--calibrate: the model computes no finite numbers of the calibration text")
     by_key = {
-        key: RecordedInput(each.columns, offset, sums)
+        key: RecordedInput(each.columns, offset, each.total is not None, sums)
         for each, offset, sums in zip(inputs, offsets, squares, strict=True)
         for key in each.keys
     }
     return Recording(path, num_rows, by_key)
+
+
+def _norms(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    norms: NDArray[np.float32] = np.linalg.norm(rows.astype(np.float32, copy=False), axis=1, keepdims=True)
+    return np.maximum(norms, np.float32(1e-20))
