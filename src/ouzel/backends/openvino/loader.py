@@ -248,7 +248,7 @@ def log_compression(directory: Path, plan: WeightPlan, entry: Path) -> None:
 
 def hint_at_calibration(plan: WeightPlan, index: Mapping[str, Any]) -> None:
     """Names the command that makes better int4 weights, unless no matrix was rounded to int4."""
-    if any(matrix.is_rounded and matrix.encoding.values == "i4" for matrix in held_matrices(index)):
+    if any(matrix.fate == "rounded" and matrix.encoding.values == "i4" for matrix in held_matrices(index)):
         recompress = " --recompress" if plan.recompress else ""
         logger.info("`ouzel pull --weights %s%s --calibrate` makes int4 weights that lose less", plan, recompress)
 
