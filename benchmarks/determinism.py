@@ -1,9 +1,11 @@
 """Counts the requests that have more than one answer, by default and with `--deterministic`, and what this costs.
 
-    uv run python -m benchmarks.determinism MODEL [--requests 100] [--max-tokens 24] [--only answers|speed] [OPTION ...]
+    uv run python -m benchmarks.determinism MODEL [--requests 100] [--max-tokens 24] [--only answers|company|speed]
+        [OPTION ...]
 
 Greedy requests and requests with a seed are asked on an idle server and in another order with 32 in flight, where their
-prompts are cached; and again after a restart, and after another one without guesses. OPTION is an option of
+prompts are cached; and again after a restart, and after another one without guesses. `--only company` asks twelve of
+each alone and all of them beside 31 others, by default, and compares those twelve. OPTION is an option of
 `ouzel serve` and its value, like `--kv-cache-dtype f16`. Steps are run in turns; the least processor time counts,
 which other programs on the machine disturb less than the clock.
 """
@@ -29,6 +31,7 @@ from ouzel.engine.base import ModelRunner
 from ouzel.engine.batch import Span, batch_of
 
 _NUM_IN_FLIGHT = 32
+_NUM_ALONE = 12
 _PROMPT_LETTERS = 240
 _NUM_PAST, _NUM_PREFILLED, _NUM_ROUNDS = 250, 512, 5
 
@@ -87,6 +90,19 @@ def compare_answers(model: str, requests: list[Body], options: list[str]) -> Non
                 )
 
 
+def compare_company(model: str, requests: list[Body], options: list[str]) -> None:
+    """Starts one server, and prints how many requests had another answer alone than beside others."""
+    half = len(requests) // 2
+    places = [begin + half * number // _NUM_ALONE for begin in (0, half) for number in range(_NUM_ALONE)]
+    arguments = [model, "--served-model-name", "m", "--no-store", "--max-model-len", "2048", *options]
+    with running_server(arguments) as (url, _):
+        alone = asyncio.run(answers(url, [requests[place] for place in places], num_in_flight=1, order=0))
+        together = asyncio.run(answers(url, requests, num_in_flight=_NUM_IN_FLIGHT, order=1))
+    others = [text != together[place] for text, place in zip(alone, places, strict=True)]
+    greedy, seeded = sum(others[:_NUM_ALONE]), sum(others[_NUM_ALONE:])
+    print(f"another answer alone than beside others, of {_NUM_ALONE} each: greedy {greedy}, seeded {seeded}")
+
+
 def step(runner: ModelRunner, num_sequences: int) -> Callable[[], object]:
     """Returns a decode step of so many sequences; of none: a prefill."""
     size = runner.info.block_size
@@ -133,10 +149,13 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--requests", type=int, default=100)
     parser.add_argument("--max-tokens", type=int, default=24)
-    parser.add_argument("--only", choices=("answers", "speed"))
+    parser.add_argument("--only", choices=("answers", "company", "speed"))
     arguments, served_options = parser.parse_known_args()
+    requests = bodies(arguments.requests, arguments.max_tokens)
+    if arguments.only == "company":
+        compare_company(arguments.model, requests, served_options)
+        return
     if arguments.only != "speed":
-        requests = bodies(arguments.requests, arguments.max_tokens)
         for options in (["--deterministic"], []):
             compare_answers(arguments.model, requests, [*options, *served_options])
     if arguments.only != "answers":

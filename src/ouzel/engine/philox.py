@@ -49,10 +49,19 @@ def uniforms(
 
 def uniform(seed: int, index: int, position: int, draw: int) -> float:
     """Does what `uniforms` does for one row, in plain integers: for so little numpy takes ten times as long."""
-    c0, c1, c2, c3 = position, index, draw, 0
+    return (_first_64_bits((position, index, draw, 0), seed) >> 11) * 2.0**-53
+
+
+def random_bits(seed: int, index: int, position: int) -> int:
+    """Returns 64 random bits that no number of `uniform` has anything to do with."""
+    return _first_64_bits((position, index, 0, 1), seed)
+
+
+def _first_64_bits(counter: tuple[int, int, int, int], seed: int) -> int:
+    c0, c1, c2, c3 = counter
     k0, k1 = seed & _MASK, seed >> 32 & _MASK
     for _ in range(_NUM_ROUNDS):
         product0, product1 = c0 * 0xD2511F53, c2 * 0xCD9E8D57
         c0, c1, c2, c3 = product1 >> 32 ^ c1 ^ k0, product1 & _MASK, product0 >> 32 ^ c3 ^ k1, product0 & _MASK
         k0, k1 = k0 + 0x9E3779B9 & _MASK, k1 + 0xBB67AE85 & _MASK
-    return ((c0 << 32 | c1) >> 11) * 2.0**-53
+    return c0 << 32 | c1

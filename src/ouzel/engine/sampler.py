@@ -12,28 +12,27 @@ Three ways to a token, chosen by a row's own parameters alone, so that batch nei
   already reach top_p, it is ruled out and the next draw is among those only. This is rejection sampling: exactly the
   distribution that sorting gives, in about 1 / top_p tries at most, without the sort. It costs one exp per logit.
   typical_p goes the same way, with "more typical" for "more likely"; top_p before it needs the sort.
-"""
 
-from collections.abc import Iterator
-from itertools import count
+A draw itself goes by a race or by looking a number up (`draws`). The tokens of a race are the same for all of these
+ways, so that filters only take tokens out of it.
+"""
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine import row_memory
-from ouzel.engine.columns import ColumnSums, Row, largest
-from ouzel.engine.draws import Draw
+from ouzel.engine.columns import Row, largest
+from ouzel.engine.draws import Draw, Lookup, Picker, first_uniforms, race_key, race_keys
 from ouzel.engine.own_logprobs import OwnLogprobs
 from ouzel.engine.penalties import penalise
-from ouzel.engine.philox import uniform, uniforms
 from ouzel.engine.sequence import Sequence
 from ouzel.engine.token_bans import TokenBans
+from ouzel.engine.token_race import TokenRace, exponentials
 from ouzel.sampling import SamplingParams
 from ouzel.types import FinishReason, PositionLogprobs
 
 _MAX_CANDIDATES = 1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
-_MANY_ROWS = 16  # from here on numpy makes their random numbers faster than a loop
 _NO_WEIGHT = np.float32(-1e9)  # stands for -inf where 0 times it must be 0
 _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
@@ -174,10 +173,26 @@ def draw_from_top_k(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
     typical = [i for i, each in enumerate(params) if each.typical_p < 1.0]
     if typical:
         weights[typical] = keep_typical(weights[typical], log_weights[typical], _column(params, "typical_p")[typical])
-    cumulative = np.cumsum(weights, axis=1)
-    drawn = (cumulative > _uniforms(sequences)[:, None] * cumulative[:, -1:]).argmax(axis=1)[:, None]
-    chosen = np.take_along_axis(np.take_along_axis(token_ids, order, axis=1), drawn, axis=1)
+    token_ids = np.take_along_axis(token_ids, order, axis=1)
+    chosen = np.take_along_axis(token_ids, _places_drawn(weights, token_ids, sequences), axis=1)
     return [int(token_id) if good else None for token_id, good in zip(chosen[:, 0], usable, strict=True)]
+
+
+def _places_drawn(
+    weights: NDArray[np.float64], token_ids: NDArray[np.int64], sequences: list[Draw]
+) -> NDArray[np.int64]:
+    """Returns the column of each row's token, as [rows, 1]."""
+    places = np.zeros((len(sequences), 1), dtype=np.int64)
+    racing = [i for i, each in enumerate(sequences) if not each.params.is_seed_random]
+    if racing:
+        keys = race_keys([sequences[i] for i in racing])[:, None]
+        places[racing, 0] = (weights[racing] / exponentials(keys, token_ids[racing])).argmax(axis=1)
+    others = [i for i, each in enumerate(sequences) if each.params.is_seed_random]
+    if others:
+        cumulative = np.cumsum(weights[others], axis=1)
+        numbers = first_uniforms([sequences[i] for i in others])[:, None]
+        places[others, 0] = (cumulative > numbers * cumulative[:, -1:]).argmax(axis=1)
+    return places
 
 
 def keep_typical(
@@ -199,27 +214,39 @@ def keep_typical(
 
 
 def draw_from_all(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
-    """Takes row by row, while it is in the CPU's cache; only the random numbers are made for all at once."""
-    firsts = _uniforms(sequences).tolist()
-    return [draw_from_row(row, each, first) for row, each, first in zip(rows, sequences, firsts, strict=True)]
+    """Takes row by row, while it is in the CPU's cache; only the numbers to look up are made for all at once."""
+    firsts = iter(first_uniforms([each for each in sequences if each.params.is_seed_random]).tolist())
+    return [
+        _draw_by_lookup(row, each, next(firsts)) if each.params.is_seed_random else _draw_by_race(row, each)
+        for row, each in zip(rows, sequences, strict=True)
+    ]
 
 
-def draw_from_row(row: Row, sequence: Draw, first_uniform: float) -> int | None:
-    """Does everything from temperature on with a whole row."""
-    largest_logit = row.max()
-    if not np.isfinite(largest_logit):
-        return None
-    working_rows = [row_memory.take(row.size) for _ in range(3)]
-    log_weights, weights, ahead = working_rows
-    np.subtract(row, largest_logit, out=log_weights)
-    token_id = _draw_by_weight(log_weights, weights, ahead, sequence, first_uniform)
+def _draw_by_lookup(row: Row, sequence: Draw, first_uniform: float) -> int | None:
+    return _draw_from_row(row, sequence.params, Lookup(sequence, first_uniform))
+
+
+def _draw_by_race(row: Row, sequence: Draw) -> int | None:
+    bounds, rates = working_rows = [row_memory.take(row.size) for _ in range(2)]
+    token_id = _draw_from_row(row, sequence.params, TokenRace(race_key(sequence), bounds, rates))
     row_memory.give_back(working_rows)
     return token_id
 
 
-def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, sequence: Draw, first_uniform: float) -> int:
+def _draw_from_row(row: Row, params: SamplingParams, picker: Picker) -> int | None:
+    """Does everything from temperature on with a whole row."""
+    largest_logit = row.max()
+    if not np.isfinite(largest_logit):
+        return None
+    log_weights, weights, ahead = working_rows = [row_memory.take(row.size) for _ in range(3)]
+    np.subtract(row, largest_logit, out=log_weights)
+    token_id = _draw_by_weight(log_weights, weights, ahead, params, picker)
+    row_memory.give_back(working_rows)
+    return token_id
+
+
+def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, params: SamplingParams, picker: Picker) -> int:
     """Overwrites all three rows; `log_weights` holds the logits, of which the largest is 0."""
-    params = sequence.params
     if 0 < params.top_k < log_weights.size:
         log_weights[log_weights < np.partition(log_weights, -params.top_k)[-params.top_k]] = -np.inf
     log_weights *= np.float32(1.0 / params.temperature)
@@ -232,17 +259,15 @@ def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, sequence: Draw, 
     else:
         share, rank = params.top_p, weights
     is_ahead: np.ufunc = np.greater if rank is weights else np.less
-    mass = ColumnSums(weights)
-    needed = share * mass.total
-    token_id = mass.find(first_uniform)
-    further_uniforms = _further_uniforms(sequence)
+    needed = share * float(weights.sum()) if share < 1.0 else 0.0
+    token_id = picker.pick(weights)
     while share < 1.0:
         is_ahead(rank, rank[token_id], out=ahead)  # 1 for the tokens that are kept before this one is
         mass_ahead = float(np.dot(weights, ahead))
         if mass_ahead < needed or mass_ahead == 0.0:
             break
         weights *= ahead
-        token_id = ColumnSums(weights).find(next(further_uniforms))
+        token_id = picker.pick(weights)
     return token_id
 
 
@@ -267,19 +292,3 @@ def _to_deviation(log_weights: Row, weights: Row) -> Row:
 
 def _column(params: list[SamplingParams], name: str) -> NDArray[np.float64]:
     return np.array([[getattr(each, name)] for each in params], dtype=np.float64)
-
-
-def _uniforms(sequences: list[Draw]) -> NDArray[np.float64]:
-    if len(sequences) < _MANY_ROWS:
-        return np.array([uniform(each.params.seed, each.index, each.num_output_tokens, 0) for each in sequences])
-    return uniforms(
-        np.array([sequence.params.seed for sequence in sequences], dtype=np.int64),
-        np.array([sequence.index for sequence in sequences], dtype=np.int64),
-        np.array([sequence.num_output_tokens for sequence in sequences], dtype=np.int64),
-        np.zeros(len(sequences), dtype=np.int64),
-    )
-
-
-def _further_uniforms(sequence: Draw) -> Iterator[float]:
-    for draw_number in count(1):
-        yield uniform(sequence.params.seed, sequence.index, sequence.num_output_tokens, draw_number)
