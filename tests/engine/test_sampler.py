@@ -129,6 +129,27 @@ def test_draws_follow_the_exact_distribution(
     assert_follows(observed, exact_distribution(logits, sequence_with(OUTPUT, **KINDS[kind])))
 
 
+@BOTH_WAYS
+@pytest.mark.parametrize("top_k", [0, 5])
+def test_draws_of_a_seed_do_not_depend_on_each_other(top_k: int, is_seed_random: bool) -> None:
+    """Pairs of tokens at successive positions follow the product of their distributions."""
+    logits = np.random.default_rng(12).normal(size=6).astype(np.float32)
+    sequence = sequence_with(seed=5, temperature=1.0, top_k=top_k, is_seed_random=is_seed_random)
+    observed = np.zeros((6, 6))
+
+    for _ in range(3_000):
+        [first] = draw([prepare(logits.copy(), sequence)])
+        sequence.token_ids.append(0)
+        [second] = draw([prepare(logits.copy(), sequence)])
+        sequence.token_ids.append(0)
+        assert first is not None
+        assert second is not None
+        observed[first.token_id, second.token_id] += 1
+
+    distribution = exact_distribution(logits, sequence)
+    assert_follows(observed.ravel(), np.outer(distribution, distribution).ravel())
+
+
 @pytest.mark.parametrize("vocab_size", NUM_DRAWS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_given_seed_draws_the_winner_of_the_race_among_the_kept_tokens(kind: str, vocab_size: int) -> None:

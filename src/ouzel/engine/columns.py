@@ -35,6 +35,7 @@ class ColumnSums:
     """It finds where a share of a row's mass lies without summing up the whole row one by one."""
 
     def __init__(self, weights: Row) -> None:
+        self.weights = weights
         self._num_columns = num_columns(weights)
         self._num_full = weights.size // self._num_columns * self._num_columns
         self._matrix = weights[: self._num_full].reshape(-1, self._num_columns)

@@ -8,14 +8,14 @@
 Either depends on the seed, the choice and the position, and on the weights; never on the batch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, count
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.columns import ColumnSums, Row
+from ouzel.engine.columns import ColumnSums
 from ouzel.engine.philox import random_bits, uniform, uniforms
 from ouzel.engine.token_race import Keys
 from ouzel.sampling import SamplingParams
@@ -36,22 +36,15 @@ class Draw(Protocol):
     def num_output_tokens(self) -> int: ...
 
 
-class Picker(Protocol):
-    """It draws a token of one sequence, and again from some of the tokens."""
-
-    def pick(self, weights: Row) -> int:
-        """Returns a token whose weight is not 0."""
-        ...
+Picker = Callable[
+    [ColumnSums], int
+]  # draws a token of one sequence, whose weight is not 0; again for some of the tokens
 
 
-class Lookup:
-    """A picker for a random seed: each pick takes the next random number."""
-
-    def __init__(self, sequence: Draw, first_uniform: float) -> None:
-        self._uniforms = chain([first_uniform], _further_uniforms(sequence))
-
-    def pick(self, weights: Row) -> int:
-        return ColumnSums(weights).find(next(self._uniforms))
+def lookup_picker(sequence: Draw, first_uniform: float) -> Picker:
+    """Returns a picker for a random seed: each pick takes the next random number."""
+    numbers = chain([first_uniform], _further_uniforms(sequence))
+    return lambda mass: mass.find(next(numbers))
 
 
 def race_key(sequence: Draw) -> int:

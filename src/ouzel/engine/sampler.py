@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine import row_memory
-from ouzel.engine.columns import Row, largest
-from ouzel.engine.draws import Draw, Lookup, Picker, first_uniforms, race_key, race_keys
+from ouzel.engine.columns import ColumnSums, Row, largest
+from ouzel.engine.draws import Draw, Picker, first_uniforms, lookup_picker, race_key, race_keys
 from ouzel.engine.own_logprobs import OwnLogprobs
 from ouzel.engine.penalties import penalise
 from ouzel.engine.sequence import Sequence
@@ -223,29 +223,30 @@ def draw_from_all(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
 
 
 def _draw_by_lookup(row: Row, sequence: Draw, first_uniform: float) -> int | None:
-    return _draw_from_row(row, sequence.params, Lookup(sequence, first_uniform))
+    return _draw_from_row(row, sequence.params, lookup_picker(sequence, first_uniform))
 
 
 def _draw_by_race(row: Row, sequence: Draw) -> int | None:
     bounds, rates = working_rows = [row_memory.take(row.size) for _ in range(2)]
-    token_id = _draw_from_row(row, sequence.params, TokenRace(race_key(sequence), bounds, rates))
+    race = TokenRace(race_key(sequence), bounds, rates)
+    token_id = _draw_from_row(row, sequence.params, lambda mass: race.pick(mass.weights))
     row_memory.give_back(working_rows)
     return token_id
 
 
-def _draw_from_row(row: Row, params: SamplingParams, picker: Picker) -> int | None:
+def _draw_from_row(row: Row, params: SamplingParams, pick: Picker) -> int | None:
     """Does everything from temperature on with a whole row."""
     largest_logit = row.max()
     if not np.isfinite(largest_logit):
         return None
     log_weights, weights, ahead = working_rows = [row_memory.take(row.size) for _ in range(3)]
     np.subtract(row, largest_logit, out=log_weights)
-    token_id = _draw_by_weight(log_weights, weights, ahead, params, picker)
+    token_id = _draw_by_weight(log_weights, weights, ahead, params, pick)
     row_memory.give_back(working_rows)
     return token_id
 
 
-def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, params: SamplingParams, picker: Picker) -> int:
+def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, params: SamplingParams, pick: Picker) -> int:
     """Overwrites all three rows; `log_weights` holds the logits, of which the largest is 0."""
     if 0 < params.top_k < log_weights.size:
         log_weights[log_weights < np.partition(log_weights, -params.top_k)[-params.top_k]] = -np.inf
@@ -259,15 +260,16 @@ def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, params: Sampling
     else:
         share, rank = params.top_p, weights
     is_ahead: np.ufunc = np.greater if rank is weights else np.less
-    needed = share * float(weights.sum()) if share < 1.0 else 0.0
-    token_id = picker.pick(weights)
+    mass = ColumnSums(weights)
+    needed = share * mass.total
+    token_id = pick(mass)
     while share < 1.0:
         is_ahead(rank, rank[token_id], out=ahead)  # 1 for the tokens that are kept before this one is
         mass_ahead = float(np.dot(weights, ahead))
         if mass_ahead < needed or mass_ahead == 0.0:
             break
         weights *= ahead
-        token_id = picker.pick(weights)
+        token_id = pick(ColumnSums(weights))
     return token_id
 
 
