@@ -79,12 +79,13 @@ class Recording:
         """Returns the means over all rows, [columns]: the diagonal of H by the number of rows."""
         return (self._inputs[key].squares / self._num_rows).astype(np.float32)
 
-    def moments(self, key: str) -> NDArray[np.float32]:
-        """Returns H, the sum of x x' over all rows x, [columns, columns]."""
+    def moments(self, key: str, some: slice) -> NDArray[np.float32]:
+        """Returns the sum of x x' over some columns of all rows x, a square block of H."""
         found = self._inputs[key]
         shape = (self._num_rows, found.columns)
         rows = np.memmap(self._path, np.uint16, "r", found.offset, shape)
-        floats = (rows.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        widened = rows[:, some].astype(np.uint32)
+        floats = np.left_shift(widened, np.uint32(16), out=widened).view(np.float32)
         moments: NDArray[np.float32] = floats.T @ floats
         return moments
 
