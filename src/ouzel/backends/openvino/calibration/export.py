@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.calibration.calibrated_entry import Chunks, Source, calibrated
+from ouzel.backends.openvino.calibration.calibrated_entry import Source, calibrated
 from ouzel.backends.openvino.calibration.calibration import GROUP_SIZE, Calibration, ListedWeights, distinct
+from ouzel.backends.openvino.calibration.recording import CalibrationText
 from ouzel.backends.openvino.calibration.safetensors_file import OutputTensor, write_safetensors
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.compress import origin_of
@@ -79,13 +80,13 @@ class Export:
         self.quantized_bytes += added[0].num_bytes + added[1].num_bytes
 
 
-def export_checkpoint(directory: Path, config: HfConfig, made: Path, chunks: Chunks) -> Export:
+def export_checkpoint(directory: Path, config: HfConfig, made: Path, text: CalibrationText) -> Export:
     """Writes weights and config.json into the directory `made`. Raises ModelLoadError where it cannot be done."""
     if config.text_model() is not config:
         raise ModelLoadError(f"ouzel quantize takes language models alone, found a {config.model_type}")
     stored = find_weights(directory, config)
     tensors, _ = stored.open()
-    with calibrated(Source(directory, config, tensors), PLAN, made.parent, chunks) as (calibration, listed):
+    with calibrated(Source(directory, config, tensors), PLAN, made.parent, text) as (calibration, listed):
         export = collect(tensors, listed, calibration)
         with stage("encoding the weights", sum(file.stat().st_size for file in stored.files)):
             write_safetensors(made / WEIGHTS_FILE, export.tensors)

@@ -26,7 +26,23 @@ from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
+CHUNK_TOKENS = 512
 _OF_A_MATRIX = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationText:
+    start: tuple[int, ...]  # tokens that each prompt of the model begins with
+    token_ids: Sequence[int]
+
+    def chunks(self, max_tokens: int) -> list[NDArray[np.int64]]:
+        """Cuts the text into sequences that the model reads one by one; `max_tokens` is the model's own limit."""
+        num_tokens = min(CHUNK_TOKENS, max_tokens)
+        start = self.start[: num_tokens - 1]
+        step = num_tokens - len(start)
+        return [
+            np.array([*start, *self.token_ids[at : at + step]], np.int64) for at in range(0, len(self.token_ids), step)
+        ]
 
 
 class TracedWeights:
