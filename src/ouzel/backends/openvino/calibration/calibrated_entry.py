@@ -96,8 +96,7 @@ def calibrated(
 
     Raises ModelLoadError where nothing has four bits by that plan, or nothing could be calibrated.
     """
-    listed = ListedWeights(source.tensors, recompress=plan.recompress)
-    _built(source.config, listed, plan=plan, predicts=False)
+    listed = list_weights(source, plan)
     targets = [each for each in distinct(listed.targets) if _may_have_four_bits(each, plan)]
     if not targets:
         kept = (
@@ -114,6 +113,13 @@ def calibrated(
         if not any(recording.has(each.wanted.key) for each in targets if is_calibrated(each.wanted)):
             raise ModelLoadError(f"--calibrate: models of type {source.config.model_type} cannot be calibrated yet")
         yield calibrate(source.tensors, targets, recording), listed
+
+
+def list_weights(source: Source, plan: WeightPlan) -> ListedWeights:
+    """Lists the weights that the graph of a plan asks for."""
+    listed = ListedWeights(source.tensors, recompress=plan.recompress)
+    _built(source.config, listed, plan=plan, predicts=False)
+    return listed
 
 
 def _may_have_four_bits(target: Target, plan: WeightPlan) -> bool:

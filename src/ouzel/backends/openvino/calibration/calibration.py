@@ -93,7 +93,7 @@ class Calibration:
         return encoding, partial(encode_blocks, feedbacks=feedbacks, group_size=GROUP_SIZE, num_sweeps=num_sweeps)
 
     def _num_sweeps(self, wanted: Wanted) -> int:
-        """Products that are added to a sum, and wide ones, gain nothing by refinement on another text."""
+        """Returns none for matrices that gain little by refinement: products added to a sum, and wide ones."""
         key = wanted.key
         is_divided = self._recording.has(key) and self._recording.is_divided(key)
         return 0 if is_divided or wanted.shape[-1] > MAX_COLUMNS else REFINING_SWEEPS

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.calibration.calibrated_entry import Source, calibrated
+from ouzel.backends.openvino.calibration.calibrated_entry import Source, calibrated, list_weights
 from ouzel.backends.openvino.calibration.calibration import GROUP_SIZE, Calibration, ListedWeights, distinct
 from ouzel.backends.openvino.calibration.recording import CalibrationText
 from ouzel.backends.openvino.calibration.safetensors_file import OutputTensor, write_safetensors
@@ -86,7 +86,10 @@ def export_checkpoint(directory: Path, config: HfConfig, made: Path, text: Calib
         raise ModelLoadError(f"ouzel quantize takes language models alone, found a {config.model_type}")
     stored = find_weights(directory, config)
     tensors, _ = stored.open()
-    with calibrated(Source(directory, config, tensors), PLAN, made.parent, text) as (calibration, listed):
+    source = Source(directory, config, tensors)
+    for target in list_weights(source, PLAN).targets:
+        refuse_experts(target.wanted, tensors)
+    with calibrated(source, PLAN, made.parent, text) as (calibration, listed):
         export = collect(tensors, listed, calibration)
         with stage("encoding the weights", sum(file.stat().st_size for file in stored.files)):
             write_safetensors(made / WEIGHTS_FILE, export.tensors)
@@ -94,16 +97,20 @@ def export_checkpoint(directory: Path, config: HfConfig, made: Path, text: Calib
     return export
 
 
+def refuse_experts(wanted: Wanted, tensors: Tensors) -> None:
+    """Raises ModelLoadError for a matrix that is not written yet."""
+    origin = origin_of(wanted, "int4", tensors)
+    if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
+        raise ModelLoadError(
+            f"ouzel quantize does not take checkpoints with experts or latent attention yet, found {wanted.key}"
+        )
+
+
 def collect(tensors: Tensors, listed: ListedWeights, calibration: Calibration) -> Export:
-    """Raises ModelLoadError for a checkpoint with matrices that are not written yet."""
     export = Export()
     for target in distinct(listed.targets):
         wanted = target.wanted
         origin = origin_of(wanted, "int4", tensors)
-        if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
-            raise ModelLoadError(
-                f"ouzel quantize does not take checkpoints with experts or latent attention yet, found {wanted.key}"
-            )
         encoding = calibration.encoding(wanted)
         for tensor in origin.tensors:
             module = tensor.name.removesuffix(".weight")
