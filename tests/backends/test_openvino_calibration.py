@@ -2,8 +2,10 @@
 
 import json
 import logging
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +13,19 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry
-from ouzel.backends.openvino.calibration.error_feedback import encode_with_feedback, factorise
+from ouzel.backends.openvino.calibration.error_feedback import (
+    MAX_COLUMNS,
+    column_blocks,
+    decompose,
+    encode_blocks,
+    encode_with_feedback,
+    factorise,
+)
 from ouzel.backends.openvino.calibration.export import export_checkpoint
-from ouzel.backends.openvino.calibration.recording import TracedWeights, find_product_inputs
+from ouzel.backends.openvino.calibration.recording import CalibrationText, TracedWeights, find_product_inputs, record
 from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8
 from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.compress import CompressedWeights
@@ -67,6 +77,32 @@ def test_each_sweep_of_refinement_loses_less(weights: Floats, inputs: Floats) ->
     losses = [loss(weights, INT4, encode_with_feedback(weights, feedback, 64, sweeps), inputs) for sweeps in range(4)]
     assert losses == sorted(losses, reverse=True)
     assert losses[2] < 0.97 * losses[0]
+
+
+def test_the_factor_is_the_one_of_cholesky(inputs: Floats) -> None:
+    moments = inputs.T @ inputs
+    moments[np.diag_indices(len(moments))] += moments.trace() / len(moments)
+    found = moments.copy()
+    decompose(found)  # 256 columns, which are no multiple of what is factorised at once
+    expected = np.linalg.cholesky(moments.astype(np.float64))
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("columns", "num_blocks"), [(64, 1), (5120, 1), (5184, 2), (9728, 2), (28672, 6)])
+def test_wide_matrices_are_cut_into_blocks_of_whole_groups(columns: int, num_blocks: int) -> None:
+    blocks = column_blocks(columns, 64)
+    assert len(blocks) == num_blocks
+    assert [0, *(each.stop for each in blocks)] == [*(each.start for each in blocks), columns]
+    assert all(each.start % 64 == 0 and each.stop - each.start <= MAX_COLUMNS for each in blocks)
+
+
+def test_blocks_of_columns_are_encoded_by_themselves(weights: Floats, inputs: Floats) -> None:
+    feedbacks = [factorise(some.T @ some) for some in (inputs[:, :192], inputs[:, 192:])]
+    parts = encode_blocks(weights, feedbacks, 64)
+    first = encode_with_feedback(weights[:, :192], feedbacks[0], 64)
+    assert np.array_equal(decode(INT4, parts)[:, :192], decode(INT4, first))
+    plain = loss(weights, PLAIN_INT4, encode_int4(weights), inputs)
+    assert loss(weights, INT4, parts, inputs) < 0.8 * plain
 
 
 def test_fewer_rows_than_columns_do_no_harm_to_products_of_other_rows(weights: Floats, inputs: Floats) -> None:
@@ -143,8 +179,8 @@ def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: s
     assert {key.split(".")[-2] for each in inputs for key in each.keys} >= {"q_proj", "gate_proj", "o_proj"}
 
 
-def chunks(num_tokens: int = 1024) -> list[NDArray[np.int64]]:
-    return list(np.random.default_rng(0).integers(0, 2000, (num_tokens // 256, 256)))
+def text(vocab_size: int = 2000) -> CalibrationText:
+    return CalibrationText((), np.random.default_rng(0).integers(0, vocab_size, 1024).tolist())
 
 
 def runner_of(directory: Path, cache: Path, weights: str) -> ModelRunner:
@@ -161,7 +197,7 @@ def logits_of(runner: ModelRunner) -> Floats:
 
 def make_entry(cache: Path, weights: str = "int4") -> bool:
     config = read_hf_config(MODEL_DIRECTORY)
-    return make_calibrated_entry(MODEL_DIRECTORY, config, read_weights(weights), str(cache), chunks())
+    return make_calibrated_entry(MODEL_DIRECTORY, config, read_weights(weights), str(cache), text())
 
 
 def test_a_server_takes_the_calibrated_weights_once_they_are_there(
@@ -172,8 +208,11 @@ def test_a_server_takes_the_calibrated_weights_once_they_are_there(
     assert "`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less" in caplog.text
     assert make_entry(tmp_path)
     assert not make_entry(tmp_path), "there already"
-    calibrated = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
+    with caplog.at_level(logging.INFO):
+        calibrated = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
     assert not np.array_equal(plain, calibrated)
+    [entry] = tmp_path.glob("*-int4,calibrated-*")
+    assert f"the calibrated weights {entry} serve" in caplog.text
     kinds = {path.name.split("-")[1] for path in tmp_path.iterdir()}
     assert kinds == {"int4", "int4,calibrated"}, "and nothing else is left behind"
 
@@ -184,6 +223,67 @@ def test_calibrated_weights_that_no_longer_count_are_told(tmp_path: Path, caplog
     entry.rename(entry.with_name(entry.name[:-16] + "0" * 16))
     runner_of(MODEL_DIRECTORY, tmp_path, "int4").close()
     assert "are not used: make them again with `ouzel pull --weights ... --calibrate`" in caplog.text
+
+
+@pytest.mark.parametrize("of", ["FORMAT", "ouzel.__version__"])
+def test_calibrated_weights_of_other_code_are_made_again(
+    of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert make_entry(tmp_path)
+    monkeypatch.setattr(f"ouzel.backends.openvino.weights.cache.{of}", "another")
+    assert make_entry(tmp_path), "the earlier entry does not count"
+    assert len(list(tmp_path.iterdir())) == 1, "and is gone"
+
+
+def test_inspect_tells_of_calibrated_weights_where_they_serve(tmp_path: Path) -> None:
+    model = ModelConfig(model=str(MODEL_DIRECTORY), weights="int4", cache_dir=str(tmp_path))
+    plain = inspect_model(model, EngineConfig(kv_cache_gib=0.01))
+    assert make_entry(tmp_path)
+    found = inspect_model(model, EngineConfig(kv_cache_gib=0.01))
+    assert (plain.are_weights_calibrated, found.are_weights_calibrated) == (False, True)
+    assert found.weights != plain.weights
+    assert {"i4, f16 scales of 64", "i8, f16 scales of 64"} <= {encoding for encoding, _ in found.weights}
+    [written] = tmp_path.glob("*/weights.bin")
+    assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 200
+    with written.open("r+b") as file:
+        file.truncate(1000)
+    assert not inspect_model(model, EngineConfig(kv_cache_gib=0.01)).are_weights_calibrated, "a start would not use it"
+
+
+def test_a_model_without_whole_groups_of_columns_is_refused_by_name(tmp_path: Path) -> None:
+    directory = GOLDEN / "lfm2"
+    config = read_hf_config(directory)
+    with pytest.raises(ModelLoadError, match=r"models of type lfm2 like lfm2 are not calibrated: .* groups of 64"):
+        make_calibrated_entry(directory, config, read_weights("int4"), str(tmp_path), text(160))
+    (tmp_path / "made").mkdir()
+    with pytest.raises(ModelLoadError, match=r"models of type lfm2 like lfm2 are not calibrated: .* groups of 64"):
+        export_checkpoint(directory, config, tmp_path / "made", text(160))
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+def test_no_token_lies_beyond_the_positions_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(MODEL_DIRECTORY, tmp_path / "model")
+    config_file = tmp_path / "model" / "config.json"
+    config = json.loads(config_file.read_bytes())
+    config_file.write_text(json.dumps(config | {"max_position_embeddings": 48}))
+    lengths: list[int] = []
+
+    def recorded(runner: Any, inputs: Any, indices: Any, chunks: Any, path: Any) -> Any:
+        lengths.extend(map(len, chunks))
+        return record(runner, inputs, indices, chunks, path)
+
+    monkeypatch.setattr("ouzel.backends.openvino.calibration.calibrated_entry.record", recorded)
+    plan = read_weights("int4")
+    found = CalibrationText((7, 8), [*range(300, 500)])
+    assert make_calibrated_entry(tmp_path / "model", read_hf_config(tmp_path / "model"), plan, str(tmp_path), found)
+    assert lengths == [48, 48, 48, 48, 18]
+
+
+def test_each_chunk_begins_as_a_prompt_does() -> None:
+    text = CalibrationText((7, 8), [1, 2, 3, 4, 5])
+    assert [chunk.tolist() for chunk in text.chunks(5)] == [[7, 8, 1, 2, 3], [7, 8, 4, 5]]
+    assert [chunk.tolist() for chunk in text.chunks(2)] == [[7, each] for each in (1, 2, 3, 4, 5)]
+    assert [len(chunk) for chunk in CalibrationText((), [*range(600)]).chunks(4096)] == [512, 88]
 
 
 def test_broken_calibrated_weights_are_not_replaced_under_their_name(
@@ -208,7 +308,7 @@ def test_a_plan_without_four_bits_has_nothing_to_calibrate(tmp_path: Path) -> No
 def test_a_written_checkpoint_is_kept_exactly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     made = tmp_path / "out" / "made"
     made.mkdir(parents=True)
-    export = export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, chunks())
+    export = export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, text())
     assert 4.25 <= export.bits_per_weight <= 4.6
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["made"]
 
@@ -229,7 +329,7 @@ def test_a_written_checkpoint_is_kept_exactly(tmp_path: Path, caplog: pytest.Log
 def test_floats_are_written_exactly(tmp_path: Path) -> None:
     made = tmp_path / "made"
     made.mkdir()
-    export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, chunks())
+    export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, text())
     name = "model.layers.0.input_layernorm.weight"
     read, written = (np.concatenate([*Checkpoint(each).rows(Tensor(name, (256,)))]) for each in (MODEL_DIRECTORY, made))
     assert np.array_equal(read, written)
@@ -240,7 +340,7 @@ def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path
     directory, made = quantised_model(tmp_path, ["Q8_0", "Q4_K"]), tmp_path / "made"
     made.mkdir()
     config = read_hf_config(directory)
-    export_checkpoint(directory, config, made, [np.arange(3, 60)])
+    export_checkpoint(directory, config, made, CalibrationText((), range(3, 60)))
     assert json.loads((made / "config.json").read_bytes())["architectures"] == ["LlamaForCausalLM"]
     stored, _ = find_weights(directory, config).open()
     written, _ = find_weights(made, read_hf_config(made)).open()
@@ -254,4 +354,4 @@ def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path
 
 def test_a_checkpoint_with_experts_is_not_written_yet(tmp_path: Path) -> None:
     with pytest.raises(ModelLoadError, match="does not take checkpoints with experts"):
-        export_checkpoint(GOLDEN / "olmoe", read_hf_config(GOLDEN / "olmoe"), tmp_path, [np.arange(16)])
+        export_checkpoint(GOLDEN / "olmoe", read_hf_config(GOLDEN / "olmoe"), tmp_path, CalibrationText((), range(16)))

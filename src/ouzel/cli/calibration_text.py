@@ -3,19 +3,17 @@
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ouzel.backends.openvino.calibration.calibrated_entry import CHUNK_TOKENS
+from ouzel.backends.openvino.calibration.recording import CalibrationText
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.task import task_of
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_directory import LocalModel
 from ouzel.errors import ModelLoadError
-from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 
 MAX_TOKENS = 12288
 MAX_BYTES = 16 * 2**20
+_SAMPLE_CHARACTERS = 100
 _PACKAGE, _FILE = "ouzel.backends.openvino.calibration", "text.txt"
 
 
@@ -26,20 +24,23 @@ def check_generates(local: LocalModel, config: HfConfig) -> None:
         raise ModelLoadError(f"{local.name} makes {made}; only models that generate text are calibrated yet")
 
 
-def calibration_chunks(directory: Path, path: str) -> list[NDArray[np.int64]]:
-    """Returns the token ids of the text, MAX_TOKENS at most, in chunks that each begin as a prompt of the model does.
-
-    Raises InvalidOption where the file cannot be read or is empty.
-    """
+def read_calibration_text(directory: Path, path: str) -> CalibrationText:
+    """Returns the first MAX_TOKENS tokens of the text. Raises InvalidOption where the file is empty or not readable."""
     tokenizer = load_tokenizer(directory)
     text = read_text(path) if path else resources.files(_PACKAGE).joinpath(_FILE).read_text(encoding="utf-8")
-    plain = tokenizer.encode(text, add_special_tokens=False)[:MAX_TOKENS]
-    if not plain:
+    token_ids = tokenizer.encode(text, add_special_tokens=False)[:MAX_TOKENS]
+    if not token_ids:
         raise InvalidOption(f"--calibration-text: {path} must hold text, it is empty")
-    with_marks = tokenizer.encode("a", add_special_tokens=True)
-    start = with_marks[: with_marks.index(tokenizer.encode("a", add_special_tokens=False)[0])]
-    step = CHUNK_TOKENS - len(start)
-    return [np.array([*start, *plain[at : at + step]], np.int64) for at in range(0, len(plain), step)]
+    return CalibrationText(_start_of_prompts(tokenizer, text[:_SAMPLE_CHARACTERS]), token_ids)
+
+
+def _start_of_prompts(tokenizer: HuggingFaceTokenizer, sample: str) -> tuple[int, ...]:
+    """Returns the tokens that the tokenizer puts before a text."""
+    plain = tokenizer.encode(sample, add_special_tokens=False)
+    marked = tokenizer.encode(sample, add_special_tokens=True)
+    starts = range(len(marked) - len(plain) + 1)
+    length = next((at for at in starts if marked[at : at + len(plain)] == plain), 0)
+    return tuple(marked[:length])
 
 
 def read_text(path: str) -> str:

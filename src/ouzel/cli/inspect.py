@@ -71,7 +71,8 @@ def _weights(found: "Inspection") -> str:
     if found.num_parameters == 0:
         return f"{size_text(found.weight_bytes)} in memory, from the IR as it is"
     parts = "; ".join(f"{encoding}: {size_text(size)}" for encoding, size in found.weights)
-    return f"{size_text(found.weight_bytes)} in memory, and as much in the cache on disk ({parts})"
+    calibrated = "calibrated, " * found.are_weights_calibrated
+    return f"{calibrated}{size_text(found.weight_bytes)} in memory, and as much in the cache on disk ({parts})"
 
 
 def _cache(found: "Inspection") -> str:

@@ -130,11 +130,11 @@ def _load(local: LocalModel, config: "HfConfig", model: ModelConfig) -> "Languag
 def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, path: str) -> bool:
     """Returns whether the weights were made now. Raises ModelLoadError."""
     from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry  # noqa: PLC0415
-    from ouzel.cli.calibration_text import calibration_chunks, check_generates  # noqa: PLC0415
+    from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     check_generates(local, config)
-    chunks, plan = calibration_chunks(local.directory, path), model.weight_plan
-    return make_calibrated_entry(local.directory, config, plan, model.cache_dir, chunks, predicts=model.mtp)
+    text, plan = read_calibration_text(local.directory, path), model.weight_plan
+    return make_calibrated_entry(local.directory, config, plan, model.cache_dir, text, predicts=model.mtp)
 
 
 def _size_of(directory: Path) -> int:

@@ -82,19 +82,19 @@ def _quantize(local: LocalModel, out: Path, text_path: str) -> "Export":
     """Puts the finished checkpoint in place at once. Raises OuzelError and OSError."""
     from ouzel.backends.openvino.calibration.export import export_checkpoint  # noqa: PLC0415  slow to import
     from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415
-    from ouzel.cli.calibration_text import calibration_chunks, check_generates  # noqa: PLC0415
+    from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     if any((local.directory / name).is_file() for name in IR_FILES):
         raise ModelLoadError(f"{local.name} is an OpenVINO IR; SRC must be the checkpoint that it was made of")
     config = read_hf_config(local.directory)
     check_generates(local, config)
     _warn_of_second_rounding(local, config)
-    chunks = calibration_chunks(local.directory, text_path)
+    text = read_calibration_text(local.directory, text_path)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out.parent) as unfinished:
         made = Path(unfinished, "made")
         made.mkdir()
-        export = export_checkpoint(local.directory, config, made, chunks)
+        export = export_checkpoint(local.directory, config, made, text)
         for path in sorted(local.directory.iterdir()):
             if path.suffix in _COPIED_SUFFIXES and path.is_file() and not _is_left_out(path.name):
                 shutil.copyfile(path, made / path.name)

@@ -31,8 +31,9 @@ from ouzel.backends.openvino.row_check import refuse_kinds
 from ouzel.backends.openvino.state_tables import state_tables_of
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
+from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.width_report import report_widths
+from ouzel.backends.openvino.weights.width_report import held_matrices, report_widths
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.free_memory import available_bytes
 from ouzel.pooling import Task
@@ -46,6 +47,7 @@ class Inspection:
     model_type: str
     text_model_type: str  # of a checkpoint of several modes, what its language model is; else the same
     weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
+    are_weights_calibrated: bool
     stored: str  # what becomes of quantised matrices; empty where the checkpoint has none
     num_parameters: int  # 0: an IR does not say
     precision: str
@@ -84,12 +86,14 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         refuse_options(model)
         language_model, num_parameters, stored, entry = load_ir(core, directory, config), 0, "", None
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
+        is_calibrated = False
     else:
         head, plan = vector_head(config, directory, model), model.weight_plan
         entry = find_entry(directory, config, model, head)
         language_model, measured = measure_checkpoint(directory, config, plan, predicts=model.mtp, vector_head=head)
-        num_parameters, weights = measured.num_parameters, sizes_of(measured)
-        stored = report_widths(measured.held)
+        num_parameters, index = measured.num_parameters, calibrated_index(entry)
+        weights = sizes_of(measured) if index is None else sizes_in_entry(index)
+        stored, is_calibrated = report_widths(measured.held if index is None else held_matrices(index)), bool(index)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)
@@ -104,6 +108,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         model_type=config.model_type,
         text_model_type=config.text_model().model_type,
         weights=weights,
+        are_weights_calibrated=is_calibrated,
         stored=stored,
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
@@ -134,6 +139,7 @@ def inspect_encoder(
         model_type=config.model_type,
         text_model_type=config.model_type,
         weights=sizes_of(measured),
+        are_weights_calibrated=False,
         stored="",
         num_parameters=measured.num_parameters,
         precision=precision_name(compiled, engine),

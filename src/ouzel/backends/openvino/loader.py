@@ -269,6 +269,8 @@ def load_preferred(entry: Path, build: Build) -> LanguageModel | None:
     """Loads the calibrated weights where they are kept and whole, else the weights that the entry itself has."""
     preferred = preferred_path(entry)
     loaded = load_cached(preferred, build)
+    if loaded is not None and preferred != entry:
+        logger.info("the calibrated weights %s serve", preferred)
     return load_cached(entry, build) if loaded is None and preferred != entry else loaded
 
 

@@ -1,17 +1,23 @@
 """A cache entry is made with a calibration: the model reads a text, and its weights are encoded by what it read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ouzel.backends.openvino import make_runner
-from ouzel.backends.openvino.calibration.calibration import Calibration, ListedWeights, Target, calibrate, distinct
+from ouzel.backends.openvino.calibration.calibration import (
+    GROUP_SIZE,
+    Calibration,
+    ListedWeights,
+    Target,
+    calibrate,
+    distinct,
+    is_calibrated,
+)
 from ouzel.backends.openvino.calibration.recording import (
+    CalibrationText,
     Recording,
     TracedWeights,
     add_outputs,
@@ -34,10 +40,8 @@ from ouzel.config.weights import WeightPlan, read_weights
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
-CHUNK_TOKENS = 512
 RECORDING_FILE = "recording.bin"
 READING_PLAN = read_weights("auto")  # of the model that reads the text
-Chunks = Sequence[NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,13 @@ class Source:
 
 
 def make_calibrated_entry(
-    directory: Path, config: HfConfig, plan: WeightPlan, cache_dir: str, chunks: Chunks, *, predicts: bool = False
+    directory: Path,
+    config: HfConfig,
+    plan: WeightPlan,
+    cache_dir: str,
+    text: CalibrationText,
+    *,
+    predicts: bool = False,
 ) -> bool:
     """Returns whether it was made now. Raises ModelLoadError."""
     stored = find_weights(directory, config.text_model())
@@ -68,7 +78,7 @@ def make_calibrated_entry(
         num_bytes = sum(file.stat().st_size for file in stored.files)
         source = Source(directory, config, tensors)
         with (
-            calibrated(source, plain_plan, entry.parent, chunks) as (calibration, _),
+            calibrated(source, plain_plan, entry.parent, text) as (calibration, _),
             stage("encoding the weights", num_bytes),
         ):
             compress(tensors, entry, build_checked, calibration, recompress=plain_plan.recompress)
@@ -80,25 +90,36 @@ def make_calibrated_entry(
 
 @contextmanager
 def calibrated(
-    source: Source, plan: WeightPlan, scratch: Path, chunks: Chunks
+    source: Source, plan: WeightPlan, scratch: Path, text: CalibrationText
 ) -> Iterator[tuple[Calibration, ListedWeights]]:
     """Gives the calibration of a plan, and what its graph asks for; both need files in `scratch` until the block ends.
 
     Raises ModelLoadError where nothing has four bits by that plan, or nothing could be calibrated.
     """
-    listed = ListedWeights(source.tensors, recompress=plan.recompress)
-    _built(source.config, listed, plan=plan, predicts=False)
+    listed = list_weights(source, plan)
     targets = [each for each in distinct(listed.targets) if _may_have_four_bits(each, plan)]
     if not targets:
         kept = (
             f"; {listed.num_kept} are stored in few bits, and stay so without --recompress" if listed.num_kept else ""
         )
         raise ModelLoadError(f"--calibrate: --weights {plan} has no matrix in int4 that could be calibrated{kept}")
+    if not any(is_calibrated(each.wanted) for each in targets):
+        raise ModelLoadError(
+            f"models of type {source.config.model_type} like {source.directory.name} are not calibrated: matrices are "
+            f"encoded in groups of {GROUP_SIZE} columns, and the model has no matrix of whole groups beside experts"
+        )
     with EntryWriter(scratch / "calibration") as unfinished:  # removed with all that it holds when the block ends
-        recording = recorded(source, unfinished, chunks)
-        if not any(recording.has(each.wanted.key) for each in targets):
+        recording = recorded(source, unfinished, text)
+        if not any(recording.has(each.wanted.key) for each in targets if is_calibrated(each.wanted)):
             raise ModelLoadError(f"--calibrate: models of type {source.config.model_type} cannot be calibrated yet")
         yield calibrate(source.tensors, targets, recording), listed
+
+
+def list_weights(source: Source, plan: WeightPlan) -> ListedWeights:
+    """Lists the weights that the graph of a plan asks for."""
+    listed = ListedWeights(source.tensors, recompress=plan.recompress)
+    _built(source.config, listed, plan=plan, predicts=False)
+    return listed
 
 
 def _may_have_four_bits(target: Target, plan: WeightPlan) -> bool:
@@ -107,16 +128,17 @@ def _may_have_four_bits(target: Target, plan: WeightPlan) -> bool:
     return target.encoding.values == "i4" or (is_plain_int4 and target.encoding.values == "u8")
 
 
-def recorded(source: Source, unfinished: EntryWriter, chunks: Chunks) -> Recording:
+def recorded(source: Source, unfinished: EntryWriter, text: CalibrationText) -> Recording:
     """Runs the model, with weights in int8 where they are not compressed already, over the text."""
     traced = TracedWeights(CompressedWeights(source.tensors, unfinished))
     with stage("compressing the weights for the calibration"):
         model = _built(source.config, traced, plan=READING_PLAN, predicts=False)
     inputs = find_product_inputs(model.graph, traced.wanted)
     indices = add_outputs(model.graph, inputs)
+    chunks = text.chunks(model.default_positions)
     chunk_tokens = max(map(len, chunks))
     engine = EngineConfig(max_num_seqs=1, max_num_batched_tokens=chunk_tokens)
-    settings = ModelConfig(model=str(source.directory), max_model_len=min(chunk_tokens, model.max_positions))
+    settings = ModelConfig(model=str(source.directory), max_model_len=chunk_tokens)
     runner = make_runner(ov.Core(), model, source.config, settings, engine, num_blocks=chunk_tokens // 8 + 1)
     try:
         return record(runner, inputs, indices, chunks, unfinished.directory / RECORDING_FILE)

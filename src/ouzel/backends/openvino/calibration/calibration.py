@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.calibration.blas_threads import all_blas_threads
-from ouzel.backends.openvino.calibration.error_feedback import DAMPING, Feedback, encode_with_feedback, factorise
+from ouzel.backends.openvino.calibration.error_feedback import (
+    DAMPING,
+    MAX_COLUMNS,
+    REFINING_SWEEPS,
+    Feedback,
+    column_blocks,
+    encode_blocks,
+    factorise,
+)
 from ouzel.backends.openvino.calibration.recording import Recording
 from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8, suffering
 from ouzel.backends.openvino.weights.compress import Encode, origin_of
@@ -67,7 +75,7 @@ class Calibration:
         self._int4_keys = int4_keys
         self._int8_keys = int8_keys
         # Matrices with the same input follow one another, so the latest is kept.
-        self._latest: tuple[tuple[int, float], Feedback] | None = None
+        self._latest: tuple[tuple[int, float], list[Feedback]] | None = None
 
     def encoding(self, wanted: Wanted) -> Encoding | None:
         """Returns None for a matrix that is not calibrated."""
@@ -81,20 +89,28 @@ class Calibration:
             return None
         if encoding == INT8:
             return encoding, encode_int8_with_f16_scales
-        return encoding, partial(encode_with_feedback, feedback=self._feedback(wanted), group_size=GROUP_SIZE)
+        feedbacks, num_sweeps = self._feedbacks(wanted), self._num_sweeps(wanted)
+        return encoding, partial(encode_blocks, feedbacks=feedbacks, group_size=GROUP_SIZE, num_sweeps=num_sweeps)
 
-    def _feedback(self, wanted: Wanted) -> Feedback:
+    def _num_sweeps(self, wanted: Wanted) -> int:
+        """Returns none for matrices that gain little by refinement: products added to a sum, and wide ones."""
         key = wanted.key
-        if not self._recording.has(key):  # an embedding: all columns of all rows count alike
-            columns = wanted.shape[-1]
-            identity = np.eye(columns, dtype=np.float32)
-            return Feedback(identity, identity, np.ones(columns, np.float32))
+        is_divided = self._recording.has(key) and self._recording.is_divided(key)
+        return 0 if is_divided or wanted.shape[-1] > MAX_COLUMNS else REFINING_SWEEPS
+
+    def _feedbacks(self, wanted: Wanted) -> list[Feedback]:
+        """Returns the feedback of each block of columns."""
+        key, columns = wanted.key, wanted.shape[-1]
+        if not self._recording.has(key):  # an embedding: all columns of all rows count alike, groups by themselves
+            identity = np.eye(GROUP_SIZE, dtype=np.float32)
+            return [Feedback(identity, identity, np.ones(GROUP_SIZE, np.float32))] * (columns // GROUP_SIZE)
         damping = EMBEDDING_DAMPING if "embed" in key else DAMPING
         place = (self._recording.input_id(key), damping)
         if self._latest is None or self._latest[0] != place:
             self._latest = None  # two would take memory at once
             with all_blas_threads():
-                self._latest = (place, factorise(self._recording.moments(key), damping))
+                blocks = column_blocks(columns, GROUP_SIZE)
+                self._latest = (place, [factorise(self._recording.moments(key, each), damping) for each in blocks])
         return self._latest[1]
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.calibration.calibrated_entry import Chunks, Source, calibrated
+from ouzel.backends.openvino.calibration.calibrated_entry import Source, calibrated, list_weights
 from ouzel.backends.openvino.calibration.calibration import GROUP_SIZE, Calibration, ListedWeights, distinct
+from ouzel.backends.openvino.calibration.recording import CalibrationText
 from ouzel.backends.openvino.calibration.safetensors_file import OutputTensor, write_safetensors
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.compress import origin_of
@@ -79,13 +80,16 @@ class Export:
         self.quantized_bytes += added[0].num_bytes + added[1].num_bytes
 
 
-def export_checkpoint(directory: Path, config: HfConfig, made: Path, chunks: Chunks) -> Export:
+def export_checkpoint(directory: Path, config: HfConfig, made: Path, text: CalibrationText) -> Export:
     """Writes weights and config.json into the directory `made`. Raises ModelLoadError where it cannot be done."""
     if config.text_model() is not config:
         raise ModelLoadError(f"ouzel quantize takes language models alone, found a {config.model_type}")
     stored = find_weights(directory, config)
     tensors, _ = stored.open()
-    with calibrated(Source(directory, config, tensors), PLAN, made.parent, chunks) as (calibration, listed):
+    source = Source(directory, config, tensors)
+    for target in list_weights(source, PLAN).targets:
+        refuse_experts(target.wanted, tensors)
+    with calibrated(source, PLAN, made.parent, text) as (calibration, listed):
         export = collect(tensors, listed, calibration)
         with stage("encoding the weights", sum(file.stat().st_size for file in stored.files)):
             write_safetensors(made / WEIGHTS_FILE, export.tensors)
@@ -93,16 +97,20 @@ def export_checkpoint(directory: Path, config: HfConfig, made: Path, chunks: Chu
     return export
 
 
+def refuse_experts(wanted: Wanted, tensors: Tensors) -> None:
+    """Raises ModelLoadError for a matrix that is not written yet."""
+    origin = origin_of(wanted, "int4", tensors)
+    if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
+        raise ModelLoadError(
+            f"ouzel quantize does not take checkpoints with experts or latent attention yet, found {wanted.key}"
+        )
+
+
 def collect(tensors: Tensors, listed: ListedWeights, calibration: Calibration) -> Export:
-    """Raises ModelLoadError for a checkpoint with matrices that are not written yet."""
     export = Export()
     for target in distinct(listed.targets):
         wanted = target.wanted
         origin = origin_of(wanted, "int4", tensors)
-        if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
-            raise ModelLoadError(
-                f"ouzel quantize does not take checkpoints with experts or latent attention yet, found {wanted.key}"
-            )
         encoding = calibration.encoding(wanted)
         for tensor in origin.tensors:
             module = tensor.name.removesuffix(".weight")

@@ -26,7 +26,23 @@ from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
+CHUNK_TOKENS = 512
 _OF_A_MATRIX = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationText:
+    start: tuple[int, ...]  # tokens that each prompt of the model begins with
+    token_ids: Sequence[int]
+
+    def chunks(self, max_tokens: int) -> list[NDArray[np.int64]]:
+        """Cuts the text into sequences that the model reads one by one; `max_tokens` is the model's own limit."""
+        num_tokens = min(CHUNK_TOKENS, max_tokens)
+        start = self.start[: num_tokens - 1]
+        step = num_tokens - len(start)
+        return [
+            np.array([*start, *self.token_ids[at : at + step]], np.int64) for at in range(0, len(self.token_ids), step)
+        ]
 
 
 class TracedWeights:
@@ -79,12 +95,13 @@ class Recording:
         """Returns the means over all rows, [columns]: the diagonal of H by the number of rows."""
         return (self._inputs[key].squares / self._num_rows).astype(np.float32)
 
-    def moments(self, key: str) -> NDArray[np.float32]:
-        """Returns H, the sum of x x' over all rows x, [columns, columns]."""
+    def moments(self, key: str, some: slice) -> NDArray[np.float32]:
+        """Returns the sum of x x' over some columns of all rows x, a square block of H."""
         found = self._inputs[key]
         shape = (self._num_rows, found.columns)
         rows = np.memmap(self._path, np.uint16, "r", found.offset, shape)
-        floats = (rows.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        widened = rows[:, some].astype(np.uint32)
+        floats = np.left_shift(widened, np.uint32(16), out=widened).view(np.float32)
         moments: NDArray[np.float32] = floats.T @ floats
         return moments
 

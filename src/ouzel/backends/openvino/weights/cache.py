@@ -22,6 +22,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -185,6 +186,27 @@ def preferred_path(entry: Path) -> Path:
 
 def is_calibrated(entry: Path) -> bool:
     return entry.name.rsplit("-", 2)[0].endswith(CALIBRATED)
+
+
+def calibrated_index(entry: Path) -> Mapping[str, Any] | None:
+    """Returns the index of calibrated weights; None for other weights, and for broken ones, which no start uses."""
+    if not is_calibrated(entry):
+        return None
+    try:
+        index: Mapping[str, Any] = open_entry(entry)["weights"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return index
+
+
+def sizes_in_entry(index: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Returns each encoding of an entry with its bytes, the largest first."""
+    sizes: Counter[str] = Counter()
+    for entry in index.values():
+        encoding = Encoding(**entry["encoding"]) if "encoding" in entry else Encoding("f32")
+        for part in entry["parts"].values():
+            sizes[encoding.description] += math.prod(part["shape"]) * np.dtype(part["dtype"]).itemsize
+    return tuple(sizes.most_common())
 
 
 def discard_entry(entry: Path, reason: str) -> None:
