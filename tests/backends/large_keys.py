@@ -12,6 +12,7 @@ from tests.backends import GOLDEN
 
 NUM_HEADS, NUM_KV_HEADS, HEAD_DIM, NUM_LAYERS = 4, 2, 16, 2
 LARGE_PAIR = (3, 3 + HEAD_DIM // 2)  # of rotary channels, in each head
+MAX_POSITIONS = 4096
 Tensors = dict[str, NDArray[np.uint16]]
 
 
@@ -34,6 +35,8 @@ def make_checkpoint(directory: Path, *, factor: float, attention: float = 8.0) -
                 values[:, LARGE_PAIR] *= factor if name == "k_proj" else 1 / factor
                 content[part] = narrow(values).tobytes()
     path.write_bytes(content)
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps(config | {"max_position_embeddings": MAX_POSITIONS}))
     write_tokenizer(directory)
     return directory
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino import create_runner, load, read_config
-from ouzel.backends.openvino.f16_room import f16_block_bytes
+from ouzel.backends.openvino.f16_room import f16_block_bytes, num_wanted
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runner import OpenVINORunner
@@ -59,13 +59,29 @@ def verdicts(directory: Path) -> list[Path]:
     ("num_requests", "max_num_seqs", "expected"),
     [(4, 128, "f16"), (3, 128, "u8"), (2, 2, "f16"), (1, 2, "u8"), (1, 1, "f16"), (8, 4, "f16")],
 )
-def test_f16_is_taken_where_it_holds_four_requests_of_full_length(
+def test_f16_is_taken_where_it_holds_four_requests_of_a_short_context(
     num_requests: int, max_num_seqs: int, expected: str, steady: Path
 ) -> None:
     engine = engine_with(num_requests * CONTEXT_BYTES, max_num_seqs=max_num_seqs)
     assert info_of(steady, engine).kv_cache_dtype == expected
     engine = engine_with(num_requests * CONTEXT_BYTES - 1, max_num_seqs=max_num_seqs)
     assert info_of(steady, engine).kv_cache_dtype == ("f16" if num_requests > 4 else "u8")
+
+
+@pytest.mark.parametrize(
+    ("max_model_len", "max_num_seqs", "expected"),
+    [
+        (2048, 128, 4),
+        (8192, 128, 4),
+        (10_923, 128, 3),
+        (16_384, 128, 2),
+        (32_768, 128, 1),
+        (131_072, 8, 1),
+        (512, 2, 2),
+    ],
+)
+def test_longer_requests_have_to_be_fewer(max_model_len: int, max_num_seqs: int, expected: int) -> None:
+    assert num_wanted(max_model_len, max_num_seqs) == expected
 
 
 def test_f16_is_taken_without_a_trial(steady: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -149,12 +165,12 @@ def test_memory_that_is_gone_before_the_cache_is_made_leaves_u8_with_the_whole_c
     steady: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The type is chosen by `free_bytes`, and the cache gets a part of the memory that is free in the end."""
-    model = msgspec.structs.replace(model_config(steady), max_model_len=40960)
-    needed = 40960 // 32 * BLOCK_BYTES / 0.4
+    model = msgspec.structs.replace(model_config(steady), max_model_len=4096)
+    needed = 4096 // 32 * BLOCK_BYTES / 0.4
     available = int(Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()[0]) * 1024
-    share = 0.8 * needed / available  # less than a request in f16, and more than one in u8
+    share = 0.77 * needed / available  # less than a request in f16, and more than one in u8
     info = create_runner(model, EngineConfig(precision="f32"), free_bytes=10**15, memory_share=share).info
-    assert (info.kv_cache_dtype, info.max_model_len) == ("u8", 40960)
+    assert (info.kv_cache_dtype, info.max_model_len) == ("u8", 4096)
     assert "u8 instead of f16" in caplog.text
 
 

@@ -36,7 +36,7 @@ def model_config(directory: Path) -> ModelConfig:
 
 
 def engine_config(kv_cache_dtype: KvCacheDtype = "auto") -> EngineConfig:
-    return EngineConfig(precision="f32", kv_cache_dtype=kv_cache_dtype, kv_cache_gib=0.02)
+    return EngineConfig(precision="f32", kv_cache_dtype=kv_cache_dtype, kv_cache_gib=0.003)
 
 
 def create(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> ModelRunner:

@@ -50,7 +50,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     kv_cache_dtype: Annotated[
         KvCacheDtype,
         option(
-            "Type of the KV cache; auto on x86 is f16 where the memory holds four requests of full length, else u8, "
+            "Type of the KV cache; auto on x86 is f16 where the memory holds enough requests of full length, else u8, "
             "with scaled keys where the first load finds that plain u8 does harm to the model."
         ),
     ] = "auto"

@@ -19,7 +19,8 @@ from ouzel.errors import ModelLoadError
 
 CPU_BLOCK_SIZE = 32  # tokens of a block, on a CPU
 ELEMENT_BYTES = 2  # of f16, and of bf16, which the plugin takes for f16 where inference is in bf16
-NUM_WANTED = 4  # requests of full length
+MOST_WANTED = 4  # requests of full length
+ENOUGH_TOKENS = 32_768  # in the requests together
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,9 +81,14 @@ def f16_room(
     return F16Room(
         num_bytes=max(cache_bytes(engine.kv_cache_gib, free_bytes), 0),
         request_bytes=max(-(-max_model_len // CPU_BLOCK_SIZE), 2) * block_bytes,
-        num_wanted=min(max_num_seqs, NUM_WANTED),
+        num_wanted=num_wanted(max_model_len, max_num_seqs),
         max_num_seqs=max_num_seqs,
     )
+
+
+def num_wanted(max_model_len: int, max_num_seqs: int) -> int:
+    """Returns the requests of full length that an f16 cache must hold: fewer, the longer they are."""
+    return min(max_num_seqs, MOST_WANTED, -(-ENOUGH_TOKENS // max_model_len))
 
 
 def f16_block_bytes(graphs: Sequence[ov.Model]) -> int:
