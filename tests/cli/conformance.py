@@ -67,7 +67,7 @@ QUESTION = "Count from 1 to 60."
 TOKEN_ID = 400
 ALWAYS_THAT_TOKEN = {"logit_bias": {str(TOKEN_ID): 100}}
 SPECIAL = {"ignore_eos": True, "skip_special_tokens": False}
-WILD = {"temperature": 2, "top_k": -1, "seed": 5, "ignore_eos": True, "max_tokens": 80}
+WILD = {"temperature": 2, "top_k": -1, "seed": 6, "ignore_eos": True, "max_tokens": 80}
 
 WHICH_COLOR = {"type": "text", "text": "What color is the circle?"}
 SHAPES = {color: data_url(encoded(shape("circle", color))) for color in ("red", "blue")}
