@@ -6,13 +6,13 @@
 MODEL is a GGUF file or a directory. Windows of Python's help texts are read in chunks of 512 tokens, as the server
 reads a prompt, so that most keys and values come out of the cache. The second half of each window is scored. Each line
 has the perplexity, its ratio to the perplexity with an f16 cache in the same precision, and the standard error of this
-ratio (the tokens are taken for independent). `u8` is plain u8; `auto` is the type that the server chooses.
+ratio (the tokens are taken for independent). `plain u8` has no scales of the keys; `u8` has them where the model needs
+them.
 """
 
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from pydoc_data.topics import topics
 from typing import get_args
@@ -24,10 +24,11 @@ from tokenizers import Tokenizer
 from benchmarks.quality.truth import log_softmax
 from ouzel.backends.openvino import create_runner, load, make_runner, read_config
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.lone_sequence import lone_batch
 from ouzel.cli.model_directory import locate_model
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.config.weights import WidthOption
-from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.base import ModelRunner
 
 _CHUNK = 512
 _BLOCK = 32
@@ -54,25 +55,10 @@ def next_log_probs(runner: ModelRunner, window: TokenIds) -> NDArray[np.float64]
         positions = np.arange(begin, end)
         scored = positions[(positions >= middle) & (positions < len(window) - 1)]
         rows = scored - begin if len(scored) else np.array([end - begin - 1])
-        logits = runner.run(_batch(window[begin:end], begin, rows))
+        logits = runner.run(lone_batch(runner.info, window[begin:end], rows, num_past=begin))
         if len(scored):
             found.append(log_softmax(logits)[np.arange(len(scored)), window[scored + 1]])
     return np.concatenate(found)
-
-
-def _batch(token_ids: TokenIds, begin: int, rows: TokenIds) -> ForwardBatch:
-    end = begin + len(token_ids)
-    num_blocks = -(-end // _BLOCK)
-    return ForwardBatch(
-        token_ids=token_ids,
-        positions=np.arange(begin, end),
-        past_lens=np.array([begin], np.int32),
-        subsequence_begins=np.array([0, len(token_ids)], np.int32),
-        block_indices=np.arange(num_blocks, dtype=np.int32),
-        block_indices_begins=np.array([0, num_blocks], np.int32),
-        max_context_len=end,
-        sampled_rows=rows,
-    )
 
 
 @dataclass(frozen=True)
@@ -80,13 +66,18 @@ class Setting:
     cache: KvCacheDtype
     precision: Precision
     weights: WidthOption = "auto"
+    is_plain: bool = False  # without scales of the keys, whatever the model needs
+
+    @property
+    def name(self) -> str:
+        return f"plain {self.cache}" if self.is_plain else self.cache
 
     def make_runner(self, directory: str, length: int) -> ModelRunner:
-        """Makes a runner; only create_runner chooses a cache by its effect on the model, and scales keys for u8."""
+        """Makes a runner; only create_runner tries the effect of u8 on the model, and scales keys."""
         model = ModelConfig(model=directory, weights=self.weights)
         engine = EngineConfig(precision=self.precision, kv_cache_dtype=self.cache, max_num_batched_tokens=_CHUNK)
         num_blocks = -(-length // _BLOCK) + 2
-        if self.cache != "u8":
+        if not self.is_plain:
             return create_runner(model, engine, num_blocks=num_blocks)
         core, config = ov.Core(), read_config(Path(directory))
         language_model = load(core, Path(directory), config, model)
@@ -97,8 +88,10 @@ def settings(precisions: Sequence[Precision], *, exact: bool) -> Iterator[Settin
     """Gives f16, the reference, first in each precision."""
     if exact:
         yield Setting("f32", "f32", "f32")
-    caches: tuple[KvCacheDtype, ...] = ("f16", "u8", "auto")
-    yield from (Setting(cache, precision) for precision, cache in product(precisions, caches))
+    for precision in precisions:
+        yield Setting("f16", precision)
+        yield Setting("u8", precision, is_plain=True)
+        yield Setting("u8", precision)
 
 
 def main() -> None:
@@ -122,7 +115,7 @@ def main() -> None:
         error = losses.std() / np.sqrt(len(losses))
         info = runner.info
         print(
-            f"{setting.cache:<5}{info.weights}, {info.precision}, {info.kv_cache_dtype}: "
+            f"{setting.name:<9}{info.weights}, {info.precision}, {info.kv_cache_dtype}: "
             f"perplexity {np.exp(-found.mean()):.4f}, "
             f"{100 * np.expm1(losses.mean()):+.3f} % (standard error {100 * error:.3f} %)",
             flush=True,

@@ -1,4 +1,4 @@
-"""The promise of `--deterministic` is tried before a model is served: a row has the same bits in whatever company.
+"""The promise of `--deterministic` is tried before a model is served: a row has the same bits in each company.
 
 Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows; of experts, by the
 number of rows that go to each. So the rows of a prompt and of generated tokens are computed alone, in chunks, beside
@@ -103,7 +103,7 @@ _COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
 def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
     """Gives the company any tokens, which go to any experts: an expert may multiply many rows by another kernel.
 
-    They lie in the block of the padding, where nobody reads.
+    They lie in the block of the padding, which no request reads.
     """
     random = np.random.default_rng(1)
     return [([info.num_blocks], 0, random.integers(0, info.vocab_size, length).tolist()) for length in company]
