@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.nodes import Node, constant_of
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.lone_sequence import lone_batch
 from ouzel.backends.openvino.runner import OpenVINORunner
@@ -27,7 +27,6 @@ from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
 CHUNK_TOKENS = 512
-_OF_A_MATRIX = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +151,8 @@ def _sum_with(product: Node) -> Node | None:
 
 def _address_of_constant(matrix: Node) -> int | None:
     """Returns where the values of a matrix lie; None where the output is none of a matrix."""
-    node = matrix.get_node()
-    while node.get_type_name() in _OF_A_MATRIX:
-        node = node.input_value(0).get_node()
-    return int(node.data.ctypes.data) if node.get_type_name() == "Constant" else None
+    constant = constant_of(matrix.get_node())
+    return None if constant is None else int(constant.data.ctypes.data)
 
 
 def add_outputs(graph: ov.Model, inputs: Iterable[ProductInput]) -> list[tuple[int, int | None]]:

@@ -14,6 +14,8 @@ from ouzel.backends.openvino.library import ops, ov
 
 Node = Any  # an openvino node or output; the package's type stubs do not cover the opsets
 
+_DECODING = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
+
 
 @cache
 def integers(*values: int) -> Node:
@@ -47,6 +49,16 @@ def empty(dtype: type[np.generic], rank: int = 1) -> Node:
 def output_of(node: Node) -> Node:
     """Returns the only output of a node; of outputs, which `split` gives, the same again."""
     return node if isinstance(node, ov.Output) else node.output(0)
+
+
+def constant_of(matrix: Node) -> Node | None:
+    """Returns the constant that holds the values of an encoded matrix or bias; None for everything else.
+
+    Conversions, zero points, scales and a reshape may come between the constant and the node `matrix`.
+    """
+    while matrix.get_type_name() in _DECODING:
+        matrix = matrix.input_value(0).get_node()
+    return matrix if matrix.get_type_name() == "Constant" else None
 
 
 def gather(table: Node, rows: Node) -> Node:

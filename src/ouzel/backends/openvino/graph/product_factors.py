@@ -1,12 +1,11 @@
-"""A number that a product with weights is multiplied by moves in front of the product.
+"""Where a product with weights is multiplied by a number, its input is multiplied by the number instead.
 
 Granite and MiniCPM multiply the output of each half of a layer by a number, and Cohere2 and Gemma 4 their logits.
 OpenVINO's plugin would multiply the weights by it when it compiles, and keep them in bf16 or f32 instead of integers.
 """
 
+from ouzel.backends.openvino.graph.nodes import constant_of
 from ouzel.backends.openvino.library import ops, ov
-
-_OF_A_MATRIX = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
 
 
 def move_factors(graph: ov.Model) -> None:
@@ -32,7 +31,7 @@ def _product_and_bias(output: ov.Node) -> tuple[ov.Node, int | None]:
     if output.get_type_name() == "Add":
         for index in (0, 1):
             other = output.input_value(1 - index).get_node()
-            if _is_constant(output.input_value(index).get_node()) and _has_one_reader(other):
+            if constant_of(output.input_value(index).get_node()) is not None and _has_one_reader(other):
                 return other, index
     return output, None
 
@@ -47,14 +46,7 @@ def _is_number(node: ov.Node) -> bool:
 
 
 def _is_product_with_weights(node: ov.Node) -> bool:
-    return node.get_type_name() == "MatMul" and _is_constant(node.input_value(1).get_node())
-
-
-def _is_constant(node: ov.Node) -> bool:
-    """Tells whether the node is a constant, or an encoded matrix or bias that is made of constants."""
-    while node.get_type_name() in _OF_A_MATRIX:
-        node = node.input_value(0).get_node()
-    return bool(node.get_type_name() == "Constant")
+    return node.get_type_name() == "MatMul" and constant_of(node.input_value(1).get_node()) is not None
 
 
 def _has_one_reader(node: ov.Node) -> bool:
