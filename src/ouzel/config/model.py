@@ -54,6 +54,20 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             "lasttoken. A decoder has lasttoken only."
         ),
     ] = "auto"
+    normalize: (
+        Annotated[
+            bool,
+            option(
+                "Vectors have the length 1 where a request does not say.",
+                unset="as the model's files say; on with --profile ovms",
+            ),
+        ]
+        | None
+    ) = None
+    truncate: Annotated[
+        bool,
+        option("Cut texts that are longer than the model takes, where a request does not say; else they are refused."),
+    ] = False
     demo: Annotated[
         Demo,
         option("The demo, if no model is named."),
