@@ -33,7 +33,11 @@ class VectorFields(msgspec.Struct, kw_only=True):
         | None
     ) = None
     truncate: Annotated[
-        bool | None, Meta(description="Cuts texts to what the model takes, as truncate_prompt_tokens -1 does.")
+        bool | None,
+        Meta(
+            description="true cuts texts to what the model takes, as truncate_prompt_tokens -1 does; false refuses "
+            "longer ones."
+        ),
     ] = None
     priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
     user: Annotated[str | None, Meta(description="A hint: nothing depends on it.")] = None
