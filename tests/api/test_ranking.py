@@ -64,7 +64,11 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
         ("/v1/rerank", {"query": "a"}, "documents is required"),
         ("/v1/rerank", {"query": "a", "documents": []}, "documents must have a length >= 1, given []"),
         ("/v1/rerank", {"query": "a", "documents": ["b"], "top_n": 0}, "top_n must be >= 1, given 0"),
-        ("/v1/rerank", {"query": "a", "documents": ["b"] * 2049}, "documents must have 1 to 2048 entries, given 2049"),
+        (
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"] * 10_001},
+            "documents must have 1 to 10000 entries, given 10001",
+        ),
         (
             "/v1/rerank",
             {"query": "a", "documents": ["b"], "max_tokens_per_doc": 0},
@@ -124,6 +128,13 @@ def test_an_answer_has_coheres_units(http: httpx.Client) -> None:
             "billed_units": {"input_tokens": 606, "search_units": 2},
             "tokens": {"input_tokens": 606, "output_tokens": 0},
         }
+
+
+def test_ten_thousand_documents_are_ranked(http: httpx.Client) -> None:
+    documents = ["a" * (index % 7) + "b" for index in range(10_000)]
+    answer = http.post("/v1/rerank", json={"query": "q", "documents": documents, "top_n": 2}).json()
+    assert [result["index"] for result in answer["results"]] == [6, 13]
+    assert answer["usage"]["prompt_tokens"] == 10_000 + sum(map(len, documents))
 
 
 def test_infinitys_clients_get_documents_as_texts(http: httpx.Client) -> None:

@@ -60,9 +60,9 @@ def text_paths(texts: str | list[str], *, field: str) -> list[str]:
     return [field] if isinstance(texts, str) else [f"{field}[{index}]" for index in range(len(texts))]
 
 
-def check_num_texts(texts: Sequence[object], *, field: str) -> None:
-    if not 1 <= len(texts) <= MAX_TEXTS:
-        raise InvalidRequest(f"must have 1 to {MAX_TEXTS} entries, given {len(texts)}", field=field)
+def check_num_texts(texts: Sequence[object], *, field: str, max_texts: int = MAX_TEXTS) -> None:
+    if not 1 <= len(texts) <= max_texts:
+        raise InvalidRequest(f"must have 1 to {max_texts} entries, given {len(texts)}", field=field)
 
 
 def _text(path: str, entry: object) -> str:
