@@ -103,6 +103,17 @@ def test_long_documents_are_divided_as_the_option_says(server: RunningServer) ->
     assert bounded["message"].startswith("documents must come to <= 3 pieces in all")
 
 
+def test_texts_have_no_prompt_with_the_profile_of_ovms(tmp_path: Path) -> None:
+    arguments = ("--weights", "f32", "--precision", "f32", str(GOLDEN / "bge"))
+    with serving("--profile", "ovms", *arguments, cache_dir=tmp_path) as server:
+        raw = vector(server, "bge")
+        prompted = vector(server, "bge", prompt_name="query")
+    with serving(*arguments, cache_dir=tmp_path) as server:
+        np.testing.assert_allclose(vector(server, "bge"), prompted, atol=1e-6)  # which the files name as the default
+        np.testing.assert_allclose(vector(server, "bge", prompt_name="document"), raw, atol=1e-6)
+    assert np.abs(raw - prompted).max() > 0.01
+
+
 def test_vectors_have_the_length_1_with_the_profile_of_ovms(tmp_path: Path) -> None:
     golden = read_golden("bert-poolings")
     arguments = ("--profile", "ovms", "--weights", "f32", "--precision", "f32", str(golden.directory))
