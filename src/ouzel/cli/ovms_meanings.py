@@ -64,6 +64,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "cache_dir": _same("cache_dir"),
     "weight-format": _weights,
     "log_level": _log_level,
+    "verbose_response": _same("verbose_response"),
     "api_key_file": _same("api_key_file"),
     "allowed_origins": _list("allowed_origins"),
     "allowed_methods": _list("allowed_methods"),
@@ -85,7 +86,6 @@ _SPEECH = "this server makes no speech; leave it out"
 REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
     "pipeline_type": (("AUTO", "LM", "LM_CB", "VLM", "VLM_CB"), "there is one pipeline, for text and pictures"),
     "dynamic_split_fuse": (("true",), "long prompts are always prefilled in chunks"),
-    "verbose_response": (("false",), "POST /v3/tokenize shows the rendered prompt"),
     "draft_eagle3_mode": (("false",), "a draft is a smaller model; name one by --draft_source_model"),
     "extra_quantization_params": ((), "--weight-format and ouzel quantize say how weights are compressed"),
     **dict.fromkeys(

@@ -9,6 +9,7 @@ from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
 from ouzel.api.ovms.body import parse_body, read_fields
+from ouzel.api.ovms.verbose import verbose_if_asked
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.chat import read_chat
@@ -81,6 +82,8 @@ OPERATIONS = (
         prefixes=PREFIXES,
         profile="ovms",
         is_documented=False,
-        endpoint=lambda services: services.generating(OvmsChat(services.model, services.limits)),
+        endpoint=lambda services: services.generating(
+            verbose_if_asked(OvmsChat(services.model, services.limits), services)
+        ),
     ),
 )
