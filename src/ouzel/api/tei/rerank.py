@@ -15,7 +15,8 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
-from ouzel.api.ranking.pair_scores import PairScores, Scoring, Text
+from ouzel.api.ranking.encoded_pairs import Scoring, Text
+from ouzel.api.ranking.pair_scores import PairScores
 from ouzel.api.ranking.rerank import Rerank, RerankResults, by_score
 from ouzel.api.tei.errors import tei_style
 from ouzel.api.tei.fields import TeiFields
@@ -69,7 +70,7 @@ def _read(body: bytes) -> tuple[TeiRerankRequest, Scoring]:
     scoring = Scoring(
         model_name=fields.model,
         pairs=[(query, Text(*text)) for text in texts],
-        truncates=fields.truncate is True,
+        truncate=fields.truncate,
         keeps_end=fields.keeps_end,
         activates=not fields.raw_scores,
     )
