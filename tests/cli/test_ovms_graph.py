@@ -1,5 +1,6 @@
 """graph.pbtxt, as OpenVINO Model Server's own programs and its users write it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.ovms_calculators import CALCULATORS
 from ouzel.cli.ovms_graph import NotALanguageModel, read_graph
 from ouzel.cli.ovms_meanings import Settings
-from tests.cli.ovms_graphs import graph_of
+from tests.backends.test_openvino_sentences import GOLDEN
+from tests.cli.ovms_graphs import graph_of, vectors_graph_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "ovms.md"
 
@@ -200,6 +202,106 @@ def test_properties_that_are_nested_too_deep_are_refused(tmp_path: Path) -> None
         read_options(tmp_path, f"plugin_config: '{nested}'")
 
 
+def test_a_graph_of_embeddings(tmp_path: Path) -> None:
+    settings = read(
+        tmp_path,
+        vectors_graph_of(
+            "Embeddings",
+            """models_path: "./",
+            normalize_embeddings: false,
+            truncate: true,
+            pooling: LAST,
+            target_device: "CPU",
+            plugin_config: '{"NUM_STREAMS":1,"CACHE_DIR":"/c"}',
+            max_length: 32
+            max_batch_size: 2""",
+        ),
+    )
+
+    assert settings.values == {
+        "task": "embed",
+        "model": str(tmp_path),
+        "normalize": "false",
+        "truncate": "true",
+        "pooling": "lasttoken",
+        "device": "CPU",
+        "cache_dir": "/c",
+        "max_model_len": "32",
+    }
+    assert settings.without_meaning == ["plugin_config NUM_STREAMS", "max_batch_size"]
+
+
+@pytest.mark.parametrize(
+    ("options", "pooling"),
+    [
+        ("pooling: CLS", "cls"),
+        ("pooling: MEAN", "mean"),
+        ("pooling: LAST_TOKEN", "lasttoken"),
+        ("mean_pooling: true", "mean"),
+        ("mean_pooling: false", "cls"),
+    ],
+)
+def test_names_of_poolings_of_all_releases(tmp_path: Path, options: str, pooling: str) -> None:
+    settings = read(tmp_path, vectors_graph_of("Embeddings", f'models_path: "./" {options}'))
+
+    assert settings.values["pooling"] == pooling
+
+
+@pytest.mark.parametrize(
+    ("model", "left_out", "pooling"),
+    [
+        ("bge", [], None),
+        ("bge", ["modules.json"], None),  # 1_Pooling/config.json remains
+        ("bge", ["modules.json", "1_Pooling"], "cls"),
+        ("qwen3-embedding", ["modules.json", "1_Pooling"], None),
+    ],
+)
+def test_the_pooling_is_cls_where_neither_the_graph_nor_an_encoder_names_one(
+    tmp_path: Path, model: str, left_out: list[str], pooling: str | None
+) -> None:
+    shutil.copytree(GOLDEN / model, tmp_path, ignore=lambda *_: left_out, dirs_exist_ok=True)
+    settings = read(tmp_path, vectors_graph_of("Embeddings", 'models_path: "./"'))
+
+    assert settings.values.get("pooling") == pooling
+    assert settings.values["normalize"] == "true"
+    assert bool(settings.warnings) == bool(pooling)
+
+
+@pytest.mark.parametrize("length", ["max_length", "max_position_embeddings"])
+def test_a_graph_of_a_reranker(tmp_path: Path, length: str) -> None:
+    options = f'models_path: "./", max_allowed_chunks: 4, target_device: "GPU", {length}: 12'
+    settings = read(tmp_path, vectors_graph_of("Rerank", options))
+
+    assert settings.values == {
+        "task": "score",
+        "model": str(tmp_path),
+        "max_document_chunks": "4",
+        "device": "GPU",
+        "max_model_len": "12",
+    }
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (vectors_graph_of("Embeddings", "pooling: CLS"), "models_path: must be there"),
+        (vectors_graph_of("Embeddings", 'models_path: "./" pooling: MAX'), "pooling: must be CLS, LAST or MEAN, given"),
+        (
+            vectors_graph_of("Embeddings", 'models_path: "./" normalize: true'),
+            "EmbeddingsCalculatorOVOptions has no field normalize",
+        ),
+        (
+            vectors_graph_of("Rerank", 'models_path: "./" pooling: CLS'),
+            "OVOptions has no field pooling",
+        ),
+        (graph_of('models_path: "./"') + vectors_graph_of("Rerank", ""), "node: must hold one model, given 2"),
+    ],
+)
+def test_a_wrong_graph_of_vectors_is_refused(tmp_path: Path, graph: str, message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        read(tmp_path, graph)
+
+
 def test_a_graph_of_something_else_says_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(NotALanguageModel, match=r"its graph has ImageGenCalculator$"):
         read(tmp_path, IMAGES)
@@ -210,7 +312,7 @@ def test_a_graph_of_something_else_says_what_it_is(tmp_path: Path) -> None:
 def test_a_graph_without_options_or_with_two_models_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(InvalidOption, match=r"node_options: must hold mediapipe\.LLMCalculatorOptions once, given 0"):
         read(tmp_path, 'node { calculator: "HttpLLMCalculator" }')
-    with pytest.raises(InvalidOption, match="node: must be one of a language model, given 2"):
+    with pytest.raises(InvalidOption, match="node: must hold one model, given 2"):
         read(tmp_path, graph_of('models_path: "./"') * 2)
 
 

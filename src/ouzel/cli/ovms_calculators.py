@@ -23,6 +23,7 @@ from ouzel.cli.ovms_graph_fields import (
     without_meaning,
 )
 from ouzel.cli.ovms_meanings import Settings
+from ouzel.cli.ovms_pooling import is_encoder_without_pooling
 
 _MAX_CHOICES = 128
 _EVICTION = (
@@ -38,7 +39,7 @@ _GENERATION_CONFIG = (
     "the model's own generation_config.json counts; write the defaults into it, or serve a directory with links to "
     "the weights and another generation_config.json"
 )
-_POOLING = {"CLS": "cls", "LAST": "lasttoken", "LAST_TOKEN": "lasttoken", "MEAN": "mean"}  # LAST_TOKEN: of 2025
+_POOLINGS = {"CLS": "cls", "LAST": "lasttoken", "LAST_TOKEN": "lasttoken", "MEAN": "mean"}  # LAST_TOKEN: of 2025
 
 
 def _max_choices(settings: Settings, given: GivenValue) -> None:
@@ -49,28 +50,31 @@ def _max_choices(settings: Settings, given: GivenValue) -> None:
 
 
 def _pooling(settings: Settings, given: GivenValue) -> None:
-    if given.text not in _POOLING:
+    if given.text not in _POOLINGS:
         raise InvalidOption(f"pooling: must be CLS, LAST or MEAN, given {given.text!r}")
-    settings.values["pooling"] = _POOLING[given.text]
+    settings.values["pooling"] = _POOLINGS[given.text]
 
 
 def _mean_pooling(settings: Settings, given: GivenValue) -> None:
     settings.values.setdefault("pooling", "mean" if given.text == "true" else "cls")
 
 
-def _finish_chats(settings: Settings, texts: Texts, directory: Path) -> None:
+def _finish_chats(settings: Settings, texts: Texts) -> None:
     """An EAGLE-3 draft cannot be loaded as a model of its own."""
     if texts.get("draft_eagle3_mode") == "true":
         settings.values.pop("draft_model", None)
         settings.warnings.append(f"draft_eagle3_mode: {_EAGLE}")
 
 
-def _finish_embeddings(settings: Settings, texts: Texts, directory: Path) -> None:
-    settings.values["task"] = "embed"
-    settings.values.setdefault("normalize", "true")
+def _finish_embeddings(settings: Settings, texts: Texts) -> None:
+    """OVMS's defaults are vectors of the length 1, and CLS where neither the graph nor the model names a pooling."""
+    settings.values = {"task": "embed", "normalize": "true", **settings.values}
+    if "pooling" not in settings.values and is_encoder_without_pooling(Path(str(settings.values["model"]))):
+        settings.values["pooling"] = "cls"
+        settings.warnings.append("pooling: neither the graph nor the model's files name one, so it is CLS, as in OVMS")
 
 
-def _finish_ranking(settings: Settings, texts: Texts, directory: Path) -> None:
+def _finish_ranking(settings: Settings, texts: Texts) -> None:
     settings.values["task"] = "score"
 
 
@@ -140,6 +144,8 @@ _RANKING = Calculator(
 CALCULATORS: Mapping[str, Calculator] = {
     "HttpLLMCalculator": _CHATS,
     "LLMCalculator": _CHATS,  # of 2024
+    "EmbeddingsCalculatorOV": _EMBEDDINGS,
+    "RerankCalculatorOV": _RANKING,
 }
 OF_TWO_MODELS: Mapping[str, str] = {  # calculators of 2024 and 2025, and the calculators that took their place
     "EmbeddingsCalculator": "EmbeddingsCalculatorOV",

@@ -41,7 +41,7 @@ def _find_model(graph: Message) -> tuple[Calculator, Message]:
         advice = next((_advise(name) for name in names if name in OF_TWO_MODELS), "")
         raise NotALanguageModel(f"its graph has {', '.join(names) or 'no node'}{advice}")
     if len(found) > 1:
-        raise InvalidOption(f"node: must be one of a language model, given {len(found)}")
+        raise InvalidOption(f"node: must hold one model, given {len(found)}")
     return found[0]
 
 

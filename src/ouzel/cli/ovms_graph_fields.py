@@ -48,7 +48,7 @@ class Calculator:
 
     message: str  # of its options
     fields: Mapping[str, Field]
-    finish: Callable[[Settings, Texts, Path], None]  # sees all fields together, and the directory of the graph
+    finish: Callable[[Settings, Texts], None]  # sees all fields together
 
 
 def read_fields(calculator: Calculator, options: Message, directory: Path) -> Settings:
@@ -66,7 +66,7 @@ def read_fields(calculator: Calculator, options: Message, directory: Path) -> Se
         field.take(settings, GivenValue(name, texts[name], directory))
     if "model" not in settings.values:
         raise InvalidOption("models_path: must be there")
-    calculator.finish(settings, texts, directory)
+    calculator.finish(settings, texts)
     return settings
 
 
