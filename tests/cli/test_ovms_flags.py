@@ -7,7 +7,7 @@ import pytest
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.options import Options
-from ouzel.cli.ovms_flags import OF_FILES
+from ouzel.cli.ovms_flags import READ_HERE
 from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING
 from tests.cli.test_options import parse
 
@@ -67,6 +67,20 @@ def ovms(*arguments: str) -> Options:
         (("--task", "text_generation", "--pipeline_type", "LM_CB"), "model", "model", ""),
         (("--task", "embeddings"), "model", "task", "embed"),
         (("--task=rerank",), "model", "task", "score"),
+        (("--pooling", "CLS"), "model", "pooling", "cls"),
+        (("--pooling", "LAST"), "model", "pooling", "lasttoken"),
+        (("--pooling", "mean"), "model", "pooling", "mean"),
+        (("--normalize", "false"), "model", "normalize", False),
+        (("--normalize",), "model", "normalize", True),
+        (("--normalize", "--no-normalize"), "model", "normalize", False),
+        (("--truncate", "true"), "model", "truncate", True),
+        (("--truncate", "false"), "model", "truncate", False),
+        (("--truncate",), "model", "truncate", True),
+        (("--truncate", "true", "--no-truncate"), "model", "truncate", False),
+        (("--max_allowed_chunks", "20"), "model", "max_document_chunks", 20),
+        (("--max_length", "256"), "model", "max_model_len", 256),
+        (("--draft_source_model", "x", "--draft_eagle3_mode"), "model", "draft_model", ""),
+        (("--verbose_response",), "server", "verbose_response", True),
     ],
 )
 def test_a_flag_of_theirs_is_an_option_of_ours(
@@ -145,6 +159,12 @@ def test_pages_of_all_origins_may_ask_unless_told_otherwise(tmp_path: Path) -> N
     assert parse("--config", str(config)).server.allowed_origins == ()
 
 
+def test_a_cache_of_four_bits_becomes_one_of_eight() -> None:
+    options = ovms("--kv_cache_precision", "u4")
+    assert options.engine.kv_cache_dtype == "u8"
+    assert options.remarks == ("--kv_cache_precision u4: the KV cache is u8 here, with twice the memory",)
+
+
 def test_what_has_no_meaning_is_named() -> None:
     assert ovms("--rest_workers", "8", "--rest_port", "1", "--port", "2", "--metrics_enable").remarks == (
         "OpenVINO Model Server's --rest_workers has no meaning here",
@@ -165,8 +185,8 @@ def test_what_has_no_meaning_is_named() -> None:
             "--plugin_config: CACHE_DIRS is not known; did you mean CACHE_DIR",
         ),
         (("--task", "speech2text"), "--task: this server has text_generation, embeddings, rerank, given 'speech2text'"),
+        (("--pooling", "MAX"), "--pooling: must be one of .*given 'MAX'"),
         (("--resolution", "512x512"), "--resolution: this server makes no pictures; leave it out, given '512x512'"),
-        (("--draft_eagle3_mode",), "--draft_eagle3_mode: a draft is a smaller model; .*given 'true'"),
         (("--extra_quantization_params", "--sym --ratio 0.8"), "--extra_quantization_params: .*weights are compressed"),
         (("--pipeline_type", "OMNI"), "--pipeline_type: there is one pipeline, for text and pictures, given 'OMNI'"),
         (("--rest_port", "many"), "--port: .*given 'many'"),
@@ -183,10 +203,20 @@ def test_without_the_profile_the_message_names_it() -> None:
         parse("--rest_port", "8000")
 
 
+def test_flags_that_are_spelt_alike_are_our_own_without_the_profile() -> None:
+    model = parse("--pooling", "cls", "--normalize", "true", "--truncate", "org/x").model
+    assert (model.pooling, model.normalize, model.truncate, model.model) == ("cls", True, True, "org/x")
+
+
+def test_verbose_answers_are_of_the_profile() -> None:
+    with pytest.raises(InvalidOption, match="--verbose-response: needs --profile ovms, given --profile openai"):
+        parse("--verbose-response")
+
+
 def test_the_profile_may_come_from_the_environment() -> None:
     assert parse("--rest_port", "8123", environment={"OUZEL_PROFILE": "ovms"}).server.port == 8123
 
 
 def test_the_document_names_every_flag() -> None:
     named = set(re.findall(r"`--([\w-]+)", DOCUMENT.read_text().split("## Command line")[1]))
-    assert {*MEANINGS, *REFUSED, *WITHOUT_MEANING, *OF_FILES} <= named
+    assert {*MEANINGS, *REFUSED, *WITHOUT_MEANING, *READ_HERE} <= named

@@ -18,6 +18,7 @@ from tests.cli.test_pull import environment
 from tests.model_store.hub import Hub, serving_hub
 
 Output = pytest.CaptureFixture[str]
+SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
 
 
 @pytest.fixture
@@ -155,6 +156,37 @@ def test_a_start_pulls_the_model_that_the_repository_lacks(env: Mapping[str, str
     assert answer.json()["model"] == "owner/model"
     assert f"Model: owner/model downloaded to: {models / 'owner' / 'model'}\n" in server.announcement
     assert options_of(models / "owner" / "model")["tool_parser"] == "hermes3"
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "fields", "expected"),
+    [
+        ("minilm", "", {}, {"task": "embed", "normalize": "true"}),
+        (
+            "minilm",
+            "--pooling LAST --normalize false --truncate true --max_length 64 --num_streams 2 --target_device CPU",
+            {"pooling": "LAST", "normalize_embeddings": "false", "truncate": "true", "max_length": "64"},
+            {"pooling": "lasttoken", "normalize": "false", "truncate": "true", "max_model_len": "64", "device": "CPU"},
+        ),
+        ("bge", "--task embeddings --pooling CLS", {"pooling": "CLS"}, {"pooling": "cls", "task": "embed"}),
+        ("cross-bert", "--max_allowed_chunks 7", {"max_allowed_chunks": "7"}, {"max_document_chunks": "7"}),
+        ("cross-bert", "--task rerank --model_name ranker", {}, {"task": "score"}),
+    ],
+)
+def test_a_model_of_vectors_is_pulled_with_a_graph_of_its_own(
+    model: str, options: str, fields: dict[str, str], expected: dict[str, object], tmp_path: Path
+) -> None:
+    with serving_hub(SENTENCES / model) as hub:
+        pull = f"ovms --pull --source_model owner/model --model_repository_path {tmp_path / 'models'} {options}"
+        status, _, errors = run_ovms_alone(pull, environment(tmp_path, hub.url))
+    directory = tmp_path / "models" / "owner" / "model"
+    assert (status, errors) == (0, "")
+    calculator, written = fields_of(directory)
+    assert calculator == ("RerankCalculatorOV" if model.startswith("cross") else "EmbeddingsCalculatorOV")
+    assert {name: written[name] for name in fields} == fields
+    read = options_of(directory)
+    assert {name: read[name] for name in expected} == expected
+    assert parse("--profile", "ovms", "--model_path", str(directory)).model.model == str(directory)
 
 
 @pytest.mark.parametrize(

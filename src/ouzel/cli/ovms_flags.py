@@ -18,15 +18,18 @@ from ouzel.config.model import TaskOption
 
 REPOSITORY_VARIABLE = "OVMS_MODEL_REPOSITORY_PATH"
 _CONFIG, _POLL, _PLUGIN = "config_path", "file_system_poll_wait_seconds", "plugin_config"
+_EAGLE_WARNING = "draft_eagle3_mode: EAGLE-3 drafts are not supported, and the model is served without its draft"
 _REPOSITORY = "model_repository_path"  # where models by the name of `source_model` are
 _OVERWRITE, _GGUF, _LORAS = "overwrite_models", "gguf_filename", "source_loras"
 _OF_PULLS = (_REPOSITORY, _OVERWRITE, _GGUF, _LORAS)
-OF_FILES = (_CONFIG, _POLL, _PLUGIN, *_OF_PULLS, *NAMES)
+_EAGLE = "draft_eagle3_mode"
+READ_HERE = (_CONFIG, _POLL, *_OF_PULLS, _EAGLE, *NAMES)  # rather than by their meanings
 _GRPC_PORT = "port"
+_SPELT_ALIKE = ("pooling", "normalize", "truncate")  # as our own flags are; values of both are read
 _BOOLEANS = ("true", "false", "1", "0")
 _MAY_STAND_ALONE = {  # and are true then
     *("allow_credentials", "enable_prefix_caching", "enable_tool_guided_generation", "metrics_enable"),
-    *("verbose_response", "dynamic_split_fuse", "draft_eagle3_mode", "disable_input_count_validation"),
+    *("verbose_response", "dynamic_split_fuse", "normalize", "truncate", "disable_input_count_validation", _EAGLE),
     *("stateful", "idle_sequence_cleanup", "low_latency_transformation", _OVERWRITE, *NAMES),
 }
 
@@ -67,12 +70,16 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
         values, files = settings.values | _local_model(flags, repository) | _adapters(loras), _files(flags, repository)
         if _POLL in flags and _CONFIG not in flags and not files.repository_config_path:
             settings.without_meaning.append(_POLL)
+    if flags.get(_EAGLE, "false") in ("true", "1"):
+        values.pop("draft_model", None)
+        settings.warnings.append(_EAGLE_WARNING)
     return OvmsFlags(
-        names=tuple(flags),
+        names=tuple(name for name in flags if name not in _SPELT_ALIKE),
         values=values,
         files=files,
         remarks=(
             *(f"OpenVINO Model Server's --{name} has no meaning here" for name in settings.without_meaning),
+            *(f"--{warning}" for warning in settings.warnings),
             *_remarks_on_weights(flags, directive),
         ),
         rest=tuple(rest),
@@ -82,7 +89,7 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
 
 def _parsed(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Returns OVMS's flags by their names, and our own arguments."""
-    known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, *OF_FILES]
+    known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, *READ_HERE, _PLUGIN]
     if _is_own_task(arguments):
         known.remove("task")
     if any(argument.partition("=")[0] == "--rest_port" for argument in arguments):
@@ -112,7 +119,7 @@ def _is_own_task(arguments: Sequence[str]) -> bool:
 
 
 def _take(settings: Settings, name: str, value: str) -> None:
-    if name in OF_FILES and name != _PLUGIN:
+    if name in READ_HERE:
         return
     try:
         take_setting(settings, name, value)
