@@ -1,5 +1,6 @@
 """`--pull` and `--configure`, as OVMS's documents write them, against a stand-in for the hub."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ouzel.cli.text_proto import Message, read_text_proto
 from ouzel.demo import MODEL_DIRECTORY
 from tests.cli.ovms_command import run_ovms, run_ovms_alone
 from tests.cli.running import serving
+from tests.cli.test_adapters import demo_adapter
 from tests.cli.test_options import parse
 from tests.cli.test_ovms_config import model_in
 from tests.cli.test_pull import environment
@@ -244,3 +246,26 @@ def test_other_commands_pull_nothing(capsys: Output) -> None:
         main(["inspect", "--profile", "ovms", "--pull", "--source_model", "a/b", "--model_repository_path", "/x"]) == 2
     )
     assert "--pull: is for ouzel serve, given to ouzel inspect" in capsys.readouterr().err
+
+
+def test_a_start_pulls_an_adapter_of_the_hub_and_serves_it(tmp_path: Path) -> None:
+    repository, models = tmp_path / "repository", tmp_path / "models"
+    shutil.copytree(MODEL_DIRECTORY, repository)
+    adapter = demo_adapter(1).write(tmp_path / "adapter")
+    for path in adapter.iterdir():
+        shutil.copy(path, repository)
+    command = (
+        f"--source_model owner/model --model_repository_path {models} --rest_port 0 --source_loras poet=owner/model"
+    )
+    with serving_hub(repository) as hub:
+        env = environment(tmp_path, hub.url)
+        start = ("--profile", "ovms", *command.split(), "--no-store")
+        with serving(*start, cache_dir=tmp_path / "cache", environment=env) as server:
+            ids = [model["id"] for model in httpx.get(f"{server.root}/v3/models").json()["data"]]
+    directory = models / "owner" / "model"
+    assert ids == ["owner/model", "poet"]
+    assert f"LoRA adapter: poet downloaded to: {directory / 'loras' / 'owner' / 'model'}\n" in server.announcement
+    assert sorted(path.name for path in (directory / "loras" / "owner" / "model").iterdir()) == [
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    ]

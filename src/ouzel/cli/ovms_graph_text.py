@@ -153,6 +153,7 @@ def _indented(fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Returns a text in single quotation marks, since most texts with marks in them are JSON."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return f"'{escaped}'"
+    """Returns a text in double quotation marks, and JSON, which has such marks itself, in single ones."""
+    mark = "'" if '"' in text else '"'
+    escaped = text.replace("\\", "\\\\").replace(mark, "\\" + mark).replace("\n", "\\n")
+    return f"{mark}{escaped}{mark}"
