@@ -107,6 +107,13 @@ def test_a_pull_that_fails_leaves_nothing_in_the_repository(env: Mapping[str, st
     assert not models.exists()
 
 
+def test_a_repository_that_cannot_be_written_is_named(env: Mapping[str, str]) -> None:
+    pull = "ovms --pull --source_model owner/model --model_repository_path /proc/models"
+    status, output, errors = run_ovms_alone(pull, env)
+    assert (status, output) == (2, [])
+    assert "--model_repository_path: /proc/models: No such file or directory" in errors
+
+
 def test_the_task_and_the_name_may_be_left_out(env: Mapping[str, str], tmp_path: Path) -> None:
     variables = {**env, "OVMS_MODEL_REPOSITORY_PATH": str(tmp_path)}
     assert run_ovms_alone("ovms --pull --model_name owner/model", variables)[0] == 0
