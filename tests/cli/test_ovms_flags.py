@@ -201,6 +201,8 @@ def test_what_would_change_the_answers_is_refused(arguments: tuple[str, ...], me
 def test_without_the_profile_the_message_names_it() -> None:
     with pytest.raises(InvalidOption, match=r"--rest_port is a flag of OpenVINO Model Server: .*--profile ovms"):
         parse("--rest_port", "8000")
+    with pytest.raises(InvalidOption, match=r"--pull is a flag of OpenVINO Model Server: .*--profile ovms"):
+        parse("--pull")
 
 
 def test_flags_that_are_spelt_alike_are_our_own_without_the_profile() -> None:

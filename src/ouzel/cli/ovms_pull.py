@@ -17,6 +17,7 @@ from ouzel.cli.ovms_graph import GRAPH_FILE, read_graph
 from ouzel.cli.ovms_graph_text import Flags, embeddings_graph_text, llm_graph_text, rerank_graph_text
 from ouzel.cli.ovms_loras import SourceLora
 from ouzel.cli.ovms_meanings import TASKS
+from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import find_gguf
 from ouzel.model_store.snapshot_copy import copy_file, copy_snapshot
 
@@ -119,7 +120,10 @@ def _pull_directory(source: str, directory: Path, *, is_overwriting: bool) -> No
         return
     from ouzel.cli.hub import MODEL_FILES, download  # noqa: PLC0415  slow to import
 
-    copy_snapshot(download(source), MODEL_FILES, directory)
+    snapshot = download(source)
+    if not (snapshot / "config.json").is_file():
+        raise ModelLoadError(f"{source} holds no model that is served here: it has no config.json")
+    copy_snapshot(snapshot, MODEL_FILES, directory)
 
 
 def _pull_gguf(pull: Pull) -> None:
