@@ -1,4 +1,4 @@
-"""With `--profile ovms`, OpenVINO Model Server's flags are read as ours. Each option of ours beats what they say."""
+"""With `--profile ovms`, OpenVINO Model Server's flags are read as options of ours. Our own flags beat them."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _MAY_STAND_ALONE = {  # and are true then
 
 @dataclass(frozen=True, slots=True)
 class OvmsFlags:
-    """Holds what a command line says in OVMS's words."""
+    """Holds the part of a command line that is written in OVMS's words."""
 
     names: tuple[str, ...]
     values: Values  # by the names of our options
@@ -55,7 +55,7 @@ class OvmsFlags:
 
 
 def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -> OvmsFlags:
-    """Raises InvalidOption for those that are refused."""
+    """Splits OVMS's flags from our own. Raises InvalidOption for a flag that is refused."""
     flags, rest = _parsed(arguments)
     settings = Settings()
     for name, value in flags.items():

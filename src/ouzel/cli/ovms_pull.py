@@ -26,7 +26,7 @@ _HERE = "./"  # the model is beside its graph
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """Says which model comes into which directory, and what its graph says."""
+    """Holds the model of the hub, its directory in the repository, and the flags that its graph is made of."""
 
     source: str  # owner/name
     directory: Path
