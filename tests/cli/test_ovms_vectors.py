@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.demo import MODEL_DIRECTORY
+from tests.backends.test_openvino_ir_encoders import ir_directory
 from tests.backends.test_openvino_sentences import read_golden
 from tests.cli.ovms_graphs import graph_of, vectors_graph_of
 from tests.cli.running import serving
@@ -20,10 +21,13 @@ EMBEDDER, RERANKER = read_golden("minilm"), read_golden("cross-bert")
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Makes directories as export_model.py of OVMS leaves them: a graph beside an OpenVINO IR."""
     directory = tmp_path_factory.mktemp("models")
+    ir_directory(directory / "embedder", "minilm", "modules.json", "1_Pooling", weights="int8")
+    ir_directory(directory / "reranker", "cross-bert")
     write_graph(directory, "chat", graph_of(f'models_path: "{MODEL_DIRECTORY}" max_tokens_limit: 20'))
     write_graph(directory, "embedder", embeddings_graph("MEAN"))
-    reranker = f'models_path: "{RERANKER.directory}", target_device: "CPU"'
+    reranker = 'models_path: "./", target_device: "CPU"'
     write_graph(directory, "reranker", vectors_graph_of("Rerank", reranker))
     entries = [{"config": {"name": name, "base_path": name}} for name in ("chat", "embedder", "reranker")]
     (directory / "config.json").write_text(json.dumps({"model_config_list": entries}))
@@ -47,8 +51,9 @@ def write_graph(models: Path, name: str, graph: str) -> None:
 
 
 def embeddings_graph(pooling: str) -> str:
-    options = f'models_path: "{EMBEDDER.directory}", normalize_embeddings: true, truncate: true, pooling: {pooling},'
-    return vectors_graph_of("Embeddings", options)
+    return vectors_graph_of(
+        "Embeddings", f'models_path: "./", truncate: true, pooling: {pooling}, target_device: "CPU"'
+    )
 
 
 def post(http: httpx.Client, path: str, **body: object) -> Any:
