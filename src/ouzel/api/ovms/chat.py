@@ -13,7 +13,7 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk, ChunkChoice, ChunkDelta
-from ouzel.api.ovms.body import parse_body, read_fields
+from ouzel.api.ovms.body import in_ovms_meaning, parse_body, read_fields
 from ouzel.api.ovms.held_pieces import HeldPieces
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
@@ -35,7 +35,7 @@ class OvmsChat:
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         request = _in_our_words(read_fields(fields, ChatCompletionRequest, self._model.names))
-        chat = read_chat(request, self._model, self._limits)
+        chat = in_ovms_meaning(read_chat(request, self._model, self._limits), request)
         answer, accepted = accept_chat(request, chat, self._model, arrival_s)
         return [accepted], OvmsChatAnswer(answer)
 
