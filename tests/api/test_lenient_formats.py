@@ -243,3 +243,29 @@ def test_what_fails_after_the_first_comment_of_a_stream_stays_an_error() -> None
     is_told = HEADER in answer.headers  # the refusal came before the first comment
     assert is_told == ("[DONE]" in answer.text)
     assert is_told != ("no text fits the grammar" in answer.text)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"text": {"format": {"type": "json_schema", "name": "any", "schema": UNIQUE}}}, "text.format.schema: "),
+        (schema_format(UNIQUE), "response_format.json_schema.schema: "),
+        ({"response_format": {"type": 5}}, "response_format.type must be a string"),
+    ],
+)
+def test_responses_are_made_without_a_format_likewise(
+    unreasoning: httpx.Client, fields: Json, reason: str, stream: bool
+) -> None:
+    body: Json = {"model": "parrot", "input": "Hello", "temperature": 0, "stream": stream, **fields}
+    answer = unreasoning.post("/v1/responses", json=body)
+    assert answer.status_code == 200, answer.text
+    assert reason in answer.headers[HEADER]
+    assert '"text":"Hello"' in answer.text
+
+
+def test_a_response_is_made_without_a_format_that_the_engine_refuses(unreasoning: httpx.Client) -> None:
+    body: Json = {"model": "parrot", "input": "Hello", "temperature": 0, **IMPOSSIBLE}
+    answer = unreasoning.post("/v1/responses", json=body)
+    assert answer.json()["output"][0]["content"][0]["text"] == "Hello"
+    assert "no text fits the grammar" in answer.headers[HEADER]
