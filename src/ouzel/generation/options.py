@@ -47,6 +47,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     include_stop_str_in_output: bool
     skip_special_tokens: bool
     form: OutputForm | None = None
+    unreadable_form: str = ""  # why the request's form is none, where that is no reason to refuse it
     tool_use: ToolUse | None = None
     thinking_token_budget: int | None = None  # most tokens of reasoning, NO_LIMIT, or None: the server's default
     speculation: SpeculationOptions = SpeculationOptions()
@@ -57,6 +58,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     logprob_token_ids: list[int] | None = None  # alternatives beside the most likely
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
+    shows_raw_output: bool = False  # all is content, though the model was asked to reason and call as it does
     priority: int
     cache_salt: str
     warnings: tuple[str, ...] = ()  # for the client: parts of the request that the answer does not take into account
