@@ -3,8 +3,9 @@
 Rules
 1. A fault of the forward pass ends the sequences in the batch. The engine goes on.
 2. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
-3. A request with a grammar is scheduled when that is compiled. Tokens that it forces are appended without a model step,
-   and so is the end of a reasoning whose budget is used up.
+3. A request with a grammar is scheduled when that is compiled. An output without tokens says so, before the forward
+   pass. Tokens that the grammar forces are appended without a model step, and so is the end of a reasoning whose budget
+   is used up.
 """
 
 import logging
@@ -13,7 +14,6 @@ from collections.abc import Iterable
 from heapq import merge
 from itertools import count, islice
 from operator import attrgetter
-from typing import assert_never
 
 import msgspec
 import numpy as np
@@ -118,7 +118,7 @@ class EngineCore:
             try:
                 self._constraints.submit(request)
             except (GrammarRefused, CompilerOverloaded) as error:
-                self._end_unstarted(choices, error)
+                self._requests.refuse_unstarted(choices, error)
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         for sequence in self._requests.choices(request_id):
@@ -144,7 +144,8 @@ class EngineCore:
         self._runner.close()
 
     def step(self) -> list[StepOutput]:
-        self._start_constrained()
+        if self._start_constrained():
+            return self._requests.take_outputs()  # the forward pass may take long: clients wait for these
         if self._images is not None:
             self._encode(self._images)
         scheduled = self._scheduler.schedule()
@@ -190,25 +191,18 @@ class EngineCore:
         first, *first.forks = choices
         self._scheduler.add(first)
 
-    def _start_constrained(self) -> None:
-        """Schedules the requests whose grammars are compiled by now."""
+    def _start_constrained(self) -> bool:
+        """Schedules the requests whose grammars are compiled by now; returns whether there are any."""
+        num_outputs = len(self._requests.outputs)
         is_idle = not (self._scheduler.running or self._scheduler.waiting or self._requests.outputs)
         for request, session in self._constraints.compiled(is_idle=is_idle):
             choices = [each for each in self._requests.choices(request.request_id) if each.request is request]
             if isinstance(session, Refusal):
-                self._end_unstarted(choices, session)
+                self._requests.refuse_unstarted(choices, session)
             elif choices:  # else aborted meanwhile
                 self._start(choices, session)
-
-    def _end_unstarted(self, choices: list[Sequence], why: Refusal) -> None:
-        match why:
-            case GrammarRefused():
-                self._requests.refuse(choices, str(why))
-            case CompilerOverloaded():
-                for choice in choices:
-                    self._requests.end(choice, FinishReason.OVERLOADED, str(why))
-            case unreachable:
-                assert_never(unreachable)
+                self._requests.outputs.append(output_of(choices[0]))
+        return len(self._requests.outputs) > num_outputs
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
         """Returns the sequences of a failed step: those in its batch, and forks that it started but gave no token."""
