@@ -51,7 +51,7 @@ def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path:
     place = f"{PREFIX}messages[0].content[1].image_url.url must be"
     assert refused["data:,hi"].startswith(f"{place} a picture")
     assert refused["data:"].startswith(f"{place} a data URL with a comma")
-    assert refused[""].startswith(f"{place} a URL, a data URL or a path")
+    assert refused[""].startswith(f"{place} a URL, a data URL, base64 or a path")
 
 
 def test_a_model_of_texts_says_so(lmi: httpx.Client) -> None:
