@@ -104,7 +104,7 @@ def picture_url() -> Iterator[str]:
 def test_urls_of_pictures_are_behind_the_list_of_hosts(
     tmp_path: Path, picture_url: str, allowed: list[str], message: str
 ) -> None:
-    port = picture_url.split(":")[2].split("/")[0]
+    port = picture_url.split(":")[2].split("/", maxsplit=1)[0]
     media = MediaConfig(allowed_media_domains=tuple(entry.format(port=port) for entry in allowed))
 
     with seeing_server(tmp_path, config=ServerConfig(profile="lmi"), media=media) as server, server.client() as http:
