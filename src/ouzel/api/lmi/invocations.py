@@ -3,34 +3,39 @@
 Beside the body come the model's name, custom attributes, the content type, and whether events are wanted.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.dialect import Answer, Dialect
+from ouzel.api.http.dialect import Answer
 from ouzel.api.http.exchange import header
 from ouzel.api.http.framing import JSON_LINES
 from ouzel.api.lmi.adapters import take_adapters
 from ouzel.api.lmi.chat import ChatSchema, LmiChatCompletion, LmiChunk
 from ouzel.api.lmi.choice import adapter_beside_body, by_name, check_model, read_attributes
+from ouzel.api.lmi.content import read_content
 from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
 from ouzel.api.lmi.standard import StandardRequest, StandardSchema
+from ouzel.api.lmi.vector_request import VectorRequest
+from ouzel.api.lmi.vectors import Numbers, VectorInvocations
 from ouzel.api.openai.completions import Completion, CompletionRequest, Completions, decode_completion
-from ouzel.config import LimitsConfig, ServerConfig
+from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel
 from ouzel.wire.chat_request import ChatCompletionRequest
-from ouzel.wire.decode import JsonObject, log_ignored, parse_object
+from ouzel.wire.decode import JsonObject, log_ignored
+from ouzel.wire.validation_errors import shown
 
-BODIES: tuple[StructType, ...] = (StandardRequest, ChatCompletionRequest, CompletionRequest)
-ANSWERS: tuple[object, ...] = (Generated, list[Generated], LmiChatCompletion, Completion)
+BODIES: tuple[StructType, ...] = (StandardRequest, ChatCompletionRequest, CompletionRequest, VectorRequest)
+ANSWERS: tuple[object, ...] = (Generated, list[Generated], LmiChatCompletion, Completion, Numbers, list[Numbers])
 CHUNKS: tuple[StructType, ...] = (Line, LmiChunk, Completion)
 
 _ACCEPT = b"x-amzn-sagemaker-accept"  # of invocations with a response stream, beside the one that HTTP clients set
@@ -67,15 +72,11 @@ class CompletionSchema:
 
 
 class Invocations:
-    def __init__(
-        self,
-        model: ServedModel,
-        limits: LimitsConfig,
-        config: ServerConfig,
-        generating: Callable[[Dialect], ASGIApp],
-    ) -> None:
+    def __init__(self, services: Services) -> None:
+        model, limits, config = services.model, services.limits, services.config
+        self._services = services
         self._model = model
-        self._generating = generating
+        self._vectors = None if model.sentences is None else VectorInvocations(services)
         self._schemas: Mapping[str, Schema] = {  # by the field that tells them apart, first match
             "messages": ChatSchema(model, limits, config),
             "inputs": StandardSchema(model, limits, config),
@@ -87,14 +88,20 @@ class Invocations:
         log_ignored({f"custom attribute {name}" for name in attributes.keys() - _READ_ATTRIBUTES})
         _refuse(scope, attributes)
         check_model(self._model, scope, attributes)
+        content_type = header(scope, b"content-type") or "application/json"
+        adapter = adapter_beside_body(scope, attributes)
+        if self._vectors is not None:
+            answer = partial(self._vectors.answer, content_type=content_type, adapter_beside_body=adapter)
+            await self._services.taking_body(answer)(scope, receive, send)
+            return
         invocation = Invocation(
             self._schemas,
             self._model,
-            content_type=header(scope, b"content-type") or "application/json",
+            content_type=content_type,
             takes_events="text/event-stream" in (header(scope, _ACCEPT) or header(scope, b"accept") or ""),
-            adapter_beside_body=adapter_beside_body(scope, attributes),
+            adapter_beside_body=adapter,
         )
-        await self._generating(invocation)(scope, receive, send)
+        await self._services.generating(invocation)(scope, receive, send)
 
 
 class Invocation(msgspec.Struct, frozen=True):
@@ -107,14 +114,10 @@ class Invocation(msgspec.Struct, frozen=True):
     adapter_beside_body: str
 
     def parse(self, body: bytes) -> JsonObject:
-        media_type = self.content_type.partition(";")[0].strip().lower()
-        if media_type == "text/plain":
-            return {"inputs": _text(body)}
-        if media_type != "application/json":
-            raise InvalidRequest(
-                f"must be application/json or text/plain, given {media_type[:60]!r}", field="Content-Type"
-            )
-        return parse_object(body)
+        fields = read_content(self.content_type, body)
+        if not isinstance(fields, dict):
+            raise InvalidRequest(f"the body must be a JSON object, given {shown(fields)}")
+        return fields
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         for field, schema in self.schemas.items():
@@ -136,13 +139,6 @@ def _adapted(requests: Sequence[GenerationRequest], adapters: Sequence[str]) -> 
     """`adapters` has a name for each request, or one for all of them."""
     names = adapters if len(adapters) == len(requests) else [adapters[0]] * len(requests)
     return [replace(request, adapter=name) for request, name in zip(requests, names, strict=True)]
-
-
-def _text(body: bytes) -> str:
-    try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"a text/plain body must be UTF-8: {error.reason}") from error
 
 
 def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
@@ -168,7 +164,7 @@ def _operation(path: str, *, has_slashes: bool = False) -> Operation:
 
 
 def make_invocations(services: Services) -> Invocations:
-    return Invocations(services.model, services.limits, services.config, services.generating)
+    return Invocations(services)
 
 
 OPERATIONS = (
