@@ -60,6 +60,17 @@ def test_the_container_listens_where_sagemaker_asks() -> None:
         ({"SAGEMAKER_MAX_REQUEST_SIZE": "6000", "SERVING_MAX_REQUEST_SIZE": "7"}, "limits", "max_body_bytes", 6000),
         ({"OPTION_TGI_COMPAT": "true"}, "server", "lmi_tgi_compat", True),
         ({"SERVING_CORS_ALLOWED_ORIGIN": "*"}, "server", "allowed_origins", ("*",)),
+        ({"HF_TASK": "text-generation"}, "model", "task", "generate"),
+        ({"HF_TASK": "text-embedding"}, "model", "task", "embed"),
+        ({"HF_TASK": "feature-extraction"}, "model", "task", "embed"),
+        ({"OPTION_TASK": "text-classification"}, "model", "task", "score"),
+        ({"OPTION_TASK": "auto"}, "model", "task", "auto"),
+        ({"OPTION_RERANKING": "true"}, "model", "task", "score"),
+        ({"OPTION_POOLING": "cls_token"}, "model", "pooling", "cls"),
+        ({"OPTION_POOLING": "mean"}, "model", "pooling", "mean"),
+        ({"OPTION_NORMALIZE": "False"}, "model", "normalize", False),
+        ({"OPTION_ENTRYPOINT": "djl_python.lmi_vllm.vllm_async_service"}, "server", "lmi_vector_lists", True),
+        ({"OPTION_SIGMOID": "true"}, "model", "task", "auto"),
     ],
 )
 def test_a_setting_is_an_option_of_ours(environment: dict[str, str], record: str, option: str, value: object) -> None:
@@ -98,6 +109,25 @@ def test_the_properties_of_a_directory_that_is_named_count(properties: Path) -> 
     assert lmi(str(properties.parent)).model.model == str(properties.parent)
 
 
+def test_a_handler_of_the_users_own_has_no_meaning() -> None:
+    options = lmi(OPTION_ENTRYPOINT="model.py", OPTION_RERANKING="false")
+
+    assert not options.server.lmi_vector_lists
+    assert [remark.split(" (")[0] for remark in options.remarks] == ["LMI's entrypoint", "LMI's reranking"]
+
+
+@pytest.mark.parametrize("how", ["flag", "environment", "file"])
+def test_one_option_opens_the_urls_of_pictures(tmp_path: Path, how: str) -> None:
+    (tmp_path / "ouzel.yaml").write_text("allowed_media_domains: [all]\n")
+    arguments = {"flag": ("--allowed-media-domains", "all"), "file": ("--config", str(tmp_path / "ouzel.yaml"))}
+    environment = {"OUZEL_ALLOWED_MEDIA_DOMAINS": "all"} if how == "environment" else {}
+
+    options = lmi(*arguments.get(how, ()), **environment)
+
+    assert options.media.allowed_media_domains == ("all",)
+    assert lmi().media.allowed_media_domains == ()
+
+
 def test_what_has_no_meaning_is_named_without_its_value() -> None:
     options = lmi(OPTION_TENSOR_PARALLEL_DEGREE="2", SERVING_KEYSTORE_PASS="secret", SM_NUM_GPUS="4")
 
@@ -111,7 +141,12 @@ def test_what_has_no_meaning_is_named_without_its_value() -> None:
     ("environment", "message"),
     [
         ({"HF_REVISION": "abc"}, r"LMI's revision \(environment HF_REVISION\): only 'main' is supported, given 'abc'"),
-        ({"OPTION_TASK": "text-embedding"}, r"LMI's task .*: only 'text-generation' is supported"),
+        (
+            {"HF_TASK": "fill-mask"},
+            r"LMI's task \(environment HF_TASK\): must be one of auto, text-generation, .*'fill-mask'",
+        ),
+        ({"OPTION_POOLING": "max_tokens"}, r"LMI's pooling .*: must be one of mean, .*, lasttoken, given 'max_tokens'"),
+        ({"OPTION_SIGMOID": "false"}, r"LMI's sigmoid .*: only 'true' is supported, given 'false'"),
         ({"OPTION_BEDROCK_COMPAT": "true"}, r"LMI's bedrock_compat .*: only 'false' is supported"),
         ({"OPTION_DTYPE": "int3"}, r"LMI's dtype .*: must be one of .*, given 'int3'"),
         ({"SERVING_INFERENCE_ADDRESS": "unix:/x"}, r"LMI's inference_address .*: must be like http://"),
@@ -155,7 +190,8 @@ def test_how_many_videos_may_be_in_a_prompt_says_nothing_of_images() -> None:
 def test_every_meaning_is_an_option() -> None:
     ours = {option.name for record in RECORDS for option in options_of(record)}
     given = {"dtype": "auto", "inference_address": "http://h:1", "max_payload_in_mb": "1"}
-    given |= {"limit_mm_per_prompt": "image=1"}
+    given |= {"limit_mm_per_prompt": "image=1", "task": "auto", "reranking": "true", "pooling": "cls"}
+    given |= {"entrypoint": "vllm_async_service"}
 
     for key, meaning in MEANINGS.items():
         assert meaning(Setting(key, given.get(key, "1"), "a test")).keys() <= ours
@@ -164,6 +200,6 @@ def test_every_meaning_is_an_option() -> None:
 def test_the_document_names_every_setting() -> None:
     settings = (ROOT / "docs" / "lmi.md").read_text().split("## Settings")[1]
 
-    named = set(re.findall(r"`(\w+)`", settings))
+    named = {name.lower() for name in re.findall(r"`(\w+)`", settings)}
 
     assert MEANINGS.keys() - named == {"max_payload_in_mb", "port"}, "these two have no name in serving.properties"
