@@ -71,6 +71,9 @@ def test_the_container_listens_where_sagemaker_asks() -> None:
         ({"OPTION_NORMALIZE": "False"}, "model", "normalize", False),
         ({"OPTION_ENTRYPOINT": "djl_python.lmi_vllm.vllm_async_service"}, "server", "lmi_vector_lists", True),
         ({"OPTION_SIGMOID": "true"}, "model", "task", "auto"),
+        ({"OPTION_ALLOWED_MEDIA_DOMAINS": "a.org, b.org"}, "media", "allowed_media_domains", ("a.org", "b.org")),
+        ({"OPTION_ALLOWED_MEDIA_DOMAINS": '["a.org", "all"]'}, "media", "allowed_media_domains", ("a.org", "all")),
+        ({"OPTION_ALLOWED_LOCAL_MEDIA_PATH": "/srv"}, "media", "allowed_local_media_path", "/srv"),
     ],
 )
 def test_a_setting_is_an_option_of_ours(environment: dict[str, str], record: str, option: str, value: object) -> None:
@@ -116,13 +119,42 @@ def test_a_handler_of_the_users_own_has_no_meaning() -> None:
     assert [remark.split(" (")[0] for remark in options.remarks] == ["LMI's entrypoint", "LMI's reranking"]
 
 
-@pytest.mark.parametrize("how", ["flag", "environment", "file"])
+def test_the_directories_of_adapters_are_served_by_their_names(properties: Path) -> None:
+    directory = properties.parent
+    for name in ("poet", "clerk"):
+        (directory / "adapters" / name).mkdir(parents=True)
+    (directory / "adapters" / "README.md").write_text("no adapter")
+    properties.write_text("option.enable_lora=true\noption.max_loras=1\noption.max_lora_rank=32\n")
+
+    options = lmi(str(directory))
+
+    assert options.model.lora == (f"clerk={directory}/adapters/clerk", f"poet={directory}/adapters/poet")
+    assert (options.model.max_loras, options.model.max_lora_rank) == (2, 32)
+    assert options.remarks == ()
+    properties.write_text("option.max_loras=1\n")
+    assert lmi(str(directory)).model.lora == ()
+    assert len(lmi(str(directory)).remarks) == 1
+
+
+def test_adapters_may_come_later() -> None:
+    assert lmi(OPTION_ENABLE_LORA="true").model.max_loras == 4
+    assert lmi(OPTION_ENABLE_LORA="true", OPTION_MAX_LORAS="7").model.max_loras == 7
+    with pytest.raises(InvalidOption, match=r"LMI's max_loras .*: must be a whole number, given 'x'"):
+        lmi(OPTION_ENABLE_LORA="true", OPTION_MAX_LORAS="x")
+
+
+@pytest.mark.parametrize("how", ["flag", "environment", "file", "properties"])
 def test_one_option_opens_the_urls_of_pictures(tmp_path: Path, how: str) -> None:
     (tmp_path / "ouzel.yaml").write_text("allowed_media_domains: [all]\n")
     arguments = {"flag": ("--allowed-media-domains", "all"), "file": ("--config", str(tmp_path / "ouzel.yaml"))}
-    environment = {"OUZEL_ALLOWED_MEDIA_DOMAINS": "all"} if how == "environment" else {}
+    environment = {
+        "environment": {"OUZEL_ALLOWED_MEDIA_DOMAINS": "all"},
+        "properties": {"SERVING_MODEL_STORE": str(tmp_path)},
+    }
+    if how == "properties":
+        (tmp_path / "serving.properties").write_text("option.allowed_media_domains=all\n")
 
-    options = lmi(*arguments.get(how, ()), **environment)
+    options = lmi(*arguments.get(how, ()), **environment.get(how, {}))
 
     assert options.media.allowed_media_domains == ("all",)
     assert lmi().media.allowed_media_domains == ()
@@ -152,6 +184,7 @@ def test_what_has_no_meaning_is_named_without_its_value() -> None:
         ({"SERVING_INFERENCE_ADDRESS": "unix:/x"}, r"LMI's inference_address .*: must be like http://"),
         ({"SERVING_INFERENCE_ADDRESS": "http://h:x"}, r"LMI's inference_address .*: must be like http://"),
         ({"SAGEMAKER_MAX_PAYLOAD_IN_MB": "x"}, r"LMI's max_payload_in_mb .*: must be a whole number, given 'x'"),
+        ({"OPTION_ALLOWED_MEDIA_DOMAINS": "[1]"}, r"LMI's allowed_media_domains .*: must be a list of hosts, given"),
         ({"OPTION_LIMIT_MM_PER_PROMPT": "image"}, r"LMI's limit_mm_per_prompt .*: must be like image=2, given 'image'"),
         ({"OPTION_LIMIT_MM_PER_PROMPT": "{"}, r"LMI's limit_mm_per_prompt .*: must be like image=2, given '{'"),
         ({"OPTION_MAX_ROLLING_BATCH_SIZE": "many"}, r"--max-num-seqs: .*given 'many'"),

@@ -59,6 +59,8 @@ _TASKS: Mapping[str, TaskOption] = {
 _POOLING = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls", "lasttoken": "lasttoken"}
 _REFUSED = {"revision": "main", "bedrock_compat": "false", "sigmoid": "true"}  # with the value that may stand
 _VLLM_HANDLER = "vllm_async_service"
+_ADAPTERS = ("enable_lora", "max_loras", "max_lora_rank")  # the first turns the others on
+_MAX_LORAS = "4"  # LMI's default
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,16 @@ def _images_per_prompt(setting: Setting) -> Values:
     return {option: counts[name] for name, option in ours.items() if name in counts}
 
 
+def _hosts(setting: Setting) -> Values:
+    """Reads `a.org,b.org` and `["a.org", "b.org"]`."""
+    if not setting.value.startswith("["):
+        return {"allowed_media_domains": [name.strip() for name in setting.value.split(",")]}
+    try:
+        return {"allowed_media_domains": msgspec.json.decode(setting.value, type=list[str])}
+    except msgspec.MsgspecError as error:
+        raise InvalidOption(f"{setting.description}: must be a list of hosts, given {setting.value!r}") from error
+
+
 def _parted(text: str) -> tuple[str, str, str]:
     return text.partition("=")
 
@@ -156,6 +168,8 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
     "enable_prefix_caching": _boolean("prefix_caching"),
     "max_logprobs": _same("max_logprobs"),
     "limit_mm_per_prompt": _images_per_prompt,
+    "allowed_media_domains": _hosts,
+    "allowed_local_media_path": _same("allowed_local_media_path"),
     "job_queue_size": _same("max_queued_requests"),
     "max_request_size": _same("max_body_bytes"),
     "max_payload_in_mb": _megabytes,
@@ -180,7 +194,12 @@ def read_lmi_settings(environment: Mapping[str, str], model: str) -> tuple[Value
     directory = _model_directory(environment, model)
     if not model and (directory / "config.json").is_file():
         values["model"] = str(directory)
-    for setting in {each.key: each for each in _settings(environment, directory)}.values():
+    settings = {each.key: each for each in _settings(environment, directory)}
+    adapters = _adapters(settings, directory)
+    values |= adapters
+    for setting in settings.values():
+        if adapters and setting.key in _ADAPTERS:
+            continue
         meaning = MEANINGS.get(setting.key)
         if setting.key in _REFUSED and setting.value.lower() != _REFUSED[setting.key]:
             allowed = _REFUSED[setting.key]
@@ -191,6 +210,24 @@ def read_lmi_settings(environment: Mapping[str, str], model: str) -> tuple[Value
         elif setting.key not in _REFUSED:
             remarks.append(f"{setting.description} has no meaning here")
     return values, remarks
+
+
+def _adapters(settings: Mapping[str, Setting], directory: Path) -> Values:
+    """Returns the options of adapters: LMI serves each directory in `adapters` of the model directory by its name."""
+    enabled = settings.get("enable_lora")
+    if enabled is None or enabled.value.lower() != "true":
+        return {}
+    most = settings.get("max_loras", Setting("max_loras", _MAX_LORAS, ""))
+    if not most.value.isdecimal():
+        raise InvalidOption(f"{most.description}: must be a whole number, given {most.value!r}")
+    parent = directory / "adapters"
+    found = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    values: Values = {"max_loras": str(max(int(most.value), len(found)))}
+    if found:
+        values["lora"] = [f"{path.name}={path}" for path in found]
+    if "max_lora_rank" in settings:
+        values["max_lora_rank"] = settings["max_lora_rank"].value
+    return values
 
 
 def _model_directory(environment: Mapping[str, str], model: str) -> Path:
