@@ -22,7 +22,7 @@ from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import TilesOf
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.prompts.vision.video import VideoProcessor
-from ouzel.sentence_files import SentenceFiles, read_sentence_files
+from ouzel.sentence_files import ModelKind, SentenceFiles, read_sentence_files
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.tokenizer.model_facts import read_model_facts
 from ouzel.tokenizer.model_files import sampling_defaults
@@ -79,6 +79,7 @@ async def load_served_model(
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
         facts=facts,
         cuts_long_texts=options.model.truncate,
+        max_document_pieces=options.model.max_document_chunks,
         sentences=await asyncio.to_thread(_sentence_files, local.directory, info, options),
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
@@ -86,22 +87,21 @@ async def load_served_model(
 
 
 def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> SentenceFiles | None:
-    """Returns None where the model generates. Raises ModelLoadError."""
+    """Returns None where the model generates. Raises ModelLoadError.
+
+    OpenVINO Model Server does not read the default prompt of the files, and its vectors have the length 1.
+    """
     if info.task == "generate":
         return None
-    files = read_sentence_files(directory, "decoder" if info.num_blocks else "encoder")
+    is_ovms = options.server.profile == "ovms"
+    kind: ModelKind = "decoder" if info.num_blocks else "encoder"
+    files = read_sentence_files(directory, kind, pooling=options.model.pooling_mode)
     return replace(
         files,
         is_matryoshka=files.is_matryoshka or options.model.matryoshka,
-        normalises=_normalises(files, options),
+        default_prompt="" if is_ovms else files.default_prompt,
+        normalises=(files.normalises or is_ovms) if options.model.normalize is None else options.model.normalize,
     )
-
-
-def _normalises(files: SentenceFiles, options: Options) -> bool:
-    """Says whether vectors have the length 1 where a request does not say; OpenVINO Model Server's default is yes."""
-    if options.model.normalize is not None:
-        return options.model.normalize
-    return files.normalises or options.server.profile == "ovms"
 
 
 def _image_reader(
