@@ -77,10 +77,26 @@ def parse_object(body: bytes) -> JsonObject:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _not_json(body, str(error)) from error
     except RecursionError as error:
-        raise InvalidRequest("the body is nested too deeply") from error
+        raise _too_deep() from error
     if not isinstance(value, dict):
         raise InvalidRequest(f"the body must be a JSON object, given {shown(value)}")
     return value
+
+
+def parse_value(body: bytes) -> object:
+    """Parses JSON of any type. Raises as `parse_object`."""
+    if len(body) > MAX_SHORT_BYTES:
+        check_num_values(body)
+    try:
+        return msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _not_json(body, str(error)) from error
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def _too_deep() -> InvalidRequest:
+    return InvalidRequest("the body is nested too deeply")
 
 
 def _not_json(body: bytes, complaint: str) -> InvalidRequest:

@@ -184,8 +184,11 @@ def test_tgi_compatibility(tgi: httpx.Client) -> None:
         ({"inputs": 5}, "inputs must be a string or a list, given 5"),
         ({"parameters": [1]}, "parameters must be an object, given [1]"),
         ({"stream": "maybe"}, 'stream must be true or false, given "maybe"'),
-        ({"adapters": "mine"}, "Adapter mine is not registered, or not for all inputs"),
-        ({"adapters": ["", "mine"]}, "Adapter mine is not registered, or not for all inputs"),
+        ({"adapters": "mine"}, "Adapter mine is not registered"),
+        ({"adapters": ["mine"]}, "Adapter mine is not registered"),
+        ({"adapters": ["", ""]}, "Number of adapters is not equal to the number of inputs, given 2 and 1"),
+        ({"adapters": 5}, "adapters must be a string or a list of strings, given 5"),
+        ({"adapters": [5]}, "adapters must be a string or a list of strings, given [5]"),
         ({"cached_prompt": "x"}, "cached_prompt is not supported"),
         ({"inputs": ["a", "b"], "stream": True}, "inputs must be a string when stream is true, given a list"),
         ({"inputs": ["a"] * 1000}, "inputs must have <= "),
@@ -206,16 +209,20 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
         ({"truncate": 0}, "truncate must be >= 1, given 0"),
         ({"top_n_tokens": 21, "details": True}, "top_n_tokens must be <= 20, given 21"),
         ({"top_n_tokens": 2}, "top_n_tokens needs details to be true, given 2"),
-        ({"logprobs": 1}, "logprobs is not a parameter of this schema (use details, or top_n_tokens), given 1"),
+        ({"logprobs": -1}, "logprobs must be >= 0, given -1"),
+        ({"prompt_logprobs": "x"}, 'prompt_logprobs must be an integer, given "x"'),
         ({"output_formatter": "sse"}, 'output_formatter must be json when stream is false, given "sse"'),
         ({"output_formatter": "3p"}, 'output_formatter must be json when stream is false, given "3p"'),
         ({"bad_sequences": [""]}, "bad_sequences[0] must have a length >= 1"),
         ({"decoder_input_details": True}, "decoder_input_details needs details to be true, given true"),
         ({"return_token_ids": True}, "return_token_ids is not a parameter of this schema (use details), given true"),
-        ({"min_length": 5}, "min_length is not supported by this server (use min_tokens), given 5"),
+        ({"min_length": -1}, "min_length must be >= 0, given -1"),
+        ({"min_length": 5, "max_new_tokens": 4}, "min_length must be <= 4, given 5"),
+        ({"min_tokens": 5, "max_new_tokens": 4}, "min_tokens must be <= 4, given 5"),
         ({"watermark": True}, "watermark is not supported"),
         ({"grammar": {"type": "xml", "value": {}}}, "grammar.type must be"),
-        ({"adapter_id": "mine"}, "adapter_id is not supported"),
+        ({"adapter_id": "mine"}, "Adapter mine is not registered"),
+        ({"adapter_id": 5}, "adapter_id is not supported by this server"),
         ({"stream": True, "n": 2}, "n must be 1 when stream is true, given 2"),
         ({"best_of": -1}, "best_of must be >= 1, given -1"),
         ({"num_beams": 3, "temperature": 1}, "temperature must be 0 in a beam search, given 1"),
@@ -230,6 +237,21 @@ def test_a_wrong_parameter_is_named(lmi: httpx.Client, parameters: Json, message
 def test_values_that_ask_for_nothing_are_taken(lmi: httpx.Client) -> None:
     nothing: Json = {"watermark": False, "bad_sequences": [], "min_length": 1, "adapter_id": None, "grammar": None}
     assert ask(lmi, "Hi", max_new_tokens=2, **nothing).json() == {"generated_text": "Hi"}
+
+
+def test_min_length_keeps_the_output_from_ending(lmi: httpx.Client) -> None:
+    """A stop string ends the output unless it comes too early."""
+    assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"]).json() == {"generated_text": "H"}
+    for name in ("min_length", "min_tokens"):
+        assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], **{name: 3}).json() == {"generated_text": "HiH"}
+    assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], min_length=3, min_tokens=3).json() == {"generated_text": "HiH"}
+
+
+def test_logprobs_of_vllms_names_change_nothing(lmi: httpx.Client) -> None:
+    shown: Json = {"max_new_tokens": 2, "details": True, "decoder_input_details": True}
+    assert ask(lmi, "Hi", logprobs=5, prompt_logprobs=1, **shown).json() == ask(lmi, "Hi", **shown).json()
+    plain = ask(lmi, "Hi", max_new_tokens=2, logprobs=5, prompt_logprobs=1).json()
+    assert plain == {"generated_text": "Hi"}
 
 
 def test_unknown_parameters_are_ignored_in_one_line(lmi: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
