@@ -9,18 +9,10 @@ import httpx
 from ouzel.responses.packed_text import REASONING
 from tests.api.responses.strict import named_events
 from tests.cli.answers import Json
-from tests.cli.conformance import (
-    COUNT_TO_2,
-    PROBES,
-    QUESTION,
-    SHAPES,
-    Asker,
-    Endpoint,
-    Probe,
-    openai_param,
-    text,
-    tokens,
-)
+from tests.cli.conformance.asking import QUESTION, Asker, Endpoint, openai_param
+from tests.cli.conformance.chats import PROBES
+from tests.cli.conformance.effects import COUNT_TO_2, SHAPES, text, tokens
+from tests.cli.conformance.probe import Probe
 
 _INTRODUCTION = """
 ## /v1/responses
