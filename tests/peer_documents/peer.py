@@ -74,10 +74,12 @@ def serving_peer(profile: str, directory: Path) -> Iterator[Peer]:
 
 
 def _options(profile: str) -> tuple[str, ...]:
-    if profile == "lmi":  # its requests name no model
-        return ("--profile", "lmi", "--port", "0", "--host", "127.0.0.1", "--demo", "vision", "--lmi-strict-logprobs")
     models = ("--model", f"llama3={MODEL_DIRECTORY}", "--model", f"llava={VISION_MODEL_DIRECTORY}")
-    return models if profile == "default" else ("--profile", profile, *models)
+    if profile == "default":
+        return models
+    if profile == "lmi":  # which would listen on LMI's own address
+        return (*models, "--profile", "lmi", "--port", "0", "--host", "127.0.0.1", "--lmi-strict-logprobs")
+    return (*models, "--profile", profile)
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def test_a_picture_of_the_page(peer: Peer, path: str, form: str) -> None:
     message = json.loads(json.dumps(PICTURE_MESSAGE).replace(PLACEHOLDER, urls[form]))
     assert message != PICTURE_MESSAGE
 
-    response = send(peer, ASK, path, messages=[TEXT_MESSAGE, message])
+    response = send(peer, ASK, f"{path}?model_name=llava", messages=[TEXT_MESSAGE, message])
 
     assert response.status_code == 200, response.text
     assert "red circle" in response.json()["choices"][0]["message"]["content"]
@@ -149,5 +149,5 @@ def test_every_field_of_the_table_of_requests_at_once(peer: Peer, is_stream: boo
 
 
 def send(peer: Peer, command: str, path: str, **fields: object) -> httpx.Response:
-    host = httpx.URL(parse_curl(command).url)
-    return peer.send(command.replace(str(host), str(host.copy_with(path=path))), **fields)
+    url = httpx.URL(parse_curl(command).url)
+    return peer.send(command.replace(str(url), f"{url.scheme}://{url.host}{path}"), **fields)

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
 import httpx
 
-from tests.cli.conformance import kept, responses
+from tests.cli.conformance import chat_statements, kept, lmi_statements, response_statements, responses
 from tests.cli.conformance.asking import LMI, OPENAI, OVMS, Asker, Endpoint
 from tests.cli.conformance.chats import LMI_PROBES, OVMS_PROBES, PROBES
 from tests.cli.conformance.probe import Probe, result
+from tests.cli.conformance.statements import table
 from tests.cli.running import serving
+from tests.peer_documents.peer import serving_peer
 
 PATH = Path(__file__).parents[3] / "docs" / "conformance.md"
 COMMAND = "uv run python -m tests.cli.conformance"
@@ -59,6 +61,21 @@ of beams, streams show the stop string, and a refusal is a 400 whose text names 
 """
 
 
+_STATEMENTS_INTRODUCTION = """
+## Statements of the documents
+
+The documents say more than names of parameters: defaults, forms of answers, orders of events. *As it says* means that
+a test run saw the statement hold; *differs*, that it saw the behaviour in the last column.
+"""
+
+_STATEMENT_TABLE = """
+### {title}
+
+| statement | in | default | `--profile {profile}` | why it differs, and how |
+|---|---|---|---|---|
+"""
+
+
 def own_tables(cache_dir: Path) -> str:
     """Returns the document as far as it tells of our own API."""
     with _servers(cache_dir) as servers:
@@ -72,7 +89,26 @@ def tables_of_others(cache_dir: Path) -> str:
     with _servers(cache_dir) as servers:
         text = _LMI_INTRODUCTION + _rows(servers, LMI, LMI_PROBES)
     with _servers(cache_dir, "--profile", "ovms") as servers:
-        return text + _OVMS_INTRODUCTION + _rows(servers, OVMS, OVMS_PROBES)
+        text += _OVMS_INTRODUCTION + _rows(servers, OVMS, OVMS_PROBES)
+        text += responses.ovms_section(lambda endpoint, probes: _rows(servers, endpoint, probes))
+    return text + statement_sections(cache_dir)
+
+
+def statement_sections(cache_dir: Path) -> str:
+    """Returns the sections about statements of the documents, each with the servers that it is about."""
+    with ExitStack() as stack:
+        default, ovms, lmi = (
+            stack.enter_context(serving_peer(profile, cache_dir / profile)) for profile in ("default", "ovms", "lmi")
+        )
+        text = _STATEMENTS_INTRODUCTION
+        for title, statements, profile in (
+            ("Chats (A, B, C)", chat_statements.STATEMENTS, ovms),
+            ("Responses (E)", response_statements.STATEMENTS, ovms),
+            ("LMI's chats (D)", lmi_statements.STATEMENTS, lmi),
+        ):
+            text += _STATEMENT_TABLE.format(title=title, profile=profile.profile)
+            text += table(statements, [default, profile])
+    return text
 
 
 @dataclass(frozen=True)
