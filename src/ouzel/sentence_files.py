@@ -76,8 +76,11 @@ class SentenceFiles:
         return next(filter(None, named), "" if named else self.default_prompt)
 
 
-def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
-    """Raises ModelLoadError, which names the file."""
+def read_sentence_files(directory: Path, kind: ModelKind, *, pooling: PoolingMode | None = None) -> SentenceFiles:
+    """Reads the files. `pooling` replaces the pooling that they name.
+
+    Raises ModelLoadError, which names the file.
+    """
     config, own = read_json_object(directory / "config.json"), read_json_object(directory / _CONFIG)
     modules = _modules(directory)
     read = _read_modules(directory, modules) if modules else _without_modules(kind)
@@ -87,7 +90,7 @@ def read_sentence_files(directory: Path, kind: ModelKind) -> SentenceFiles:
     if default is not None and default not in prompts:
         raise ModelLoadError(f"{directory / _CONFIG}: default_prompt_name {brief(default)} is none of its prompts")
     return SentenceFiles(
-        modes=read.modes,
+        modes=(pooling,) if pooling else read.modes,
         dense=read.dense,
         normalises=read.normalises,
         answer_ids=read.answer_ids,

@@ -222,6 +222,7 @@ class ServerSetup:
     video_processor: VideoProcessor | None = None  # of one that sees videos, too
     media: MediaConfig = field(default_factory=MediaConfig)
     sentences: SentenceFiles | None = None  # of a model that makes vectors or scores
+    cuts_long_texts: bool = False
     further: tuple["ServerSetup", ...] = ()  # of models beside this one: names, engine and what reads texts
 
     def engine_spec(self) -> EngineSpec:
@@ -252,6 +253,7 @@ class ServerSetup:
             refuses_unknown_tools=self.refuses_unknown_tools,
             reads_bare_calls=self.reads_bare_calls,
             sentences=self.sentences,
+            cuts_long_texts=self.cuts_long_texts,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
         )

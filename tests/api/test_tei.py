@@ -105,8 +105,8 @@ def test_texts_are_ordered_by_their_scores(ranker: httpx.Client, path: str) -> N
 def test_a_body_with_documents_is_not_teis(ranker: httpx.Client) -> None:
     results = posted(ranker, "/rerank", query="query", documents=["a"])["results"]
     assert [result["index"] for result in results] == [0]
-    for body in ({"query": "query"}, {"query": "q", "texts": ["a"], "documents": []}):
-        assert ranker.post("/rerank", json=body).json()["error"]["param"] == "documents"
+    for body, field in (({"query": "query"}, "documents"), ({"query": "q", "texts": ["a"], "documents": []}, "texts")):
+        assert ranker.post("/rerank", json=body).json()["error"]["param"] == field
 
 
 def test_a_list_that_is_null_is_not_given(http: httpx.Client, ranker: httpx.Client) -> None:

@@ -1,6 +1,7 @@
 """Vectors and scores against sentence-transformers, and the card of Qwen3-Reranker, in float32."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -99,6 +100,36 @@ def test_vectors_are_those_of_sentence_transformers(name: str, tmp_path: Path) -
         vectors = finished_vectors(vectors_of(engine, texts), files, dimensions=None)
         assert vectors.shape == (len(texts), engine.info.vector_size)
         assert np.abs(vectors - golden.arrays[key]).max() < 1e-5 * max(1, np.abs(golden.arrays[key]).max())
+
+
+def test_the_pooling_of_the_option_replaces_the_pooling_of_the_files(tmp_path: Path) -> None:
+    golden = read_golden("bert-poolings")  # max, mean_sqrt_len_tokens, weightedmean and lasttoken side by side
+    texts = encoded(golden.directory, golden.texts)
+    lens = np.array([len(text.token_ids) for text in texts])
+    means = golden.arrays["vectors"][:, 32:64] / np.sqrt(lens)[:, None]
+    for pooling, expected in (("lasttoken", golden.arrays["vectors"][:, 96:]), ("mean", means)):
+        engine = engine_of(golden.directory, tmp_path, pooling=pooling)
+        assert engine.info.vector_size == 32
+        assert np.abs(vectors_of(engine, texts) - expected).max() < 1e-5 * np.abs(expected).max()
+
+
+def test_the_pooling_of_the_option_is_taken_without_files_that_name_one(tmp_path: Path) -> None:
+    golden = read_golden("bge")
+    directory = shutil.copytree(golden.directory, tmp_path / "bge", ignore=lambda *_: ["modules.json"])
+    engine = engine_of(directory, tmp_path / "cache", pooling="cls")
+    files = read_sentence_files(directory, "encoder", pooling="cls")
+    texts = encoded(directory, [files.default_prompt + text for text in golden.texts])
+    vectors = vectors_of(engine, texts)
+    finished = finished_vectors(vectors, files, dimensions=None, normalises=True)
+    assert files.modes == ("cls",)
+    assert np.abs(finished - golden.arrays["vectors"]).max() < 1e-5
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_decoder_has_no_other_pooling_than_its_last_token(pooling: str, tmp_path: Path) -> None:
+    message = f"--pooling: must be auto or lasttoken for a qwen3, given {pooling}"
+    with pytest.raises(ModelLoadError, match=message):
+        engine_of(GOLDEN / "qwen3-embedding", tmp_path, pooling=pooling)
 
 
 @pytest.mark.parametrize("name", CROSS_ENCODERS)

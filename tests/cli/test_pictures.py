@@ -246,7 +246,7 @@ def test_pictures_in_several_turns_are_told_apart(server: RunningServer) -> None
     [
         (picture("data:image/png;base64,AAAA"), "must be a picture"),
         (picture("ftp://127.0.0.1/a.png"), "ftp"),
-        ({"type": "image_url"}, "must be a URL, a data URL or a path"),
+        ({"type": "image_url"}, "must be a URL, a data URL, base64 or a path"),
         ({"type": "image_url", "image_url": {"url": "x", "detail": "huge"}}, "must be one of auto, low, high"),
         ({"type": "input_audio", "input_audio": {"data": ""}}, "this model reads text and pictures"),
     ],

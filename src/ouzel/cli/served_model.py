@@ -78,6 +78,7 @@ async def load_served_model(
         forced_thinking_budget=options.model.forced_thinking_budget,
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
         facts=facts,
+        cuts_long_texts=options.model.truncate,
         sentences=await asyncio.to_thread(_sentence_files, local.directory, info, options),
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
@@ -89,7 +90,18 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
     if info.task == "generate":
         return None
     files = read_sentence_files(directory, "decoder" if info.num_blocks else "encoder")
-    return replace(files, is_matryoshka=files.is_matryoshka or options.model.matryoshka)
+    return replace(
+        files,
+        is_matryoshka=files.is_matryoshka or options.model.matryoshka,
+        normalises=_normalises(files, options),
+    )
+
+
+def _normalises(files: SentenceFiles, options: Options) -> bool:
+    """Says whether vectors have the length 1 where a request does not say; OpenVINO Model Server's default is yes."""
+    if options.model.normalize is not None:
+        return options.model.normalize
+    return files.normalises or options.server.profile == "ovms"
 
 
 def _image_reader(

@@ -15,7 +15,7 @@ from ouzel.config import EngineConfig, ModelConfig, VllmConfig
 from ouzel.tokenizer.model_files import read_json_object
 
 _OF_OPENVINO = (
-    *("lora", "max_loras", "max_lora_rank", "matryoshka"),
+    *("lora", "max_loras", "max_lora_rank", "matryoshka", "pooling", "normalize", "truncate"),
     *("draft_model", "mtp", "weights", "recompress", "device", "state_cache_gib", "prompt_lookup", "deterministic"),
     *("prefix_cache_dir", "prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )

@@ -200,6 +200,13 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         option("LMI's standard schema is answered as text-generation-inference does.", heading="Compatibility"),
     ] = False
+    lmi_vector_lists: Annotated[
+        bool,
+        option(
+            "/invocations answers one text with a list of one vector, as LMI's handler on vLLM does.",
+            heading="Compatibility",
+        ),
+    ] = False
     lmi_strict_logprobs: Annotated[
         bool,
         option(

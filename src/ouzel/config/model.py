@@ -11,6 +11,7 @@ from ouzel.config.weights import WeightPlan, read_weights
 
 Demo = Literal["text", "vision"]
 TaskOption = Literal["auto", "generate", "embed", "score"]
+PoolingOption = Literal["auto", "cls", "mean", "lasttoken"]
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +46,27 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     matryoshka: Annotated[
         bool,
         option("Embeddings may have fewer `dimensions`."),
+    ] = False
+    pooling: Annotated[
+        PoolingOption,
+        option(
+            "How the rows of a text become its vector: auto (as the model's files say), cls (the first row), mean, or "
+            "lasttoken. A decoder has lasttoken only."
+        ),
+    ] = "auto"
+    normalize: (
+        Annotated[
+            bool,
+            option(
+                "Vectors have the length 1 where a request does not say.",
+                unset="as the model's files say; on with --profile ovms",
+            ),
+        ]
+        | None
+    ) = None
+    truncate: Annotated[
+        bool,
+        option("Cut texts that are longer than the model takes, where a request does not say; else they are refused."),
     ] = False
     demo: Annotated[
         Demo,
@@ -194,6 +216,11 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def weight_plan(self) -> WeightPlan:
         return read_weights(self.weights, recompress=self.recompress)
+
+    @property
+    def pooling_mode(self) -> Literal["cls", "mean", "lasttoken"] | None:
+        """Returns None where the model's files say the pooling."""
+        return None if self.pooling == "auto" else self.pooling
 
     def __post_init__(self) -> None:
         read_weights(self.weights)

@@ -41,7 +41,7 @@ class Generation:
         self._metrics = metrics
         self._counts = metrics.of_engine(0)  # or of the engine that has the request
         self._cache_salt = model.cache_salt(key_id, request.cache_salt)
-        self._adapter = model.adapter
+        self._adapter = model.adapter if request.adapter is None else request.adapter
         self._choices = [Choice(index, request, model) for index in range(request.best_of)]
         self._best_of = BestOf(request) if request.best_of > request.n else None
         self._num_cached_tokens = 0

@@ -32,6 +32,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     speculation: SpeculationParams = SpeculationParams()
     priority: int
     cache_salt: str
+    adapter: str | None = None  # empty: the model as it is; None: the adapter of the served model
     arrival_s: float  # time.perf_counter() when the request came in
     warnings: tuple[str, ...] = ()  # for the client: parts of the request that the answer does not take into account
 

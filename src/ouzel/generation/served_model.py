@@ -33,6 +33,7 @@ class ServedModel:
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     shares_prefix_cache: bool = False  # all API keys have one
     facts: ModelFacts = NO_FACTS
+    cuts_long_texts: bool = False  # that are made vectors or scores, where a request does not say; else it refuses them
     sentences: SentenceFiles | None = None  # of a model that makes vectors or scores; None: it generates
     adapter: str = ""  # that its requests use; it shares engine and all else with the model that it adapts
     parent_names: tuple[str, ...] = ()  # of that model

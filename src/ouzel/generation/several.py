@@ -31,7 +31,7 @@ class SeveralGenerations:
 
     @property
     def request(self) -> GenerationRequest:
-        """Is the first of them: they differ in their prompts only."""
+        """Returns the first one: they differ in their prompts and adapters only."""
         return self._generations[0].request
 
     @property

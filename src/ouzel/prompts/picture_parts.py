@@ -21,7 +21,7 @@ def picture_part(part: Mapping[str, object], path: str) -> MediaPart:
         url, detail, url_path = value, part.get("detail"), path
         detail_path = f"{path.removesuffix('.image_url')}.detail"
     if not isinstance(url, str) or not url:
-        raise invalid(url_path, "a URL, a data URL or a path", url)
+        raise invalid(url_path, "a URL, a data URL, base64 or a path", url)
     return MediaPart(url_path, url, read_detail(detail, detail_path))
 
 

@@ -32,6 +32,7 @@ class TextEncoder:
         self._tokenizer = model.tokenizer
         self._vocab_size = info.vocab_size
         self._lowers_case = model.sentences is not None and model.sentences.lowers_case
+        self._cuts_by_default = model.cuts_long_texts
         self._foreign_ids = ForeignIds(model.tokenizer, lowers_case=self._lowers_case)
         self._reads_pairs = info.num_blocks == 0  # an encoder: what a decoder reads of a pair is a prompt
         # The engine of decoders keeps room for a token behind every prompt.
@@ -39,9 +40,9 @@ class TextEncoder:
         self._prompt = None if self._reads_pairs else RerankerPrompt.of(model)
 
     def limit(self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str) -> TextLimit:
-        """Reads -1 as the model's own limit."""
+        """Reads -1 as the model's own limit. Without `truncate` the server's option counts."""
         if truncate_prompt_tokens is None:
-            return TextLimit(self.max_tokens, cuts=truncate is True, field=field)
+            return TextLimit(self.max_tokens, cuts=self._cuts_by_default if truncate is None else truncate, field=field)
         if truncate_prompt_tokens == 0 or truncate_prompt_tokens > self.max_tokens:
             raise InvalidRequest(
                 f"must be from 1 to {self.max_tokens}, or -1, given {truncate_prompt_tokens}", field=field

@@ -70,17 +70,22 @@ def log_ignored(fields: set[str]) -> None:
 
 def parse_object(body: bytes) -> JsonObject:
     """Raises InvalidRequest, for bodies of too many values before they are parsed."""
+    value = parse_value(body)
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"the body must be a JSON object, given {shown(value)}")
+    return value
+
+
+def parse_value(body: bytes) -> object:
+    """Parses JSON of any type. Raises as `parse_object`."""
     if len(body) > MAX_SHORT_BYTES:
         check_num_values(body)
     try:
-        value = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
+        return msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _not_json(body, str(error)) from error
     except RecursionError as error:
         raise InvalidRequest("the body is nested too deeply") from error
-    if not isinstance(value, dict):
-        raise InvalidRequest(f"the body must be a JSON object, given {shown(value)}")
-    return value
 
 
 def _not_json(body: bytes, complaint: str) -> InvalidRequest:

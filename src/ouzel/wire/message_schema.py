@@ -11,7 +11,7 @@ _TEXT_PART = {
 }
 DETAILS = ("auto", "low", "high", "original")
 _PICTURE_URL: dict[str, object] = {
-    "description": "A data URL; an http or https URL, or a path, where the operator allows it.",
+    "description": "A data URL, or base64 alone; an http or https URL, or a path, where the operator allows it.",
     "anyOf": [
         {"type": "string", "minLength": 1},
         {

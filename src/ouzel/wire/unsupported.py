@@ -169,6 +169,7 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "text": (),
     "text_1": (),
     "text_2": (),
+    "texts": (),
     "tfs_z": (1,),
     "think": (),
     "thinking": (),

@@ -1,14 +1,18 @@
 """Pictures in LMI's chat schema: as the engine gets them, and what is refused of them in LMI's words."""
 
+from base64 import b64decode
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
 
-from ouzel.config import ServerConfig
+from ouzel.config import MediaConfig, ServerConfig
 from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
 from tests.api.requests import Json
-from tests.api.seeing import data_url, last_prompt, last_request, seeing_server, sizes_seen
+from tests.api.seeing import base64_of, data_url, last_prompt, last_request, seeing_server, sizes_seen
 
 PATHS = ["/v1/chat/completions", "/invocations", "/predictions/org_parrot"]
 LOOK: Json = {"type": "text", "text": "Look"}
@@ -51,10 +55,80 @@ def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path:
     place = f"{PREFIX}messages[0].content[1].image_url.url must be"
     assert refused["data:,hi"].startswith(f"{place} a picture")
     assert refused["data:"].startswith(f"{place} a data URL with a comma")
-    assert refused[""].startswith(f"{place} a URL, a data URL or a path")
+    assert refused[""].startswith(f"{place} a URL, a data URL, base64 or a path")
 
 
 def test_a_model_of_texts_says_so(lmi: httpx.Client) -> None:
     text = refusal_of(lmi.post("/invocations", json=saying(LOOK, shown(data_url(28, 28)))))
 
     assert text.endswith('messages[0].content[1].type must be "text", given "image_url": this model reads text only')
+
+
+def test_bare_base64_is_a_picture_as_the_schema_documents(seeing: httpx.Client) -> None:
+    answer = seeing.post("/invocations", json=saying(LOOK, shown(base64_of(28, 56))))
+
+    assert answer.status_code == 200, answer.text
+    assert sizes_seen() == [(28, 56)]
+
+
+class PictureHandler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        data = b64decode(base64_of(28, 56))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keeps the log of the tests free of requests."""
+
+
+@pytest.fixture
+def picture_url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), PictureHandler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/a.png"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "message"),
+    [
+        ([], "allowed_media_domains"),
+        (["all"], "allowed_media_domains"),  # an address of this machine is not public
+        (["127.0.0.1:{port}"], ""),
+    ],
+)
+def test_urls_of_pictures_are_behind_the_list_of_hosts(
+    tmp_path: Path, picture_url: str, allowed: list[str], message: str
+) -> None:
+    port = picture_url.split(":")[2].split("/", maxsplit=1)[0]
+    media = MediaConfig(allowed_media_domains=tuple(entry.format(port=port) for entry in allowed))
+
+    with seeing_server(tmp_path, config=ServerConfig(profile="lmi"), media=media) as server, server.client() as http:
+        answer = http.post("/invocations", json=saying(LOOK, shown(picture_url)))
+
+    if message:
+        assert message in refusal_of(answer)
+    else:
+        assert answer.status_code == 200, answer.text
+        assert sizes_seen() == [(28, 56)]
+
+
+def test_all_opens_the_urls_of_every_public_host(tmp_path: Path) -> None:
+    """A name that no resolver knows is looked up, which shows that the list of hosts lets it through."""
+    refused = {}
+    for allowed in ((), ("all",)):
+        directory = tmp_path / "".join(("model", *allowed))
+        directory.mkdir()
+        media = MediaConfig(allowed_media_domains=allowed)
+        config = ServerConfig(profile="lmi")
+        with seeing_server(directory, config=config, media=media) as server, server.client() as http:
+            answer = http.post("/invocations", json=saying(LOOK, shown("http://pictures.invalid/a.png")))
+            refused[allowed] = refusal_of(answer)
+
+    assert "allowed_media_domains" in refused[()]
+    assert "allowed_media_domains" not in refused[("all",)]
+    assert "pictures.invalid" in refused[("all",)]

@@ -103,10 +103,10 @@ def test_content_types(http: httpx.Client, content_type: str | None, content: by
     assert http.post("/invocations", content=content, headers=headers).json()["generated_text"].startswith("HiHi")
 
 
-@pytest.mark.parametrize("content_type", ["text/csv", "image/png", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize("content_type", ["text/html", "image/png", "application/x-www-form-urlencoded"])
 def test_other_content_types_are_named(http: httpx.Client, content_type: str) -> None:
     message = refusal_of(http.post("/invocations", content=b"x", headers={"content-type": content_type}))
-    assert message == f"{PREFIX}Content-Type must be application/json or text/plain, given {content_type!r}"
+    assert message == f"{PREFIX}Content-Type must be application/json, text/plain or text/csv, given {content_type!r}"
 
 
 @pytest.mark.parametrize(
@@ -207,3 +207,57 @@ def test_a_bug_of_ours_is_a_500_without_details(http: httpx.Client) -> None:
     assert response.status_code == 500
     assert response.json()["type"] == "InternalServerException"
     assert "a detail" not in response.text
+
+
+def posted_csv(http: httpx.Client, text: str | bytes) -> httpx.Response:
+    return http.post("/invocations", content=text, headers={"content-type": "text/csv; charset=utf-8"})
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ("inputs\nHi\nab\n", ["Hi", "ab"]),
+        ("inputs,other\nHi,value1\nab,value2", ["Hi", "ab"]),  # of djl-serving's own tests
+        ("other, Inputs \r\nvalue1,Hi\r\n\r\n,ab\r\n", ["Hi", "ab"]),
+        ('\ufeffinputs\n"a, b"\n"a ""b"" c"\n"a\nb"\n', ["a, b", 'a "b" c', "a\nb"]),
+        ("inputs\nü", ["ü"]),
+    ],
+)
+def test_a_csv_body_is_a_batch_of_its_inputs(http: httpx.Client, text: str, answers: list[str]) -> None:
+    found = posted_csv(http, text.encode())
+
+    assert found.status_code == 200, found.text
+    texts = [each["generated_text"] for each in found.json()]
+    assert [text[: len(answer)] for text, answer in zip(texts, answers, strict=True)] == answers
+
+
+def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Client) -> None:
+    refused = refusal_of(posted_csv(http, f"inputs\n{'a' * 200_000}"))
+    assert "context" in refused  # the length of the context limits the text, and nothing before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the first row of a CSV body must name the column inputs, or the columns text and text_pair, given"),
+        ("question,context\na,b", "the first row of a CSV body must name the column inputs, or the columns"),
+        ("invalid,header\nvalue1,value2", "the first row of a CSV body must name the column inputs, or the columns"),
+        ("inputs,inputs\na,b", "the first row of a CSV body must name the column inputs once, given it twice"),
+        ("inputs\n", "a CSV body must have a row behind the names of its columns, given none"),
+        (
+            "inputs\nHi, there",
+            "row 2 of a CSV body must have 1 cells, as the first row has, given 2: a text with a comma needs quotes",
+        ),
+        (
+            "inputs,other\na,b\na",
+            "row 3 of a CSV body must have 2 cells, as the first row has, given 1: the column other is missing",
+        ),
+        ('inputs,other\na,b\n"",b', "row 3 of a CSV body must have a text in the column inputs, given none"),
+        ('inputs\nab\n"a"b', "row 3 of a CSV body is not valid CSV: ',' expected after '\"'"),
+        ('inputs\n"ab', "row 2 of a CSV body is not valid CSV: unexpected end of data"),
+        (b"inputs\n\xff", "a text/csv body must be UTF-8: invalid start byte at byte 7"),
+        ("text,text_pair\na,b", 'inputs[0] must be a string, given {"text":"a","text_pair":"b"}'),
+    ],
+)
+def test_what_is_wrong_with_a_csv_body_is_named(http: httpx.Client, text: str | bytes, message: str) -> None:
+    assert refusal_of(posted_csv(http, text)).startswith(PREFIX + message)

@@ -204,7 +204,7 @@ PICTURE = {"type": "input_image", "image_url": "data:,"}
 FAULTS: dict[str, tuple[Json, str, str]] = {
     "no picture": (shown(1, 1) | {"image_url": BROKEN}, ".image_url", "must be a picture"),
     "no base64": (shown(1, 1) | {"image_url": {"url": "data:;base64,*"}}, ".image_url.url", "valid base64"),
-    "no URL": ({"type": "input_image"}, ".image_url", "a URL, a data URL or a path, given nothing"),
+    "no URL": ({"type": "input_image"}, ".image_url", "a URL, a data URL, base64 or a path, given nothing"),
     "a file": ({"type": "input_image", "file_id": "file-1"}, ".file_id", 'this server keeps no files, given "file-1"'),
     "a URL": (shown(1, 1) | {"image_url": "https://example.org/a.png"}, ".image_url", "allowed_media_domains"),
     "a detail": (shown(1, 1, detail="huge"), ".detail", "one of auto, low, high, original"),

@@ -1,13 +1,14 @@
 """What the text of a URL names."""
 
 import base64
+from collections.abc import Callable
 
 import pytest
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.picture import PictureLimits
 from ouzel.prompts.media.sources import FileSource, InlineSource, RemoteSource, read_inline, read_source
-from tests.prompts.media.files import LIMITS
+from tests.prompts.media.files import LIMITS, plain
 
 DATA = bytes(range(256))
 TEXT = base64.b64encode(DATA).decode()
@@ -45,6 +46,60 @@ def percents(data: bytes) -> str:
 )
 def test_data_urls(url: str) -> None:
     assert inline(url) == DATA
+
+
+PICTURES = {name: plain(file_format=name) for name in ("PNG", "JPEG", "WEBP", "GIF")}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda text: text,
+        lambda text: text.rstrip("="),
+        lambda text: f"\n  {text}\n",
+        lambda text: " " * 1000 + text,
+        lambda text: "\r\n".join(text[begin : begin + 5] for begin in range(0, len(text), 5)),
+        lambda text: text.replace("+", "-").replace("/", "_"),
+        lambda text: text.replace("+", "%2B").replace("/", "%2f").replace("=", "%3D"),
+    ],
+)
+def test_the_base64_of_a_picture_needs_no_scheme(name: str, write: Callable[[str], str]) -> None:
+    assert inline(write(base64.b64encode(PICTURES[name]).decode())) == PICTURES[name]
+
+
+def test_both_signatures_of_a_gif_are_known() -> None:
+    for signature in (b"GIF87a", b"GIF89a"):
+        data = signature + bytes(10)
+        assert inline(base64.b64encode(data).decode()) == data
+
+
+def test_bare_base64_that_breaks_off_its_alphabet_is_no_path() -> None:
+    text = base64.b64encode(PICTURES["PNG"]).decode()
+    with pytest.raises(InvalidRequest, match=r"^field must have valid base64"):
+        inline(f"{text[:40]}!{text[40:]}")
+    with pytest.raises(InvalidRequest, match=r"^field must be a data URL of ASCII characters, given 'ü' at 40"):
+        inline(f"{text[:40]}ü{text[40:]}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/9j/holiday.png",
+        "/9j/pictures/summer/one.jpg",
+        "/9j/4AAQ",
+        "/9j/4AAQSkZJ.RgABAQAAAQABAAD",
+        "R0lGODlh.gif",
+        "R0lGODlhüüüüüüüü",
+        "UklGRgAAAABXQVZFAAAA",
+        "iVBORw0KGgo/one.png",
+        base64.b64encode(b"BM" + bytes(60)).decode(),
+        base64.b64encode(b"%PDF-1.7" + bytes(60)).decode(),
+        TEXT,
+    ],
+)
+def test_what_begins_as_no_picture_is_a_path(text: str) -> None:
+    assert read_source(text, "field") == FileSource(text)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ def with_defaults(fields: JsonObject, model: ServedModel) -> JsonObject:
     if name is not None and name not in model.names:
         log_ignored({"model"})
     completed = {**fields, "model": model.names[0]}
-    if model.adapter and completed.get("adapters") in (model.adapter, [model.adapter]):  # which has chosen this one
-        del completed["adapters"]
     if fields.get("top_k") is None and model.sampling_defaults.top_k is None:
         completed["top_k"] = 0
     return completed

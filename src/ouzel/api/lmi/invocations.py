@@ -3,43 +3,42 @@
 Beside the body come the model's name, custom attributes, the content type, and whether events are wanted.
 """
 
-import logging
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
-from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.types import ASGIApp, Receive, Scope, Send
+from msgspec.structs import replace
+from starlette.types import Receive, Scope, Send
 
-from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import name_in
 from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.dialect import Answer, Dialect
+from ouzel.api.http.dialect import Answer
 from ouzel.api.http.exchange import header
 from ouzel.api.http.framing import JSON_LINES
+from ouzel.api.lmi.adapters import take_adapters
 from ouzel.api.lmi.chat import ChatSchema, LmiChatCompletion, LmiChunk
+from ouzel.api.lmi.choice import adapter_beside_body, by_name, check_model, read_attributes
+from ouzel.api.lmi.content import read_content
 from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
-from ouzel.api.lmi.standard import StandardRequest, StandardSchema, UnknownAdapter
+from ouzel.api.lmi.standard import StandardRequest, StandardSchema
+from ouzel.api.lmi.vector_request import VectorRequest
+from ouzel.api.lmi.vectors import Numbers, VectorInvocations
 from ouzel.api.openai.completions import Completion, CompletionRequest, Completions, decode_completion
-from ouzel.config import LimitsConfig, ServerConfig
-from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.config import LimitsConfig
+from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel
 from ouzel.wire.chat_request import ChatCompletionRequest
-from ouzel.wire.decode import JsonObject, log_ignored, parse_object
+from ouzel.wire.decode import JsonObject, log_ignored
+from ouzel.wire.validation_errors import shown
 
-logger = logging.getLogger(__name__)
-
-BODIES: tuple[StructType, ...] = (StandardRequest, ChatCompletionRequest, CompletionRequest)
-ANSWERS: tuple[object, ...] = (Generated, list[Generated], LmiChatCompletion, Completion)
+BODIES: tuple[StructType, ...] = (StandardRequest, ChatCompletionRequest, CompletionRequest, VectorRequest)
+ANSWERS: tuple[object, ...] = (Generated, list[Generated], LmiChatCompletion, Completion, Numbers, list[Numbers])
 CHUNKS: tuple[StructType, ...] = (Line, LmiChunk, Completion)
 
-_CUSTOM_ATTRIBUTES = b"x-amzn-sagemaker-custom-attributes"  # a=b;c=d
 _ACCEPT = b"x-amzn-sagemaker-accept"  # of invocations with a response stream, beside the one that HTTP clients set
-_ADAPTER_HEADER = b"x-amzn-sagemaker-adapter-identifier"
 _REFUSED = {  # headers and custom attributes that ask for what is not here, with the value that does not
     "x-amzn-sagemaker-session-id": "",
     "x-starting-token": "",
@@ -73,15 +72,11 @@ class CompletionSchema:
 
 
 class Invocations:
-    def __init__(
-        self,
-        model: ServedModel,
-        limits: LimitsConfig,
-        config: ServerConfig,
-        generating: Callable[[Dialect], ASGIApp],
-    ) -> None:
+    def __init__(self, services: Services) -> None:
+        model, limits, config = services.model, services.limits, services.config
+        self._services = services
         self._model = model
-        self._generating = generating
+        self._vectors = None if model.sentences is None else VectorInvocations(services)
         self._schemas: Mapping[str, Schema] = {  # by the field that tells them apart, first match
             "messages": ChatSchema(model, limits, config),
             "inputs": StandardSchema(model, limits, config),
@@ -89,109 +84,61 @@ class Invocations:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        attributes = _attributes(scope)
+        attributes = read_attributes(scope)
         log_ignored({f"custom attribute {name}" for name in attributes.keys() - _READ_ATTRIBUTES})
         _refuse(scope, attributes)
-        self._check_model(scope, attributes)
+        check_model(self._model, scope, attributes)
+        content_type = header(scope, b"content-type") or "application/json"
+        adapter = adapter_beside_body(scope, attributes)
+        if self._vectors is not None:
+            answer = partial(self._vectors.answer, content_type=content_type, adapter_beside_body=adapter)
+            await self._services.taking_body(answer)(scope, receive, send)
+            return
         invocation = Invocation(
             self._schemas,
-            content_type=header(scope, b"content-type") or "application/json",
+            self._model,
+            content_type=content_type,
             takes_events="text/event-stream" in (header(scope, _ACCEPT) or header(scope, b"accept") or ""),
+            adapter_beside_body=adapter,
         )
-        await self._generating(invocation)(scope, receive, send)
-
-    def _check_model(self, scope: Scope, attributes: Mapping[str, str]) -> None:
-        """There are no versions; who names an adapter may name the model that it adapts, too."""
-        adapter = header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter")
-        if adapter and adapter != self._model.adapter:
-            raise UnknownAdapter(adapter)
-        names = _names_of(self._model) | _spellings(self._model.parent_names)
-        for key in ("model_name", "model_version"):
-            value = _named(scope, attributes, key)
-            if value is not None and (key == "model_version" or value not in names):
-                raise ModelNotFound(f"Model or workflow not found: {value[:100]}", param=key)
-
-
-def by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
-    """Chooses by what is named beside the body, else by the body, in which a strange name changes nothing."""
-    attributes = _attributes(scope)
-    adapter = header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter") or _adapter_in(body)
-    for each in catalogue:
-        if adapter and each.model.adapter == adapter:
-            return each
-    name = _named(scope, attributes, "model_name") or name_in(body)
-    for each in catalogue:
-        if name in _names_of(each.model):
-            return each
-    catalogue.check_coming(name)
-    return catalogue.first
-
-
-class _Adapters(msgspec.Struct):
-    adapters: str | list[str] | None = None
-
-
-def _adapter_in(body: bytes) -> str:
-    """Returns the first that the body names; whether all are the same, the endpoint says."""
-    try:
-        adapters = msgspec.json.decode(body, type=_Adapters).adapters or ""
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return ""
-    return adapters if isinstance(adapters, str) else adapters[0]
-
-
-def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
-    query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-    path = scope["path_params"]
-    return next((place[key] for place in (path, query, attributes) if place.get(key)), header(scope, key.encode()))
-
-
-def _names_of(model: ServedModel) -> set[str]:
-    return _spellings(model.names)
-
-
-def _spellings(names: tuple[str, ...]) -> set[str]:
-    """Returns the names, with their spellings in LMI and as names of SageMaker endpoints."""
-    lmis = (re.sub(r"\W", "_", name) for name in names)
-    endpoints = (re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-") for name in names)
-    return {*names, *lmis, *endpoints}
+        await self._services.generating(invocation)(scope, receive, send)
 
 
 class Invocation(msgspec.Struct, frozen=True):
     """Implements `Dialect` for one request."""
 
     schemas: Mapping[str, Schema]
+    model: ServedModel
     content_type: str
     takes_events: bool
+    adapter_beside_body: str
 
     def parse(self, body: bytes) -> JsonObject:
-        media_type = self.content_type.partition(";")[0].strip().lower()
-        if media_type == "text/plain":
-            return {"inputs": _text(body)}
-        if media_type != "application/json":
-            raise InvalidRequest(
-                f"must be application/json or text/plain, given {media_type[:60]!r}", field="Content-Type"
-            )
-        return parse_object(body)
+        fields = read_content(self.content_type, body)
+        if not isinstance(fields, dict):
+            raise InvalidRequest(f"the body must be a JSON object, given {shown(fields)}")
+        return fields
 
     def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
         for field, schema in self.schemas.items():
             if fields.get(field) is not None:
-                return schema.prepare(fields, arrival_s, takes_events=self.takes_events)
+                own_fields = dict(fields)
+                adapters = self._take_adapters(own_fields, field)
+                requests, answer = schema.prepare(own_fields, arrival_s, takes_events=self.takes_events)
+                return _adapted(requests, adapters), answer
         raise UnknownSchema
 
+    def _take_adapters(self, fields: JsonObject, field: str) -> list[str]:
+        """Removes the adapters from the fields, and returns the name of one for each input."""
+        inputs = fields["inputs"] if field == "inputs" else None
+        num_inputs = len(inputs) if isinstance(inputs, list) else 1
+        return take_adapters(fields, self.model, num_inputs=num_inputs, beside_body=self.adapter_beside_body)
 
-def _text(body: bytes) -> str:
-    try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"a text/plain body must be UTF-8: {error.reason}") from error
 
-
-def _attributes(scope: Scope) -> dict[str, str]:
-    text = header(scope, _CUSTOM_ATTRIBUTES) or ""
-    pairs = (pair.partition("=") for pair in text.split(";") if pair.strip())
-    return {name.strip().lower(): value.strip() for name, _, value in pairs}
+def _adapted(requests: Sequence[GenerationRequest], adapters: Sequence[str]) -> list[GenerationRequest]:
+    """`adapters` has a name for each request, or one for all of them."""
+    names = adapters if len(adapters) == len(requests) else [adapters[0]] * len(requests)
+    return [replace(request, adapter=name) for request, name in zip(requests, names, strict=True)]
 
 
 def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
@@ -217,7 +164,7 @@ def _operation(path: str, *, has_slashes: bool = False) -> Operation:
 
 
 def make_invocations(services: Services) -> Invocations:
-    return Invocations(services.model, services.limits, services.config, services.generating)
+    return Invocations(services)
 
 
 OPERATIONS = (

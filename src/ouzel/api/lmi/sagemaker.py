@@ -10,8 +10,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import exchange_of, header
+from ouzel.api.lmi.choice import by_name
 from ouzel.api.lmi.event_stream import MEDIA_TYPE, PartsSend, encode_part
-from ouzel.api.lmi.invocations import ANSWERS, BODIES, CHUNKS, by_name, make_invocations
+from ouzel.api.lmi.invocations import ANSWERS, BODIES, CHUNKS, make_invocations
 from ouzel.errors import InvalidRequest
 
 _CHOOSES = "the endpoint's name chooses the model"

@@ -34,18 +34,6 @@ _NOT_HERE = {
 Text = Annotated[str, Meta(min_length=1)]
 
 
-class UnknownAdapter(InvalidRequest):
-    """This server has no adapter of that name, or it is not the one that the request is for."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__("no adapter is registered", param="adapters")
-        self._name = name[:100]
-
-    def __str__(self) -> str:
-        """Is LMI's sentence."""
-        return f"Adapter {self._name} is not registered, or not for all inputs of the request"
-
-
 class StandardRequest(msgspec.Struct, kw_only=True):
     inputs: Annotated[
         Text | Annotated[list[Text], Meta(min_length=1)], Meta(description="The prompt, or a batch of prompts.")
@@ -53,7 +41,7 @@ class StandardRequest(msgspec.Struct, kw_only=True):
     parameters: Annotated[dict[str, object] | None, Meta(description="How to generate.")] = None
     stream: Annotated[bool | None, Meta(description="Sends a line for each token.")] = None
     adapters: Annotated[
-        str | list[str] | None, Meta(description="The name of an adapter, for all inputs; empty: none.")
+        str | list[str] | None, Meta(description="An adapter for all inputs, or a list with one for each; empty: none.")
     ] = None
 
 
@@ -87,7 +75,6 @@ class StandardSchema:
         self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
         body = decode_object(fields, StandardRequest)
-        _check_adapters(body.adapters, self._model.adapter)
         parameters = self._parameters(body.parameters or {})
         is_stream = bool(parameters.stream if body.stream is None else body.stream)
         if not is_stream:
@@ -183,13 +170,6 @@ def _with_all_choices(parameters: Parameters) -> Parameters:
     """LMI shows all sequences that there are, where the request does not say how many."""
     n = parameters.n or parameters.num_return_sequences or parameters.best_of or parameters.num_beams
     return replace(parameters, n=n)
-
-
-def _check_adapters(adapters: str | list[str] | None, own: str) -> None:
-    """Raises UnknownAdapter; without any in the body another place may have named the adapter."""
-    for name in [adapters] if isinstance(adapters, str) else adapters or []:
-        if name != own:
-            raise UnknownAdapter(name or own)
 
 
 def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -> Framing:

@@ -35,7 +35,7 @@ class PairFields(VectorFields, kw_only=True):
             model_name=self.model,
             pairs=pairs,
             truncate_prompt_tokens=self.truncate_prompt_tokens,
-            truncates=self.truncate is True,
+            truncate=self.truncate,
             max_document_tokens=max_document_tokens,
             instruction=self.instruction,
             activates=self.use_activation is not False,
@@ -62,7 +62,7 @@ class Scoring:
     model_name: str | None
     pairs: Sequence[Pair]
     truncate_prompt_tokens: int | None = None
-    truncates: bool = False
+    truncate: bool | None = None  # None: the request does not say
     keeps_end: bool = False  # of texts that are cut
     max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
     instruction: str | None = None
@@ -108,7 +108,7 @@ class PairScores:
     def _encoded(self, scoring: Scoring) -> EncodedPairs:
         encoder, files = self._making.check_task("score", "embed")
         truncation = scoring.truncate_prompt_tokens
-        limit = encoder.limit(truncation, truncate=scoring.truncates, field="truncate_prompt_tokens")
+        limit = encoder.limit(truncation, truncate=scoring.truncate, field="truncate_prompt_tokens")
         limit = replace(limit, keeps_end=scoring.keeps_end)
         if self._making.task == "embed":
             if scoring.instruction is not None:

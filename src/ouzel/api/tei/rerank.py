@@ -69,7 +69,7 @@ def _read(body: bytes) -> tuple[TeiRerankRequest, Scoring]:
     scoring = Scoring(
         model_name=fields.model,
         pairs=[(query, Text(*text)) for text in texts],
-        truncates=fields.truncate is True,
+        truncate=fields.truncate,
         keeps_end=fields.keeps_end,
         activates=not fields.raw_scores,
     )

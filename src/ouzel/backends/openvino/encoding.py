@@ -45,7 +45,7 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     check_options(core, engine)
     config = read_hf_config(directory)
     loaded = encoder_loader(directory, config, model).load(model.cache_dir)
-    files = read_sentence_files(directory, "encoder")
+    files = read_sentence_files(directory, "encoder", pooling=model.pooling_mode)
     with pages_given_back(loaded.mappings):
         compiled = compile_encoder(core, loaded.graph, loaded.hidden_size, engine)
         facts = _Facts(config, loaded, model, engine, precision_name(compiled, engine), files.max_tokens)

@@ -133,7 +133,7 @@ def inspect_encoder(
 ) -> Inspection:
     """Inspects a model that reads texts whole, of which nothing is cached."""
     loaded, measured = encoder_loader(directory, config, model).measure()
-    files = read_sentence_files(directory, "encoder")
+    files = read_sentence_files(directory, "encoder", pooling=model.pooling_mode)
     compiled = compile_encoder(core, nothing_alone(), loaded.hidden_size, engine)
     return Inspection(
         model_type=config.model_type,

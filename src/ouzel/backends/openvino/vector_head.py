@@ -26,7 +26,9 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
         raise ModelLoadError(f"mtp and draft_model guess tokens, and with task {task} there are none")
     if task == "score":
         return VectorHead(num_labels_of(config))
-    files = read_sentence_files(directory, "decoder")
+    if model.pooling_mode not in (None, "lasttoken"):
+        raise ModelLoadError(f"--pooling: must be auto or lasttoken for a {config.model_type}, given {model.pooling}")
+    files = read_sentence_files(directory, "decoder", pooling=model.pooling_mode)
     if files.modes != ("lasttoken",) or files.dense:
         raise ModelLoadError(
             f"{directory}: of a {config.model_type} the pooling must be lasttoken, without a Dense layer; "

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.picture import PictureLimits, check_file_size
+from ouzel.prompts.media.sources import BARE_FORM
 
 _OPTION = "allowed_local_media_path"
 _MAX_SHOWN = 200
@@ -37,7 +38,9 @@ class LocalFiles:
         """`path` is the content part's. Raises InvalidRequest."""
         if not self._directory:
             raise InvalidRequest(
-                f"must be a data URL: this server reads no pictures from its own files ({_OPTION})", field=path
+                f"must be a data URL, {BARE_FORM}, or a URL: this server reads no pictures from its own files "
+                f"({_OPTION}), given {_shown(file_path)}",
+                field=path,
             )
         inner_path = self._inner_path(file_path, path)
         try:

@@ -1,6 +1,8 @@
 """Where a picture is, as the text of a URL tells: in the text itself, on another server, or in a local file.
 
-A text that has `base64,` anywhere is base64, with `data:` before it or without: OpenVINO Model Server reads it so.
+A text that has `base64,` anywhere is base64, with `data:` before it or without: OpenVINO Model Server reads it so. A
+text without a scheme is base64 where it decodes to the first bytes of a picture: LMI's chat schema has such texts. The
+base64 of a JPEG begins with `/9j/` and looks like a path, so the first bytes decide before any file is looked up.
 """
 
 import binascii
@@ -20,7 +22,13 @@ _WHITESPACE = b" \t\r\n\f"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _HEX_DIGITS = np.array([int(chr(code), 16) if chr(code) in hexdigits else 255 for code in range(256)], np.uint8)
 _ESCAPES = ((b"%2B", b"+"), (b"%2b", b"+"), (b"%2F", b"/"), (b"%2f", b"/"), (b"%3D", b"="), (b"%3d", b"="))
-_FORMS = "must be a data URL, an http or https URL, or the path of a file"
+_HEAD_LEN = 256  # characters, with room for whitespace and escapes
+_HEAD_DIGITS = 16  # of base64: the 12 bytes by which a WebP file is known
+_PICTURE_BEGINNINGS = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff[\xc0-\xfe]|GIF8[79]a|RIFF.{4}WEBP", re.DOTALL
+)  # of JPEGs the first two markers: a path that begins with /9j/ seldom spells the second one
+BARE_FORM = "the base64 of a PNG, JPEG, WebP or GIF"
+_FORMS = f"must be a data URL, {BARE_FORM}, an http or https URL, or the path of a file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,19 @@ def read_source(url: str, path: str) -> Source:
         raise InvalidRequest(f"{_FORMS}, given one with the scheme {scheme!r}", field=path)
     if not url.strip():
         raise InvalidRequest(f"{_FORMS}, given an empty text", field=path)
-    return FileSource(url)
+    return InlineSource(url, is_base64=True) if _is_bare_picture(url) else FileSource(url)
+
+
+def _is_bare_picture(text: str) -> bool:
+    """Tells whether the text is base64 of a picture. Only the beginning of the text is decoded, however long it is."""
+    head = text.lstrip()[:_HEAD_LEN].encode("ascii", "replace")
+    digits = _base64_digits(head)[:_HEAD_DIGITS]
+    if len(digits) < _HEAD_DIGITS:
+        return False
+    try:
+        return _PICTURE_BEGINNINGS.match(binascii.a2b_base64(digits, strict_mode=True)) is not None
+    except binascii.Error:
+        return False
 
 
 def _path_of_file_url(url: str, path: str) -> str:
@@ -87,15 +107,20 @@ def read_inline(source: InlineSource, path: str, limits: PictureLimits) -> bytes
 
 
 def _from_base64(text: bytes, path: str, limits: PictureLimits) -> bytes:
-    for escaped, character in _ESCAPES if b"%" in text else ():
-        text = text.replace(escaped, character)
-    digits = text.translate(_URL_SAFE, delete=_WHITESPACE).rstrip(b"=")
+    digits = _base64_digits(text)
     check_file_size(len(digits) * 3 // 4, path, limits)
     try:
         data = binascii.a2b_base64(digits + b"=" * (-len(digits) % 4), strict_mode=True)
     except binascii.Error as error:
         raise InvalidRequest(f"must have valid base64: {error}", field=path) from None
     return data
+
+
+def _base64_digits(text: bytes) -> bytes:
+    """Returns the digits of the standard alphabet, without whitespace and padding. Escapes of URLs are resolved."""
+    for escaped, character in _ESCAPES if b"%" in text else ():
+        text = text.replace(escaped, character)
+    return text.translate(_URL_SAFE, delete=_WHITESPACE).rstrip(b"=")
 
 
 def _from_percents(text: bytes, path: str, limits: PictureLimits) -> bytes:

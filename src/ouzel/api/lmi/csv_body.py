@@ -1,0 +1,81 @@
+"""A body of the type text/csv is read as LMI reads it (`decode_csv` of djl-serving's Python handlers).
+
+The first row names the columns. The column `inputs` has a text in each row, and these texts are the `inputs` of LMI's
+standard schema; other columns are not read. Without that column each row is an object with a field for each column,
+and the objects are the `inputs`. LMI takes the columns of a question and its context there; no model here answers
+these. The columns `text` and `text_pair`, or `key` and `value`, make pairs for a model that ranks, which LMI takes as
+JSON only.
+
+LMI fills missing cells with null and drops cells without a column. Here such rows are refused.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from itertools import zip_longest
+
+from ouzel.errors import InvalidRequest
+from ouzel.wire.decode import JsonObject, log_ignored
+
+_TEXTS = "inputs"
+_PAIRS = (("text", "text_pair"), ("key", "value"))
+_MAX_SHOWN = 60  # characters of the names of columns
+
+csv.field_size_limit(2**31 - 1)  # the length of a body is limited before
+
+
+def read_csv(body: bytes) -> JsonObject:
+    """Returns the fields of LMI's standard schema. Raises InvalidRequest."""
+    rows = _rows(body)
+    _, header = next(rows, (1, []))
+    columns = [name.strip().lower() for name in header]
+    wanted = _wanted(columns)
+    log_ignored({f"column {name}" for name in columns if name not in wanted})
+    places = [columns.index(name) for name in wanted]
+    cells = [[_cell(number, row, columns, place) for place in places] for number, row in rows]
+    if not cells:
+        raise InvalidRequest("a CSV body must have a row behind the names of its columns, given none")
+    if wanted == (_TEXTS,):
+        return {_TEXTS: [text for (text,) in cells]}
+    return {_TEXTS: [dict(zip(wanted, row, strict=True)) for row in cells]}
+
+
+def _wanted(columns: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of the columns that are read."""
+    found = next((names for names in ((_TEXTS,), *_PAIRS) if set(names) <= {*columns}), None)
+    if found is None:
+        given = ", ".join(columns)[:_MAX_SHOWN] or "nothing"
+        raise InvalidRequest(
+            f"the first row of a CSV body must name the column inputs, or the columns text and text_pair, given {given}"
+        )
+    for name in found:
+        if columns.count(name) > 1:
+            raise InvalidRequest(f"the first row of a CSV body must name the column {name} once, given it twice")
+    return found
+
+
+def _cell(number: int, row: Sequence[str], columns: Sequence[str], place: int) -> str:
+    if len(row) != len(columns):
+        missing = [name or "without a name" for name, cell in zip_longest(columns, row) if cell is None]
+        hint = f": the column {missing[0]} is missing" if missing else ": a text with a comma needs quotes"
+        raise InvalidRequest(
+            f"row {number} of a CSV body must have {len(columns)} cells, as the first row has, given {len(row)}{hint}"
+        )
+    if not row[place]:
+        raise InvalidRequest(f"row {number} of a CSV body must have a text in the column {columns[place]}, given none")
+    return row[place]
+
+
+def _rows(body: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Yields the rows that are not empty, with their numbers: the first row is 1."""
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"a text/csv body must be UTF-8: {error.reason} at byte {error.start}") from error
+    number = 0
+    try:
+        for number, row in enumerate(csv.reader(StringIO(text, newline=""), strict=True), 1):
+            if row:
+                yield number, row
+    except csv.Error as error:
+        raise InvalidRequest(f"row {number + 1} of a CSV body is not valid CSV: {error}") from error

@@ -1,0 +1,63 @@
+"""/invocations of a model that makes embeddings or ranks texts.
+
+As DJL answers in LMI, the vector of one text is a list of numbers, and of a list of texts a list of such lists; the
+score of a pair is a list of one number. LMI's handler on vLLM answers one text with a list of one vector, too:
+`--lmi-vector-lists` does so here.
+"""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from starlette.requests import Request
+
+from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
+from ouzel.api.lmi.content import read_content
+from ouzel.api.lmi.vector_request import VectorInputs, read_vector_inputs
+from ouzel.api.openai.embeddings import encoded_inputs
+from ouzel.api.ranking.pair_scores import PairScores, Scoring
+from ouzel.sentence_files import SentenceFiles
+from ouzel.vectors import EncodedText, finished_vectors
+
+Numbers = list[float]
+
+
+class VectorInvocations:
+    def __init__(self, services: Services) -> None:
+        self._making = VectorMaking(services)
+        self._scores = PairScores(services, searches=True)
+        self._always_lists = services.config.lmi_vector_lists
+
+    async def answer(
+        self, request: Request, body: bytes, *, content_type: str, adapter_beside_body: str
+    ) -> Numbers | list[Numbers]:
+        read = partial(self._read, body, content_type=content_type, adapter_beside_body=adapter_beside_body)
+        inputs = await self._making.read(read, body)
+        if inputs.pairs:
+            _, scores = await self._scores.of_body(request, body, lambda _: (inputs, _scoring(inputs)))
+            lists = [[value] for value in scores.values]
+            return lists if inputs.is_list else lists[0]
+        texts, files = await self._making.read(partial(self._encoded, inputs), body)
+        vectors, _ = await self._making.vectors(request, texts)
+        written = await self._making.written(vectors, partial(_written, inputs, files))
+        return written if inputs.is_list or self._always_lists else written[0]
+
+    def _read(self, body: bytes, *, content_type: str, adapter_beside_body: str) -> VectorInputs:
+        content = read_content(content_type, body)
+        return read_vector_inputs(content, self._making.model, adapter_beside_body=adapter_beside_body)
+
+    def _encoded(self, inputs: VectorInputs) -> tuple[list[EncodedText], SentenceFiles]:
+        encoder, files = self._making.check_task("embed")
+        limit = encoder.limit(None, truncate=inputs.parameters.truncate, field="truncate")
+        texts = [(text.field, text.text) for text in inputs.texts]
+        return encoded_inputs(encoder, texts, files.default_prompt, limit), files
+
+
+def _scoring(inputs: VectorInputs) -> Scoring:
+    return Scoring(model_name=None, pairs=inputs.pairs, truncates=inputs.parameters.truncate is True)
+
+
+def _written(inputs: VectorInputs, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[Numbers]:
+    finished = finished_vectors(vectors, files, dimensions=None, normalises=inputs.parameters.normalize)
+    return [json_numbers(vector) for vector in finished]

@@ -1,0 +1,205 @@
+"""/invocations of models that make embeddings or rank texts, in the forms that LMI's handlers read."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any  # JSON
+
+import httpx
+import numpy as np
+import pytest
+
+from ouzel.config import ServerConfig
+from ouzel.sentence_files import SentenceFiles
+from tests.api.lmi.answers import PREFIX, refusal_of
+from tests.api.requests import Json
+from tests.api.serving import RunningServer, running_server
+
+TOO_LONG = "a" * 300
+PATHS = ["/invocations", "/predictions/org_parrot", "/models/org/parrot/invoke", "/endpoints/parrot/invocations"]
+
+
+def serving_vectors(name: str, files: SentenceFiles, config: ServerConfig | None = None) -> Any:
+    return running_server(
+        engine_factory=f"tests.engine.vector_runner:{name}",
+        has_chat_template=False,
+        sentences=files,
+        config=config or ServerConfig(profile="lmi"),
+    )
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Iterator[RunningServer]:
+    with serving_vectors("create_embedder", SentenceFiles(modes=("mean",))) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def http(embedder: RunningServer) -> Iterator[httpx.Client]:
+    with embedder.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def ranker() -> Iterator[httpx.Client]:
+    """Its scores are the sigmoids of the numbers of tokens of both texts."""
+    with serving_vectors("create_scorer", SentenceFiles(modes=("mean",))) as server, server.client() as client:
+        yield client
+
+
+def of(text: str) -> list[float]:
+    """Returns the vector that the fake runner makes of a text's bytes, which are its tokens."""
+    return [sum(text.encode()), len(text), text.encode()[0], len(text)]
+
+
+def unit(text: str) -> Any:
+    vector = np.array(of(text), np.float32)
+    return pytest.approx(list(vector / np.linalg.norm(vector)), abs=1e-6)
+
+
+def score(num_tokens: int) -> Any:
+    return pytest.approx(1 / (1 + np.exp(-num_tokens)))
+
+
+def posted(http: httpx.Client, body: object, path: str = "/invocations") -> Any:
+    response = http.post(path, json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_text_is_a_vector_and_a_list_is_a_list_of_vectors(http: httpx.Client, path: str) -> None:
+    assert posted(http, {"inputs": "ab"}, path) == of("ab")
+    assert posted(http, {"inputs": ["ab"]}, path) == [of("ab")]
+    assert posted(http, {"inputs": ["ab", "c"]}, path) == [of("ab"), of("c")]
+    assert posted(http, ["ab", "c"], path) == [of("ab"), of("c")]
+
+
+def test_parameters_and_neutral_fields(http: httpx.Client) -> None:
+    assert posted(http, {"inputs": "ab", "parameters": {"normalize": True}}) == unit("ab")
+    assert posted(http, {"inputs": ["ab"], "parameters": {"normalize": True}}) == [unit("ab")]
+    assert posted(http, {"inputs": TOO_LONG, "parameters": {"truncate": True}}) == of("a" * 64)
+    neutral: Json = {"parameters": None, "adapters": "", "stream": False, "model": "any"}
+    assert posted(http, {"inputs": "ab", **neutral}) == of("ab")
+
+
+def test_unknown_parameters_are_ignored_in_one_line(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel")
+    assert posted(http, {"inputs": "ab", "parameters": {"zeal": 1}}) == of("ab")
+    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"]
+    assert lines == ["ignored fields: 'parameters.zeal'"]
+
+
+def test_plain_text_is_one_input(http: httpx.Client) -> None:
+    response = http.post("/invocations", content="ab", headers={"content-type": "text/plain"})
+    assert response.json() == of("ab")
+
+
+def test_a_csv_body_is_a_batch(http: httpx.Client, ranker: httpx.Client) -> None:
+    headers = {"content-type": "text/csv"}
+    vectors = http.post("/invocations", content="inputs\nab\nc", headers=headers)
+    assert vectors.json() == [of("ab"), of("c")]
+    for names in ("text,text_pair", "value,key"):
+        scores = ranker.post("/invocations", content=f"{names}\nab,c\na,b", headers=headers)
+        assert scores.json() == [[score(3)], [score(2)]]
+    assert "inputs[0] must be an object with text and text_pair" in refusal_of(
+        ranker.post("/invocations", content="inputs\nab\nc", headers=headers)
+    )
+
+
+def test_the_vector_of_one_text_may_stand_in_a_list() -> None:
+    config = ServerConfig(lmi_vector_lists=True)
+    files = SentenceFiles(modes=("mean",))
+    with serving_vectors("create_embedder", files, config) as server, server.client() as http:
+        assert posted(http, {"inputs": "ab"}) == [of("ab")]
+        assert posted(http, ["ab"]) == [of("ab")]
+
+
+def test_vectors_have_the_length_that_the_files_of_the_model_say() -> None:
+    files = SentenceFiles(modes=("mean",), normalises=True)
+    with serving_vectors("create_embedder", files) as server, server.client() as http:
+        assert posted(http, {"inputs": "ab"}) == unit("ab")
+        assert posted(http, {"inputs": "ab", "parameters": {"normalize": False}}) == of("ab")
+
+
+PAIR: Json = {"text": "ab", "text_pair": "c"}
+OTHER: Json = {"key": "abc", "value": "d"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_pairs_have_scores(ranker: httpx.Client, path: str) -> None:
+    assert posted(ranker, PAIR, path) == [score(3)]
+    assert posted(ranker, OTHER, path) == [score(4)]
+    assert posted(ranker, [PAIR, OTHER], path) == [[score(3)], [score(4)]]
+    assert posted(ranker, {"query": "ab", "texts": ["cde", "f"]}, path) == [[score(5)], [score(3)]]
+    assert posted(ranker, {"inputs": PAIR}, path) == [score(3)]
+    assert posted(ranker, {"inputs": [OTHER, PAIR]}, path) == [[score(4)], [score(3)]]
+
+
+def test_pairs_may_be_cut(ranker: httpx.Client) -> None:
+    long = {"query": "ab", "texts": [TOO_LONG]}
+    assert "your texts[0] resulted in" in refusal_of(ranker.post("/invocations", json=long))
+    assert posted(ranker, long | {"parameters": {"truncate": True}}) == [[score(256)]]
+
+
+def test_a_model_of_embeddings_scores_pairs_by_the_cosine(http: httpx.Client) -> None:
+    [[same], [other]] = posted(http, {"query": "ab", "texts": ["ab", "zz"]})
+    assert same == pytest.approx(1) and other < same
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, 'Missing "inputs" in json.'),
+        ({"input": "a"}, "input is not supported by this server (use inputs)"),
+        ({"inputs": None}, 'Missing "inputs" in json.'),
+        ([], "inputs must have a length >= 1, given []"),
+        ({"inputs": []}, "inputs must have a length >= 1, given []"),
+        ({"inputs": ["a"] * 2049}, "inputs must have 1 to 2048 entries, given 2049"),
+        ({"inputs": ["a", 3]}, "inputs[1] must be"),
+        ({"inputs": ["a", PAIR]}, "inputs[0] must be an object with text and text_pair: other inputs are pairs"),
+        ({"inputs": TOO_LONG}, "your inputs resulted in 300 tokens"),
+        ({"inputs": ["a", TOO_LONG]}, "your inputs[1] resulted in 300 tokens"),
+        ({"inputs": "a", "stream": True}, "stream must be false: this model writes no text, given true"),
+        ({"inputs": "a", "adapters": "mine"}, "Adapter mine is not registered"),
+        ({"inputs": "a", "parameters": {"truncate": "x"}}, 'truncate must be true or false, given "x"'),
+        ({"inputs": "a", "texts": ["b"]}, "inputs must not be given beside query and texts"),
+        ({"messages": [{"role": "user", "content": "a"}]}, "messages is not supported by this server (use inputs)"),
+        ({"prompt": "a"}, "prompt is not supported by this server (use inputs)"),
+        (5, "the body must be a JSON object or a list, given 5"),
+    ],
+)
+def test_what_is_wrong_with_texts_is_named(http: httpx.Client, body: object, message: str) -> None:
+    refused = refusal_of(http.post("/invocations", json=body))
+    assert refused.startswith(PREFIX) and message in refused
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "Missing text or text_pair in json."),
+        ({"text": "a"}, "Missing text or text_pair in json."),
+        ([PAIR, {"key": "a"}], "Missing text or text_pair in json."),
+        (
+            {"inputs": "a"},
+            'inputs must be an object with text and text_pair: this model scores pairs of texts, given "a"',
+        ),
+        (
+            ["a", "b"],
+            'inputs[0] must be an object with text and text_pair: this model scores pairs of texts, given "a"',
+        ),
+        ({"query": "a"}, "texts is required beside query"),
+        ({"texts": ["a"]}, "query is required beside texts"),
+        ({"query": "a", "texts": []}, "texts must have a length >= 1, given []"),
+        ({"query": 5, "texts": ["a"]}, "query must be a string, given 5"),
+        ({"text": "a", "text_pair": 5}, "must be a string, given 5"),
+        ({"text": "a", "text_pair": TOO_LONG}, "your text_pair resulted in"),
+        ({"inputs": {"text": "a", "text_pair": TOO_LONG}}, "your inputs.text_pair resulted in"),
+    ],
+)
+def test_what_is_wrong_with_pairs_is_named(ranker: httpx.Client, body: object, message: str) -> None:
+    refused = refusal_of(ranker.post("/invocations", json=body))
+    assert refused.startswith(PREFIX) and message in refused
+
+
+def test_a_failure_of_the_engine_is_a_424(http: httpx.Client) -> None:
+    assert refusal_of(http.post("/invocations", json={"inputs": "\x07"}))
