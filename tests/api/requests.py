@@ -28,9 +28,9 @@ def events_of(response: httpx.Response) -> list[str]:
 
 
 def content_of(events: list[str]) -> str:
-    """What the chunks of a chat with one choice add up to."""
+    """Returns the text to which the chunks of a chat with one choice add up."""
     choices = [json.loads(event)["choices"][0] for event in events if event != "[DONE]"]
-    return "".join(choice["delta"].get("content", "") for choice in choices)
+    return "".join(choice["delta"].get("content") or "" for choice in choices)
 
 
 def metric(exposition: str, name: str) -> float:

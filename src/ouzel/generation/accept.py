@@ -55,7 +55,7 @@ def accept(
         include_stop_str_in_output=options.include_stop_str_in_output,
         skip_special_tokens=options.skip_special_tokens,
         continues_prompt=options.continues_prompt,
-        parses_output=options.parses_output,
+        parses_output=options.parses_output and not options.shows_raw_output,
         max_hidden_tokens=_max_hidden_tokens(options, model),
         tools=() if options.tool_use is None else options.tool_use.tools,
         bare_calls=_bare_calls(options) if model.reads_bare_calls else None,
@@ -95,7 +95,7 @@ def _bare_calls(options: GenerationOptions) -> BareCalls | None:
     use = options.tool_use
     if use is None or not use.tools or use.must_call or options.form is not None:
         return None
-    if options.continues_prompt or not options.parses_output:
+    if options.continues_prompt or not options.parses_output or options.shows_raw_output:
         return None
     return BareCalls(tools=use.tools, is_parallel=use.is_parallel, guides_all=use.guides_all)
 

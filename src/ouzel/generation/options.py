@@ -57,6 +57,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     logprob_token_ids: list[int] | None = None  # alternatives beside the most likely
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
+    shows_raw_output: bool = False  # all is content, though the model was asked to reason and call as it does
     priority: int
     cache_salt: str
     warnings: tuple[str, ...] = ()  # for the client: parts of the request that the answer does not take into account

@@ -5,6 +5,7 @@ does not reason not to reason asks for nothing (docs/decisions/0005). A template
 of two names.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ from ouzel.prompts.template import Template
 _SWITCHES = ("enable_thinking", "thinking")
 _EFFORTS_WITHOUT_REASONING = ("none", "minimal")
 _ALWAYS_READ = ("add_generation_prompt",)  # a template without it ends where the answer starts, or never does
+_KWARGS = "chat_template_kwargs"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,7 @@ class ChatRendering:
     documents: Documents | None = None
     template_kwargs: Mapping[str, object] = field(default_factory=dict)
     hints: Mapping[str, object] = field(default_factory=dict)  # the same, for a template that reads them
+    drops_unread: bool = False  # template_kwargs and reasoning_effort have no effect where the template ignores them
     chat_template: str | None = None  # instead of the model's
     add_generation_prompt: bool | None = None  # ends the prompt where the answer starts; true when nobody says
     continue_final_message: bool = False  # ends the prompt with the last message's text
@@ -38,10 +43,20 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
     """Raises InvalidRequest for what the template would ignore, and for what is sent twice and differs."""
     read = template.variables_read(tools=rendering.tools, documents=rendering.documents)
     variables: dict[str, object] = {}
+    unread: list[str] = []
     for path, name, value in _requested_variables(rendering, template):
-        for own_name, own_value in _as_read(path, name, value, read, template).items():
+        as_read = _as_read(name, value, read, template)
+        if as_read is None:
+            may_drop = name == "reasoning_effort" or path.startswith(_KWARGS)
+            if not (rendering.drops_unread and may_drop):
+                raise InvalidRequest(f"has no effect: this model's chat template does not read {name[:60]}", field=path)
+            unread.append(path)
+            continue
+        for own_name, own_value in as_read.items():
             if variables.setdefault(own_name, own_value) != own_value:
                 raise InvalidRequest("contradicts what chat_template_kwargs or another field says", field=path)
+    if unread:
+        logger.info("the chat template does not read %s", ", ".join(map(repr, unread[:20])))
     for name, value in rendering.hints.items():
         if name in read:
             variables.setdefault(name, value)
@@ -56,7 +71,7 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
 def _requested_variables(rendering: ChatRendering, template: Template) -> Iterator[tuple[str, str, object]]:
     """Yields the path in the request, the name and the value of each."""
     for name, value in rendering.template_kwargs.items():
-        path = f"chat_template_kwargs.{name[:60]}"
+        path = f"{_KWARGS}.{name[:60]}"
         if name in template.reserved_names:
             raise InvalidRequest(f"must not be given: the server itself provides {name}", field=path)
         if name == "add_generation_prompt" and not isinstance(value, bool):
@@ -75,8 +90,8 @@ def _requested_variables(rendering: ChatRendering, template: Template) -> Iterat
             yield name, name, value
 
 
-def _as_read(path: str, name: str, value: object, read: frozenset[str], template: Template) -> dict[str, object]:
-    """Returns the same wish in the variables that the template has for it."""
+def _as_read(name: str, value: object, read: frozenset[str], template: Template) -> dict[str, object] | None:
+    """Returns the same wish in the variables that the template has for it, None where the template has none."""
     switch = next((switch for switch in _SWITCHES if switch in read), None)
     if name in read or name in _ALWAYS_READ:
         turns_off = switch is not None and name == "reasoning_effort" and value == "none"
@@ -86,7 +101,7 @@ def _as_read(path: str, name: str, value: object, read: frozenset[str], template
         return {switch: wants_reasoning}
     if wants_reasoning is False and not template.reasons:
         return {}
-    raise InvalidRequest(f"has no effect: this model's chat template does not read {name[:60]}", field=path)
+    return None
 
 
 def _wants_reasoning(name: str, value: object) -> bool | None:

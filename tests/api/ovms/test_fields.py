@@ -176,3 +176,45 @@ def test_more_tokens_than_there_are_is_the_profiles_default_to_refuse() -> None:
     assert options.limits.strict_max_tokens
     assert not read_options({"profile": "ovms", "strict_max_tokens": False}, {}).limits.strict_max_tokens
     assert not read_options({}, {}).limits.strict_max_tokens
+
+
+def test_variables_that_the_template_does_not_read_have_no_effect_and_are_named(
+    http: httpx.Client, ovms: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel.prompts")
+    body = chat("Hi", chat_template_kwargs={"enable_thinking": True, "colour": "red"}, reasoning_effort="high")
+    assert choices(ovms, CHAT, body)[0]["message"]["content"] == "Hi"
+    assert [record.getMessage() for record in caplog.records] == [
+        "the chat template does not read 'chat_template_kwargs.enable_thinking', 'chat_template_kwargs.colour'"
+    ]
+    for name in ("chat_template_kwargs", "reasoning_effort"):
+        alone = chat("Hi", **{name: body[name]})
+        assert choices(ovms, CHAT, alone)[0]["message"]["content"] == "Hi"
+        assert http.post(CHAT, json=alone).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["messages", "tools"])
+def test_a_variable_of_the_servers_own_is_refused(ovms: httpx.Client, name: str) -> None:
+    response = ovms.post(CHAT, json=chat("Hi", chat_template_kwargs={name: "x"}))
+    assert response.status_code == 400
+    assert f"chat_template_kwargs.{name} must not be given" in response.json()["error"]
+
+
+@pytest.mark.parametrize("fields", [{}, {"best_of": 3}, {"use_beam_search": True, "n": 2}, {"num_beam_groups": 1}])
+def test_a_lone_diversity_penalty_has_no_effect(
+    babbler: httpx.Client, caplog: pytest.LogCaptureFixture, fields: Json
+) -> None:
+    caplog.set_level(logging.INFO, logger="ouzel.wire.decode")
+    asked = fields | {"seed": 1}
+    assert texts(babbler, diversity_penalty=1.0, **asked) == texts(babbler, **asked)
+    assert [record.getMessage() for record in caplog.records] == ["ignored fields: 'diversity_penalty'"]
+
+
+def test_a_diversity_penalty_keeps_groups_of_beams_apart(babbler: httpx.Client) -> None:
+    asked: Json = {"best_of": 4, "n": 4, "num_beam_groups": 2}
+    assert len(texts(babbler, diversity_penalty=1.0, **asked)) == 4
+    assert babbler.post(COMPLETIONS, json=PROMPT | asked).status_code == 400
+
+
+def test_a_lone_diversity_penalty_is_refused_without_the_profile(http: httpx.Client) -> None:
+    assert http.post(COMPLETIONS, json=PROMPT | {"diversity_penalty": 1.0}).status_code == 400

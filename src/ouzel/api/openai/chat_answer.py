@@ -47,7 +47,7 @@ class ChunkToolCall(msgspec.Struct, omit_defaults=True):
 
 class ChunkDelta(msgspec.Struct):
     role: Literal["assistant"] | UnsetType = UNSET
-    content: str | UnsetType = UNSET
+    content: str | UnsetType | None = UNSET  # null with OpenVINO Model Server's profile, in a choice's first chunk
     reasoning_content: str | UnsetType = UNSET  # the name of DeepSeek, SGLang and OpenVINO Model Server
     reasoning: str | UnsetType = UNSET  # the name of OpenRouter, Ollama and vLLM
     tool_calls: list[ChunkToolCall] | UnsetType = UNSET

@@ -187,14 +187,14 @@ class CompletionAnswer:
         self._begun: set[int] = set()  # choices of which something has been shown
         self._num_chars: dict[int, int] = {}  # by index: of the tokens whose logprobs have been shown
 
-    def chunks(self, events: Sequence[Event], usage: Usage) -> list[object]:
+    def chunks(self, events: Sequence[Event], usage: Usage) -> list[Completion]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
         return [self._completion([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
 
-    def last_chunks(self, usage: Usage) -> list[object]:
+    def last_chunks(self, usage: Usage) -> list[Completion]:
         return [self._completion([], usage_object(usage))] if self._streamed_usage.at_end else []
 
-    def whole(self, events: Sequence[Event], usage: Usage) -> object:
+    def whole(self, events: Sequence[Event], usage: Usage) -> Completion:
         for event in events:
             if isinstance(event, PromptScored):
                 self._prompt_of(event.index).scores = event.logprobs

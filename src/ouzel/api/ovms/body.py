@@ -1,5 +1,6 @@
 """A body is checked in OVMS's order, and becomes one of ours by what its fields mean there."""
 
+import dataclasses
 from collections.abc import Collection
 from typing import TypeVar
 
@@ -7,11 +8,14 @@ from msgspec.structs import replace
 
 from ouzel.api.ovms.errors import NotARequest
 from ouzel.errors import InvalidRequest, ModelNotFound
+from ouzel.generation import GenerationOptions
+from ouzel.wire.chat import Chat
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored, parse_object
-from ouzel.wire.fields import CompletionFields
+from ouzel.wire.fields import CompletionFields, GenerationFields
 
 _OF_SAMPLING = ("temperature", "top_p", "top_k", "min_p")
 _OF_BEAM_SEARCH = ("length_penalty",)
+_OF_BEAM_GROUPS = ("diversity_penalty",)
 
 Body = TypeVar("Body", bound=CompletionFields)
 
@@ -45,10 +49,23 @@ def parse_body(body: bytes) -> JsonObject:
                 raise NotARequest("Cannot parse JSON body") from error
 
 
+def in_ovms_meaning(chat: Chat, body: GenerationFields) -> Chat:
+    """Returns the chat of any endpoint as OVMS understands `body`.
+
+    A template variable that the chat template does not read has no effect. With `skip_special_tokens: false` the
+    output is shown as the model writes it: calls and reasoning stay in the text. What a call or a form must be is
+    enforced all the same.
+    """
+    options: GenerationOptions = replace(chat.options, shows_raw_output=body.skip_special_tokens is False)
+    rendering = dataclasses.replace(chat.rendering, drops_unread=True)
+    return dataclasses.replace(chat, options=options, rendering=rendering)
+
+
 def _in_our_words(body: Body) -> Body:
     """Makes `best_of` a number of beams, and lets a stream show the stop string that ended it.
 
     Fields of sampling are not read in a beam search and those of beam search not outside one: OVMS documents them so.
+    OVMS has one group of beams, in which `diversity_penalty` has no effect.
     """
     is_best_of = body.best_of not in (None, 1)
     unread: tuple[str, ...] = ()
@@ -56,6 +73,8 @@ def _in_our_words(body: Body) -> Body:
         unread = _OF_SAMPLING
     elif not (body.use_beam_search or body.num_beams):
         unread = _OF_BEAM_SEARCH
+    if (body.num_beam_groups or 1) == 1:
+        unread += _OF_BEAM_GROUPS
     dropped = {name for name in unread if getattr(body, name) is not None}
     log_ignored(dropped)
     shows_stop = bool(body.stream and body.stop and body.include_stop_str_in_output is None)
