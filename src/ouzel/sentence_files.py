@@ -2,8 +2,9 @@
 
 modules.json names what follows one another: the transformer, a pooling, perhaps Dense layers and a Normalize. Each has
 a directory with a config.json; `sentence_bert_config.json` limits the length, `config_sentence_transformers.json` has
-prompts. Without modules.json it is what sentence-transformers takes then: the mean of all tokens; for a decoder, of
-whose tokens only the last has seen all, that one's vector, normalised.
+prompts. Without modules.json the pooling is the one of `1_Pooling/config.json`, which conversions keep, or else the
+default of sentence-transformers: the mean of all tokens. Of a decoder only the last token has read all others, so its
+vector counts, with the length 1.
 """
 
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ _ACTIVATIONS: Mapping[str, Activation] = {
 _QUERY_PROMPT, _DOCUMENT_PROMPTS = "query", ("document", "passage", "corpus")  # as sentence-transformers looks for them
 _MAX_SIZE = 2**18
 _MODULES = "modules.json"
+_POOLING = "1_Pooling"
 _CONFIG = "config_sentence_transformers.json"
 
 
@@ -83,7 +85,7 @@ def read_sentence_files(directory: Path, kind: ModelKind, *, pooling: PoolingMod
     """
     config, own = read_json_object(directory / "config.json"), read_json_object(directory / _CONFIG)
     modules = _modules(directory)
-    read = _read_modules(directory, modules) if modules else _without_modules(kind)
+    read = _read_modules(directory, modules) if modules else _without_modules(directory, kind)
     reading = _reading(directory, modules)
     prompts = _prompts(directory, own)
     default = own.get("default_prompt_name")
@@ -115,10 +117,16 @@ def _modules(directory: Path) -> list[JsonObject]:
         raise ModelLoadError(f"{path} cannot be read: {error}") from error
 
 
-def _without_modules(kind: ModelKind) -> SentenceFiles:
+def names_pooling(directory: Path) -> bool:
+    """Tells whether the model's own files say how a text becomes a vector."""
+    return (directory / _MODULES).is_file() or (directory / _POOLING / "config.json").is_file()
+
+
+def _without_modules(directory: Path, kind: ModelKind) -> SentenceFiles:
+    path = directory / _POOLING / "config.json"
     if kind == "decoder":
         return SentenceFiles(modes=("lasttoken",), normalises=True)
-    return SentenceFiles(modes=("mean",))
+    return SentenceFiles(modes=_pooling_modes(path) if path.is_file() else ("mean",))
 
 
 def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:

@@ -1,5 +1,7 @@
 """Graphs as OpenVINO Model Server's command line writes them."""
 
+from typing import Literal
+
 _GRAPH = """
     # OVMS_GRAPH_QUEUE_MAX_SIZE: AUTO
     input_stream: "HTTP_REQUEST_PAYLOAD:input"
@@ -37,3 +39,26 @@ _GRAPH = """
 
 def graph_of(options: str) -> str:
     return _GRAPH.replace("OPTIONS", options)
+
+
+_VECTORS = """
+# File created with: OpenVINO Model Server 2026.4
+input_stream: "REQUEST_PAYLOAD:input"
+output_stream: "RESPONSE_PAYLOAD:output"
+node {
+    name: "model",
+    calculator: "CALCULATOR"
+    input_side_packet: "NODE_RESOURCES:servable"
+    input_stream: "REQUEST_PAYLOAD:input"
+    output_stream: "RESPONSE_PAYLOAD:output"
+    node_options: {
+        [type.googleapis.com / mediapipe.CALCULATOROptions]: {
+            OPTIONS
+        }
+    }
+}
+"""
+
+
+def vectors_graph_of(kind: Literal["Embeddings", "Rerank"], options: str) -> str:
+    return _VECTORS.replace("CALCULATOR", f"{kind}CalculatorOV").replace("OPTIONS", options)

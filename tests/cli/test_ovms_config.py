@@ -12,7 +12,7 @@ from ouzel.cli.options import Options
 from ouzel.cli.serve_command import begun
 from tests.cli.ovms_graphs import graph_of
 from tests.cli.test_options import parse
-from tests.cli.test_ovms_graph import EMBEDDINGS
+from tests.cli.test_ovms_graph import IMAGES, OF_TWO_MODELS
 
 
 def model_in(directory: Path, graph: str = "") -> Path:
@@ -73,11 +73,48 @@ def test_both_lists_name_models_by_paths_from_the_file(tmp_path: Path) -> None:
     )
 
 
+def test_unknown_keys_and_groups_are_warnings(tmp_path: Path) -> None:
+    model_in(tmp_path / "x")
+    model_in(tmp_path / "y")
+    options = read(
+        tmp_path,
+        {
+            "model_config_list": [
+                {"config": {"name": "x", "base_path": "x", "group_names": "a", "group_name": "permanent"}, "more": 1},
+                listed("y", "y", group_name="large"),
+            ],
+            "agents": [],
+        },
+    )
+
+    assert list(by_name(options)) == ["x", "y"]
+    assert (options.problems, options.remarks) == ({}, ())
+    assert options.warnings == (
+        f"{tmp_path}/config.json: the key 'agents' is unknown and is ignored",
+        "x: the key 'more' is unknown and is ignored",
+        "x: the key 'group_names' is unknown and is ignored; did you mean group_name?",
+        "y: group_name 'large': groups are not unloaded yet; the model is loaded at the start and stays, "
+        "as in the group permanent",
+    )
+
+
+def test_approximations_of_a_graph_are_warnings_of_its_model(tmp_path: Path) -> None:
+    directory = model_in(tmp_path / "x", graph_of('models_path: "./" sparse_attention_config { mode: TRISHAPE }'))
+    entry = listed("x", "x", plugin_config={"KV_CACHE_PRECISION": "u4"})
+    options = read(tmp_path, {"model_config_list": [entry]})
+
+    assert options.engine.kv_cache_dtype == "u8"
+    assert [warning.partition(": ")[0] for warning in options.warnings] == ["x", "x"]
+    alone = parse("--profile", "ovms", "--model_path", str(directory))
+    assert [warning.partition(": ")[0] for warning in alone.warnings] == ["graph.pbtxt"]
+
+
 def test_what_is_no_language_model_is_left_out_and_named(tmp_path: Path) -> None:
     model_in(tmp_path / "x")
     (tmp_path / "resnet" / "1").mkdir(parents=True)
     (tmp_path / "resnet" / "1" / "model.xml").touch()
-    model_in(tmp_path / "embedder", EMBEDDINGS)
+    model_in(tmp_path / "painter", IMAGES)
+    model_in(tmp_path / "old", OF_TWO_MODELS)
     options = read(
         tmp_path,
         {
@@ -86,7 +123,7 @@ def test_what_is_no_language_model_is_left_out_and_named(tmp_path: Path) -> None
                 listed("far", "s3://bucket/x"),
                 listed("x", "x"),
             ],
-            "mediapipe_config_list": [{"name": "embedder"}],
+            "mediapipe_config_list": [{"name": "painter"}, {"name": "old"}],
             "pipeline_config_list": [{"name": "dag", "nodes": [], "inputs": [], "outputs": []}],
             "custom_node_library_config_list": [{"name": "l", "base_path": "/l.so"}],
         },
@@ -95,9 +132,9 @@ def test_what_is_no_language_model_is_left_out_and_named(tmp_path: Path) -> None
     assert list(by_name(options)) == ["x"]
     assert options.problems == {}
     assert [warning.partition(":")[0] for warning in options.warnings] == [
-        f"{name} is no language model and is not served" for name in ("resnet", "far", "embedder", "dag")
+        f"{name} is not served" for name in ("resnet", "far", "painter", "old", "dag")
     ]
-    assert options.warnings[2].endswith("its graph has EmbeddingsCalculatorOV")
+    assert options.warnings[2].endswith("its graph has ImageGenCalculator")
 
 
 def test_a_model_may_lie_in_its_newest_version(tmp_path: Path) -> None:
@@ -135,8 +172,8 @@ def test_models_of_ours_may_stand_beside_them(tmp_path: Path) -> None:
         ("max_num_seqs: 8", "graph.pbtxt: models_path: must be there"),
         ('models_path: "./" max_num_seqs: 0', "wrong: --max-num-seqs: .*given '0'"),
         ('models_path: "./" best_of_limit: 5', "best_of_limit: is one for all .*: start with --max-choices 4 instead"),
-        ('models_path: "./" plugin_config: \'{"KV_CACHE_PRECISION": "u4"}\'', "--kv-cache-dtype: .*given 'u4'"),
-        ('models_path: "./" cache_eviction_config {}', "cache_eviction_config: leave it out"),
+        ('models_path: "./" plugin_config: \'{"KV_CACHE_PRECISION": "u3"}\'', "--kv-cache-dtype: .*given 'u3'"),
+        ('models_path: "./" generation_config_path: "g.json"', "generation_config_path: the model's own"),
     ],
 )
 def test_a_wrong_entry_ends_a_start_and_no_other_entry(tmp_path: Path, graph: str, problem: str) -> None:
@@ -159,7 +196,7 @@ def test_other_wrong_entries(tmp_path: Path) -> None:
         "gone": f"{origin}: gone: there is no directory {tmp_path}/gone",
         "g": f"{origin}: g: {tmp_path}/x/no.pbtxt: No such file or directory",
     }
-    assert "must name a language model" in read(tmp_path, {"model_config_list": []}).problems[""]
+    assert "must name a model" in read(tmp_path, {"model_config_list": []}).problems[""]
 
 
 @pytest.mark.parametrize(
@@ -167,9 +204,8 @@ def test_other_wrong_entries(tmp_path: Path) -> None:
     [
         ("{", "config.json: .*"),
         ("[]", "config.json: Expected `object`, got `array`"),
-        ({"models": []}, "config.json: .*unknown field `models`"),
         ({"model_config_list": [{"name": "x"}]}, "config.json: .*config"),
-        ({"model_config_list": [listed("x", "x", colour=1)]}, "config.json: .*unknown field `colour`"),
+        ({"model_config_list": [listed("x", "x", group_name=1)]}, "config.json: Expected `str`, got `int`"),
         ({"mediapipe_config_list": [{"base_path": "x"}]}, "config.json: .*required field `name`"),
         ({"mediapipe_config_list": [{"name": ""}]}, "config.json: each model must have a `name`"),
         ('{"monitoring": {"a": ' + "[" * 100_000 + "]" * 100_000 + "}}", "its objects are nested too deep"),
@@ -250,9 +286,9 @@ def test_a_graph_leads_to_its_model_under_its_own_name(tmp_path: Path) -> None:
 
 
 def test_the_graph_of_something_else_is_refused(tmp_path: Path) -> None:
-    directory = model_in(tmp_path / "x", EMBEDDINGS)
+    directory = model_in(tmp_path / "x", IMAGES)
 
-    with pytest.raises(InvalidOption, match="x is no language model: its graph has EmbeddingsCalculatorOV"):
+    with pytest.raises(InvalidOption, match="x cannot be served: its graph has ImageGenCalculator"):
         parse("--profile", "ovms", "--model_path", str(directory))
 
 

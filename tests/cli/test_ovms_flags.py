@@ -98,6 +98,12 @@ def test_pages_of_all_origins_may_ask_unless_told_otherwise(tmp_path: Path) -> N
     assert parse("--config", str(config)).server.allowed_origins == ()
 
 
+def test_a_cache_of_four_bits_becomes_one_of_eight() -> None:
+    options = ovms("--kv_cache_precision", "u4")
+    assert options.engine.kv_cache_dtype == "u8"
+    assert options.remarks == ("--kv_cache_precision u4: the KV cache is u8 here, with twice the memory",)
+
+
 def test_what_has_no_meaning_is_named() -> None:
     assert ovms("--rest_workers", "8", "--rest_port", "1", "--port", "2", "--metrics_enable").remarks == (
         "OpenVINO Model Server's --rest_workers has no meaning here",

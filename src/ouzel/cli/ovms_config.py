@@ -1,7 +1,8 @@
 """`config.json`, by which OpenVINO Model Server serves several models, becomes the mappings of our `models`.
 
-What is no language model is left out, and named in a warning. An entry that is wrong is a problem of its name: it ends
-a start, and on a reload its model stays as it is while the others come and go.
+Models for chats, embeddings and ranking may stand beside one another. Others are left out, and a warning names them. A
+wrong entry is a problem of its name: it ends a start, and on a reload its model stays as it is while the others come
+and go. Unknown keys are ignored with a warning, since a newer release of OVMS may have added them.
 """
 
 import os.path
@@ -16,6 +17,7 @@ from ouzel.cli.ovms_graph import GRAPH_FILE, NotALanguageModel
 from ouzel.cli.ovms_meanings import Settings, Values, take_setting
 from ouzel.cli.ovms_servable import read_servable
 from ouzel.cli.seen_files import Stamp, stamp_of
+from ouzel.cli.suggestion import did_you_mean
 
 _OF_THE_SERVER = "max_choices"
 _OF_CLASSIC_MODELS = frozenset(
@@ -26,28 +28,30 @@ _OF_CLASSIC_MODELS = frozenset(
     }
 )
 _SCHEMES = ("s3://", "gs://", "az://", "azfs://", "as://")
+_PERMANENT = "permanent"  # the group whose models OVMS never unloads
 
 
 class _Pipeline(msgspec.Struct):
     name: str
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """Is of either list, less what only classic models have."""
+class _Entry(msgspec.Struct):
+    """Holds the keys of both lists, without the keys that only classic models have."""
 
     name: str
     base_path: str = ""
     graph_path: str = ""
     target_device: str = ""
     plugin_config: dict[str, object] | str = ""
+    group_name: str = ""
 
 
-class _Listed(msgspec.Struct, forbid_unknown_fields=True):
+class _Listed(msgspec.Struct):
     config: dict[str, object]
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
-    model_config_list: list[_Listed] = []
+class _File(msgspec.Struct):
+    model_config_list: list[dict[str, object]] = []
     mediapipe_config_list: list[dict[str, object]] = []
     pipeline_config_list: list[_Pipeline] = []
     custom_node_library_config_list: list[dict[str, object]] = []  # for pipelines
@@ -55,12 +59,21 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     monitoring: dict[str, object] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """Holds an entry of the file, and its keys that are not read."""
+
+    entry: _Entry
+    without_meaning: tuple[str, ...]
+    unknown: tuple[str, ...]  # sentences for the log
+
+
 @dataclass(slots=True)
 class OvmsConfig:
-    """Holds what the file says of language models, and what is to be said of the rest."""
+    """Holds the models that the file describes, and lines for the log."""
 
     path: Path
-    entries: list[Values] = field(default_factory=list)  # as those of `models`
+    entries: list[Values] = field(default_factory=list)  # as the entries of `models`
     problems: dict[str, str] = field(default_factory=dict)  # by the name of the model
     warnings: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -68,39 +81,60 @@ class OvmsConfig:
 
 
 def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
-    """Options of `ours` beat what graphs say. Raises InvalidOption where the file itself is wrong."""
+    """Options of `ours` beat the options of graphs. Raises InvalidOption where the file itself is wrong."""
     path = Path(os.path.abspath(path))
     config = OvmsConfig(path, stamps={path: stamp_of(path)})
     try:
-        content = msgspec.json.decode(path.read_bytes(), type=_File)
-        entries = [*_entries(content)]
+        keys = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
+        content = msgspec.convert(keys, _File)
+        listings = [*_listings(content)]
     except OSError as error:
         raise InvalidOption(f"--config_path {path}: {error.strerror}") from error
     except RecursionError as error:
         raise InvalidOption(f"--config_path {path}: its objects are nested too deep") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidOption(f"--config_path {path}: {error}") from error
+    config.warnings += [f"{path}: {sentence}" for sentence in _warn_of_unknown(keys, _File)]
     if content.monitoring:
         config.remarks.append("OpenVINO Model Server's monitoring has no meaning here: metrics are always at /metrics")
-    for entry, unread in entries:
-        _take(config, entry, unread, ours)
+    for listing in listings:
+        _take(config, listing, ours)
     config.warnings += [_left_out(each.name, "it is a pipeline") for each in content.pipeline_config_list]
     return config
 
 
-def _entries(content: _File) -> Iterator[tuple[_Entry, list[str]]]:
-    """Yields each with those of its keys that have no meaning for language models."""
-    for fields in (*(listed.config for listed in content.model_config_list), *content.mediapipe_config_list):
-        unread = sorted(_OF_CLASSIC_MODELS & fields.keys())
-        entry = msgspec.convert({key: value for key, value in fields.items() if key not in unread}, _Entry)
-        if not entry.name:
-            raise msgspec.ValidationError("each model must have a `name`")
-        if "\0" in entry.name + entry.base_path + entry.graph_path:
-            raise msgspec.ValidationError(f"{entry.name!r}: a name or a path must have no NUL in it")
-        yield entry, unread
+def _listings(content: _File) -> Iterator[_Listing]:
+    """Raises msgspec.ValidationError."""
+    for listed in content.model_config_list:
+        yield _listing(msgspec.convert(listed, _Listed).config, _warn_of_unknown(listed, _Listed))
+    for fields in content.mediapipe_config_list:
+        yield _listing(fields, ())
 
 
-def _take(config: OvmsConfig, entry: _Entry, unread: list[str], ours: Mapping[str, object]) -> None:
+def _listing(fields: Mapping[str, object], unknown: tuple[str, ...]) -> _Listing:
+    """Raises msgspec.ValidationError."""
+    entry = msgspec.convert(fields, _Entry)
+    if not entry.name:
+        raise msgspec.ValidationError("each model must have a `name`")
+    if "\0" in entry.name + entry.base_path + entry.graph_path:
+        raise msgspec.ValidationError(f"{entry.name!r}: a name or a path must have no NUL in it")
+    return _Listing(
+        entry,
+        without_meaning=tuple(sorted(_OF_CLASSIC_MODELS & fields.keys())),
+        unknown=(*unknown, *_warn_of_unknown(fields, _Entry, _OF_CLASSIC_MODELS)),
+    )
+
+
+def _warn_of_unknown(
+    fields: Mapping[str, object], record: type[msgspec.Struct], further: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    known = [*record.__struct_fields__, *further]
+    unknown = [key for key in fields if key not in known]
+    return tuple(f"the key {key[:80]!r} is unknown and is ignored{did_you_mean([key], known)}" for key in unknown)
+
+
+def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> None:
+    entry = listing.entry
     name = entry.name
     if name in config.problems or any(known["name"] == name for known in config.entries):
         config.problems[name] = f"{name}: must be the name of one model, given twice"
@@ -125,12 +159,23 @@ def _take(config: OvmsConfig, entry: _Entry, unread: list[str], ours: Mapping[st
     except OSError as error:
         config.problems[name] = f"{name[:80]}: {str(directory)[:200]} cannot be read: {error.strerror}"
         return
-    unread = [*unread, *settings.without_meaning]
-    config.remarks += [f"{name}: OpenVINO Model Server's {key} has no meaning here" for key in unread]
+    without_meaning = [*listing.without_meaning, *settings.without_meaning]
+    config.remarks += [f"{name}: OpenVINO Model Server's {key} has no meaning here" for key in without_meaning]
+    warnings = [*listing.unknown, *_warn_of_group(entry), *settings.warnings]
+    config.warnings += [f"{name}: {sentence}" for sentence in warnings]
+
+
+def _warn_of_group(entry: _Entry) -> list[str]:
+    if entry.group_name in ("", _PERMANENT):
+        return []
+    return [
+        f"group_name {entry.group_name[:80]!r}: groups are not unloaded yet; "
+        f"the model is loaded at the start and stays, as in the group {_PERMANENT}"
+    ]
 
 
 def _settings(entry: _Entry, directory: Path, graph_path: Path | None) -> Settings:
-    """What the entry says is beaten by its graph."""
+    """Returns the options of the graph, above the options of the entry."""
     settings = Settings()
     graph = read_servable(directory, graph_path)
     if entry.target_device:
@@ -139,7 +184,7 @@ def _settings(entry: _Entry, directory: Path, graph_path: Path | None) -> Settin
         plugin_config = entry.plugin_config
         text = plugin_config if isinstance(plugin_config, str) else msgspec.json.encode(plugin_config).decode()
         take_setting(settings, "plugin_config", text)
-    return Settings(settings.values | graph.values, settings.without_meaning + graph.without_meaning)
+    return settings.below(graph)
 
 
 def _values(settings: Settings, name: str, ours: Mapping[str, object]) -> Values:
@@ -153,4 +198,4 @@ def _values(settings: Settings, name: str, ours: Mapping[str, object]) -> Values
 
 
 def _left_out(name: str, reason: str) -> str:
-    return f"{name} is no language model and is not served: {reason}"
+    return f"{name} is not served: {reason}"

@@ -73,7 +73,10 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
             repository_config_path=_repository_config(repository),
             poll_s=_seconds(flags.get(_POLL, "1")),
         ),
-        remarks=tuple(f"OpenVINO Model Server's --{name} has no meaning here" for name in settings.without_meaning),
+        remarks=(
+            *(f"OpenVINO Model Server's --{name} has no meaning here" for name in settings.without_meaning),
+            *(f"--{warning}" for warning in settings.warnings),
+        ),
         rest=tuple(rest),
         listed=_listed(repository) if flags.get(_LIST, "false") == "true" else None,
     )

@@ -1,6 +1,7 @@
-"""What OpenVINO Model Server's settings mean as options of ours, whether a flag says them or a graph.
+"""The meanings of OpenVINO Model Server's settings as options of ours, for flags and for graphs alike.
 
-A setting that has no meaning here is named in the log; one that would change which model answers, and how, is refused.
+The log names a setting that has no meaning here. A setting that would change the answers is refused. The few settings
+that make approximations get the nearest value that is supported here, and the log warns of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,10 +19,19 @@ Meaning = Callable[[str], Values]
 
 @dataclass(slots=True)
 class Settings:
-    """Collects what a command line, or a graph, comes to."""
+    """Collects the options that a command line or a graph comes to, and notes for the log."""
 
     values: Values = field(default_factory=dict)
     without_meaning: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # sentences about answers that can differ from OVMS's
+
+    def below(self, above: "Settings") -> "Settings":
+        """Returns both together; the values of `above` count where both have one."""
+        return Settings(
+            self.values | above.values,
+            self.without_meaning + above.without_meaning,
+            self.warnings + above.warnings,
+        )
 
 
 def _same(option: str) -> Meaning:
@@ -83,7 +93,6 @@ MEANINGS: Mapping[str, Meaning] = {
 _EDIT = "edit config.json: a running server reads it again"
 REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
     "pipeline_type": (("AUTO", "LM", "LM_CB", "VLM", "VLM_CB"), "there is one pipeline, for text and pictures"),
-    "dynamic_split_fuse": (("true",), "long prompts are always prefilled in chunks"),
     "verbose_response": (("false",), "POST /v3/tokenize shows the rendered prompt"),
     "pull": (("false",), "ouzel pull MODEL downloads, and so does the start"),
     "configure": (("false",), "no graph file is needed: the options of a model are flags"),
@@ -97,7 +106,9 @@ WITHOUT_MEANING = (
     *("rest_workers", "grpc_bind_address", "grpc_workers", "grpc_max_threads", "grpc_memory_quota"),
     *("grpc_channel_arguments", "metrics_enable", "metrics_list", "log_path"),
     *("trace_path", "overwrite_models", "cache_interval_multiplier", "max_prompt_len", "model_distribution_policy"),
+    "dynamic_split_fuse",
 )
+_AS_HERE = frozenset({("dynamic_split_fuse", "true")})  # values that ask for the way in which this server works
 
 PLUGIN_MEANINGS: Mapping[str, Meaning] = {  # of OpenVINO's properties, and what OVMS has added to them
     "KV_CACHE_PRECISION": _same("kv_cache_dtype"),
@@ -106,14 +117,22 @@ PLUGIN_MEANINGS: Mapping[str, Meaning] = {  # of OpenVINO's properties, and what
     "INFERENCE_PRECISION_HINT": _same("precision"),
     "prompt_lookup": _same("prompt_lookup"),
 }
-PLUGIN_WITHOUT_MEANING = frozenset(  # they change how fast an answer comes
+PLUGIN_WITHOUT_MEANING = frozenset(  # these tune speed and memory; OpenVINO refuses a property that it does not know
     {
         *("NUM_STREAMS", "PERFORMANCE_HINT", "PERFORMANCE_HINT_NUM_REQUESTS", "MODEL_DISTRIBUTION_POLICY"),
         *("SCHEDULING_CORE_TYPE", "ENABLE_CPU_PINNING", "ENABLE_HYPER_THREADING", "ENABLE_CPU_RESERVATION"),
         *("DYNAMIC_QUANTIZATION_GROUP_SIZE", "COMPILATION_NUM_THREADS", "CACHE_MODE", "ENABLE_MMAP", "LOG_LEVEL"),
         *("EXECUTION_MODE_HINT", "ATTENTION_BACKEND", "DEVICE_PROPERTIES", "MAX_PROMPT_LEN", "MIN_RESPONSE_LEN"),
+        *("PERF_COUNT", "AUTO_BATCH_TIMEOUT", "ALLOW_AUTO_BATCHING", "MODEL_PRIORITY", "DEVICE_ID", "WEIGHTS_PATH"),
+        *("CPU_DENORMALS_OPTIMIZATION", "CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE", "ENABLE_TENSOR_PARALLEL"),
+        *("ENABLE_WEIGHTLESS", "TBB_PARTITIONER", "KEY_CACHE_GROUP_SIZE", "VALUE_CACHE_GROUP_SIZE"),
+        *("KEY_CACHE_PRECISION", "VALUE_CACHE_PRECISION", "ACTIVATIONS_SCALE_FACTOR", "ENABLE_LAYER_OFFLOADING"),
+        *("MULTI_DEVICE_PRIORITIES", "ENABLE_STARTUP_FALLBACK", "ENABLE_RUNTIME_FALLBACK", "COMPATIBILITY_CHECK"),
     }
 )
+_PLUGIN_PREFIXES = ("NPU", "GPU_")
+_CACHE = "kv_cache_dtype"
+_FOUR_BITS, _EIGHT_BITS = "u4", "u8"
 
 
 def take_setting(settings: Settings, name: str, value: str) -> None:
@@ -123,10 +142,10 @@ def take_setting(settings: Settings, name: str, value: str) -> None:
         if value not in allowed:
             raise InvalidOption(f"{name}: {instead}, given {value!r}")
     elif name in MEANINGS:
-        settings.values |= MEANINGS[name](value)
+        _take_values(settings, name, MEANINGS[name](value))
     elif name == "plugin_config":
         take_plugin_config(settings, value)
-    else:
+    elif (name, value) not in _AS_HERE:
         settings.without_meaning.append(name)
 
 
@@ -138,12 +157,20 @@ def take_plugin_config(settings: Settings, text: str) -> None:
         raise InvalidOption(f"plugin_config: must be a JSON object, given {text[:200]!r}") from error
     for name, value in properties.items():
         if name in PLUGIN_MEANINGS:
-            settings.values |= PLUGIN_MEANINGS[name](_text_of(value))
-        elif name in PLUGIN_WITHOUT_MEANING or name.startswith("NPU"):
+            _take_values(settings, f"plugin_config {name}", PLUGIN_MEANINGS[name](_text_of(value)))
+        elif name in PLUGIN_WITHOUT_MEANING or name.startswith(_PLUGIN_PREFIXES):
             settings.without_meaning.append(f"plugin_config {name}")
         else:
             known = [*PLUGIN_MEANINGS, *PLUGIN_WITHOUT_MEANING]
             raise InvalidOption(f"plugin_config: {name} is not known{did_you_mean([name], known)}; leave it out")
+
+
+def _take_values(settings: Settings, name: str, values: Values) -> None:
+    """Adds the values. A KV cache of four bits becomes one of eight, and a warning says so."""
+    if values.get(_CACHE) == _FOUR_BITS:
+        values = values | {_CACHE: _EIGHT_BITS}
+        settings.warnings.append(f"{name} {_FOUR_BITS}: the KV cache is {_EIGHT_BITS} here, with twice the memory")
+    settings.values |= values
 
 
 def _text_of(value: object) -> str:

@@ -27,7 +27,7 @@ class OvmsFiles:
 
 @dataclass(frozen=True, slots=True)
 class OvmsModels:
-    """Holds what they say."""
+    """Holds the models that the files describe, and lines for the log."""
 
     own: Values = field(default_factory=dict)  # of MODEL, by the names of our options
     entries: tuple[Values, ...] = ()  # as those of `models`
@@ -42,41 +42,42 @@ def read_ovms_models(files: OvmsFiles, ours: Mapping[str, object]) -> OvmsModels
     """Raises InvalidOption."""
     is_named = bool(ours.get("model") or ours.get("models"))
     path = files.config_path or (None if is_named else files.repository_config_path)
-    own, remarks = _own(ours)
+    of_model = _read_own(ours)
     if path is None:
-        return OvmsModels(own=own, remarks=tuple(remarks))
+        return of_model
     config = read_ovms_config(path, ours)
     entries = tuple(entry for entry in config.entries if _is_valid(entry, ours, config))
     if not (entries or config.problems or is_named):
-        config.problems[""] = "must name a language model"
+        config.problems[""] = "must name a model for chats, embeddings or ranking"
     return OvmsModels(
-        own=own,
+        own=of_model.own,
         entries=entries,
         problems={name: f"--config_path {path}: {problem}" for name, problem in config.problems.items()},
-        warnings=tuple(config.warnings),
-        remarks=(*remarks, *config.remarks),
+        warnings=(*of_model.warnings, *config.warnings),
+        remarks=(*of_model.remarks, *config.remarks),
         has_file=True,
         seen_files=SeenFiles(config.stamps, files.poll_s),
     )
 
 
-def _own(ours: Mapping[str, object]) -> tuple[Values, list[str]]:
-    """Returns what the graph of MODEL says, where that is a directory of this machine, and remarks."""
+def _read_own(ours: Mapping[str, object]) -> OvmsModels:
+    """Reads the graph of MODEL, where that is a directory of this machine. Raises InvalidOption."""
     model = str(ours.get("model", ""))
     directory = Path(model).expanduser()
     if not model or not directory.is_dir():
-        return {}, []
+        return OvmsModels()
     try:
         settings = read_servable(directory)
     except NotALanguageModel as error:
         if (directory / GRAPH_FILE).is_file():
-            raise InvalidOption(f"{model} is no language model: {error}") from error
-        return {}, []  # what is wrong with it is said where it is looked for
+            raise InvalidOption(f"{model} cannot be served: {error}") from error
+        return OvmsModels()  # the search for the model's files has its own message
     own = {name: value for name, value in settings.values.items() if name == "model" or name not in ours}
     if own["model"] != model:
         own.setdefault("served_model_name", ours.get("served_model_name") or [directory.resolve().name])
     remarks = [f"{GRAPH_FILE}: OpenVINO Model Server's {name} has no meaning here" for name in settings.without_meaning]
-    return own, remarks
+    warnings = [f"{GRAPH_FILE}: {warning}" for warning in settings.warnings]
+    return OvmsModels(own=own, remarks=tuple(remarks), warnings=tuple(warnings))
 
 
 def _is_valid(entry: Values, ours: Mapping[str, object], config: OvmsConfig) -> bool:

@@ -12,9 +12,9 @@ _WEIGHTS = (*IR_FILES, "model.safetensors", "model.safetensors.index.json")
 
 
 def read_servable(directory: Path, graph_path: Path | None = None) -> Settings:
-    """Returns the options of the language model there, among them `model`.
+    """Returns the options of the model there, among them `model`.
 
-    Raises InvalidOption, and NotALanguageModel for everything else that OVMS serves.
+    Raises InvalidOption, and NotALanguageModel for servables of OVMS that cannot be served here.
     """
     graph = graph_path or directory / GRAPH_FILE
     if graph_path is not None or graph.is_file():

@@ -1,0 +1,19 @@
+"""The pooling of an embeddings model whose graph names none."""
+
+from pathlib import Path
+
+from ouzel.errors import ModelLoadError
+from ouzel.tokenizer.model_files import read_json_object
+
+
+def is_encoder_without_pooling(directory: Path) -> bool:
+    """Returns False where the model's files name a pooling, and for decoders, whose last token has read all others."""
+    from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415  slow to import, seldom needed
+    from ouzel.sentence_files import names_pooling  # noqa: PLC0415
+
+    if names_pooling(directory):
+        return False
+    try:
+        return encoder_family(str(read_json_object(directory / "config.json").get("model_type"))) is not None
+    except ModelLoadError:
+        return False  # the load of the model has its own message
