@@ -133,6 +133,17 @@ def shows_special_tokens_beside_calls(peer: Peer) -> bool:
     return bool(message["tool_calls"])
 
 
+def has_lists_and_texts(peer: Peer) -> bool:
+    """The message of a text has a list of calls, and the message of a call has a text."""
+    text, call = (answer(chat(peer, **fields))["choices"][0]["message"] for fields in ({}, CALLING))
+    return text.get("tool_calls") == [] and call["content"] == "" and len(call["tool_calls"]) == 1
+
+
+def has_lists_or_texts(peer: Peer) -> bool:
+    text, call = (answer(chat(peer, **fields))["choices"][0]["message"] for fields in ({}, CALLING))
+    return "tool_calls" not in text and call["content"] is None and len(call["tool_calls"]) == 1
+
+
 def has_beams(peer: Peer) -> bool:
     return len(set(texts(peer, best_of=4, n=4))) == 4
 
@@ -258,6 +269,13 @@ STATEMENTS = (
         shows_the_raw_text,
         "special tokens are shown, and calls and reasoning are still told apart",
         shows_special_tokens_beside_calls,
+    ),
+    Statement(
+        "`tool_calls` is always a list, `content` always a text",
+        "A C",
+        has_lists_and_texts,
+        f"{OPENAI}: no list without calls, and null beside calls",
+        has_lists_or_texts,
     ),
     Statement("`n` above `best_of` is an error", "A B C", lambda peer: is_refused(chat(peer, n=3, best_of=2), "n")),
     Statement(

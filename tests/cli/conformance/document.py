@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.cli.conformance import chat_statements, kept, lmi_statements, response_statements, responses
+from tests.cli.conformance import chat_statements, kept, lines, lmi_statements, response_statements, responses, settings
 from tests.cli.conformance.asking import LMI, OPENAI, OVMS, Asker, Endpoint
 from tests.cli.conformance.chats import LMI_PROBES, OVMS_PROBES, PROBES
 from tests.cli.conformance.probe import Probe, result
@@ -91,7 +91,7 @@ def tables_of_others(cache_dir: Path) -> str:
     with _servers(cache_dir, "--profile", "ovms") as servers:
         text += _OVMS_INTRODUCTION + _rows(servers, OVMS, OVMS_PROBES)
         text += responses.ovms_section(lambda endpoint, probes: _rows(servers, endpoint, probes))
-    return text + statement_sections(cache_dir)
+    return text + statement_sections(cache_dir) + settings.section(cache_dir) + lines.section()
 
 
 def statement_sections(cache_dir: Path) -> str:

@@ -12,7 +12,7 @@ from tests.peer_documents.streams import read_json_lines
 
 ENDLESS: Json = {"ignore_eos": True}
 CALLING: Json = {"tools": [WEATHER], "tool_choice": "required", "max_tokens": 60}
-NOT_HERE: Json = {"watermark": True, "grammar": "x", "adapter_id": "x", "cached_prompt": "x", "min_length": 3}
+NOT_HERE: Json = {"watermark": True, "cached_prompt": "x", "min_length": 3}
 
 
 def ask(peer: Peer, said: object = "Count from 1 to 60.", *, model: str = "llama3", **fields: Any) -> httpx.Response:
@@ -107,7 +107,7 @@ STATEMENTS = (
     ),
     Statement("function calling is not available", "D", lambda peer: not calls(peer), "it works", calls, EVERYWHERE),
     Statement(
-        "standard schema: `watermark`, `grammar`, `adapter_id`, `cached_prompt`, `min_length`",
+        "standard schema: `watermark`, `cached_prompt`, `min_length`",
         "D",
         honours_parameters,
         "refused with a 424 that names the parameter: each would change the answer, and is not here",
