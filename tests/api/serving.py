@@ -223,6 +223,7 @@ class ServerSetup:
     media: MediaConfig = field(default_factory=MediaConfig)
     sentences: SentenceFiles | None = None  # of a model that makes vectors or scores
     cuts_long_texts: bool = False
+    max_document_pieces: int = 10_000
     further: tuple["ServerSetup", ...] = ()  # of models beside this one: names, engine and what reads texts
 
     def engine_spec(self) -> EngineSpec:
@@ -254,6 +255,7 @@ class ServerSetup:
             reads_bare_calls=self.reads_bare_calls,
             sentences=self.sentences,
             cuts_long_texts=self.cuts_long_texts,
+            max_document_pieces=self.max_document_pieces,
             created=1_700_000_000,
             system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
         )

@@ -10,6 +10,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.model_settings import ModelSettings
 from ouzel.cli.options import Options
 from ouzel.cli.serve_command import begun
+from tests.cli.ovms_command import run_ovms
 from tests.cli.ovms_graphs import graph_of
 from tests.cli.test_options import parse
 from tests.cli.test_ovms_graph import IMAGES, OF_TWO_MODELS
@@ -300,8 +301,6 @@ def test_models_of_a_repository_are_listed(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "resnet" / "1" / "model.xml").touch()
     (tmp_path / "empty" / "1").mkdir(parents=True)
 
-    with pytest.raises(SystemExit) as end:
-        parse("--profile", "ovms", "--list_models", "--model_repository_path", str(tmp_path))
+    command = f"ovms --list_models --model_repository_path {tmp_path}"
 
-    assert end.value.code == 0
-    assert capsys.readouterr().out == "meta/llama4\nplain\nresnet\n"
+    assert run_ovms(command, capsys) == (0, ["meta/llama4", "plain", "resnet"], "")

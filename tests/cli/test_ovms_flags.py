@@ -7,7 +7,7 @@ import pytest
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.options import Options
-from ouzel.cli.ovms_flags import OF_FILES
+from ouzel.cli.ovms_flags import READ_HERE
 from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING
 from tests.cli.test_options import parse
 
@@ -67,6 +67,20 @@ def ovms(*arguments: str) -> Options:
         (("--task", "text_generation", "--pipeline_type", "LM_CB"), "model", "model", ""),
         (("--task", "embeddings"), "model", "task", "embed"),
         (("--task=rerank",), "model", "task", "score"),
+        (("--pooling", "CLS"), "model", "pooling", "cls"),
+        (("--pooling", "LAST"), "model", "pooling", "lasttoken"),
+        (("--pooling", "mean"), "model", "pooling", "mean"),
+        (("--normalize", "false"), "model", "normalize", False),
+        (("--normalize",), "model", "normalize", True),
+        (("--normalize", "--no-normalize"), "model", "normalize", False),
+        (("--truncate", "true"), "model", "truncate", True),
+        (("--truncate", "false"), "model", "truncate", False),
+        (("--truncate",), "model", "truncate", True),
+        (("--truncate", "true", "--no-truncate"), "model", "truncate", False),
+        (("--max_allowed_chunks", "20"), "model", "max_document_chunks", 20),
+        (("--max_length", "256"), "model", "max_model_len", 256),
+        (("--draft_source_model", "x", "--draft_eagle3_mode"), "model", "draft_model", ""),
+        (("--verbose_response",), "server", "verbose_response", True),
     ],
 )
 def test_a_flag_of_theirs_is_an_option_of_ours(
@@ -78,6 +92,53 @@ def test_a_flag_of_theirs_is_an_option_of_ours(
 def test_our_own_flags_beat_theirs_and_keep_their_places() -> None:
     options = ovms("--max_num_seqs", "8", "--max-num-seqs", "4", "org/model", "--model_path", "/x")
     assert (options.engine.max_num_seqs, options.model.model) == (4, "org/model")
+
+
+def test_a_gguf_file_is_named_by_itself(tmp_path: Path) -> None:
+    file = ("--source_model", "org/x", "--gguf_filename", "x-Q4_K_M.gguf")
+    model = ovms(*file).model
+    assert (model.model, model.served_model_name) == ("org/x:x-Q4_K_M.gguf", ("org/x",))
+    assert ovms("--model_path", str(tmp_path), *file[2:]).model.model == str(tmp_path / "x-Q4_K_M.gguf")
+    (tmp_path / "org" / "x").mkdir(parents=True)
+    model = ovms(*file, "--model_repository_path", str(tmp_path), "--model_name", "mine").model
+    assert (model.model, model.served_model_name) == (str(tmp_path / "org" / "x" / "x-Q4_K_M.gguf"), ("mine",))
+
+
+def test_adapters_of_the_hub_lie_in_the_repository(tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    loras = f"poet=owner/poet@adapter_model.safetensors:1.0, own={adapter},file={adapter}/adapter_model.safetensors"
+    model = ovms("--source_model", "org/x", "--model_repository_path", str(tmp_path), "--source_loras", loras).model
+    poet = tmp_path / "org" / "x" / "loras" / "owner" / "poet"
+    assert model.lora == (f"poet={poet}", f"own={adapter}", f"file={adapter}")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("owner/poet", "each entry must be alias=source, given 'owner/poet'"),
+        ("poet=", "each entry must be alias=source"),
+        ("poet=owner", "a repository must be owner/name"),
+        ("poet=owner/poet:0.7", "the weight of an adapter is 1"),
+        ("poet=owner/poet@other.safetensors", "the file of an adapter must be PEFT's adapter_model.safetensors"),
+        ("poet=https://x.org/adapter_model.safetensors", "must be a repository of the hub or a local adapter"),
+        ("poet=@a:0.7+@b:0.5", "a blend of adapters is not supported"),
+        ("poet=/nowhere/x.safetensors", "must be a directory of PEFT's"),
+    ],
+)
+def test_other_adapters_are_refused(entry: str, message: str) -> None:
+    with pytest.raises(InvalidOption, match=f"--source_loras: {message}"):
+        ovms("--source_model", "org/x", "--model_repository_path", "/x", "--source_loras", entry)
+
+
+def test_an_adapter_of_the_hub_needs_a_repository() -> None:
+    with pytest.raises(InvalidOption, match="--source_loras: an adapter of the hub needs --model_repository_path"):
+        ovms("--source_model", "org/x", "--source_loras", "poet=owner/poet")
+
+
+def test_a_switch_leaves_the_argument_behind_it_alone() -> None:
+    assert ovms("--allow_credentials", "org/x").model.model == "org/x"
+    assert ovms("--allow_credentials", "false", "org/x").server.allow_credentials is False
 
 
 def test_a_model_that_was_pulled_is_served_under_its_name(tmp_path: Path) -> None:
@@ -116,7 +177,6 @@ def test_what_has_no_meaning_is_named() -> None:
     ("arguments", "message"),
     [
         (("--config_path", "/nowhere/c.json"), "--config_path /nowhere/c.json: No such file or directory"),
-        (("--add_to_config",), "--add_to_config: edit config.json: a running server reads it again, given 'true'"),
         (("--file_system_poll_wait_seconds", "-1"), "--file_system_poll_wait_seconds: must be a whole number, given"),
         (("--list_models",), "--list_models: needs --model_repository_path, a directory, given ''"),
         (("--plugin_config", "{"), "--plugin_config: must be a JSON object, given '{'"),
@@ -125,7 +185,9 @@ def test_what_has_no_meaning_is_named() -> None:
             "--plugin_config: CACHE_DIRS is not known; did you mean CACHE_DIR",
         ),
         (("--task", "speech2text"), "--task: this server has text_generation, embeddings, rerank, given 'speech2text'"),
-        (("--pull",), "--pull: ouzel pull MODEL downloads, and so does the start, given 'true'"),
+        (("--pooling", "MAX"), "--pooling: must be one of .*given 'MAX'"),
+        (("--resolution", "512x512"), "--resolution: this server makes no pictures; leave it out, given '512x512'"),
+        (("--extra_quantization_params", "--sym --ratio 0.8"), "--extra_quantization_params: .*weights are compressed"),
         (("--pipeline_type", "OMNI"), "--pipeline_type: there is one pipeline, for text and pictures, given 'OMNI'"),
         (("--rest_port", "many"), "--port: .*given 'many'"),
         (("--weight-format", "nf4"), "--weights: .*given 'nf4'"),
@@ -141,10 +203,20 @@ def test_without_the_profile_the_message_names_it() -> None:
         parse("--rest_port", "8000")
 
 
+def test_flags_that_are_spelt_alike_are_our_own_without_the_profile() -> None:
+    model = parse("--pooling", "cls", "--normalize", "true", "--truncate", "org/x").model
+    assert (model.pooling, model.normalize, model.truncate, model.model) == ("cls", True, True, "org/x")
+
+
+def test_verbose_answers_are_of_the_profile() -> None:
+    with pytest.raises(InvalidOption, match="--verbose-response: needs --profile ovms, given --profile openai"):
+        parse("--verbose-response")
+
+
 def test_the_profile_may_come_from_the_environment() -> None:
     assert parse("--rest_port", "8123", environment={"OUZEL_PROFILE": "ovms"}).server.port == 8123
 
 
 def test_the_document_names_every_flag() -> None:
     named = set(re.findall(r"`--([\w-]+)", DOCUMENT.read_text().split("## Command line")[1]))
-    assert {*MEANINGS, *REFUSED, *WITHOUT_MEANING, *OF_FILES} <= named
+    assert {*MEANINGS, *REFUSED, *WITHOUT_MEANING, *READ_HERE} <= named

@@ -27,7 +27,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         "models": [
             {"name": "plain", "model": model},
             {"name": "last", "model": model, "pooling": "lasttoken", "normalize": True, "truncate": True},
-            {"name": "raw", "model": str(GOLDEN / "minilm"), "normalize": False},
+            {"name": "raw", "model": str(GOLDEN / "minilm"), "normalize": False, "max_document_chunks": 3},
+            {"name": "ranker", "model": str(GOLDEN / "cross-bert"), "max_model_len": 16},
+            {"name": "strict", "model": str(GOLDEN / "cross-bert"), "max_model_len": 16, "max_document_chunks": 0},
         ],
     }
     path = directory / "config.yaml"
@@ -82,6 +84,16 @@ def test_clients_of_tei_get_long_texts_cut_by_the_option(server: RunningServer) 
         post(server, "/v1/score", model=model, text_1=TEXT, text_2=LONG).status_code for model in ("last", "plain")
     ]
     assert scored == [200, 400]
+
+
+def test_long_documents_are_divided_as_the_option_says(server: RunningServer) -> None:
+    body = {"query": "snow", "documents": ["rain " * 30]}
+    ranked = post(server, "/v1/rerank", model="ranker", **body).json()
+    refused = post(server, "/v1/rerank", model="strict", **body).json()["error"]
+    bounded = post(server, "/v1/rerank", model="raw", **body | {"documents": [LONG]}).json()["error"]
+    assert ranked["usage"]["prompt_tokens"] == 30 + 3 * len(["[CLS]", "snow", "[SEP]", "[SEP]"])
+    assert (refused["code"], refused["param"]) == ("context_length_exceeded", "documents[0]")
+    assert bounded["message"].startswith("documents must come to <= 3 pieces in all")
 
 
 def test_vectors_have_the_length_1_with_the_profile_of_ovms(tmp_path: Path) -> None:

@@ -73,6 +73,17 @@ def create_embedder(options: dict[str, object]) -> PoolingEngine:
     return PoolingEngine(VectorRunner(max_model_len=length))
 
 
+def create_choosy_scorer(options: dict[str, object]) -> PoolingEngine:
+    """Its score depends on each token and its place; 64 tokens are the most."""
+
+    class ChoosyScorer(VectorRunner):
+        def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
+            texts = np.split(batch.token_ids, batch.begins[1:-1])
+            return np.array([[np.dot(text, np.arange(1, len(text) + 1)) % 997] for text in texts], np.float32)
+
+    return PoolingEngine(ChoosyScorer(task="score", vector_size=1))
+
+
 def create_scorer(options: dict[str, object]) -> PoolingEngine:
     """Its score is the number of tokens."""
 

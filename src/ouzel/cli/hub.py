@@ -1,6 +1,7 @@
 """This is imported only when a model of the Hugging Face hub is named: its library takes a quarter of a second."""
 
 import fnmatch
+import glob
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,22 +9,46 @@ from huggingface_hub import HfApi
 
 from ouzel.cli.progress import progress_shown
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import PROJECTOR, find_gguf, model_name, quantisation_of
+from ouzel.gguf.files import PROJECTOR, find_gguf, is_gguf, model_name, quantisation_of
 from ouzel.model_store.download import fetch
 from ouzel.model_store.failures import FAILURES, reason_of
 from ouzel.model_store.hub_session import bounded_answers
 
-_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
+MODEL_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
+ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
 
 
 def download(repo_id: str) -> Path:
     """Returns the model's directory in the hub's cache. Raises ModelLoadError."""
-    directory = _snapshot(repo_id, _FILES)
+    directory = _snapshot(repo_id, MODEL_FILES)
     has_weights = any(path for pattern in _WEIGHTS for path in directory.glob(pattern))
     if not has_weights and (there := _quantisations(repo_id)):
         raise ModelLoadError(f"{repo_id} has GGUF files; give one as {repo_id}:NAME, of {', '.join(there)}")
     return directory
+
+
+def download_adapter(repo_id: str) -> Path:
+    """Returns the directory of a LoRA adapter in the hub's cache. Raises ModelLoadError."""
+    directory = _snapshot(repo_id, ADAPTER_FILES)
+    for name in ADAPTER_FILES:
+        if not (directory / name).is_file():
+            raise ModelLoadError(f"{repo_id} holds no adapter of PEFT's: there is no {name}")
+    return directory
+
+
+def download_gguf_file(repo_id: str, name: str) -> Path:
+    """Returns the GGUF file of that name; of a model in several files, all are fetched, and `name` is the first.
+
+    Raises ModelLoadError.
+    """
+    path = Path(name)
+    all_parts = glob.escape(str(path.parent / model_name(path))) + "-?????-of-?????.gguf"
+    directory = _snapshot(repo_id, [glob.escape(name), *([all_parts] if path.stem != model_name(path) else [])])
+    if not (directory / name).is_file():
+        there = ", ".join(_gguf_names(repo_id)) or "none"
+        raise ModelLoadError(f"{repo_id} has no file {name}; its GGUF files: {there}")
+    return find_gguf(directory / name)[0]
 
 
 def download_gguf(repo_id: str, quantisation: str) -> Path:
@@ -64,10 +89,14 @@ def _snapshot(repo_id: str, patterns: list[str]) -> Path:
 
 def _quantisations(repo_id: str) -> list[str]:
     """Returns the names by which GGUF files of the repository can be asked for; none where it is out of reach."""
+    return sorted(set(filter(None, (quantisation_of(model_name(Path(name))) for name in _gguf_names(repo_id)))))
+
+
+def _gguf_names(repo_id: str) -> list[str]:
+    """Returns the GGUF files of the repository but projectors; none where the hub is out of reach."""
     try:
         with bounded_answers():
-            files = [Path(name) for name in HfApi().list_repo_files(repo_id) if name.lower().endswith(".gguf")]
+            paths = [Path(name) for name in HfApi().list_repo_files(repo_id)]
     except FAILURES:
         return []
-    names = (quantisation_of(model_name(path)) for path in files if PROJECTOR not in path.name)
-    return sorted(set(filter(None, names)))
+    return sorted(path.as_posix() for path in paths if is_gguf(path) and PROJECTOR not in path.name)

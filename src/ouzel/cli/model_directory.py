@@ -58,18 +58,20 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
         if is_gguf(path):
             return gguf_model(path, cache_dir, model_name(path))
         raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights, or GGUF")
-    if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
+    if path.is_absolute() or model.startswith((".", "~")) or model.partition(":")[0].count("/") != 1:
         raise ModelLoadError(f"there is no directory {model}")
     return hub_model(model, cache_dir)
 
 
 def hub_model(model: str, cache_dir: str) -> LocalModel:
-    """Takes `owner/name`, or `owner/name:Q4_K_M` of a repository with GGUF files."""
-    from ouzel.cli.hub import download, download_gguf  # noqa: PLC0415  slow to import, seldom needed
+    """Takes `owner/name`; of a repository with GGUF files `owner/name:Q4_K_M`, or a file's name behind the colon."""
+    from ouzel.cli.hub import download, download_gguf, download_gguf_file  # noqa: PLC0415  slow to import
 
     repo_id, colon, quantisation = model.partition(":")
     if not colon:
         return LocalModel(download(repo_id), model)
+    if is_gguf(Path(quantisation)):
+        return gguf_model(download_gguf_file(repo_id, quantisation), cache_dir, model)
     if not QUANTISATION_NAME.fullmatch(quantisation):
         raise ModelLoadError(f"{model}: behind the colon must be the name of a quantisation, as Q4_K_M")
     return gguf_model(download_gguf(repo_id, quantisation), cache_dir, model)

@@ -86,6 +86,8 @@ def check_server(server: ServerConfig, observability: ObservabilityConfig) -> No
     """Raises InvalidOption."""
     _check_cors(server)
     _check_metrics_port(observability, server)
+    if server.verbose_response and server.profile != "ovms":
+        raise InvalidOption(f"--verbose-response: needs --profile ovms, given --profile {server.profile}")
 
 
 def _check_cors(server: ServerConfig) -> None:

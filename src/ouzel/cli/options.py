@@ -13,6 +13,7 @@ from ouzel.cli.lmi_settings import read_lmi_settings
 from ouzel.cli.model_settings import ModelSettings, all_settings
 from ouzel.cli.option_checks import check_limits, check_media, check_server
 from ouzel.cli.option_records import ENVIRONMENT_PREFIX, RECORDS, converted, options_of
+from ouzel.cli.ovms_directives import Directive
 from ouzel.cli.ovms_models import OvmsFiles, OvmsModels, read_ovms_models
 from ouzel.cli.seen_files import SeenFiles
 from ouzel.cli.suggestion import did_you_mean
@@ -54,6 +55,7 @@ class Options:
     warnings: tuple[str, ...] = ()  # for the log, too
     problems: Mapping[str, str] = field(default_factory=dict)  # by the name of a model that cannot be read
     seen_files: SeenFiles = field(default_factory=SeenFiles)  # that are read again when they change
+    directive: Directive | None = None  # what is to be done before a server starts, or instead of it
 
     def of(self, settings: ModelSettings) -> "Options":
         """Returns those of one of the models."""

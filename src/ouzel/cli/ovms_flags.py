@@ -1,7 +1,7 @@
 """With `--profile ovms`, OpenVINO Model Server's flags are read as ours. Each option of ours beats what they say."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -9,20 +9,28 @@ from typing import get_args
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
+from ouzel.cli.ovms_directives import MAY_NAME_A_FILE, NAMES, Directive, Wish, read_directive
+from ouzel.cli.ovms_loras import SourceLora, read_source_loras
 from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING, Settings, Values, take_setting
 from ouzel.cli.ovms_models import OvmsFiles
-from ouzel.cli.ovms_servable import servable_names
+from ouzel.cli.ovms_pull import draft_directory_name
 from ouzel.config.model import TaskOption
 
 REPOSITORY_VARIABLE = "OVMS_MODEL_REPOSITORY_PATH"
-_CONFIG, _POLL, _LIST, _PLUGIN = "config_path", "file_system_poll_wait_seconds", "list_models", "plugin_config"
+_CONFIG, _POLL, _PLUGIN = "config_path", "file_system_poll_wait_seconds", "plugin_config"
+_EAGLE_WARNING = "draft_eagle3_mode: EAGLE-3 drafts are not supported, and the model is served without its draft"
 _REPOSITORY = "model_repository_path"  # where models by the name of `source_model` are
-OF_FILES = (_CONFIG, _POLL, _LIST, _PLUGIN, _REPOSITORY)
+_OVERWRITE, _GGUF, _LORAS = "overwrite_models", "gguf_filename", "source_loras"
+_OF_PULLS = (_REPOSITORY, _OVERWRITE, _GGUF, _LORAS)
+_EAGLE = "draft_eagle3_mode"
+READ_HERE = (_CONFIG, _POLL, *_OF_PULLS, _EAGLE, *NAMES)  # rather than by their meanings
 _GRPC_PORT = "port"
+_SPELT_ALIKE = ("pooling", "normalize", "truncate")  # as our own flags are; values of both are read
+_BOOLEANS = ("true", "false", "1", "0")
 _MAY_STAND_ALONE = {  # and are true then
     *("allow_credentials", "enable_prefix_caching", "enable_tool_guided_generation", "metrics_enable"),
-    *("overwrite_models", "verbose_response", "pull", "configure", "list_models", "dynamic_split_fuse"),
-    *("add_to_config", "remove_from_config"),
+    *("verbose_response", "dynamic_split_fuse", "normalize", "truncate", "disable_input_count_validation", _EAGLE),
+    *("stateful", "idle_sequence_cleanup", "low_latency_transformation", _OVERWRITE, *NAMES),
 }
 
 
@@ -35,7 +43,7 @@ class OvmsFlags:
     files: OvmsFiles
     remarks: tuple[str, ...]  # for the log
     rest: tuple[str, ...]  # our own arguments
-    listed: tuple[str, ...] | None = None  # models whose names are all that is asked for
+    directive: Directive | None = None
 
     def check_profile(self, profile: str) -> None:
         """Raises InvalidOption where they do not belong."""
@@ -48,38 +56,59 @@ class OvmsFlags:
 
 def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -> OvmsFlags:
     """Raises InvalidOption for those that are refused."""
-    known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, *OF_FILES]
+    flags, rest = _parsed(arguments)
+    settings = Settings()
+    for name, value in flags.items():
+        _take(settings, name, value)
+    repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
+    source = flags.get("source_model", "")
+    loras = read_source_loras(flags.get(_LORAS, ""), Path(repository, source) if repository and source else None)
+    directive = read_directive(Wish(flags, repository, loras))
+    if directive is not None and directive.is_all:
+        values, files = _without_model(settings.values), OvmsFiles()
+    else:
+        values, files = settings.values | _local_model(flags, repository) | _adapters(loras), _files(flags, repository)
+        if _POLL in flags and _CONFIG not in flags and not files.repository_config_path:
+            settings.without_meaning.append(_POLL)
+    if flags.get(_EAGLE, "false") in ("true", "1"):
+        values.pop("draft_model", None)
+        settings.warnings.append(_EAGLE_WARNING)
+    return OvmsFlags(
+        names=tuple(name for name in flags if name not in _SPELT_ALIKE),
+        values=values,
+        files=files,
+        remarks=(
+            *(f"OpenVINO Model Server's --{name} has no meaning here" for name in settings.without_meaning),
+            *(f"--{warning}" for warning in settings.warnings),
+            *_remarks_on_weights(flags, directive),
+        ),
+        rest=tuple(rest),
+        directive=directive,
+    )
+
+
+def _parsed(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Returns OVMS's flags by their names, and our own arguments."""
+    known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, *READ_HERE, _PLUGIN]
     if _is_own_task(arguments):
         known.remove("task")
     if any(argument.partition("=")[0] == "--rest_port" for argument in arguments):
         known.append(_GRPC_PORT)  # elsewhere it is ours
     parser = OneLineParser(prog="ouzel", add_help=False, allow_abbrev=False)
-    for name in known:
-        optional = {"nargs": "?", "const": "true"} if name in _MAY_STAND_ALONE else {}
-        parser.add_argument(f"--{name}", dest=name, default=argparse.SUPPRESS, **optional)  # type: ignore[arg-type]
-    namespace, rest = parser.parse_known_args(list(arguments))
-    flags: dict[str, str] = vars(namespace)
-    settings = Settings()
-    for name, value in flags.items():
-        _take(settings, name, value)
-    repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
-    if _POLL in flags and _CONFIG not in flags and not _repository_config(repository):
-        settings.without_meaning.append(_POLL)
-    return OvmsFlags(
-        names=tuple(flags),
-        values=settings.values | _local_model(flags, repository),
-        files=OvmsFiles(
-            config_path=Path(flags[_CONFIG]) if _CONFIG in flags else None,
-            repository_config_path=_repository_config(repository),
-            poll_s=_seconds(flags.get(_POLL, "1")),
-        ),
-        remarks=(
-            *(f"OpenVINO Model Server's --{name} has no meaning here" for name in settings.without_meaning),
-            *(f"--{warning}" for warning in settings.warnings),
-        ),
-        rest=tuple(rest),
-        listed=_listed(repository) if flags.get(_LIST, "false") == "true" else None,
-    )
+    for name in dict.fromkeys(known):
+        parser.add_argument(f"--{name}", dest=name, default=argparse.SUPPRESS)
+    namespace, rest = parser.parse_known_args([*_with_values(arguments)])
+    return vars(namespace), rest
+
+
+def _with_values(arguments: Sequence[str]) -> Iterator[str]:
+    """Yields the arguments. A flag that stands alone gets its value."""
+    for argument, following in pairwise([*arguments, ""]):
+        name = argument.removeprefix("--")
+        is_alone = argument.startswith("--") and name in _MAY_STAND_ALONE and following.lower() not in _BOOLEANS
+        if is_alone and name in MAY_NAME_A_FILE:
+            is_alone = not following or following.startswith("-")
+        yield f"{argument}=true" if is_alone else argument
 
 
 def _is_own_task(arguments: Sequence[str]) -> bool:
@@ -90,7 +119,7 @@ def _is_own_task(arguments: Sequence[str]) -> bool:
 
 
 def _take(settings: Settings, name: str, value: str) -> None:
-    if name in (_CONFIG, _POLL, _LIST, _REPOSITORY):
+    if name in READ_HERE:
         return
     try:
         take_setting(settings, name, value)
@@ -98,27 +127,45 @@ def _take(settings: Settings, name: str, value: str) -> None:
         raise InvalidOption(f"--{error}") from error
 
 
+def _remarks_on_weights(flags: Mapping[str, str], directive: Directive | None) -> list[str]:
+    if directive is None or not directive.is_all or "weight-format" not in flags:
+        return []
+    return ["--weight-format: a server compresses the weights when it loads the model; give the flag at its start"]
+
+
+def _without_model(values: Values) -> Values:
+    return {name: value for name, value in values.items() if name not in ("model", "draft_model", "served_model_name")}
+
+
 def _local_model(flags: Mapping[str, str], repository: str) -> Values:
-    """Returns `source_model` in the repository, under its own name, where it has been pulled."""
-    source = flags.get("source_model", "")
-    directory = Path(repository) / source
-    if not source or not repository or not directory.is_dir():
-        return {}
-    return {"model": str(directory), "served_model_name": [flags.get("model_name", source)]}
+    """Returns `source_model` under its own name: in the repository where it has been pulled, or as the hub has it."""
+    source, gguf = flags.get("source_model", ""), flags.get(_GGUF, "")
+    if not source:
+        return {"model": str(Path(flags["model_path"], gguf))} if gguf and "model_path" in flags else {}
+    values: Values = {"served_model_name": [flags.get("model_name", source)]}
+    directory = Path(repository, source)
+    if not repository or not directory.is_dir():
+        return values | {"model": f"{source}:{gguf}"} if gguf else {}
+    draft = flags.get("draft_source_model", "")
+    if draft and (pulled := directory / draft_directory_name(draft)).is_dir():
+        values["draft_model"] = str(pulled)
+    return values | {"model": str(directory / gguf)}
 
 
-def _repository_config(repository: str) -> Path | None:
-    path = Path(repository) / "config.json"
-    return path if repository and path.is_file() else None
+def _adapters(loras: Sequence[SourceLora]) -> Values:
+    return {"lora": [f"{lora.alias}={lora.directory}" for lora in loras]} if loras else {}
+
+
+def _files(flags: Mapping[str, str], repository: str) -> OvmsFiles:
+    in_repository = Path(repository) / "config.json"
+    return OvmsFiles(
+        config_path=Path(flags[_CONFIG]) if _CONFIG in flags else None,
+        repository_config_path=in_repository if repository and in_repository.is_file() else None,
+        poll_s=_seconds(flags.get(_POLL, "1")),
+    )
 
 
 def _seconds(text: str) -> float:
     if not text.isdecimal():
         raise InvalidOption(f"--{_POLL}: must be a whole number, given {text!r}")
     return float(text)
-
-
-def _listed(repository: str) -> tuple[str, ...]:
-    if not Path(repository).is_dir() or not repository:
-        raise InvalidOption(f"--{_LIST}: needs --{_REPOSITORY}, a directory, given {repository!r}")
-    return tuple(servable_names(Path(repository)))

@@ -56,12 +56,17 @@ def _weights(value: str) -> Values:
 
 def _task(value: str) -> Values:
     """Raises InvalidOption for what is done with pictures and sounds."""
-    if value not in _TASKS:
-        raise InvalidOption(f"task: this server has {', '.join(_TASKS)}, given {value!r}")
-    return {"task": _TASKS[value]}
+    if value not in TASKS:
+        raise InvalidOption(f"task: this server has {', '.join(TASKS)}, given {value!r}")
+    return {"task": TASKS[value]}
 
 
-_TASKS: Mapping[str, TaskOption] = {"text_generation": "generate", "embeddings": "embed", "rerank": "score"}
+def _pooling(value: str) -> Values:
+    """Takes a word of ours, too: the flag has the same name here."""
+    return {"pooling": {"CLS": "cls", "LAST": "lasttoken", "MEAN": "mean"}.get(value, value)}
+
+
+TASKS: Mapping[str, TaskOption] = {"text_generation": "generate", "embeddings": "embed", "rerank": "score"}
 MEANINGS: Mapping[str, Meaning] = {
     "task": _task,
     "rest_port": _same("port"),
@@ -74,6 +79,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "cache_dir": _same("cache_dir"),
     "weight-format": _weights,
     "log_level": _log_level,
+    "verbose_response": _same("verbose_response"),
     "api_key_file": _same("api_key_file"),
     "allowed_origins": _list("allowed_origins"),
     "allowed_methods": _list("allowed_methods"),
@@ -89,24 +95,36 @@ MEANINGS: Mapping[str, Meaning] = {
     "tool_parser": _same("tool_parser"),
     "reasoning_parser": _same("reasoning_parser"),
     "enable_tool_guided_generation": _same("enable_tool_guided_generation"),
+    "pooling": _pooling,
+    "normalize": _same("normalize"),
+    "truncate": _same("truncate"),
+    "max_length": _same("max_model_len"),
+    "max_allowed_chunks": _same("max_document_chunks"),
 }
-_EDIT = "edit config.json: a running server reads it again"
+_PICTURES = "this server makes no pictures; leave it out"
+_SPEECH = "this server makes no speech; leave it out"
 REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
     "pipeline_type": (("AUTO", "LM", "LM_CB", "VLM", "VLM_CB"), "there is one pipeline, for text and pictures"),
-    "verbose_response": (("false",), "POST /v3/tokenize shows the rendered prompt"),
-    "pull": (("false",), "ouzel pull MODEL downloads, and so does the start"),
-    "configure": (("false",), "no graph file is needed: the options of a model are flags"),
-    "add_to_config": (("false",), _EDIT),
-    "remove_from_config": (("false",), _EDIT),
-    "gguf_filename": ((), "name the file as MODEL, or owner/name:Q4_K_M of the hub"),
-    "source_loras": ((), "--lora NAME=PATH loads adapters"),
-    "extra_quantization_params": ((), "use --weights"),
+    "extra_quantization_params": ((), "--weight-format and ouzel quantize say how weights are compressed"),
+    **dict.fromkeys(
+        (
+            *("resolution", "max_resolution", "default_resolution", "num_images_per_prompt", "guidance_scale"),
+            *("max_num_images_per_prompt", "default_num_inference_steps", "max_num_inference_steps"),
+        ),
+        ((), _PICTURES),
+    ),
+    **dict.fromkeys(("vocoder", "model_type"), ((), _SPEECH)),
 }
 WITHOUT_MEANING = (
     *("rest_workers", "grpc_bind_address", "grpc_workers", "grpc_max_threads", "grpc_memory_quota"),
     *("grpc_channel_arguments", "metrics_enable", "metrics_list", "log_path"),
-    *("trace_path", "overwrite_models", "cache_interval_multiplier", "max_prompt_len", "model_distribution_policy"),
-    "dynamic_split_fuse",
+    *("trace_path", "dynamic_split_fuse", "cache_interval_multiplier", "max_prompt_len"),
+    "model_distribution_policy",
+    *("num_streams", "disable_input_count_validation", "graph_initial_queue_size", "graph_queue_max_size"),
+    *("idle_unload_timeout_seconds", "group_name"),  # of many models, some of which are loaded on demand
+    *("batch_size", "shape", "layout", "mean", "scale", "color_format", "model_version_policy", "nireq"),
+    *("stateful", "idle_sequence_cleanup", "max_sequence_number", "low_latency_transformation", "cpu_extension"),
+    *("sequence_cleaner_poll_wait_minutes", "custom_node_resources_cleaner_interval_seconds"),
 )
 _AS_HERE = frozenset({("dynamic_split_fuse", "true")})  # values that ask for the way in which this server works
 

@@ -1,6 +1,7 @@
 """`ouzel serve` reads its options, takes the address, finds the model and serves."""
 
 import logging
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,17 @@ logger = logging.getLogger(__name__)
 
 def run(arguments: Sequence[str]) -> int:
     """Returns when the server has been told to stop. Raises OuzelError."""
-    options = begun(read_command_line(arguments))
+    options = read_command_line(arguments)
+    directive = options.directive
+    if directive is not None and not directive.is_all:
+        configure_logging(options.observability.log_level, options.observability.log_format)
+        directive.run()
+        sys.stdout.flush()
+        options = read_command_line(arguments)  # what the directive has put on the disk counts
+    options = begun(options)
+    if directive is not None and directive.is_all:
+        directive.run()
+        return 0
     observability = options.observability
     has_metrics_port = observability.metrics_port is not None
     options = replace(options, limits=with_max_connections(options.limits, has_metrics_port=has_metrics_port))

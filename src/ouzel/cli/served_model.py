@@ -79,6 +79,7 @@ async def load_served_model(
         reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
         facts=facts,
         cuts_long_texts=options.model.truncate,
+        max_document_pieces=options.model.max_document_chunks,
         sentences=await asyncio.to_thread(_sentence_files, local.directory, info, options),
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),

@@ -16,6 +16,7 @@ from ouzel.tokenizer.model_files import read_json_object
 
 _OF_OPENVINO = (
     *("lora", "max_loras", "max_lora_rank", "matryoshka", "pooling", "normalize", "truncate"),
+    "max_document_chunks",
     *("draft_model", "mtp", "weights", "recompress", "device", "state_cache_gib", "prompt_lookup", "deterministic"),
     *("prefix_cache_dir", "prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )

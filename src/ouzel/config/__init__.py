@@ -189,6 +189,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             heading="Compatibility",
         ),
     ] = True
+    verbose_response: Annotated[
+        bool,
+        option(
+            "Chats and completions have `__verbose`: the rendered prompt, and the output with its special tokens. "
+            "Needs --profile ovms.",
+            heading="Compatibility",
+        ),
+    ] = False
     lmi_default_max_tokens: Annotated[
         int,
         Meta(ge=1),

@@ -68,6 +68,14 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         option("Cut texts that are longer than the model takes, where a request does not say; else they are refused."),
     ] = False
+    max_document_chunks: Annotated[
+        int,
+        Meta(ge=0, lt=2**31),
+        option(
+            "Most pieces to which the documents of one request to rerank may come: a document that is too long is "
+            "divided, and its best piece counts. 0: it is refused."
+        ),
+    ] = 10_000
     demo: Annotated[
         Demo,
         option("The demo, if no model is named."),

@@ -34,6 +34,7 @@ class ServedModel:
     shares_prefix_cache: bool = False  # all API keys have one
     facts: ModelFacts = NO_FACTS
     cuts_long_texts: bool = False  # that are made vectors or scores, where a request does not say; else it refuses them
+    max_document_pieces: int = 10_000  # of the documents of a request to rerank; 0: no document is divided
     sentences: SentenceFiles | None = None  # of a model that makes vectors or scores; None: it generates
     adapter: str = ""  # that its requests use; it shares engine and all else with the model that it adapts
     parent_names: tuple[str, ...] = ()  # of that model

@@ -5,7 +5,18 @@ is `Tokenizer.decode` of all ids together.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class FramedText:
+    """Holds the tokens of a text, or of the second text of a pair, and all tokens before and behind them."""
+
+    before: list[int]  # special tokens, and the first text of a pair
+    token_ids: list[int]
+    behind: list[int]
+    second_begin: int | None = None  # tokens before the second text; None where the tokenizer does not tell texts apart
 
 
 class Detokenizer(Protocol):
@@ -82,6 +93,13 @@ class Tokenizer(Protocol):
         until no more than `max_tokens` are left. With `max_second_tokens` only the second text loses tokens: it keeps
         at most so many, and at least one, and the result is longer than `max_tokens` where the first text leaves no
         room for that one.
+        """
+        ...
+
+    def encode_framed(self, first: str, second: str | None, *, max_first_tokens: int | None = None) -> FramedText:
+        """Encodes as `encode_pair` does, and keeps the tokens of the last text apart from all others.
+
+        The first text of a pair loses the tokens at its end that exceed `max_first_tokens`.
         """
         ...
 

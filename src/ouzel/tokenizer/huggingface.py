@@ -8,7 +8,7 @@ from pathlib import Path
 import tokenizers
 
 from ouzel.errors import ModelLoadError
-from ouzel.tokenizer.base import Detokenizer
+from ouzel.tokenizer.base import Detokenizer, FramedText
 from ouzel.tokenizer.byte_table import build_byte_table
 from ouzel.tokenizer.control_tokens import control_tokens_of
 from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
@@ -117,6 +117,18 @@ class HuggingFaceTokenizer:
         whole = library.post_process(encodings[0], encodings[1] if len(encodings) > 1 else None, True)
         types = whole.type_ids
         return whole.ids, types.index(1) if 1 in types else len(types)
+
+    def encode_framed(self, first: str, second: str | None, *, max_first_tokens: int | None = None) -> FramedText:
+        library = self._library_tokenizer
+        encodings = [encode_one(library, text) for text in (first, second) if text is not None]
+        if second is not None and max_first_tokens is not None:
+            encodings[0].truncate(max_first_tokens)
+        whole = library.post_process(encodings[0], encodings[1] if len(encodings) > 1 else None, True)
+        ids, types, sequences = whole.ids, whole.type_ids, whole.sequence_ids
+        last = len(encodings) - 1
+        begin = sequences.index(last) if last in sequences else len(ids)
+        end = begin + len(encodings[-1])
+        return FramedText(ids[:begin], ids[begin:end], ids[end:], types.index(1) if 1 in types else None)
 
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         if self._table is None:

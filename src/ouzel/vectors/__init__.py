@@ -7,12 +7,14 @@ What is done to a vector behind the model (its length, fewer dimensions, a sigmo
 
 from ouzel.vectors.encoded_text import EncodedText
 from ouzel.vectors.finish import finished_vectors, relevance, score_values
+from ouzel.vectors.pieces import PieceLimit
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 from ouzel.vectors.text_encoder import TextEncoder, TextLimit
 from ouzel.vectors.vector_run import VectorRun
 
 __all__ = [
     "EncodedText",
+    "PieceLimit",
     "RerankerPrompt",
     "TextEncoder",
     "TextLimit",

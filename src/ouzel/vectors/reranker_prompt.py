@@ -6,6 +6,7 @@ behind the prompt. Of a checkpoint with a head of its own (Qwen3ForSequenceClass
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import PromptTooLong, ServedModel
+from ouzel.tokenizer.base import FramedText
 
 DEFAULT_INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 _BEFORE = (
@@ -40,7 +41,7 @@ class RerankerPrompt:
         max_document_tokens: int | None = None,
     ) -> list[int]:
         """Cuts the document alone, at its end or (`keeps_end`) at its start: the frame and the query stay whole."""
-        question = f"<Instruct>: {instruction or DEFAULT_INSTRUCTION}\n<Query>: {query}\n<Document>: "
+        question = _question(query, instruction)
         token_ids = self._encode(question + document)
         room = len(token_ids) if max_tokens is None else max_tokens - len(self._before) - len(self._behind)
         if room < 1:
@@ -57,8 +58,18 @@ class RerankerPrompt:
             token_ids = question_ids + (document_ids[-num_kept:] if keeps_end else document_ids[:num_kept])
         return [*self._before, *token_ids, *self._behind]
 
+    def framed(self, query: str, document: str, instruction: str | None) -> FramedText:
+        """Keeps the tokens of the document apart from the frame, the instruction and the query."""
+        question = _question(query, instruction)
+        token_ids, num_question = self._encode(question + document), len(self._encode(question))
+        return FramedText([*self._before, *token_ids[:num_question]], token_ids[num_question:], self._behind)
+
     def _encode(self, text: str) -> list[int]:
         return self._tokenizer.encode_guarded(text, (), add_special_tokens=False)
 
     def _frame(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False)
+
+
+def _question(query: str, instruction: str | None) -> str:
+    return f"<Instruct>: {instruction or DEFAULT_INSTRUCTION}\n<Query>: {query}\n<Document>: "

@@ -1,13 +1,15 @@
 """Texts become the tokens that the model reads, with the special tokens that its tokenizer puts around them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import PromptTooLong, ServedModel
 from ouzel.prompts.prompt_too_long import too_many_characters
+from ouzel.tokenizer.base import FramedText
 from ouzel.vectors.encoded_text import EncodedText
 from ouzel.vectors.foreign_ids import ForeignIds
+from ouzel.vectors.pieces import PieceLimit, divide, with_prompt
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 
 _CHARS_PER_TOKEN = 64  # text with fewer tokens than that says nothing: it is refused, or cut, unread
@@ -103,8 +105,7 @@ class TextEncoder:
                 max_document_tokens=limit.max_second_tokens,
             )
             return self._checked(token_ids, len(token_ids), limit, fields[1])
-        if instruction is not None:
-            raise InvalidRequest(": this model takes no instruction, only pairs of texts", field="instruction")
+        _refuse_instruction(instruction)
         encoded = self._tokenizer.encode_pair(
             first,
             second,
@@ -117,6 +118,45 @@ class TextEncoder:
             num_tokens, max_tokens = len(encoded[0]), limit.max_tokens
             raise PromptTooLong(excess, num_tokens=num_tokens, max_model_len=max_tokens, field=fields[0])
         return self._checked(*encoded, limit, fields[1])
+
+    def text_pieces(self, prompt: str, text: str, limit: PieceLimit, *, field: str) -> list[EncodedText]:
+        """Encodes a document that is a text of its own; the prompt stands before each of its pieces."""
+        whole = prompt + self._short_document(text, limit, field)
+        if self._lowers_case:
+            whole, prompt = whole.lower(), prompt.lower()
+        framed = self._tokenizer.encode_framed(whole, None)
+        if prompt:
+            framed = with_prompt(framed, self._tokenizer.encode(prompt, add_special_tokens=False))
+        if limit.max_document_tokens is not None:  # of the whole text, as where it is cut
+            num_around = len(framed.before) + len(framed.behind)
+            limit = replace(limit, max_document_tokens=max(limit.max_document_tokens - num_around, 1))
+        return self._checked_pieces(framed, limit, fields=(field, field))
+
+    def pair_pieces(
+        self, first: str, second: str, limit: PieceLimit, *, fields: tuple[str, str], instruction: str | None
+    ) -> list[EncodedText]:
+        """Encodes a query and a document; the query stands before each piece of the document."""
+        first = self._short(first, TextLimit(self.max_tokens, cuts=limit.cuts_query), fields[0])
+        second = self._short_document(second, limit, fields[1])
+        if self._prompt is not None:
+            return self._checked_pieces(self._prompt.framed(first, second, instruction), limit, fields=fields)
+        _refuse_instruction(instruction)
+        max_first_tokens = self.max_tokens // 2 if limit.cuts_query else None
+        framed = self._tokenizer.encode_framed(first, second, max_first_tokens=max_first_tokens)
+        return self._checked_pieces(framed, limit, fields=fields)
+
+    def _checked_pieces(self, framed: FramedText, limit: PieceLimit, *, fields: tuple[str, str]) -> list[EncodedText]:
+        limit_of_each = TextLimit(self.max_tokens, cuts=False)
+        return [
+            self._checked(piece.token_ids, piece.second_begin, limit_of_each, fields[1])
+            for piece in divide(framed, limit, max_tokens=self.max_tokens, query_field=fields[0])
+        ]
+
+    def _short_document(self, text: str, limit: PieceLimit, field: str) -> str:
+        """Cuts what is left out in any case, and is not worth reading."""
+        num_tokens = [] if limit.max_pieces is None else [limit.max_pieces * self.max_tokens]
+        num_tokens += [] if limit.max_document_tokens is None else [limit.max_document_tokens]
+        return self._short(text, TextLimit(min(num_tokens), cuts=True), field) if num_tokens else text
 
     def _short(self, text: str, limit: TextLimit, field: str) -> str:
         max_chars = _CHARS_PER_TOKEN * limit.max_tokens
@@ -139,3 +179,8 @@ class TextEncoder:
             token = self._tokenizer.token_text(max(token_ids))
             raise InvalidRequest(f"holds {token!r}, a token that the model does not have", field=field)
         return EncodedText(token_ids, second_begin)
+
+
+def _refuse_instruction(instruction: str | None) -> None:
+    if instruction is not None:
+        raise InvalidRequest(": this model takes no instruction, only pairs of texts", field="instruction")

@@ -15,6 +15,7 @@ from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk, ChunkChoice, ChunkDelta
 from ouzel.api.ovms.body import in_ovms_meaning, parse_body, read_fields
 from ouzel.api.ovms.held_pieces import HeldPieces
+from ouzel.api.ovms.verbose import verbose_if_asked
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.chat import read_chat
@@ -116,6 +117,8 @@ OPERATIONS = (
         prefixes=PREFIXES,
         profile="ovms",
         is_documented=False,
-        endpoint=lambda services: services.generating(OvmsChat(services.model, services.limits)),
+        endpoint=lambda services: services.generating(
+            verbose_if_asked(OvmsChat(services.model, services.limits), services)
+        ),
     ),
 )

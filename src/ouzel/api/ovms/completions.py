@@ -13,6 +13,7 @@ from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.completions import Completion, CompletionAnswer, CompletionChoice, CompletionRequest, Completions
 from ouzel.api.ovms.body import parse_body, read_fields
 from ouzel.api.ovms.held_pieces import HeldPieces
+from ouzel.api.ovms.verbose import verbose_if_asked
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.decode import JsonObject
@@ -91,6 +92,8 @@ OPERATIONS = (
         prefixes=PREFIXES,
         profile="ovms",
         is_documented=False,
-        endpoint=lambda services: services.generating(OvmsCompletions(services.model, services.limits)),
+        endpoint=lambda services: services.generating(
+            verbose_if_asked(OvmsCompletions(services.model, services.limits), services)
+        ),
     ),
 )

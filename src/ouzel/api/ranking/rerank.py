@@ -16,7 +16,8 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.openai.embedding_fields import check_num_texts
 from ouzel.api.openai.embeddings import EmbeddingsUsage
 from ouzel.api.ranking.billing import CohereMeta, cohere_meta
-from ouzel.api.ranking.pair_scores import Pair, PairFields, PairScores, Scoring, Text
+from ouzel.api.ranking.encoded_pairs import Pair, Scoring, Text
+from ouzel.api.ranking.pair_scores import PairFields, PairScores
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import decode_body
 from ouzel.wire.validation_errors import shown
@@ -41,6 +42,17 @@ class RerankRequest(PairFields, kw_only=True):
     return_documents: Annotated[bool | None, Meta(description="Shows the documents beside their scores.")] = None
     max_tokens_per_doc: (
         Annotated[int, Meta(ge=1, lt=2**31, description="Cuts longer documents to so many tokens; /v2/rerank: 4096.")]
+        | None
+    ) = None
+    max_chunks_per_doc: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                lt=2**31,
+                description="Most pieces into which a document that is too long is divided; the rest of it is cut off.",
+            ),
+        ]
         | None
     ) = None
     raw_scores: Annotated[
@@ -76,7 +88,7 @@ class Rerank:
             RerankResult(index, values[index], _shown_document(fields, index))
             for index in by_score(values)[: fields.top_n]
         ]
-        meta = cohere_meta(self._version, scores.usage.prompt_tokens, num_documents=len(values))
+        meta = cohere_meta(self._version, scores.usage.prompt_tokens, num_documents=scores.num_pieces)
         answer_id = f"rerank-{request.scope['ouzel.exchange'].request_id}"
         return RerankResults(answer_id, scores.model, results, scores.usage, meta)
 
@@ -94,7 +106,13 @@ def _read(body: bytes, *, version: Version) -> tuple[RerankRequest, Scoring]:
             limit = f"must be {contrary} beside use_activation {shown(fields.use_activation)}"
             raise InvalidRequest(f"{limit}, given {shown(fields.raw_scores)}", field="raw_scores")
         fields.use_activation = not fields.raw_scores
-    return fields, fields.scoring(_pairs(fields), max_document_tokens=_max_document_tokens(fields, version))
+    scoring = fields.scoring(
+        _pairs(fields),
+        max_document_tokens=_max_document_tokens(fields, version),
+        divides_documents=True,
+        max_pieces=fields.max_chunks_per_doc,
+    )
+    return fields, scoring
 
 
 def _max_document_tokens(fields: RerankRequest, version: Version) -> int | None:

@@ -10,7 +10,8 @@ from ouzel.api.endpoint.operation import PREFIXES, VECTOR_TASKS, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import EmbeddingsUsage
-from ouzel.api.ranking.pair_scores import Pair, PairFields, PairScores, Scoring, Text
+from ouzel.api.ranking.encoded_pairs import Pair, Scoring, Text
+from ouzel.api.ranking.pair_scores import PairFields, PairScores
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import decode_body
 from ouzel.wire.options import listed

@@ -15,7 +15,8 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
-from ouzel.api.ranking.pair_scores import PairScores, Scoring, Text
+from ouzel.api.ranking.encoded_pairs import Scoring, Text
+from ouzel.api.ranking.pair_scores import PairScores
 from ouzel.api.ranking.rerank import Rerank, RerankResults, by_score
 from ouzel.api.tei.errors import tei_style
 from ouzel.api.tei.fields import TeiFields

@@ -1,0 +1,173 @@
+"""The pairs of a request become the texts that the model reads: one for each pair, or one for each text of a pair.
+
+A document that is too long is cut, refused, or divided into pieces: then its pair is read once for each piece.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.errors import InvalidRequest
+from ouzel.generation import ServedModel
+from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+    field: str  # its path in the body
+
+
+Pair = tuple[Text, Text]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """The pairs to score, and how to score them; the same for the requests of all dialects."""
+
+    model_name: str | None
+    pairs: Sequence[Pair]
+    truncate_prompt_tokens: int | None = None
+    truncate: bool | None = None  # None: the request does not say
+    keeps_end: bool = False  # of texts that are cut
+    max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
+    divides_documents: bool = False  # that are too long, where the request does not say that they are cut or refused
+    max_pieces: int | None = None  # of each document
+    instruction: str | None = None
+    activates: bool = True
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPairs:
+    """Each pair has one score for each piece of its document."""
+
+    texts: list[EncodedText]  # one for each score; where the model makes embeddings, all different texts
+    places: list[tuple[int, int]]  # of the two texts of each score among these; empty where a pair is one text
+    begins: list[int]  # of the scores of each pair among all scores
+
+    @property
+    def num_scores(self) -> int:
+        return len(self.places) or len(self.texts)
+
+
+def encode_pairs(scoring: Scoring, making: VectorMaking, *, searches: bool, cuts_queries: bool = False) -> EncodedPairs:
+    """Raises InvalidRequest. `searches`: the prompts of the model's files for queries and documents are used."""
+    encoder, files = making.check_task("score", "embed")
+    limit = encoder.limit(scoring.truncate_prompt_tokens, truncate=scoring.truncate, field="truncate_prompt_tokens")
+    limit = replace(limit, keeps_end=scoring.keeps_end)
+    piece_limit = _piece_limit(scoring, making.model, cuts_queries=cuts_queries)
+    reader: _PairReader | _TextReader
+    if making.task == "embed":
+        if scoring.instruction is not None:
+            raise InvalidRequest(": a model that makes embeddings takes no instruction", field="instruction")
+        prompts = (files.query_prompt, files.document_prompt) if searches else (files.default_prompt,) * 2
+        reader = _TextReader(encoder, prompts, limit, piece_limit, scoring.max_document_tokens)
+    else:
+        if making.vector_size > 1:
+            raise InvalidRequest(f"the model has {making.vector_size} labels and no single score", param="model")
+        reader = _PairReader(encoder, scoring, limit, piece_limit)
+    begins = []
+    for pair in scoring.pairs:
+        begins.append(reader.num_scores)
+        reader.read(pair)
+        if piece_limit is not None:
+            _check_num_pieces(reader.num_scores, making.model.max_document_pieces)
+    return EncodedPairs(reader.texts, reader.places, begins)
+
+
+def _piece_limit(scoring: Scoring, model: ServedModel, *, cuts_queries: bool) -> PieceLimit | None:
+    """Returns None where no document is divided. Raises InvalidRequest for fields that contradict each other."""
+    says_otherwise = scoring.truncate_prompt_tokens is not None or scoring.truncate is not None
+    if scoring.max_pieces is not None:
+        if says_otherwise:
+            limit = "must not be given beside truncate or truncate_prompt_tokens"
+            raise InvalidRequest(f"{limit}, given {scoring.max_pieces}", field="max_chunks_per_doc")
+        if not model.max_document_pieces:
+            limit = "is not supported by this server, which divides no document (--max-document-chunks 0)"
+            raise InvalidRequest(f"{limit}, given {scoring.max_pieces}", field="max_chunks_per_doc")
+    elif says_otherwise or model.cuts_long_texts or not model.max_document_pieces:
+        return None
+    if not scoring.divides_documents:
+        return None
+    return PieceLimit(scoring.max_pieces, scoring.max_document_tokens, cuts_queries)
+
+
+def _check_num_pieces(num_pieces: int, max_pieces: int) -> None:
+    if num_pieces > max_pieces:
+        limit = f"must come to <= {max_pieces} pieces in all, where the long ones are divided (--max-document-chunks)"
+        raise InvalidRequest(f"{limit}, given {num_pieces} or more", field="documents")
+
+
+class _PairReader:
+    """Encodes pairs for a model that reads both texts of a pair together."""
+
+    def __init__(
+        self, encoder: TextEncoder, scoring: Scoring, limit: TextLimit, piece_limit: PieceLimit | None
+    ) -> None:
+        if scoring.max_document_tokens is not None:
+            limit = replace(limit, cuts=True, max_second_tokens=scoring.max_document_tokens)
+        self.texts: list[EncodedText] = []
+        self.places: list[tuple[int, int]] = []
+        self._encoder, self._limit, self._piece_limit = encoder, limit, piece_limit
+        self._instruction = scoring.instruction
+
+    @property
+    def num_scores(self) -> int:
+        return len(self.texts)
+
+    def read(self, pair: Pair) -> None:
+        first, second = pair
+        fields, instruction = (first.field, second.field), self._instruction
+        if self._piece_limit is None:
+            limit = self._limit
+            one = self._encoder.pair(first.text, second.text, limit, fields=fields, instruction=instruction)
+            self.texts.append(one)
+        else:
+            self.texts += self._encoder.pair_pieces(
+                first.text, second.text, self._piece_limit, fields=fields, instruction=instruction
+            )
+
+
+class _TextReader:
+    """Encodes each text of the pairs once, for a model that reads a text alone."""
+
+    def __init__(
+        self,
+        encoder: TextEncoder,
+        prompts: tuple[str, str],
+        limit: TextLimit,
+        piece_limit: PieceLimit | None,
+        max_document_tokens: int | None,
+    ) -> None:
+        self.texts: list[EncodedText] = []
+        self.places: list[tuple[int, int]] = []
+        self._encoder, self._prompts, self._piece_limit = encoder, prompts, piece_limit
+        self._limits = limit, _limit_of_documents(limit, max_document_tokens)
+        self._found: dict[tuple[str, TextLimit, bool], range] = {}  # the places of what has been read
+
+    @property
+    def num_scores(self) -> int:
+        return len(self.places)
+
+    def read(self, pair: Pair) -> None:
+        [first] = self._places(pair[0], 0)
+        self.places += [(first, place) for place in self._places(pair[1], 1)]
+
+    def _places(self, text: Text, side: int) -> range:
+        prompted, limit = self._prompts[side] + text.text, self._limits[side]
+        key = prompted, limit, bool(side and self._piece_limit)
+        if key not in self._found:
+            begin = len(self.texts)
+            if side and self._piece_limit is not None:
+                prompt = self._prompts[side]
+                self.texts += self._encoder.text_pieces(prompt, text.text, self._piece_limit, field=text.field)
+            else:
+                self.texts.append(self._encoder.text(prompted, limit, field=text.field))
+            self._found[key] = range(begin, len(self.texts))
+        return self._found[key]
+
+
+def _limit_of_documents(limit: TextLimit, max_tokens: int | None) -> TextLimit:
+    """Returns the limit of a document that is a text of its own, its prompt and special tokens included."""
+    return limit if max_tokens is None else replace(limit, cuts=True, max_tokens=min(max_tokens, limit.max_tokens))

@@ -1,0 +1,229 @@
+"""Documents that are longer than the model takes, ordered over HTTP: divided into pieces, cut or refused."""
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any  # JSON
+
+import httpx
+import pytest
+
+from ouzel.config import ServerConfig
+from ouzel.sentence_files import SentenceFiles, read_sentence_files
+from ouzel.tokenizer.huggingface import load_tokenizer
+from tests.api.serving import running_server
+from tests.backends.test_openvino_sentences import read_golden
+
+QUERY = "query"
+ROOM = 64 - len(QUERY)  # of the tokens of the model, which are bytes
+LONG = "".join(chr(97 + place * place % 26) for place in range(300))
+FACTORY = "tests.engine.vector_runner:create_choosy_scorer"
+FILES = SentenceFiles(modes=("mean",), activation="identity")
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[httpx.Client]:
+    with (
+        running_server(engine_factory=FACTORY, has_chat_template=False, sentences=FILES) as server,
+        server.client() as client,
+    ):
+        yield client
+
+
+def pieces_of(document: str, room: int = ROOM) -> list[str]:
+    return [document[begin : begin + room] for begin in range(0, len(document), room)]
+
+
+def scored(http: httpx.Client, query: str, documents: Sequence[str]) -> list[float]:
+    """Returns the scores of short documents, each a pair of its own."""
+    answer = http.post("/v1/score", json={"text_1": query, "text_2": list(documents)})
+    assert answer.status_code == 200, answer.text
+    return [entry["score"] for entry in answer.json()["data"]]
+
+
+def ranked(http: httpx.Client, path: str = "/v1/rerank", **body: object) -> Any:
+    answer = http.post(path, json={"query": QUERY, "documents": [LONG], **body})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def score_of(http: httpx.Client, path: str = "/v1/rerank", **body: object) -> Any:
+    [result] = ranked(http, path, **body)["results"]
+    return result["relevance_score"]
+
+
+def error_of(http: httpx.Client, **body: object) -> tuple[str | None, str, str]:
+    answer = http.post("/v1/rerank", json={"query": QUERY, "documents": [LONG], **body})
+    error = answer.json()["error"]
+    assert answer.status_code == 400
+    return error["code"], error["param"], error["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank", "/v3/rerank"])
+def test_the_best_piece_of_a_long_document_counts(http: httpx.Client, path: str) -> None:
+    documents = [LONG, "short", LONG[::-1], LONG[:ROOM]]
+    expected = [max(scored(http, QUERY, pieces_of(document))) for document in documents]
+    answer = ranked(http, path, documents=documents)
+    scores = {result["index"]: result["relevance_score"] for result in answer["results"]}
+    assert [scores[index] for index in range(4)] == expected
+    assert [result["index"] for result in answer["results"]] == sorted(range(4), key=lambda index: -expected[index])
+    assert expected[0] > scored(http, QUERY, [LONG[:ROOM]])[0]  # or the first piece alone would pass
+
+
+def test_all_tokens_and_pieces_are_counted(http: httpx.Client) -> None:
+    answer = ranked(http, documents=[LONG] * 17 + ["short"])
+    num_pieces = len(pieces_of(LONG))
+    assert answer["usage"]["prompt_tokens"] == 17 * (len(LONG) + num_pieces * len(QUERY)) + 10
+    assert answer["meta"]["billed_units"]["search_units"] == -(-(17 * num_pieces + 1) // 100) == 2
+
+
+def test_a_request_says_how_many_pieces_a_document_has(http: httpx.Client) -> None:
+    scores = scored(http, QUERY, pieces_of(LONG))
+    for num_pieces in (1, 2, 100):
+        assert score_of(http, max_chunks_per_doc=num_pieces) == max(scores[:num_pieces])
+
+
+def test_a_document_is_cut_before_it_is_divided(http: httpx.Client) -> None:
+    expected = max(scored(http, QUERY, pieces_of(LONG[:130])))
+    assert score_of(http, max_tokens_per_doc=130) == expected
+    assert score_of(http, "/v2/rerank", documents=[LONG * 20]) == max(
+        scored(http, QUERY, pieces_of((LONG * 20)[:4096]))  # Cohere's default
+    )
+
+
+def test_a_request_says_that_documents_are_cut_or_refused(http: httpx.Client) -> None:
+    assert score_of(http, truncate=True) == scored(http, QUERY, [LONG[:ROOM]])[0]
+    assert score_of(http, truncate_prompt_tokens=20) == scored(http, QUERY, [LONG[:15]])[0]
+    assert error_of(http, truncate=False)[:2] == ("context_length_exceeded", "documents[0]")
+
+
+@pytest.mark.parametrize("field", [{"truncate": True}, {"truncate": False}, {"truncate_prompt_tokens": 20}])
+def test_pieces_beside_a_cut_are_refused(http: httpx.Client, field: dict[str, object]) -> None:
+    message = "max_chunks_per_doc must not be given beside truncate or truncate_prompt_tokens, given 2"
+    assert error_of(http, max_chunks_per_doc=2, **field)[2] == message
+
+
+def test_a_query_that_leaves_no_room_to_pieces_is_refused(http: httpx.Client) -> None:
+    assert score_of(http, query="q" * 48) == max(scored(http, "q" * 48, pieces_of(LONG, 16)))
+    code, param, message = error_of(http, query="q" * 49)
+    assert (code, param) == ("context_length_exceeded", "query")
+    assert "your query leaves less than a quarter of them to the document" in message
+    assert score_of(http, query="q" * 49, documents=["a" * 15]) > 0  # which needs no division
+
+
+def test_the_server_bounds_the_pieces_of_a_request() -> None:
+    with (
+        running_server(
+            engine_factory=FACTORY, has_chat_template=False, sentences=FILES, max_document_pieces=7
+        ) as server,
+        server.client() as http,
+    ):
+        assert score_of(http, documents=[LONG]) == max(scored(http, QUERY, pieces_of(LONG)))
+        code, param, message = error_of(http, documents=[LONG, LONG])
+        bounded = ranked(http, documents=[LONG, LONG], max_chunks_per_doc=3)
+    assert (code, param) == (None, "documents")
+    limit = "must come to <= 7 pieces in all, where the long ones are divided (--max-document-chunks)"
+    assert message == f"documents {limit}, given 12 or more"
+    assert len(bounded["results"]) == 2
+
+
+def test_the_server_refuses_long_documents() -> None:
+    with (
+        running_server(
+            engine_factory=FACTORY, has_chat_template=False, sentences=FILES, max_document_pieces=0
+        ) as server,
+        server.client() as http,
+    ):
+        assert error_of(http)[:2] == ("context_length_exceeded", "documents[0]")
+        assert score_of(http, documents=["short"]) == scored(http, QUERY, ["short"])[0]
+        assert score_of(http, truncate=True) == scored(http, QUERY, [LONG[:ROOM]])[0]
+        message = error_of(http, max_chunks_per_doc=2)[2]
+    assert message == (
+        "max_chunks_per_doc is not supported by this server, which divides no document (--max-document-chunks 0), "
+        "given 2"
+    )
+
+
+def test_the_server_cuts_long_documents() -> None:
+    with (
+        running_server(
+            engine_factory=FACTORY, has_chat_template=False, sentences=FILES, cuts_long_texts=True
+        ) as server,
+        server.client() as http,
+    ):
+        assert score_of(http) == scored(http, QUERY, [LONG[:ROOM]])[0]
+        assert score_of(http, max_chunks_per_doc=9) == max(scored(http, QUERY, pieces_of(LONG)))
+        assert error_of(http, truncate=False)[:2] == ("context_length_exceeded", "documents[0]")
+
+
+def test_with_the_profile_of_ovms_the_query_is_cut_to_half() -> None:
+    with (
+        running_server(
+            config=ServerConfig(profile="ovms"), engine_factory=FACTORY, has_chat_template=False, sentences=FILES
+        ) as server,
+        server.client() as http,
+    ):
+        query = LONG[::-1]
+        expected = max(scored(http, query[:32], pieces_of(LONG, 32)))
+        assert score_of(http, "/v3/rerank", query=query, model="parrot") == expected
+
+
+def test_a_model_that_makes_embeddings_ranks_by_its_best_piece() -> None:
+    prompts = {"query": "ask: ", "passage": "say: "}
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder",
+            sentences=SentenceFiles(modes=("mean",), prompts=prompts),
+        ) as server,
+        server.client() as http,
+    ):
+        document = "zz" + "a" * 100 + LONG[:60]
+        pieces = pieces_of(document, 64 - len("say: "))
+        expected = [scored(http, "ask: " + QUERY, ["say: " + piece])[0] for piece in pieces]
+        answer = ranked(http, documents=[document, document])
+        assert [result["relevance_score"] for result in answer["results"]] == pytest.approx([max(expected)] * 2)
+        assert answer["usage"]["prompt_tokens"] == len("ask: query") + len("say: ") * len(pieces) + len(document)
+        assert score_of(http, documents=[document], max_tokens_per_doc=70) == pytest.approx(
+            max(scored(http, "ask: " + QUERY, ["say: " + piece])[0] for piece in pieces_of(document[:65], 59))
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "kind", "max_model_len"),
+    [
+        ("cross-bert", "auto", "encoder", 16),
+        ("cross-xlm-roberta", "auto", "encoder", 16),
+        ("qwen3-reranker", "score", "decoder", 500),
+    ],
+)
+def test_pieces_of_a_real_model_have_its_special_tokens(
+    name: str, task: str, kind: Any, max_model_len: int, tmp_path: Path
+) -> None:
+    golden = read_golden(name)
+    model = {
+        "model": str(golden.directory),
+        "task": task,
+        "weights": "f32",
+        "cache_dir": str(tmp_path),
+        "max_model_len": max_model_len,
+    }
+    engine = {"precision": "f32", "kv_cache_dtype": "f32", "kv_cache_gib": 0.01, "num_threads": 1}
+    with (
+        running_server(
+            {"model": model, "engine": engine},
+            engine_factory="ouzel.cli.engines:openvino_engine",
+            tokenizer=load_tokenizer(golden.directory),
+            has_chat_template=False,
+            sentences=read_sentence_files(golden.directory, kind),
+        ) as server,
+        server.client() as http,
+    ):
+        frame = http.post("/v1/score", json={"text_1": "snow", "text_2": "snow"}).json()["usage"]["prompt_tokens"] - 1
+        room = (max_model_len if kind == "encoder" else max_model_len - 1) - frame
+        words = random.Random(0).choices(("snow", "rain", "cold"), k=3 * room - 2)
+        pieces = [" ".join(words[begin : begin + room]) for begin in range(0, len(words), room)]
+        expected = scored(http, "snow", pieces)
+        answer = ranked(http, query="snow", documents=[" ".join(words)])
+    assert len(pieces) == 3 and len(set(expected)) == 3
+    assert answer["results"][0]["relevance_score"] == pytest.approx(max(expected), abs=1e-5)
+    assert answer["usage"]["prompt_tokens"] == 3 * frame + len(words)
