@@ -117,6 +117,12 @@ def effort_of_ovms(ask: Asker) -> bool:
     return {item["type"] for item in thinking} == {"reasoning"} and bool(without["type"] == "message")
 
 
+def beams(ask: Asker) -> bool:
+    """A penalty of lengths counts for beams alone, and streams have one choice."""
+    short, long = (ask(best_of=4, max_tokens=40, length_penalty=penalty) for penalty in (-10, 10))
+    return len(tokens(short)) < len(tokens(long))
+
+
 def packed_summary(ask: Asker) -> bool:
     answer = ask(include=["reasoning.encrypted_content"], enable_thinking=True, max_tokens=60)
     reasoning = answer["output"][0]
@@ -270,6 +276,7 @@ OVMS_ANSWERS = {  # probes whose effect the profile shows in another way
     probe.parameter: probe
     for probe in (
         *OVMS_OWN_PROBES.values(),
+        Probe("best_of", "E", {}, "so many beams: `length_penalty` counts", beams),
         Probe("reasoning.effort", "E", {}, "each of low, medium and high thinks; none given does not", effort_of_ovms),
         Probe("reasoning.summary", "E", {}, "no effect: the reasoning is a summary anyway", summary_unasked),
         Probe("include, reasoning.encrypted_content", "F", {}, "the reasoning, packed", packed_summary),

@@ -91,8 +91,19 @@ FLAGS = (
     Setting("--max_length 64", "`--max-model-len`"),
     Setting("--num_streams 2", "logged"),
     Setting("--disable_input_count_validation", "logged"),
-    Setting("--gguf_filename m.gguf --source_model owner/name", "MODEL"),
-    Setting("--source_loras a=/a", "`--lora`"),
+    Setting("--gguf_filename m.gguf --source_model owner/name", "MODEL, `--served-model-name`"),
+    Setting("--source_loras a=./DIRECTORY", "`--lora`", "an adapter of the hub is pulled beside its model"),
+    Setting(
+        "--pull --source_model owner/name --model_repository_path models",
+        "done instead of serving",
+        "the model is downloaded, and its graph written",
+    ),
+    Setting("--configure --model_path ./DIRECTORY", "done instead of serving", "the graph is written"),
+    Setting(
+        "--add_to_config --config_path c.json --model_name a --model_path ./DIRECTORY",
+        "done instead of serving",
+    ),
+    Setting("--remove_from_config --config_path c.json --model_name a", "done instead of serving"),
     Setting("--verbose_response", "`--verbose-response`"),
     Setting(
         "--extra_quantization_params x",
@@ -103,36 +114,51 @@ FLAGS = (
 NAMES_OF_OPTIONS = {"model": "MODEL"}
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What our readers make of a graph or of a command line."""
+
+    options: dict[str, object]
+    logged: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    ends: bool = False  # once the flag's work is done, instead of serving
+
+
 def read_graph_field(setting: Setting, directory: Path) -> str:
-    def read(text: str) -> tuple[dict[str, object], Sequence[str], Sequence[str]]:
+    def read(text: str) -> Outcome:
         path = directory / "graph.pbtxt"
         path.write_text(graph_of(text))
         settings = read_graph(path)
-        return dict(settings.values), settings.without_meaning, settings.warnings
+        return Outcome(dict(settings.values), settings.without_meaning, settings.warnings)
 
-    return _outcome(read, 'models_path: "./"', f'models_path: "./" {setting.text}')
+    return _describe(read, 'models_path: "./"', f'models_path: "./" {setting.text}')
 
 
 def read_flag(setting: Setting, directory: Path) -> str:
-    def read(text: str) -> tuple[dict[str, object], Sequence[str], Sequence[str]]:
-        flags = split_ovms_flags(text.split(), {})
+    (directory / "adapter_model.safetensors").touch()
+
+    def read(text: str) -> Outcome:
+        flags = split_ovms_flags(text.replace("./DIRECTORY", str(directory)).split(), {})
         logged = [remark for remark in flags.remarks if "no meaning" in remark]
-        return dict(flags.values), logged, [remark for remark in flags.remarks if remark not in logged]
+        warnings = [remark for remark in flags.remarks if remark not in logged]
+        return Outcome(dict(flags.values), logged, warnings, flags.directive is not None and flags.directive.is_all)
 
-    return _outcome(read, "", setting.text)
+    return _describe(read, "", setting.text)
 
 
-def _outcome(
-    read: Callable[[str], tuple[dict[str, object], Sequence[str], Sequence[str]]], without: str, text: str
-) -> str:
-    before, *_ = read(without)
+def _describe(read: Callable[[str], Outcome], without: str, text: str) -> str:
+    """Compares the outcome with the outcome of a graph or a command line without the setting."""
+    before = read(without).options
     try:
-        values, logged, warnings = read(text)
+        outcome = read(text)
     except InvalidOption:
         return "refused"
-    options = [name for name, value in values.items() if before.get(name, ...) != value]
+    if outcome.ends:
+        return "done instead of serving"
+    options = [name for name, value in outcome.options.items() if before.get(name, ...) != value]
     named = [NAMES_OF_OPTIONS.get(name, f"`--{name.replace('_', '-')}`") for name in options]
-    return ", ".join(named + ["logged"] * bool(logged) + ["logged as a warning"] * bool(warnings)) or "read"
+    notes = ["logged"] * bool(outcome.logged) + ["logged as a warning"] * bool(outcome.warnings)
+    return ", ".join(named + notes) or "read"
 
 
 def section(directory: Path) -> str:
