@@ -1,10 +1,12 @@
 """Adapters in LMI's schemas, named in every place that LMI reads, by a server with two adapters of the demo model."""
 
 from collections.abc import Iterator
+from shutil import copytree
 
 import httpx
 import pytest
 
+from ouzel.demo import MODEL_DIRECTORY
 from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
 from tests.api.requests import Json
 from tests.cli.running import serving
@@ -21,11 +23,14 @@ PROMPT: Json = {"prompt": TEXT, "temperature": 0, "max_tokens": 8}
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    directory = tmp_path_factory.mktemp("adapters")
-    one, two = (demo_adapter(seed).write(directory / str(seed)) for seed in (1, 2))
-    options = ("--lora", f"one={one}", "--lora", f"two={two}", "--no-store", "--profile", "lmi")
+    """The model directory is laid out as LMI wants it: its adapters are directories in `adapters`."""
+    directory = copytree(MODEL_DIRECTORY, tmp_path_factory.mktemp("adapters") / "model")
+    for seed, name in enumerate(("one", "two"), 1):
+        demo_adapter(seed).write(directory / "adapters" / name)
+    (directory / "serving.properties").write_text(f"option.enable_lora=true\noption.served_model_name={BASE}\n")
+    options = (str(directory), "--no-store", "--profile", "lmi")
     with (
-        serving(*options, cache_dir=directory) as server,
+        serving(*options, cache_dir=directory / "cache") as server,
         httpx.Client(base_url=server.root, timeout=None) as client,
     ):
         yield client

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.config.model import TaskOption
 
 Values = dict[str, object]
 
@@ -49,7 +50,17 @@ _PRECISIONS = {"auto": "auto", "fp32": "f32", "float32": "f32", "float": "f32"} 
     ("fp16", "float16", "half", "bf16", "bfloat16"),
     "auto",  # half the bits, as far as the CPU has them
 )
-_REFUSED = {"revision": "main", "task": "text-generation", "bedrock_compat": "false"}  # with the value that may stand
+_TASKS: Mapping[str, TaskOption] = {
+    "auto": "auto",
+    **dict.fromkeys(("text-generation", "generate"), "generate"),
+    **dict.fromkeys(("text-embedding", "feature-extraction", "sentence-similarity", "embed"), "embed"),
+    **dict.fromkeys(("text-classification", "classify", "rerank", "score"), "score"),
+}
+_POOLING = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls", "lasttoken": "lasttoken"}
+_REFUSED = {"revision": "main", "bedrock_compat": "false", "sigmoid": "true"}  # with the value that may stand
+_VLLM_HANDLER = "vllm_async_service"
+_ADAPTERS = ("enable_lora", "max_loras", "max_lora_rank")  # the first turns the others on
+_MAX_LORAS = "4"  # LMI's default
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +86,24 @@ def _names(option: str) -> Callable[[Setting], Values]:
     return lambda setting: {option: [name.strip() for name in setting.value.split(",")]}
 
 
-def _precision(setting: Setting) -> Values:
-    known = _PRECISIONS.get(setting.value.lower())
-    if known is None:
-        raise InvalidOption(f"{setting.description}: must be one of {', '.join(_PRECISIONS)}, given {setting.value!r}")
-    return {"precision": known}
+def _one_of(option: str, known: Mapping[str, str]) -> Callable[[Setting], Values]:
+    """`known` maps LMI's values to the values of our option."""
+
+    def read(setting: Setting) -> Values:
+        if setting.value.lower() not in known:
+            raise InvalidOption(f"{setting.description}: must be one of {', '.join(known)}, given {setting.value!r}")
+        return {option: known[setting.value.lower()]}
+
+    return read
+
+
+def _reranking(setting: Setting) -> Values:
+    return {"task": "score"} if setting.value.lower() == "true" else {}
+
+
+def _entry_point(setting: Setting) -> Values:
+    """LMI's handler on vLLM answers one text with a list of one vector."""
+    return {"lmi_vector_lists": "true"} if _VLLM_HANDLER in setting.value else {}
 
 
 def _address(setting: Setting) -> Values:
@@ -112,6 +136,16 @@ def _images_per_prompt(setting: Setting) -> Values:
     return {option: counts[name] for name, option in ours.items() if name in counts}
 
 
+def _hosts(setting: Setting) -> Values:
+    """Reads `a.org,b.org` and `["a.org", "b.org"]`."""
+    if not setting.value.startswith("["):
+        return {"allowed_media_domains": [name.strip() for name in setting.value.split(",")]}
+    try:
+        return {"allowed_media_domains": msgspec.json.decode(setting.value, type=list[str])}
+    except msgspec.MsgspecError as error:
+        raise InvalidOption(f"{setting.description}: must be a list of hosts, given {setting.value!r}") from error
+
+
 def _parted(text: str) -> tuple[str, str, str]:
     return text.partition("=")
 
@@ -121,7 +155,12 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
     "served_model_name": _names("served_model_name"),
     "max_model_len": _same("max_model_len"),
     "chat_template": _same("chat_template"),
-    "dtype": _precision,
+    "dtype": _one_of("precision", _PRECISIONS),
+    "task": _one_of("task", _TASKS),
+    "reranking": _reranking,
+    "pooling": _one_of("pooling", _POOLING),
+    "normalize": _boolean("normalize"),
+    "entrypoint": _entry_point,
     "max_rolling_batch_size": _same("max_num_seqs"),
     "max_num_seqs": _same("max_num_seqs"),
     "max_rolling_batch_prefill_tokens": _same("max_num_batched_tokens"),
@@ -129,6 +168,8 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
     "enable_prefix_caching": _boolean("prefix_caching"),
     "max_logprobs": _same("max_logprobs"),
     "limit_mm_per_prompt": _images_per_prompt,
+    "allowed_media_domains": _hosts,
+    "allowed_local_media_path": _same("allowed_local_media_path"),
     "job_queue_size": _same("max_queued_requests"),
     "max_request_size": _same("max_body_bytes"),
     "max_payload_in_mb": _megabytes,
@@ -153,16 +194,40 @@ def read_lmi_settings(environment: Mapping[str, str], model: str) -> tuple[Value
     directory = _model_directory(environment, model)
     if not model and (directory / "config.json").is_file():
         values["model"] = str(directory)
-    for setting in {each.key: each for each in _settings(environment, directory)}.values():
+    settings = {each.key: each for each in _settings(environment, directory)}
+    adapters = _adapters(settings, directory)
+    values |= adapters
+    for setting in settings.values():
+        if adapters and setting.key in _ADAPTERS:
+            continue
         meaning = MEANINGS.get(setting.key)
         if setting.key in _REFUSED and setting.value.lower() != _REFUSED[setting.key]:
             allowed = _REFUSED[setting.key]
             raise InvalidOption(f"{setting.description}: only {allowed!r} is supported, given {setting.value!r}")
-        if meaning is not None:
-            values |= meaning(setting)
+        found = meaning(setting) if meaning is not None else {}
+        if found:
+            values |= found
         elif setting.key not in _REFUSED:
             remarks.append(f"{setting.description} has no meaning here")
     return values, remarks
+
+
+def _adapters(settings: Mapping[str, Setting], directory: Path) -> Values:
+    """Returns the options of adapters: LMI serves each directory in `adapters` of the model directory by its name."""
+    enabled = settings.get("enable_lora")
+    if enabled is None or enabled.value.lower() != "true":
+        return {}
+    most = settings.get("max_loras", Setting("max_loras", _MAX_LORAS, ""))
+    if not most.value.isdecimal():
+        raise InvalidOption(f"{most.description}: must be a whole number, given {most.value!r}")
+    parent = directory / "adapters"
+    found = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    values: Values = {"max_loras": str(max(int(most.value), len(found)))}
+    if found:
+        values["lora"] = [f"{path.name}={path}" for path in found]
+    if "max_lora_rank" in settings:
+        values["max_lora_rank"] = settings["max_lora_rank"].value
+    return values
 
 
 def _model_directory(environment: Mapping[str, str], model: str) -> Path:

@@ -70,7 +70,14 @@ def log_ignored(fields: set[str]) -> None:
 
 def parse_object(body: bytes) -> JsonObject:
     """Raises InvalidRequest, for bodies of too many values before they are parsed."""
-    value = parse_value(body)
+    if len(body) > MAX_SHORT_BYTES:
+        check_num_values(body)
+    try:
+        value = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _not_json(body, str(error)) from error
+    except RecursionError as error:
+        raise _too_deep() from error
     if not isinstance(value, dict):
         raise InvalidRequest(f"the body must be a JSON object, given {shown(value)}")
     return value
@@ -85,7 +92,11 @@ def parse_value(body: bytes) -> object:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _not_json(body, str(error)) from error
     except RecursionError as error:
-        raise InvalidRequest("the body is nested too deeply") from error
+        raise _too_deep() from error
+
+
+def _too_deep() -> InvalidRequest:
+    return InvalidRequest("the body is nested too deeply")
 
 
 def _not_json(body: bytes, complaint: str) -> InvalidRequest:

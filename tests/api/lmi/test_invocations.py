@@ -255,6 +255,8 @@ def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Cli
         ('inputs,other\na,b\n"",b', "row 3 of a CSV body must have a text in the column inputs, given none"),
         ('inputs\nab\n"a"b', "row 3 of a CSV body is not valid CSV: ',' expected after '\"'"),
         ('inputs\n"ab', "row 2 of a CSV body is not valid CSV: unexpected end of data"),
+        ("inputs\n" + "," * 2**20, "a CSV body must have <= 1048576 commas and line ends, given 1048577"),
+        ("inputs\n" + "a\n" * 2**16, "a CSV body must have <= 65536 rows, given more"),
         (b"inputs\n\xff", "a text/csv body must be UTF-8: invalid start byte at byte 7"),
         ("text,text_pair\na,b", 'inputs[0] must be a string, given {"text":"a","text_pair":"b"}'),
     ],

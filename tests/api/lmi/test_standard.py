@@ -209,13 +209,16 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
         ({"truncate": 0}, "truncate must be >= 1, given 0"),
         ({"top_n_tokens": 21, "details": True}, "top_n_tokens must be <= 20, given 21"),
         ({"top_n_tokens": 2}, "top_n_tokens needs details to be true, given 2"),
-        ({"logprobs": 1}, "logprobs is not a parameter of this schema (use details, or top_n_tokens), given 1"),
+        ({"logprobs": -1}, "logprobs must be >= 0, given -1"),
+        ({"prompt_logprobs": "x"}, 'prompt_logprobs must be an integer, given "x"'),
         ({"output_formatter": "sse"}, 'output_formatter must be json when stream is false, given "sse"'),
         ({"output_formatter": "3p"}, 'output_formatter must be json when stream is false, given "3p"'),
         ({"bad_sequences": [""]}, "bad_sequences[0] must have a length >= 1"),
         ({"decoder_input_details": True}, "decoder_input_details needs details to be true, given true"),
         ({"return_token_ids": True}, "return_token_ids is not a parameter of this schema (use details), given true"),
-        ({"min_length": 5}, "min_length is not supported by this server (use min_tokens), given 5"),
+        ({"min_length": -1}, "min_length must be >= 0, given -1"),
+        ({"min_length": 5, "max_new_tokens": 4}, "min_length must be <= 4, given 5"),
+        ({"min_tokens": 5, "max_new_tokens": 4}, "min_tokens must be <= 4, given 5"),
         ({"watermark": True}, "watermark is not supported"),
         ({"grammar": {"type": "xml", "value": {}}}, "grammar.type must be"),
         ({"adapter_id": "mine"}, "Adapter mine is not registered"),
@@ -234,6 +237,21 @@ def test_a_wrong_parameter_is_named(lmi: httpx.Client, parameters: Json, message
 def test_values_that_ask_for_nothing_are_taken(lmi: httpx.Client) -> None:
     nothing: Json = {"watermark": False, "bad_sequences": [], "min_length": 1, "adapter_id": None, "grammar": None}
     assert ask(lmi, "Hi", max_new_tokens=2, **nothing).json() == {"generated_text": "Hi"}
+
+
+def test_min_length_keeps_the_output_from_ending(lmi: httpx.Client) -> None:
+    """A stop string ends the output unless it comes too early."""
+    assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"]).json() == {"generated_text": "H"}
+    for name in ("min_length", "min_tokens"):
+        assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], **{name: 3}).json() == {"generated_text": "HiH"}
+    assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], min_length=3, min_tokens=3).json() == {"generated_text": "HiH"}
+
+
+def test_logprobs_of_vllms_names_change_nothing(lmi: httpx.Client) -> None:
+    shown: Json = {"max_new_tokens": 2, "details": True, "decoder_input_details": True}
+    assert ask(lmi, "Hi", logprobs=5, prompt_logprobs=1, **shown).json() == ask(lmi, "Hi", **shown).json()
+    plain = ask(lmi, "Hi", max_new_tokens=2, logprobs=5, prompt_logprobs=1).json()
+    assert plain == {"generated_text": "Hi"}
 
 
 def test_unknown_parameters_are_ignored_in_one_line(lmi: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:

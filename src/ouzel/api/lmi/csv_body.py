@@ -19,6 +19,8 @@ from ouzel.wire.decode import JsonObject, log_ignored
 
 _TEXTS = "inputs"
 _PAIRS = (("text", "text_pair"), ("key", "value"))
+_MAX_SEPARATORS = 2**20  # of a body, whether they stand in texts or between them: each may begin a string
+_MAX_ROWS = 2**16  # more than any endpoint takes
 _MAX_SHOWN = 60  # characters of the names of columns
 
 csv.field_size_limit(2**31 - 1)  # the length of a body is limited before
@@ -68,6 +70,9 @@ def _cell(number: int, row: Sequence[str], columns: Sequence[str], place: int) -
 
 def _rows(body: bytes) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows that are not empty, with their numbers: the first row is 1."""
+    num_separators = sum(body.count(separator) for separator in (b",", b"\n", b"\r"))
+    if num_separators > _MAX_SEPARATORS:
+        raise InvalidRequest(f"a CSV body must have <= {_MAX_SEPARATORS} commas and line ends, given {num_separators}")
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -75,6 +80,8 @@ def _rows(body: bytes) -> Iterator[tuple[int, list[str]]]:
     number = 0
     try:
         for number, row in enumerate(csv.reader(StringIO(text, newline=""), strict=True), 1):
+            if number > _MAX_ROWS:
+                raise InvalidRequest(f"a CSV body must have <= {_MAX_ROWS} rows, given more")
             if row:
                 yield number, row
     except csv.Error as error:

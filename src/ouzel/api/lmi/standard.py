@@ -15,7 +15,7 @@ from ouzel.api.lmi.details import Shape, StandardAnswer
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import Choosing, GenerationOptions, GenerationRequest, Prompt, ServedModel, Truncation, accept
-from ouzel.wire.decode import JsonObject, decode_object
+from ouzel.wire.decode import JsonObject, decode_object, log_ignored
 from ouzel.wire.fields import CompletionFields, StopString
 from ouzel.wire.options import check_completion, check_num_logprobs, listed, options_of, truncation_of
 from ouzel.wire.validation_errors import shown
@@ -24,8 +24,6 @@ _SSE = msgspec.structs.replace(SSE, end=b"")  # LMI ends this schema's events wi
 
 # What the answers of this schema have no place for; with what to use instead.
 _NOT_HERE = {
-    "logprobs": "use details, or top_n_tokens",
-    "prompt_logprobs": "use decoder_input_details",
     "return_token_ids": "use details",
     "return_tokens_as_token_ids": "the tokens of details have ids",
     "stream_options": "use details",
@@ -54,6 +52,15 @@ class Parameters(CompletionFields, kw_only=True):
     ] = None
     ignore_eos_token: Annotated[bool | None, Meta(description="LMI's name of ignore_eos.")] = None
     bad_sequences: Annotated[list[StopString], Meta(max_length=128, description="Joins bad_words.")] | None = None
+    min_length: Annotated[int, Meta(ge=0, description="The same as min_tokens; 1 asks for nothing.")] | None = None
+    logprobs: (
+        Annotated[int, Meta(ge=0, description="Changes nothing: details have the log probability of every token.")]
+        | None
+    ) = None
+    prompt_logprobs: (
+        Annotated[int, Meta(ge=0, description="Changes nothing: decoder_input_details shows the prompt's tokens.")]
+        | None
+    ) = None
     truncate: Annotated[int, Meta(ge=1, description="Keeps so many tokens of the prompt, the last ones.")] | None = None
     details: Annotated[bool | None, Meta(description="Tokens and finish reasons beside the text.")] = None
     return_full_text: Annotated[bool | None, Meta(description="Puts the prompt before the text.")] = None
@@ -87,10 +94,13 @@ class StandardSchema:
         options = replace(options, num_logprobs=shape.num_top_tokens if shape.needs_logprobs else None)
         request_id = f"lmi-{secrets.token_hex(16)}"
         prompts = [self._render(text, parameters, options) for text in texts]
-        requests = [
-            accept(options, prompt, self._model, request_id=f"{request_id}-{position}", arrival_s=arrival_s)
-            for position, prompt in enumerate(prompts)
-        ]
+        try:
+            requests = [
+                accept(options, prompt, self._model, request_id=f"{request_id}-{position}", arrival_s=arrival_s)
+                for position, prompt in enumerate(prompts)
+            ]
+        except InvalidRequest as error:
+            raise _with_lmis_name(error, parameters) from error.__cause__
         return requests, StandardAnswer(shape, requests, texts, self._model, framing)
 
     def _parameters(self, parsed: JsonObject) -> Parameters:
@@ -100,7 +110,10 @@ class StandardSchema:
                     f"is not a parameter of this schema ({instead}), given {shown(parsed[name])}", field=name
                 )
         known = {name: value for name, value in parsed.items() if name not in _NOT_HERE}
-        return _in_our_words(decode_object(with_defaults(known, self._model), Parameters))
+        parameters = decode_object(with_defaults(known, self._model), Parameters)
+        if parameters.prompt_logprobs is not None and not parameters.decoder_input_details:
+            log_ignored({"prompt_logprobs"})
+        return _in_our_words(parameters)
 
     def _options(self, parameters: Parameters) -> GenerationOptions:
         options = options_of(parameters, self._model, self._limits)
@@ -163,7 +176,19 @@ def _in_our_words(parameters: Parameters) -> Parameters:
         ignore_eos=parameters.ignore_eos if own_ignore_eos is None else own_ignore_eos,
         bad_words=[*(parameters.bad_words or []), *(parameters.bad_sequences or [])],
         temperature=0.0 if is_greedy else parameters.temperature,
+        min_tokens=_min_length(parameters) or parameters.min_tokens,
+        prompt_logprobs=None,
     )
+
+
+def _min_length(parameters: Parameters) -> int:
+    """Returns 0 where nothing is asked for. A length of 1 is LMI's default, and its engines on vLLM have none."""
+    min_length = parameters.min_length or 0
+    return min_length if min_length > 1 else 0
+
+
+def _with_lmis_name(error: InvalidRequest, parameters: Parameters) -> InvalidRequest:
+    return error.at("min_length") if error.param == "min_tokens" and _min_length(parameters) else error
 
 
 def _with_all_choices(parameters: Parameters) -> Parameters:

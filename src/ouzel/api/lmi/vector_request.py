@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.lmi.adapters import UnknownAdapter, take_adapters
+from ouzel.api.lmi.adapters import take_adapters
 from ouzel.api.openai.embedding_fields import check_num_texts
 from ouzel.api.ranking.pair_scores import Pair, Text
 from ouzel.errors import InvalidRequest
@@ -109,9 +109,11 @@ def _pairs_of_query(body: VectorRequest) -> list[Pair]:
 def _check_adapters(fields: JsonObject, model: ServedModel, beside_body: str) -> None:
     listed = fields.get("texts") if fields.get("inputs") is None else fields["inputs"]
     num_inputs = len(listed) if isinstance(listed, list) else 1
-    for name in take_adapters(fields, model, num_inputs=num_inputs, beside_body=beside_body):
-        if name != model.adapter:
-            raise UnknownAdapter(name or model.adapter)
+    names = take_adapters(fields, model, num_inputs=num_inputs, beside_body=beside_body)
+    if any(name != model.adapter for name in names):
+        raise InvalidRequest(
+            f"must be one adapter for all inputs of this model, given {shown(names)}", field="adapters"
+        )
 
 
 def _of_inputs(

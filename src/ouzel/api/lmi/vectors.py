@@ -55,7 +55,7 @@ class VectorInvocations:
 
 
 def _scoring(inputs: VectorInputs) -> Scoring:
-    return Scoring(model_name=None, pairs=inputs.pairs, truncates=inputs.parameters.truncate is True)
+    return Scoring(model_name=None, pairs=inputs.pairs, truncate=inputs.parameters.truncate)
 
 
 def _written(inputs: VectorInputs, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[Numbers]:
