@@ -9,10 +9,9 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from ouzel.sentence_files import SentenceFiles, read_sentence_files
-from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.sentence_files import ModelKind, SentenceFiles
+from tests.api.golden_server import golden_server
 from tests.api.serving import running_server
-from tests.backends.test_openvino_sentences import read_golden
 
 QUERY = "query"
 ROOM = 64 - len(QUERY)  # of the tokens of the model, which are bytes
@@ -197,25 +196,10 @@ def test_a_model_that_makes_embeddings_ranks_by_its_best_piece() -> None:
     ],
 )
 def test_pieces_of_a_real_model_have_its_special_tokens(
-    name: str, task: str, kind: Any, max_model_len: int, tmp_path: Path
+    name: str, task: str, kind: ModelKind, max_model_len: int, tmp_path: Path
 ) -> None:
-    golden = read_golden(name)
-    model = {
-        "model": str(golden.directory),
-        "task": task,
-        "weights": "f32",
-        "cache_dir": str(tmp_path),
-        "max_model_len": max_model_len,
-    }
-    engine = {"precision": "f32", "kv_cache_dtype": "f32", "kv_cache_gib": 0.01, "num_threads": 1}
     with (
-        running_server(
-            {"model": model, "engine": engine},
-            engine_factory="ouzel.cli.engines:openvino_engine",
-            tokenizer=load_tokenizer(golden.directory),
-            has_chat_template=False,
-            sentences=read_sentence_files(golden.directory, kind),
-        ) as server,
+        golden_server(name, kind, tmp_path, task=task, max_model_len=max_model_len) as server,
         server.client() as http,
     ):
         frame = http.post("/v1/score", json={"text_1": "snow", "text_2": "snow"}).json()["usage"]["prompt_tokens"] - 1

@@ -7,8 +7,8 @@ import httpx
 import numpy as np
 import pytest
 
-from ouzel.sentence_files import SentenceFiles, read_sentence_files
-from ouzel.tokenizer.huggingface import load_tokenizer
+from ouzel.sentence_files import SentenceFiles
+from tests.api.golden_server import golden_server
 from tests.api.serving import MODEL, running_server
 from tests.backends.test_openvino_sentences import read_golden
 
@@ -64,7 +64,11 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
         ("/v1/rerank", {"query": "a"}, "documents is required"),
         ("/v1/rerank", {"query": "a", "documents": []}, "documents must have a length >= 1, given []"),
         ("/v1/rerank", {"query": "a", "documents": ["b"], "top_n": 0}, "top_n must be >= 1, given 0"),
-        ("/v1/rerank", {"query": "a", "documents": ["b"] * 2049}, "documents must have 1 to 2048 entries, given 2049"),
+        (
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"] * 10_001},
+            "documents must have 1 to 10000 entries, given 10001",
+        ),
         (
             "/v1/rerank",
             {"query": "a", "documents": ["b"], "max_tokens_per_doc": 0},
@@ -124,6 +128,13 @@ def test_an_answer_has_coheres_units(http: httpx.Client) -> None:
             "billed_units": {"input_tokens": 606, "search_units": 2},
             "tokens": {"input_tokens": 606, "output_tokens": 0},
         }
+
+
+def test_ten_thousand_documents_are_ranked(http: httpx.Client) -> None:
+    documents = ["a" * (index % 7) + "b" for index in range(10_000)]
+    answer = http.post("/v1/rerank", json={"query": "q", "documents": documents, "top_n": 2}).json()
+    assert [result["index"] for result in answer["results"]] == [6, 13]
+    assert answer["usage"]["prompt_tokens"] == 10_000 + sum(map(len, documents))
 
 
 def test_infinitys_clients_get_documents_as_texts(http: httpx.Client) -> None:
@@ -204,18 +215,7 @@ def test_a_model_that_makes_embeddings_ranks_with_its_prompts_for_queries_and_do
 @pytest.mark.parametrize(("name", "task"), [("qwen3-reranker", "score"), ("qwen3-classifier", "auto")])
 def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: str, tmp_path: Path) -> None:
     golden = read_golden(name)
-    model = {"model": str(golden.directory), "task": task, "weights": "f32", "cache_dir": str(tmp_path)}
-    engine = {"precision": "f32", "kv_cache_dtype": "f32", "kv_cache_gib": 0.01, "num_threads": 1}
-    with (
-        running_server(
-            {"model": model, "engine": engine},
-            engine_factory="ouzel.cli.engines:openvino_engine",
-            tokenizer=load_tokenizer(golden.directory),
-            has_chat_template=False,
-            sentences=read_sentence_files(golden.directory, "decoder"),
-        ) as server,
-        server.client() as http,
-    ):
+    with golden_server(name, "decoder", tmp_path, task=task) as server, server.client() as http:
         answer = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
         again = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
         other = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "instruction": "is it cold"})
@@ -239,3 +239,30 @@ def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: 
     assert (wordy["param"], "leaves no token to the document" in wordy["message"]) == ("text_1", True)
     assert other.json()["data"][0]["score"] != pytest.approx(scores[1], abs=1e-4)
     assert logits["data"][0]["score"] == pytest.approx(np.log(scores[1] / (1 - scores[1])), abs=1e-4)
+
+
+def test_clients_may_write_the_prompt_of_qwen3_reranker_around_their_texts(tmp_path: Path) -> None:
+    before = (
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+        'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+    )
+    behind = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    documents = ["snow", "rain " * 200]  # the second one comes to two pieces
+    with (
+        golden_server("qwen3-reranker", "decoder", tmp_path, task="score", max_model_len=300) as server,
+        server.client() as http,
+    ):
+        plain = {"query": "where is snow", "instruction": "is it cold", "documents": documents}
+        framed = {
+            "query": f"{before}<Instruct>: is it cold\n<Query>: where is snow\n",
+            "documents": [f"<Document>: {document}{behind}" for document in documents],
+        }
+        expected, answer = (http.post("/v1/rerank", json=body).json() for body in (plain, framed))
+        refused = http.post("/v1/rerank", json=framed | {"instruction": "x"}).json()["error"]
+        for path in ("/v1/rerank", "/v2/rerank"):
+            cut = http.post(path, json=framed | {"truncate": True}).json()
+            assert cut["results"] == http.post(path, json=plain | {"truncate": True}).json()["results"]
+    assert answer["results"] == expected["results"]
+    assert answer["usage"] == expected["usage"]
+    assert answer["usage"]["prompt_tokens"] == 3 * 179 + 201
+    assert refused["message"] == "instruction: the query has the prompt of the model around it, with an instruction"

@@ -86,6 +86,13 @@ def test_clients_of_tei_get_long_texts_cut_by_the_option(server: RunningServer) 
     assert scored == [200, 400]
 
 
+def test_the_description_for_clients_of_tei_has_the_options(tmp_path: Path) -> None:
+    arguments = ("--pooling", "lasttoken", "--truncate", str(GOLDEN / "minilm"))
+    with serving(*arguments, cache_dir=tmp_path) as server:
+        info = httpx.get(f"{server.root}/info", timeout=None).json()
+    assert (info["model_type"], info["auto_truncate"]) == ({"embedding": {"pooling": "lasttoken"}}, True)
+
+
 def test_long_documents_are_divided_as_the_option_says(server: RunningServer) -> None:
     body = {"query": "snow", "documents": ["rain " * 30]}
     ranked = post(server, "/v1/rerank", model="ranker", **body).json()

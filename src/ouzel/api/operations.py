@@ -36,6 +36,7 @@ from ouzel.api.openai import (
 from ouzel.api.ovms import chat as ovms_chat
 from ouzel.api.ovms import completions as ovms_completions
 from ouzel.api.ovms import status as ovms_status
+from ouzel.api.ovms import vectors as ovms_vectors
 from ouzel.api.ranking import rerank, score
 from ouzel.api.responses import compact, count, create, retrieve
 from ouzel.api.responses import stored as responses
@@ -84,6 +85,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *anthropic_models.OPERATIONS,
     *ovms_chat.OPERATIONS,
     *ovms_completions.OPERATIONS,
+    *ovms_vectors.OPERATIONS,
     *ovms_status.OPERATIONS,
     *ollama_chat.OPERATIONS,
     *ollama_generate.OPERATIONS,

@@ -22,7 +22,7 @@ from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import TilesOf
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.prompts.vision.video import VideoProcessor
-from ouzel.sentence_files import SentenceFiles, read_sentence_files
+from ouzel.sentence_files import ModelKind, SentenceFiles, read_sentence_files
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.tokenizer.model_facts import read_model_facts
 from ouzel.tokenizer.model_files import sampling_defaults
@@ -90,7 +90,8 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
     """Returns None where the model generates. Raises ModelLoadError."""
     if info.task == "generate":
         return None
-    files = read_sentence_files(directory, "decoder" if info.num_blocks else "encoder")
+    kind: ModelKind = "decoder" if info.num_blocks else "encoder"
+    files = read_sentence_files(directory, kind, pooling=options.model.pooling_mode)
     return replace(
         files,
         is_matryoshka=files.is_matryoshka or options.model.matryoshka,

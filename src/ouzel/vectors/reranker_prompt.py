@@ -14,6 +14,7 @@ _BEFORE = (
     'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
 )
 _MARK = "<|im_start|>"
+_DOCUMENT = "<Document>: "
 _BEHIND = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 
 
@@ -41,7 +42,7 @@ class RerankerPrompt:
         max_document_tokens: int | None = None,
     ) -> list[int]:
         """Cuts the document alone, at its end or (`keeps_end`) at its start: the frame and the query stay whole."""
-        question = _question(query, instruction)
+        question, document = _parts(query, document, instruction)
         token_ids = self._encode(question + document)
         room = len(token_ids) if max_tokens is None else max_tokens - len(self._before) - len(self._behind)
         if room < 1:
@@ -60,7 +61,7 @@ class RerankerPrompt:
 
     def framed(self, query: str, document: str, instruction: str | None) -> FramedText:
         """Keeps the tokens of the document apart from the frame, the instruction and the query."""
-        question = _question(query, instruction)
+        question, document = _parts(query, document, instruction)
         token_ids, num_question = self._encode(question + document), len(self._encode(question))
         return FramedText([*self._before, *token_ids[:num_question]], token_ids[num_question:], self._behind)
 
@@ -71,5 +72,18 @@ class RerankerPrompt:
         return self._tokenizer.encode(text, add_special_tokens=False)
 
 
-def _question(query: str, instruction: str | None) -> str:
-    return f"<Instruct>: {instruction or DEFAULT_INSTRUCTION}\n<Query>: {query}\n<Document>: "
+def _parts(query: str, document: str, instruction: str | None) -> tuple[str, str]:
+    """Returns the text between the frame and the document, and the document.
+
+    Clients of vLLM and OVMS write the frame themselves, around the query and each document: it is not written twice.
+    """
+    if not query.startswith(_BEFORE):
+        return f"<Instruct>: {instruction or DEFAULT_INSTRUCTION}\n<Query>: {query}\n{_DOCUMENT}", document
+    if instruction is not None:
+        raise InvalidRequest(
+            ": the query has the prompt of the model around it, with an instruction", field="instruction"
+        )
+    question, document = query.removeprefix(_BEFORE), document.removesuffix(_BEHIND)
+    if document.startswith(_DOCUMENT):
+        question, document = question + _DOCUMENT, document.removeprefix(_DOCUMENT)
+    return question, document

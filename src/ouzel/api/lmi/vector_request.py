@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from ouzel.api.lmi.adapters import take_adapters
 from ouzel.api.openai.embedding_fields import check_num_texts
-from ouzel.api.ranking.pair_scores import Pair, Text
+from ouzel.api.ranking.encoded_pairs import Pair, Text
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored

@@ -33,7 +33,11 @@ class VectorFields(msgspec.Struct, kw_only=True):
         | None
     ) = None
     truncate: Annotated[
-        bool | None, Meta(description="Cuts texts to what the model takes, as truncate_prompt_tokens -1 does.")
+        bool | None,
+        Meta(
+            description="true cuts texts to what the model takes, as truncate_prompt_tokens -1 does; false refuses "
+            "longer ones."
+        ),
     ] = None
     priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
     user: Annotated[str | None, Meta(description="A hint: nothing depends on it.")] = None
@@ -56,9 +60,9 @@ def text_paths(texts: str | list[str], *, field: str) -> list[str]:
     return [field] if isinstance(texts, str) else [f"{field}[{index}]" for index in range(len(texts))]
 
 
-def check_num_texts(texts: Sequence[object], *, field: str) -> None:
-    if not 1 <= len(texts) <= MAX_TEXTS:
-        raise InvalidRequest(f"must have 1 to {MAX_TEXTS} entries, given {len(texts)}", field=field)
+def check_num_texts(texts: Sequence[object], *, field: str, max_texts: int = MAX_TEXTS) -> None:
+    if not 1 <= len(texts) <= max_texts:
+        raise InvalidRequest(f"must have 1 to {max_texts} entries, given {len(texts)}", field=field)
 
 
 def _text(path: str, entry: object) -> str:

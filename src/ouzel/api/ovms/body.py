@@ -22,6 +22,12 @@ Body = TypeVar("Body", bound=CompletionFields)
 
 def read_fields(parsed: JsonObject, body_type: type[Body], model_names: Collection[str]) -> Body:
     """Raises NotARequest and ModelNotFound, in OVMS's order."""
+    check_model_field(parsed, model_names)
+    return _in_our_words(decode_object(parsed, body_type))
+
+
+def check_model_field(parsed: JsonObject, model_names: Collection[str]) -> None:
+    """Raises NotARequest and ModelNotFound for the fields that OVMS reads before it asks a model."""
     if "model" not in parsed:
         raise NotARequest("model field is missing in JSON body", param="model")
     if not isinstance(parsed["model"], str):
@@ -30,7 +36,6 @@ def read_fields(parsed: JsonObject, body_type: type[Body], model_names: Collecti
         raise NotARequest("stream field is not a boolean", param="stream")
     if parsed["model"] not in model_names:
         raise ModelNotFound(f"the model {parsed['model'][:100]!r} does not exist", param="model")
-    return _in_our_words(decode_object(parsed, body_type))
 
 
 def parse_body(body: bytes) -> JsonObject:

@@ -1,6 +1,7 @@
 """OVMS tells a fault in one string. Statuses are its own, except where it blames the client, or itself, wrongly."""
 
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 
 import msgspec
@@ -11,8 +12,9 @@ from ouzel.errors import InvalidRequest, ModelNotFound, OuzelError, Unauthentica
 
 _PREFIX = (
     "Mediapipe execution failed. MP status - INVALID_ARGUMENT: CalculatorGraph::Run() failed: \n"
-    'Calculator::Process() for node "LLMExecutor" failed: '
+    'Calculator::Process() for node "{node}" failed: '
 )
+_NODES = {"embeddings": "EmbeddingsExecutor", "rerank": "RerankExecutor"}  # by the end of the path
 _TEXTS: dict[str | None, tuple[int, str]] = {  # by our code
     "unknown_url": (HTTPStatus.BAD_REQUEST, "Invalid request URL"),
     "method_not_allowed": (HTTPStatus.NOT_ACCEPTABLE, "Unsupported method"),
@@ -42,11 +44,11 @@ class OvmsError(msgspec.Struct):
     error: str
 
 
-def ovms_style(fault: Fault) -> ErrorAnswer:
+def ovms_style(fault: Fault, node: str = "LLMExecutor") -> ErrorAnswer:
     if fault.code in _TEXTS:
         status, text = _TEXTS[fault.code]
         return ErrorAnswer(status, OvmsError(text))
-    prefix = _PREFIX if fault.status == HTTPStatus.BAD_REQUEST else ""
+    prefix = _PREFIX.format(node=node) if fault.status == HTTPStatus.BAD_REQUEST else ""
     return ErrorAnswer(fault.status, OvmsError(prefix + fault.message))
 
 
@@ -61,4 +63,8 @@ def ovms_error_styles(profile: str) -> Mapping[str, ErrorStyle]:
     """Maps the beginnings of paths to the style of their errors; with OVMS's profile there are no others."""
     if profile != "ovms":
         return {}
-    return dict.fromkeys((f"{prefix}/models/" for prefix in PREFIXES), ovms_models_style) | {"": ovms_style}
+    of_nodes = {
+        f"{prefix}/{end}": partial(ovms_style, node=node) for prefix in PREFIXES for end, node in _NODES.items()
+    }
+    of_models = dict.fromkeys((f"{prefix}/models/" for prefix in PREFIXES), ovms_models_style)
+    return {**of_nodes, **of_models, "": ovms_style}

@@ -23,6 +23,7 @@ from ouzel.wire.decode import decode_body
 from ouzel.wire.validation_errors import shown
 
 _COHERES_MAX_TOKENS_PER_DOC = 4096
+_MAX_DOCUMENTS = 10_000  # Cohere's limit, and OVMS's
 
 Version = Literal["1", "2"]
 
@@ -34,7 +35,7 @@ class DocumentText(msgspec.Struct):
 class RerankRequest(PairFields, kw_only=True):
     query: Annotated[str, Meta(description="What the documents are compared with.")]
     documents: Annotated[
-        list[str | DocumentText], Meta(min_length=1, description="Texts, or objects with a `text`; 2048 at most.")
+        list[str | DocumentText], Meta(min_length=1, description="Texts, or objects with a `text`; 10000 at most.")
     ]
     top_n: (
         Annotated[int, Meta(ge=1, lt=2**31, description="Returns so many of the best; all when not given.")] | None
@@ -124,7 +125,7 @@ def _max_document_tokens(fields: RerankRequest, version: Version) -> int | None:
 
 
 def _pairs(fields: RerankRequest) -> list[Pair]:
-    check_num_texts(fields.documents, field="documents")
+    check_num_texts(fields.documents, field="documents", max_texts=_MAX_DOCUMENTS)
     query = Text(fields.query, "query")
     return [(query, Text(_text_of(document), f"documents[{index}]")) for index, document in enumerate(fields.documents)]
 

@@ -68,7 +68,7 @@ class Info:
                 max_batch_tokens=info.max_num_batched_tokens,
                 max_batch_requests=info.max_num_seqs,
                 max_client_batch_size=MAX_TEXTS,
-                auto_truncate=False,
+                auto_truncate=making.model.cuts_long_texts,
                 tokenization_workers=1,
                 version=__version__,
             )

@@ -1,0 +1,45 @@
+"""OVMS's embeddings and ranks are ours; a body that is no request is refused in OVMS's words."""
+
+from collections.abc import Callable
+from functools import partial
+
+from starlette.requests import Request
+
+from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.services import Services
+from ouzel.api.http.body_endpoint import AnswerBody
+from ouzel.api.openai.embeddings import Embeddings
+from ouzel.api.ovms.body import check_model_field, parse_body
+from ouzel.api.ranking.rerank import Rerank
+
+
+class OvmsVectors:
+    def __init__(self, services: Services, answer: AnswerBody) -> None:
+        """`answer` answers what is a request for OVMS."""
+        self._names = services.model.names
+        self._threads = services.threads
+        self._answer = answer
+
+    async def answer(self, request: Request, body: bytes) -> object:
+        await self._threads.run(partial(self._check, body), len(body))
+        return await self._answer(request, body)
+
+    def _check(self, body: bytes) -> None:
+        check_model_field(parse_body(body), self._names)
+
+
+def _operation(path: str, make_answer: Callable[[Services], AnswerBody]) -> Operation:
+    return Operation(
+        method="post",
+        path=path,
+        prefixes=PREFIXES,
+        profile="ovms",
+        is_documented=False,
+        endpoint=lambda services: services.taking_body(OvmsVectors(services, make_answer(services)).answer),
+    )
+
+
+OPERATIONS = (
+    _operation("/v1/embeddings", lambda services: Embeddings(services).answer),
+    _operation("/v1/rerank", lambda services: Rerank(services).answer),
+)

@@ -1,0 +1,24 @@
+"""A server of a small checkpoint that makes vectors or scores, computed in float32."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from ouzel.sentence_files import ModelKind, read_sentence_files
+from ouzel.tokenizer.huggingface import load_tokenizer
+from tests.api.serving import RunningServer, running_server
+from tests.backends.test_openvino_sentences import read_golden
+
+
+def golden_server(
+    name: str, kind: ModelKind, cache_dir: Path, **model_options: object
+) -> AbstractContextManager[RunningServer]:
+    directory = read_golden(name).directory
+    model = {"model": str(directory), "weights": "f32", "cache_dir": str(cache_dir), **model_options}
+    engine = {"precision": "f32", "kv_cache_dtype": "f32", "kv_cache_gib": 0.01, "num_threads": 1}
+    return running_server(
+        {"model": model, "engine": engine},
+        engine_factory="ouzel.cli.engines:openvino_engine",
+        tokenizer=load_tokenizer(directory),
+        has_chat_template=False,
+        sentences=read_sentence_files(directory, kind),
+    )
