@@ -217,6 +217,7 @@ class ServerSetup:
     max_hidden_tokens: int = 0
     shares_prefix_cache: bool = False
     refuses_unknown_tools: bool = False
+    has_lenient_formats: bool = False
     reads_bare_calls: bool = True
     image_processor: ImageProcessor | None = None  # of a model that sees
     video_processor: VideoProcessor | None = None  # of one that sees videos, too
@@ -252,6 +253,7 @@ class ServerSetup:
             max_hidden_tokens=self.max_hidden_tokens,
             shares_prefix_cache=self.shares_prefix_cache,
             refuses_unknown_tools=self.refuses_unknown_tools,
+            has_lenient_formats=self.has_lenient_formats,
             reads_bare_calls=self.reads_bare_calls,
             sentences=self.sentences,
             cuts_long_texts=self.cuts_long_texts,

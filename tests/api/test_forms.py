@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import chat, error_of
 from tests.api.serving import running_server
 
@@ -71,3 +72,12 @@ def test_a_wrong_form_is_named(http: httpx.Client, fields: dict[str, object], pa
     assert answer.status_code == 400
     assert error_of(answer)["param"] == param
     assert message in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize("output_format", [OutputFormat(), OutputFormat(reasoning=THINKING_ONLY)])
+def test_a_form_that_no_text_fits_is_refused_before_and_behind_the_reasoning(output_format: OutputFormat) -> None:
+    setup = running_server(engine_factory="create_guided_parrot", output_format=output_format)
+    with setup as server, server.client() as http:
+        answer = http.post("/v1/chat/completions", json=chat("Hello", guided_grammar="start: T\nT: /a/ & /b/"))
+    assert answer.status_code == 400
+    assert error_of(answer)["message"] == "guided_grammar: no text fits the grammar"

@@ -9,7 +9,7 @@ from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, a
 from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
-from ouzel.api.http.edge import WARNINGS_HEADER, BeginSpan, Edge
+from ouzel.api.http.edge import DROPPED_FORMAT_HEADER, WARNINGS_HEADER, BeginSpan, Edge
 from ouzel.api.http.error_answers import ErrorAnswers
 from ouzel.api.http.guard import OPEN_PATHS, Guard
 from ouzel.api.http.hosts import Hosts, allowed_hosts
@@ -103,6 +103,6 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
         allow_methods=server.allowed_methods,
         allow_headers=server.allowed_headers,
         allow_credentials=server.allow_credentials,
-        expose_headers=("x-request-id", "request-id", "retry-after", WARNINGS_HEADER),
+        expose_headers=("x-request-id", "request-id", "retry-after", WARNINGS_HEADER, DROPPED_FORMAT_HEADER),
         max_age=600,  # seconds
     )

@@ -31,7 +31,11 @@ from ouzel.config import (
 
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
 _UNREAD_MODELS = "--config {path}: its `models` do not count, as --model or OUZEL_MODELS names others"
-_OVMS_DEFAULTS = {"allowed_origins": ["*"], "strict_max_tokens": True}  # OpenVINO Model Server's
+_OVMS_DEFAULTS = {  # OpenVINO Model Server's
+    "allowed_origins": ["*"],
+    "lenient_formats": True,
+    "strict_max_tokens": True,
+}
 
 
 @dataclass(frozen=True, slots=True)

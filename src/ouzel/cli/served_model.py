@@ -73,6 +73,7 @@ async def load_served_model(
         shares_prefix_cache=options.engine.shared_prefix_cache,
         max_hidden_tokens=options.model.max_hidden_tokens,
         guides_tools=options.model.enable_tool_guided_generation,
+        has_lenient_formats=options.model.lenient_formats,
         reads_bare_calls=options.model.bare_calls,
         refuses_unknown_tools=options.model.unknown_tools == "refuse",
         forced_thinking_budget=options.model.forced_thinking_budget,

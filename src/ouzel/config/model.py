@@ -199,6 +199,13 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     enable_tool_guided_generation: Annotated[
         bool, option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
     ] = False
+    lenient_formats: Annotated[
+        bool,
+        option(
+            "Answer a request without its response_format, or without the schema of a tool, where these cannot be "
+            "honoured, rather than with a 400; the header x-ouzel-format-ignored says why. On with --profile ovms."
+        ),
+    ] = False
     bare_calls: Annotated[
         bool,
         option(

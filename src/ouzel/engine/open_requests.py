@@ -83,6 +83,9 @@ class OpenRequests:
         if why.is_too_complex:
             self.refuse(choices, f"the grammar is too complex: {str(why).splitlines()[0]}")
             return
+        if why.is_dead_end:
+            self.refuse(choices, "no text fits the grammar")
+            return
         for choice in choices:
             self.end(choice, FinishReason.ERROR, f"the grammar can go no further: {why}")
 

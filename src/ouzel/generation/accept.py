@@ -1,6 +1,10 @@
 """Options and a prompt become a request that the engine can be given, or are refused."""
 
+import logging
+
 from ouzel.errors import InvalidRequest
+from ouzel.generation.demands import OutputForm, ToolUse
+from ouzel.generation.lenient_forms import grammar_of_rest
 from ouzel.generation.options import NO_LIMIT, Choosing, GenerationOptions
 from ouzel.generation.reasoning_budget import PARAM, reasoning_budget
 from ouzel.generation.records import GenerationRequest
@@ -9,10 +13,12 @@ from ouzel.generation.served_model import ServedModel
 from ouzel.generation.speculation import speculation_params
 from ouzel.parsers.bare_calls import BareCalls
 from ouzel.prompts.render import Prompt
-from ouzel.types import EngineInfo, ReasoningBudget
+from ouzel.types import EngineInfo, Grammar, ReasoningBudget
 
 _MAX_ALTERNATIVES = 2**20  # of an answer to a request, where a token has more than
 _ALWAYS_ALTERNATIVES = 1024
+
+logger = logging.getLogger(__name__)
 
 
 def accept(
@@ -28,13 +34,9 @@ def accept(
         raise InvalidRequest("must be >= 1, given 0", field=options.max_tokens_param)
     num_tokens = _num_tokens(options, len(prompt.token_ids), model, info)
     _check_num_alternatives(options, num_prompt_tokens=len(prompt.token_ids), num_tokens=num_tokens)
-    grammar = model.grammar_for(
-        options.tool_use,
-        options.form,
-        prompt_text=prompt.text_to_parse if options.parses_output else None,
-        continues_prompt=options.continues_prompt,
-        guards_calls=not options.continues_prompt,
-    )
+    grammar, dropped_formats = _grammar(options, prompt, model)
+    for reason in dropped_formats:
+        logger.warning("request %s: answered without a format that cannot be honoured: %s", request_id, reason)
     return GenerationRequest(
         request_id=request_id,
         prompt=prompt,
@@ -60,6 +62,8 @@ def accept(
         tools=() if options.tool_use is None else options.tool_use.tools,
         bare_calls=_bare_calls(options) if model.reads_bare_calls else None,
         grammar=grammar,
+        dropped_formats=dropped_formats,
+        may_drop_grammar=model.has_lenient_formats,
         reasoning_budget=_reasoning_budget(options, prompt, model, num_tokens=num_tokens),
         speculation=speculation_params(options.speculation, model.sampling_defaults, model.renderer),
         priority=options.priority,
@@ -67,6 +71,24 @@ def accept(
         arrival_s=arrival_s,
         warnings=options.warnings,
     )
+
+
+def _grammar(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> tuple[Grammar | None, tuple[str, ...]]:
+    """Returns the grammar of what is demanded, and why parts of that are dropped. Raises InvalidRequest."""
+
+    def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
+        return model.grammar_for(
+            use,
+            form,
+            prompt_text=prompt.text_to_parse if options.parses_output else None,
+            continues_prompt=options.continues_prompt,
+            guards_calls=not options.continues_prompt,
+        )
+
+    if not model.has_lenient_formats:
+        return make(options.tool_use, options.form), ()
+    grammar, dropped = grammar_of_rest(options.tool_use, options.form, make)
+    return grammar, (options.unreadable_form, *dropped) if options.unreadable_form else dropped
 
 
 def _check_beams(choosing: Choosing, info: EngineInfo) -> None:

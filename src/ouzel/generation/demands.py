@@ -44,6 +44,15 @@ class _Demand(msgspec.Struct, frozen=True):
     param: str  # the request field that asks for it
     strict: bool = False
     calls: Format | None = None  # the part of the format that begins with a call, if there is one
+    call_formats: "_CallFormats | None" = None  # that are part of it
+
+
+class FormRefused(InvalidRequest):
+    """No grammar can be made of a tool's calls, or else of the form that the output has to have."""
+
+    def __init__(self, message: str, *, param: str, tool_name: str | None = None) -> None:
+        super().__init__(message, param=param)
+        self.tool_name = tool_name
 
 
 def grammar_for(
@@ -56,7 +65,10 @@ def grammar_for(
     continues_prompt: bool = False,
     guards_calls: bool = False,
 ) -> Grammar | None:
-    """Returns None where nothing is demanded. Raises InvalidRequest for what cannot be honoured.
+    """Returns None where nothing is demanded.
+
+    Raises FormRefused for a form or a tool of which no grammar can be made, InvalidRequest where it is not known how
+    the model writes calls.
 
     `continues_prompt`: the prompt ends with a text of the assistant's own, that may have begun to reason.
     `guards_calls`: calls are of the tools given and well-formed even where nothing demands it, if they have marks that
@@ -79,10 +91,10 @@ def grammar_for(
         text = compile_format(format, vocabulary, strict=demand.strict, styles=PARAMETER_STYLES)
         return Grammar(text, demand.param)
     except GrammarError as error:
-        tool = formats.faulty_tool(vocabulary) if formats is not None else None
+        tool = None if demand.call_formats is None else demand.call_formats.faulty_tool(vocabulary)
         if tool is None:
-            raise InvalidRequest(f"{demand.param}: {error}", param=demand.param) from error
-        raise InvalidRequest(f"tools: {_of_tool(tool, str(error))}", param="tools") from error
+            raise FormRefused(f"{demand.param}: {error}", param=demand.param) from error
+        raise FormRefused(f"tools: {_of_tool(tool, str(error))}", param="tools", tool_name=tool.name) from error
 
 
 def _demand_of(
@@ -91,16 +103,18 @@ def _demand_of(
     """Returns what the first rule that applies demands."""
     if formats is not None and formats.use.must_call:
         calls = formats.calls_alone()
-        return _Demand(calls, "tools", calls=calls)
+        return _Demand(calls, "tools", calls=calls, call_formats=formats)
     if formats is not None and formats.use.tools and form is not None:
-        calls = formats.obeying_schemas().calls_alone()
+        obeying = formats.obeying_schemas()
+        calls = obeying.calls_alone()
         either = [_answer(answer_start, dict(form.format)), calls]
-        return _Demand({"type": "or", "elements": either}, form.param, form.strict, calls)
+        return _Demand({"type": "or", "elements": either}, form.param, form.strict, calls, obeying)
     if form is not None:
         return _Demand(_answer(answer_start, dict(form.format)), form.param, form.strict)
     if formats is not None and (has_guard or formats.are_guided):
         text = formats.text_with_calls(answer_start)
-        return _Demand(text, "tools", calls=text | {"at_least_one": True} if formats.use.tools else None)
+        at_least_one = text | {"at_least_one": True} if formats.use.tools else None
+        return _Demand(text, "tools", calls=at_least_one, call_formats=formats)
     return None
 
 

@@ -1,6 +1,7 @@
 """One request on its way through the engine, for every endpoint, unary or streamed."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -24,6 +25,8 @@ _RETRY_AFTER_S = 5.0  # what keeps the engine busy has been given up by then: th
 
 _numbers = count()
 
+logger = logging.getLogger(__name__)
+
 
 class Generation:
     """One request on its way. `events()` is iterated once; usage and times grow meanwhile."""
@@ -35,8 +38,10 @@ class Generation:
         self.ttft_s: float | None = None
         self.finish_reasons: list[str] = []  # in the order in which choices ended
         self._engine = model.engine
-        # A request may be made again while the engine still ends the first one.
-        self._engine_id = f"{request.request_id}.{next(_numbers)}"
+        self._engine_id = _new_engine_id(request)
+        self._grammar = request.grammar
+        self.dropped_formats = request.dropped_formats  # why these do not count
+        self.can_tell_of_dropped = _nobody_listens  # says whether the client would still hear of it
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
         self._counts = metrics.of_engine(0)  # or of the engine that has the request
@@ -72,7 +77,7 @@ class Generation:
         reason_of_unfinished = FinishReason.ERROR
         self._submitted_s = time.perf_counter()
         try:
-            async with aclosing(self._engine.submit(self._engine_request(), self._note_engine)) as steps:
+            async with aclosing(self._steps()) as steps:
                 async for step in steps:
                     events = [event for output in step for event in self._advance(output)]
                     if events:
@@ -98,6 +103,36 @@ class Generation:
                 if self._is_complete:
                     self._observe_request(self.timing)
 
+    async def _steps(self) -> AsyncGenerator[list[StepOutput], None]:
+        """Yields the results of the engine, or of a second attempt without a grammar that it refused."""
+        is_refused = True
+        while is_refused:
+            is_refused = False
+            async with aclosing(self._engine.submit(self._engine_request(), self._note_engine)) as steps:
+                async for step in steps:
+                    is_refused = self._drops_grammar(step)
+                    if is_refused:
+                        break
+                    yield step
+
+    def _drops_grammar(self, step: list[StepOutput]) -> bool:
+        """Drops the grammar if the engine has refused it and the client can be told so; returns whether it did."""
+        grammar = self._grammar
+        if grammar is None or not self.request.may_drop_grammar:
+            return False
+        refusal = next((output for output in step if output.finish_reason is FinishReason.REFUSED), None)
+        if refusal is None or refusal.error_param != grammar.param:
+            return False
+        if any(choice.num_tokens for choice in self._choices) or not self.can_tell_of_dropped():
+            return False
+        reason = refusal.error or "the engine refused this format"
+        request_id = self.request.request_id
+        logger.warning("request %s: answered without a format that the engine refused: %s", request_id, reason)
+        self.dropped_formats = (*self.dropped_formats, reason)
+        self._grammar = None
+        self._engine_id = _new_engine_id(self.request)
+        return True
+
     def _note_engine(self, number: int) -> None:
         self._counts = self._metrics.of_engine(number)
 
@@ -116,7 +151,7 @@ class Generation:
             n=request.best_of,
             priority=request.priority,
             cache_salt=self._cache_salt,
-            grammar=request.grammar,
+            grammar=self._grammar,
             reasoning_budget=request.reasoning_budget,
             images=request.prompt.images,
             speculation=request.speculation,
@@ -201,6 +236,15 @@ class Generation:
             n=self.request.n,
             max_tokens=self.request.params.max_tokens,
         )
+
+
+def _nobody_listens() -> bool:
+    return False
+
+
+def _new_engine_id(request: GenerationRequest) -> str:
+    """Returns another id each time: a request may be made again while the engine still ends the first one."""
+    return f"{request.request_id}.{next(_numbers)}"
 
 
 def raise_if_lost(output: StepOutput, engine: Engines) -> None:

@@ -47,6 +47,7 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     include_stop_str_in_output: bool
     skip_special_tokens: bool
     form: OutputForm | None = None
+    unreadable_form: str = ""  # why the request's form is none, where that is no reason to refuse it
     tool_use: ToolUse | None = None
     thinking_token_budget: int | None = None  # most tokens of reasoning, NO_LIMIT, or None: the server's default
     speculation: SpeculationOptions = SpeculationOptions()

@@ -27,6 +27,7 @@ class ServedModel:
     max_tokens_limit: int | None = None  # most tokens that a request may ask for, and what it gets without asking
     max_hidden_tokens: int = 0  # in a row, where a request has no limit of tokens; 0: any number
     guides_tools: bool = False  # the arguments of all calls obey their schemas unless a request says otherwise
+    has_lenient_formats: bool = False  # a format that cannot be honoured is dropped rather than refused
     reads_bare_calls: bool = True  # a whole answer that is calls in JSON, without marks, is these calls
     refuses_unknown_tools: bool = False  # rather than leaving them out
     forced_thinking_budget: int = 4096  # most tokens of reasoning before a forced form; -1: no limit

@@ -5,7 +5,7 @@ waiting, so that what comes meanwhile is merged where it is cheap, at the engine
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 import msgspec
@@ -28,11 +28,19 @@ class SeveralGenerations:
         self._n = requests[0].n
         self._generations = [Generation(request, model, metrics, key_id=key_id) for request in requests]
         self._batch = _Batch()
+        self.can_tell_of_dropped: Callable[[], bool] = lambda: False
+        for each in self._generations:
+            each.can_tell_of_dropped = lambda: bool(self.dropped_formats) or self.can_tell_of_dropped()
 
     @property
     def request(self) -> GenerationRequest:
         """Returns the first one: they differ in their prompts and adapters only."""
         return self._generations[0].request
+
+    @property
+    def dropped_formats(self) -> tuple[str, ...]:
+        """Says once why formats do not count: all prompts have the same."""
+        return max((each.dropped_formats for each in self._generations), key=len)
 
     @property
     def timing(self) -> RequestTiming | None:

@@ -19,6 +19,7 @@ def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig)
     check_model(body.model, model)
     check_generates(model)
     choosing = choosing_of(body, max_choices=limits.max_choices)
+    form, unreadable_form = output_form(body, is_lenient=model.has_lenient_formats)
     _check_spaces(body, model)
     options = GenerationOptions(
         sampling=body,
@@ -29,7 +30,8 @@ def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig)
         stop_strings=None if body.stop is None else tuple(listed(body.stop)),
         include_stop_str_in_output=body.include_stop_str_in_output or False,
         skip_special_tokens=body.skip_special_tokens is not False,
-        form=output_form(body),
+        form=form,
+        unreadable_form=unreadable_form,
         thinking_token_budget=body.thinking_token_budget,
         speculation=speculation_of(body, model),
         continues_prompt=True,

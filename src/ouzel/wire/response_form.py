@@ -79,13 +79,21 @@ class FormFields(Protocol):
     grammar: str | JsonObject | None
 
 
-def output_form(body: FormFields) -> OutputForm | None:
-    """Returns None where any text will do. Raises InvalidRequest for a form that is none, and for a second one."""
-    forms = list(_forms(body))
+def output_form(body: FormFields, *, is_lenient: bool = False) -> tuple[OutputForm | None, str]:
+    """Returns the form, None where any text will do, and why the form in the body is none, else an empty text.
+
+    Raises InvalidRequest for a second form, and for a form that is none unless `is_lenient`.
+    """
+    try:
+        forms = list(_forms(body))
+    except InvalidRequest as error:
+        if is_lenient:
+            return None, str(error)
+        raise
     if len(forms) > 1:
         second = forms[1].param
         raise InvalidRequest(f"must not be given beside {forms[0].param}", field=second)
-    return forms[0] if forms else None
+    return (forms[0] if forms else None), ""
 
 
 def _forms(body: FormFields) -> Iterator[OutputForm]:

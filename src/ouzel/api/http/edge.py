@@ -17,7 +17,9 @@ from ouzel.observability import Span, request_id_in_scope, span_in_scope
 _REQUEST_ID_HEADERS = (b"x-request-id", b"x-amzn-sagemaker-inference-id")
 _ID_HEADERS = (b"x-request-id", b"request-id")  # of answers: OpenAI's name, and Anthropic's
 WARNINGS_HEADER = "x-ouzel-warnings"
+DROPPED_FORMAT_HEADER = "x-ouzel-format-ignored"
 _MAX_WARNINGS_LEN = 4000  # proxies refuse answers with long headers
+_MAX_REASON_LEN = 500
 _NOT_PRINTABLE_ASCII = re.compile(r"[^ -~]")
 BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the headers and the time of arrival
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
@@ -76,10 +78,16 @@ class Edge:
 
 
 def _warning_headers(exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
-    """Returns one header with the warnings of the request's generation, or nothing if there are none."""
-    warnings = () if exchange.generation is None else exchange.generation.request.warnings
-    text = _as_printable_ascii("; ".join(warnings))[:_MAX_WARNINGS_LEN]
-    return [(WARNINGS_HEADER.encode(), text.encode("ascii"))] if text else []
+    """Returns a header with the warnings of the request's generation, and one with why a format does not count."""
+    if exchange.generation is None:
+        return
+    for name, texts, max_len in (
+        (WARNINGS_HEADER, exchange.generation.request.warnings, _MAX_WARNINGS_LEN),
+        (DROPPED_FORMAT_HEADER, exchange.generation.dropped_formats, _MAX_REASON_LEN),
+    ):
+        text = _as_printable_ascii("; ".join(texts))[:max_len]
+        if text:
+            yield name.encode(), text.encode("ascii")
 
 
 def _as_printable_ascii(text: str) -> str:

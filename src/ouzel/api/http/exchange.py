@@ -54,8 +54,12 @@ class Exchange:
     refusal: RefusalReason | None = None  # also of one that has begun to be answered
 
     def follow(self, generation: Generation | SeveralGenerations) -> None:
-        """Takes the generation that the log line tells of; of several, one after the other, the last."""
+        """Takes the generation that the log line tells of; of several, one after the other, the last.
+
+        Its warnings and dropped formats go into the head of the response.
+        """
         self.generation = generation
+        generation.can_tell_of_dropped = lambda: self.status is None
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:

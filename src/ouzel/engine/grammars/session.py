@@ -27,6 +27,11 @@ class GrammarBroken(Exception):
         """Whether it met a limit, of which the library's stop reason says nothing."""
         return bool(_LIMIT.search(str(self)))
 
+    @property
+    def is_dead_end(self) -> bool:
+        """Tells whether no text that the grammar admits begins with the text so far."""
+        return "NoExtension" in str(self)
+
 
 class Prototype:
     """A compiled grammar. It is never stepped: sessions are copies, which share its lexer, and that grows with use."""

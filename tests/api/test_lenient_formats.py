@@ -1,0 +1,271 @@
+"""With --lenient-formats a request is answered without a format that cannot be honoured, and its client is told."""
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any  # JSON
+
+import httpx
+import pytest
+
+from ouzel.cli.options import read_options
+from ouzel.config import LimitsConfig
+from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
+from tests.api.requests import Json, chat, content_of, error_of, events_of
+from tests.api.serving import running_server
+from tests.prompts.families import QWEN
+
+CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+HEADER = "x-ouzel-format-ignored"
+UNIQUE: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+IMPOSSIBLE: Json = {"guided_grammar": "start: T\nT: /a/ & /b/"}  # the engine finds out
+TOO_WIDE: Json = {  # the engine finds out behind the first tokens
+    "guided_grammar": "start: /[a-zA-Z]{5}/ a\na: " + " | ".join(f'"b{number}" a' for number in range(6000))
+}
+SAID = '{"name": "say"'
+SAYS_YES: Json = {
+    "type": "object",
+    "properties": {"word": {"const": "yes"}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+
+
+def schema_format(schema: object) -> Json:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "any", "schema": schema}}}
+
+
+def tool(name: str, parameters: object, **fields: object) -> Json:
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **fields}}
+
+
+@pytest.fixture(scope="module")
+def lenient() -> Iterator[httpx.Client]:
+    setup = running_server(
+        engine_factory="create_guided_parrot",
+        chat_template=QWEN,
+        output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
+        has_lenient_formats=True,
+    )
+    with setup as server, server.client() as http:
+        yield http
+
+
+@pytest.fixture(scope="module")
+def unreasoning() -> Iterator[httpx.Client]:
+    setup = running_server(
+        engine_factory="create_guided_parrot", output_format=OutputFormat(), has_lenient_formats=True
+    )
+    with setup as server, server.client() as http:
+        yield http
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (schema_format(UNIQUE), "response_format.json_schema.schema: "),
+        (schema_format({"not": {}}), "response_format.json_schema.schema: "),
+        (schema_format({"type": "no"}), "response_format.json_schema.schema: "),
+        ({"response_format": {"type": 5}}, "response_format.type must be a string, given 5"),
+        ({"response_format": {}}, "response_format.type is required"),
+        ({"response_format": {"type": "colour"}}, "response_format: "),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema must be an object, given null"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format.json_schema"),
+        (
+            {"response_format": {"type": "text", "colour": "réd"}},
+            "response_format.colour is not a field of this object",
+        ),
+        ({"response_format": {"type": "regex", "pattern": "("}}, "response_format: "),
+        ({"guided_json": "{"}, "guided_json is not valid JSON"),
+        ({"grammar": "root ::= x"}, "the rule 'x' is missing"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_format_that_cannot_be_made_is_dropped(
+    lenient: httpx.Client, caplog: pytest.LogCaptureFixture, fields: Json, reason: str, stream: bool
+) -> None:
+    answer = lenient.post(CHAT, json=chat("Hello", temperature=0, stream=stream, **fields))
+
+    assert answer.status_code == 200, answer.text
+    text = content_of(events_of(answer)) if stream else answer.json()["choices"][0]["message"]["content"]
+    assert text == "Hello"
+    assert reason in answer.headers[HEADER]
+    assert answer.headers[HEADER].isascii()
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert [reason in record.getMessage() for record in warnings] == [True]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_format_that_the_engine_refuses_is_dropped(unreasoning: httpx.Client, stream: bool) -> None:
+    answer = unreasoning.post(CHAT, json=chat("Hello", temperature=0, stream=stream, n=2, **IMPOSSIBLE))
+
+    assert answer.status_code == 200, answer.text
+    assert "no text fits the grammar" in answer.headers[HEADER]
+    if not stream:
+        assert [choice["message"]["content"] for choice in answer.json()["choices"]] == ["Hello", "Hello"]
+
+
+def test_a_format_that_fails_behind_its_first_tokens_is_an_error(lenient: httpx.Client) -> None:
+    answer = lenient.post(CHAT, json=chat("Hello", temperature=0, **TOO_WIDE))
+    assert (answer.status_code, HEADER in answer.headers) == (400, False)
+    assert "the grammar is too complex" in error_of(answer)["message"]
+
+
+def test_an_engine_that_is_overloaded_still_puts_off() -> None:
+    setup = running_server(engine_factory="create_swamped", has_lenient_formats=True)
+    with setup as server, server.client() as http:
+        answer = http.post(CHAT, json=chat("Hello", response_format={"type": "json_object"}))
+    assert answer.status_code == 429
+
+
+def test_prompts_of_one_request_are_answered_alike(lenient: httpx.Client) -> None:
+    prompts = [f"<|im_start|>user\n{said}<|im_end|>" for said in ("abc", "xyz")]
+    body: Json = {"model": "parrot", "prompt": prompts, "max_tokens": 3, "temperature": 0, **IMPOSSIBLE}
+    answer = lenient.post(COMPLETIONS, json=body)
+    assert answer.status_code == 200, answer.text
+    assert [choice["text"] for choice in answer.json()["choices"]] == ["abc", "xyz"]
+    assert "no text fits the grammar" in answer.headers[HEADER]
+    streamed = lenient.post(COMPLETIONS, json=body | {"stream": True})
+    assert streamed.headers[HEADER] == answer.headers[HEADER]
+    assert events_of(streamed)[-1] == "[DONE]"
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        (schema_format({"type": "integer", "minimum": 7, "maximum": 7}), "7"),
+        ({"response_format": {"type": "json_object", "schema": {"const": 7}}}, "7"),
+        ({"response_format": {"type": "const_string", "value": "Hi!"}}, "Hi!"),
+        ({"response_format": {"type": "text"}}, "Hello"),
+        ({"response_format": None}, "Hello"),
+    ],
+)
+def test_a_format_that_can_be_made_counts(lenient: httpx.Client, fields: Json, text: str) -> None:
+    answer = lenient.post(CHAT, json=chat("Hello", temperature=0, **fields))
+    assert answer.json()["choices"][0]["message"]["content"] == text
+    assert HEADER not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"response_format": "json"},
+        {"response_format": [1]},
+        {"regex": "a", "guided_regex": "b"},
+        {"structured_outputs": {"colour": 1}},
+    ],
+)
+def test_a_format_of_another_type_and_a_second_one_are_refused(lenient: httpx.Client, fields: Json) -> None:
+    answer = lenient.post(CHAT, json=chat("Hello", **fields))
+    assert answer.status_code == 400
+    assert error_of(answer)["param"] in fields | {"structured_outputs.colour": None, "guided_regex": None}
+
+
+def called(http: httpx.Client, *tools: Json, **fields: object) -> tuple[dict[str, Any], str]:
+    """Returns the one call of an answer, and the header."""
+    asked: Json = {"temperature": 0, "max_tokens": 200, "tools": [*tools], "tool_choice": "required", **fields}
+    answer = http.post(CHAT, json=chat(SAID, **asked))
+    assert answer.status_code == 200, answer.text
+    (call,) = answer.json()["choices"][0]["message"]["tool_calls"]
+    function: dict[str, Any] = call["function"]
+    return function, answer.headers.get(HEADER, "")
+
+
+def test_a_call_that_must_come_is_forced_without_the_schema_that_cannot_be_honoured(lenient: httpx.Client) -> None:
+    bad = tool("add", {"type": "object", "properties": {"numbers": UNIQUE}, "required": ["numbers"]})
+    call, header = called(lenient, bad, tool_choice={"type": "function", "function": {"name": "add"}})
+    assert call["name"] == "add"
+    assert isinstance(json.loads(call["arguments"]), dict)
+    assert header.startswith("tools: function 'add': ")
+
+
+def test_the_schemas_of_other_tools_still_count(lenient: httpx.Client) -> None:
+    bad = tool("add", {"type": "object", "properties": {"numbers": UNIQUE}})
+    good = tool("say", SAYS_YES)
+    call, header = called(lenient, bad, good, parallel_tool_calls=False)
+    assert (call["name"], json.loads(call["arguments"])["word"]) == ("say", "yes")
+    assert header.startswith("tools: function 'add': ")
+
+
+def test_a_format_counts_beside_a_tool_whose_schema_does_not(lenient: httpx.Client) -> None:
+    bad = tool("add", {"type": "object", "properties": {"numbers": UNIQUE}})
+    asked = chat("7", temperature=0, tools=[bad], **schema_format({"const": 7}))
+    answer = lenient.post(CHAT, json=asked)
+    assert answer.json()["choices"][0]["message"]["content"] == "7"
+    assert answer.headers[HEADER].startswith("tools: function 'add': ")
+
+
+def test_a_tool_counts_beside_a_format_that_does_not(lenient: httpx.Client) -> None:
+    good = tool("say", SAYS_YES)
+    call, header = called(lenient, good, parallel_tool_calls=False, **schema_format(UNIQUE))
+    assert (call["name"], json.loads(call["arguments"])["word"]) == ("say", "yes")
+    assert header == ""  # a call that must come leaves no place for the format
+
+
+def test_strict_and_guided_tools_are_offered_without_their_schemas(lenient: httpx.Client) -> None:
+    parameters: Json = {"type": "object", "properties": {"numbers": UNIQUE}, "required": ["numbers"]}
+    for fields in ({"tools": [tool("add", parameters, strict=True)]}, {"enable_tool_guided_generation": True}):
+        asked = chat("Hello", temperature=0, **{"tools": [tool("add", parameters)], **fields})
+        answer = lenient.post(CHAT, json=asked)
+        assert answer.json()["choices"][0]["message"]["content"] == "Hello"
+        assert answer.headers[HEADER].startswith("tools: function 'add': ")
+
+
+def test_without_the_option_each_is_refused_and_names_the_tool(http: httpx.Client) -> None:
+    answer = http.post(CHAT, json=chat("Hello", **schema_format(UNIQUE)))
+    assert (answer.status_code, HEADER in answer.headers) == (400, False)
+    setup = running_server(chat_template=QWEN, output_format=OutputFormat(calls=HERMES))
+    with setup as server, server.client() as client:
+        bad = tool("add", {"type": "object", "properties": {"numbers": UNIQUE}})
+        beside = client.post(CHAT, json=chat("Hello", tools=[bad], **schema_format({"const": 7})))
+    assert (beside.status_code, error_of(beside)["param"]) == (400, "tools")
+
+
+def test_the_option_is_on_in_ovms_profile_only() -> None:
+    assert read_options({"profile": "ovms"}, {}).model.lenient_formats
+    assert not read_options({"profile": "ovms", "lenient_formats": False}, {}).model.lenient_formats
+    assert not read_options({"profile": "ovms"}, {"OUZEL_LENIENT_FORMATS": "false"}).model.lenient_formats
+    assert not read_options({}, {}).model.lenient_formats
+    assert read_options({"lenient_formats": True}, {}).model.lenient_formats
+
+
+def test_what_fails_after_the_first_comment_of_a_stream_stays_an_error() -> None:
+    setup = running_server(
+        limits=LimitsConfig(stream_keepalive_s=0.001),
+        engine_factory="create_guided_parrot",
+        output_format=OutputFormat(),
+        has_lenient_formats=True,
+    )
+    with setup as server, server.client() as http:
+        answer = http.post(CHAT, json=chat("Hello", stream=True, **IMPOSSIBLE))
+    is_told = HEADER in answer.headers  # the refusal came before the first comment
+    assert is_told == ("[DONE]" in answer.text)
+    assert is_told != ("no text fits the grammar" in answer.text)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"text": {"format": {"type": "json_schema", "name": "any", "schema": UNIQUE}}}, "text.format.schema: "),
+        (schema_format(UNIQUE), "response_format.json_schema.schema: "),
+        ({"response_format": {"type": 5}}, "response_format.type must be a string"),
+    ],
+)
+def test_responses_are_made_without_a_format_likewise(
+    unreasoning: httpx.Client, fields: Json, reason: str, stream: bool
+) -> None:
+    body: Json = {"model": "parrot", "input": "Hello", "temperature": 0, "stream": stream, **fields}
+    answer = unreasoning.post("/v1/responses", json=body)
+    assert answer.status_code == 200, answer.text
+    assert reason in answer.headers[HEADER]
+    assert '"text":"Hello"' in answer.text
+
+
+def test_a_response_is_made_without_a_format_that_the_engine_refuses(unreasoning: httpx.Client) -> None:
+    body: Json = {"model": "parrot", "input": "Hello", "temperature": 0, **IMPOSSIBLE}
+    answer = unreasoning.post("/v1/responses", json=body)
+    assert answer.json()["output"][0]["content"][0]["text"] == "Hello"
+    assert "no text fits the grammar" in answer.headers[HEADER]
