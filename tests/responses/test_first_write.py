@@ -1,4 +1,4 @@
-"""A response is added to the store while its prompt is computed; nobody sees an event of it before both are done."""
+"""A followed response begins when the store has it and the engine has accepted it, beside the prompt or before it."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import pytest
 from ouzel.errors import StoreUnavailable
 from ouzel.store.records import Status
 from tests.responses.conftest import Maker
-from tests.responses.test_ways_through import BEGINS, LONG
+from tests.responses.test_ways_through import BEGINS, BEGUN, LONG, event_names
 
 
 async def test_the_prompt_is_computed_while_the_store_is_told(maker: Maker) -> None:
@@ -23,15 +23,33 @@ async def test_the_prompt_is_computed_while_the_store_is_told(maker: Maker) -> N
 async def test_who_has_seen_an_event_finds_the_response(maker: Maker) -> None:
     with maker.idle_engine():
         run = await maker.begin(LONG, stream=True)
-        while await maker.other_store.response(run.id, None) is None:
-            await asyncio.sleep(0.005)
-        assert len(run.log) == 0
-    await anext(run.follow())
-    stored = await maker.other_store.response(run.id, None)
-    assert stored is not None
-    assert stored.status is Status.IN_PROGRESS
+        await anext(run.follow())
+        stored = await maker.other_store.response(run.id, None)
+        assert stored is not None
+        assert stored.status is Status.IN_PROGRESS
     run.cancel()
     await run.answer()
+
+
+async def test_a_response_that_is_answered_whole_begins_with_its_first_token(maker: Maker) -> None:
+    with maker.idle_engine():
+        run = await maker.begin("Hi")
+        await run.generation.accepted.wait()
+        await maker.store.response(run.id, None)
+        assert len(run.log) == 0
+    await run.answer()
+
+
+async def test_the_store_hears_of_the_first_events_before_there_is_a_token(maker: Maker) -> None:
+    with maker.idle_engine():
+        run = await maker.begin(LONG, stream=True)
+        while len(await maker.other_store.events(run.id, None, after=-1)) < len(BEGUN):
+            await asyncio.sleep(0.005)
+        run.cancel()
+        assert (await event_names(run)) == [*BEGUN, "incomplete"]
+    stored = await maker.other_store.response(run.id, None)
+    assert stored is not None
+    assert stored.status is Status.CANCELLED
 
 
 async def test_a_response_that_cannot_be_added_is_made_no_further(maker: Maker) -> None:

@@ -11,6 +11,7 @@ from ouzel.errors import UNEXPECTED, EngineFailed, EngineUnavailable, StoreUnava
 from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.run import Run
 from ouzel.responses.stage import STEPS, Stage
+from ouzel.responses.stored_progress import shown_response
 from tests.responses.conftest import Maker
 
 NEW, QUEUED, RUNNING, ENDING = Stage.NEW, Stage.QUEUED, Stage.RUNNING, Stage.ENDING
@@ -101,12 +102,40 @@ async def it_is_cancelled_and_then_left(maker: Maker) -> None:
 
 
 @way(REFUSED)
-async def it_fails_before_it_runs(maker: Maker) -> None:
-    run = await maker.begin("<|die|>", stream=True)
+async def it_fails_before_it_begins(maker: Maker) -> None:
+    run = await maker.begin("<|die|>")
     with pytest.raises(EngineFailed):
-        await event_names(run)
+        await run.answer()
     assert run.is_settled
     assert await maker.store.response(run.id, None) is None
+
+
+@way(RUNNING, ENDING, ENDED)
+async def it_fails_before_its_first_token(maker: Maker) -> None:
+    run = await maker.begin("<|die|>", stream=True)
+    assert await event_names(run) == [*BEGUN, "failed"]
+    stored = await maker.store.response(run.id, None)
+    assert stored is not None
+    assert shown_response(stored) == run.response
+
+
+@way(RUNNING, ENDING, ENDED)
+async def it_is_cancelled_before_its_first_token(maker: Maker) -> None:
+    with maker.idle_engine():
+        run = await maker.begin("Hi", stream=True)
+        await anext(run.follow())
+        run.cancel()
+        assert await event_names(run) == [*BEGUN, "incomplete"]
+    assert run.response.status == "cancelled"
+
+
+@way(RUNNING, ENDING, ENDED)
+async def it_is_left_before_its_first_token(maker: Maker) -> None:
+    with maker.idle_engine():
+        run = await maker.begin("Hi", stream=True)
+        await anext(run.follow())
+        await maker.runs.close()
+    assert await event_names(run) == [*BEGUN, "failed"]
 
 
 @way(QUEUED, ENDING, ENDED)
@@ -191,13 +220,14 @@ async def the_store_cannot_add_it(maker: Maker) -> None:
 
 @way(LOST)
 async def the_store_cannot_drop_it(maker: Maker) -> None:
+    await maker.store.create_conversation("conv_0", None, {}, [])  # its responses are added before their first token
     with maker.broken_store(IS_DROPPED), maker.idle_engine():
-        run = await maker.begin("Hi", stream=True)
+        run = await maker.begin("Hi", conversation="conv_0")
         while not run.is_kept:
             await maker.store.response(run.id, None)
         await maker.runs.close()
     with pytest.raises(EngineUnavailable):
-        await event_names(run)
+        await run.answer()
     assert not run.is_settled
 
 

@@ -3,8 +3,10 @@
 Rules
 1. A fault of the forward pass ends the sequences in the batch. The engine goes on.
 2. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
-3. A request with a grammar is scheduled when that is compiled. Tokens that it forces are appended without a model step,
-   and so is the end of a reasoning whose budget is used up.
+3. A request with a grammar is scheduled when that is compiled. An output without tokens says so, before anything is
+   computed for the request: from then on its grammar is not refused for its text.
+4. Tokens that a grammar forces are appended without a model step, and so is the end of a reasoning whose budget is used
+   up.
 """
 
 import logging
@@ -144,7 +146,8 @@ class EngineCore:
         self._runner.close()
 
     def step(self) -> list[StepOutput]:
-        self._start_constrained()
+        if self._start_constrained():
+            return self._requests.take_outputs()  # the forward pass may take long: clients wait for these
         if self._images is not None:
             self._encode(self._images)
         scheduled = self._scheduler.schedule()
@@ -190,8 +193,9 @@ class EngineCore:
         first, *first.forks = choices
         self._scheduler.add(first)
 
-    def _start_constrained(self) -> None:
-        """Schedules the requests whose grammars are compiled by now."""
+    def _start_constrained(self) -> bool:
+        """Schedules the requests whose grammars are compiled by now; returns whether there are any."""
+        num_outputs = len(self._requests.outputs)
         is_idle = not (self._scheduler.running or self._scheduler.waiting or self._requests.outputs)
         for request, session in self._constraints.compiled(is_idle=is_idle):
             choices = [each for each in self._requests.choices(request.request_id) if each.request is request]
@@ -199,6 +203,8 @@ class EngineCore:
                 self._end_unstarted(choices, session)
             elif choices:  # else aborted meanwhile
                 self._start(choices, session)
+                self._requests.outputs.append(output_of(choices[0]))
+        return len(self._requests.outputs) > num_outputs
 
     def _end_unstarted(self, choices: list[Sequence], why: Refusal) -> None:
         match why:

@@ -179,6 +179,8 @@ class EngineClient:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
         collector = self._requests.open(request)
         self._send(AddRequest(request))
+        if given_to is not None:
+            given_to(0)
         try:
             while not collector.is_finished:
                 yield await collector.read()

@@ -85,8 +85,8 @@ class Engines(Protocol):
     ) -> AsyncGenerator[list[StepOutput], None]:
         """Gives all that is new since the last read, one merged output per choice; ends after the last final output.
 
-        Before that `given_to` hears which of several `members` has it. Raises EngineUnavailable. Leaving it early
-        aborts the request.
+        Calls `given_to` with the number of the member that has the request, as soon as that member has it. Raises
+        EngineUnavailable before that. Leaving the stream early aborts the request.
         """
         ...
 

@@ -132,14 +132,17 @@ class EnginePool:
         name = self._policy.choose(keys, self._taking())[0]
         owner = self._owners[request.request_id] = self._by_name[name]
         ticket = self._policy.routed(keys, name)
-        if given_to is not None:
-            given_to(int(name))
+
+        def note_given(_: int) -> None:
+            if given_to is not None:
+                given_to(int(name))
+
         output_ids: list[int] = []  # of the first choice
         has_begun = False
         try:
-            async with aclosing(owner.submit(request)) as steps:
+            async with aclosing(owner.submit(request, note_given)) as steps:
                 async for step in steps:
-                    if not has_begun:
+                    if not has_begun and any(output.token_ids or output.finish_reason is not None for output in step):
                         self._policy.first_token(ticket)
                         has_begun = True
                     for output in step:

@@ -35,6 +35,7 @@ class Generation:
         """`key_id` is of the API key whose request it is, None where none is asked for."""
         self.request = request
         self.model_name = model.names[0]
+        self.accepted = asyncio.Event()  # the engine has the request, and has compiled its grammar
         self.ttft_s: float | None = None
         self.finish_reasons: list[str] = []  # in the order in which choices ended
         self._engine = model.engine
@@ -79,6 +80,7 @@ class Generation:
         try:
             async with aclosing(self._steps()) as steps:
                 async for step in steps:
+                    self.accepted.set()
                     events = [event for output in step for event in self._advance(output)]
                     if events:
                         yield events
@@ -135,6 +137,8 @@ class Generation:
 
     def _note_engine(self, number: int) -> None:
         self._counts = self._metrics.of_engine(number)
+        if self.request.grammar is None:  # else the engine's first output says whether the grammar can be compiled
+            self.accepted.set()
 
     @property
     def _is_complete(self) -> bool:

@@ -41,7 +41,7 @@ class PreparedResponse:
     logprobs: Logprobs | None
     reasoning_form: ReasoningForm
     tool_names: ToolNames
-    is_stream: bool
+    is_stream: bool  # the client follows its events
     obfuscates: bool
     generates: bool  # else the prompt is computed, so that the response that continues it begins sooner
     context: Context
@@ -108,9 +108,9 @@ class Preparer:
     ) -> PreparedResponse:
         """Prepares a body of `num_bytes` when parsed, which may continue those of `recent` beside the stored ones.
 
-        Without `generates` the prompt alone is computed.
+        The response is streamed. Without `generates` the prompt alone is computed.
         """
-        begin = partial(self._begin, arrival_s=arrival_s, generates=generates)
+        begin = partial(self._begin, arrival_s=arrival_s, generates=generates, is_stream=True)
 
         async def context(checked_body: CheckedBody) -> Context:
             found = await context_of(checked_body.fields, self._store, key_id, recent)
@@ -163,7 +163,9 @@ class Preparer:
         again: StoredResponse | None = None,
         body: bytes | None = None,
         generates: bool = True,
+        is_stream: bool = False,
     ) -> PreparedResponse:
+        """Prepares a response that is streamed where `is_stream`, or the body, says so."""
         fields = checked_body.fields
         continued_id = fields.previous_response_id or conversation_id_of(fields)
         response_id = new_id("resp", continues=continued_id) if again is None else again.id
@@ -188,7 +190,7 @@ class Preparer:
             logprobs=_logprobs_of(fields, self.model),
             reasoning_form=_reasoning_form_of(fields),
             tool_names=checked_body.chat.tool_names,
-            is_stream=bool(fields.stream),
+            is_stream=is_stream or bool(fields.stream),
             obfuscates=fields.stream_options is not None and bool(fields.stream_options.include_obfuscation),
             generates=generates,
             context=context,

@@ -2,7 +2,11 @@
 
     _make: generate (may be cancelled) ─> end; meanwhile the store is told how far it has come, first that it begins
 
-Only what `_cancellable` starts is ever cancelled, so every response that has begun ends exactly once.
+A response that a client follows begins as soon as the engine has accepted its request, so that the client has the id
+while its prompt waits or is computed. Every other response begins with its first output: its client sees nothing
+before the end, or sees in the background that it is queued.
+
+Only the task of `_cancellable` is ever cancelled, so every response that has begun ends exactly once.
 """
 
 import asyncio
@@ -10,7 +14,6 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from enum import Enum
-from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -30,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 _MANY_EVENTS = 64
 _encode = msgspec.json.Encoder().encode
-Result = TypeVar("Result")
 
 
 class _Stop(Enum):
@@ -51,9 +53,11 @@ class Run:
         *,
         log: EventLog,
         progress: StoredProgress | None,
+        key_id: str | None,
     ) -> None:
         """`place` in the engine's admission is left at the end. `log` has the events that the response has had."""
         self.id = prepared.response.id
+        self.key_id = key_id  # of the API key whose response it is
         self.is_background = prepared.response.background
         self.generation = generation
         self.log = log
@@ -72,7 +76,11 @@ class Run:
         self._stage = Stage.NEW
         self._before_end = prepared.response  # what everybody sees while it is ENDING
         self._stop: _Stop | None = None
-        self._generating: asyncio.Task[object] | None = None
+        self._generating: asyncio.Task[None] | None = None
+        self._has_output = asyncio.Event()
+        self._has_begun = asyncio.Event()  # its output is taken from then on
+        begins_when_accepted = prepared.is_stream and not self.is_background
+        self._may_begin = generation.accepted if begins_when_accepted else self._has_output
         self.task = asyncio.create_task(self._make(), name=f"response {self.id}")
 
     @property
@@ -84,10 +92,6 @@ class Run:
     def is_settled(self) -> bool:
         """Tells, of a run that is over, whether the store knows how the response has ended."""
         return self._progress is None or self._stage in (Stage.ENDED, Stage.REFUSED)
-
-    @property
-    def key_id(self) -> str | None:
-        return None if self._progress is None else self._progress.key_id
 
     @property
     def response(self) -> ResponseObject:
@@ -162,24 +166,21 @@ class Run:
 
     async def _generate(self) -> bool:
         """Returns False where it was stopped before its end."""
-        async with aclosing(self.generation.events()) as steps:
-            async with self._cancellable(_first_of(steps)) as first:
-                await self._begin()  # beside the prompt: nobody sees anything of it before both are done
-                await asyncio.wait({first})
-            if first.cancelled():
-                return False
-            events = first.result()  # raises what went wrong
-            if not await self._begin_to_run():
-                return False
-            async with self._cancellable(self._advance_to_the_end(events, steps)) as rest:
-                await self._tell_the_store(rest)
-        if rest.cancelled():
+        async with (
+            aclosing(self.generation.events()) as steps,
+            self._cancellable(self._advance_to_the_end(steps)) as advancing,
+        ):
+            await self._begin()  # beside the prompt: nobody sees anything of it before the store has it
+            if await _comes(self._may_begin, advancing) and await self._begin_to_run():
+                self._has_begun.set()
+                await self._tell_the_store(advancing)
+        if advancing.cancelled():
             return False
-        rest.result()  # raises what went wrong
+        advancing.result()  # raises what went wrong
         return True
 
     @asynccontextmanager
-    async def _cancellable(self, work: Coroutine[None, None, Result]) -> AsyncIterator[asyncio.Task[Result]]:
+    async def _cancellable(self, work: Coroutine[None, None, None]) -> AsyncIterator[asyncio.Task[None]]:
         """The task is over when the block is left."""
         self._generating = task = asyncio.create_task(work)
         if self._stop is not None:
@@ -204,9 +205,11 @@ class Run:
         self._enter(Stage.RUNNING)
         return True
 
-    async def _advance_to_the_end(self, events: list[Event], steps: AsyncGenerator[list[Event], None]) -> None:
-        """Takes the first events, and then all that follow."""
+    async def _advance_to_the_end(self, steps: AsyncGenerator[list[Event], None]) -> None:
         held: list[Event] = []  # of several choices, which come one after the other
+        events: list[Event] = await anext(steps, [])
+        self._has_output.set()
+        await self._has_begun.wait()
         while events and not self._builder.is_steered:
             if self._generates and self.generation.request.n > 1:
                 held += events
@@ -281,5 +284,9 @@ def response_error(error: BaseException) -> ResponseError:
     return ResponseError("invalid_prompt" if error.is_clients else "server_error", str(error))
 
 
-async def _first_of(steps: AsyncGenerator[list[Event], None]) -> list[Event]:
-    return await anext(steps, [])
+async def _comes(event: asyncio.Event, task: asyncio.Task[None]) -> bool:
+    """Waits for the event or the end of the task; returns whether the event has come."""
+    waiting = asyncio.create_task(event.wait())
+    await asyncio.wait({waiting, task}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    return event.is_set()

@@ -63,9 +63,9 @@ class Runs:
         return self._run(prepared, place, log, progress, key_id)
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
-        """Returns the run that makes this response, if it is kept and belongs to the key."""
+        """Returns the run that makes this response here, kept or not, if the response belongs to the key."""
         run = self._runs.get(response_id)
-        return run if run is not None and run.is_kept and run.key_id == key_id else None
+        return run if run is not None and run.key_id == key_id else None
 
     @property
     def in_background(self) -> list[Run]:
@@ -108,7 +108,7 @@ class Runs:
         key_id: str | None,
     ) -> Run:
         generation = Generation(prepared.request, prepared.model, prepared.metrics, key_id=key_id)
-        run = Run(prepared, generation, place, log=log, progress=progress)
+        run = Run(prepared, generation, place, log=log, progress=progress, key_id=key_id)
         self._runs[run.id] = run
         run.task.add_done_callback(lambda _: self._forget(run))
         return run

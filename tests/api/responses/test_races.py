@@ -199,6 +199,8 @@ def test_an_engine_that_dies(file: Path, fields: Json) -> None:
         if "background" in fields:
             dead = answer.json()["id"]
             wait_until(lambda: status_of(http, dead) == "failed")
+        elif "stream" in fields:
+            assert named_events(answer)[-1][0] == "response.failed"
         else:
             assert answer.status_code == 500
         wait_until(lambda: status_of(http, waiting) == "failed")

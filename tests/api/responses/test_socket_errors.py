@@ -148,6 +148,7 @@ def test_a_client_that_never_reads_is_left(caplog: pytest.LogCaptureFixture) -> 
 def test_a_bug_of_ours_tells_only_the_log(socket: Socket, caplog: pytest.LogCaptureFixture, bug: str) -> None:
     socket.create(bug)
     end = socket.events()[-1]
-    assert "detail" not in end.to_json()
+    assert end.type == "response.failed"
+    assert "a detail" not in end.to_json()
     assert "a detail for the log" in caplog.text
     assert socket.response("Hello").output_text == "Hello"

@@ -50,14 +50,18 @@ class StoredResponseEndpoints:
         return json_response(DeletedResponse(stored.id))
 
     async def cancel(self, request: Request) -> Response:
-        """Raises InvalidRequest for a response that has ended otherwise than by being cancelled."""
-        stored = await self.find(request)
-        run = self._runs.find(stored.id, stored.key_id)
+        """Cancels a response that is being made, kept or not, or left to be made.
+
+        Raises InvalidRequest for a response that has ended otherwise than by being cancelled.
+        """
+        run = self._runs.find(_id(request), exchange_of(request.scope).key_id)
+        stored = await self.find(request) if run is None or run.is_kept else None
         if run is not None:
             run.cancel()
             await _ended(run)
             response: ResponseObject | None = run.response
         else:
+            assert stored is not None
             response = await cancel_stored(self.store(request), stored)
         if response is None:
             raise _not_found(request)
