@@ -178,6 +178,8 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(model: Path, t
         "owner/model:Q4_K_M",
         "owner/model:Q8_0",
         "owner/model:bf16",
+        "owner/model:BF16/M-BF16.gguf",
+        "owner/model:Model-Q5.gguf",
         "owner/model:F16",
         "owner/model",
         "owner/m:Q8",
@@ -198,6 +200,9 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(model: Path, t
         f"owner/model:Q4_K_M {size}",
         f"owner/model:Q8_0 {size}",
         f"owner/model:bf16 {size}",
+        f"owner/model:BF16/M-BF16.gguf {size}",
+        "owner/model has no file Model-Q5.gguf; its GGUF files: "
+        "BF16/M-BF16.gguf, Model-Q4_K_M.gguf, Model-Q4_K_S.gguf, Model.q8_0.gguf",
         f"owner/model has no GGUF file of F16; there are: {there}",
         f"owner/model has GGUF files; give one as owner/model:NAME, of {there}",
     ]

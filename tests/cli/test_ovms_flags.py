@@ -201,6 +201,8 @@ def test_what_would_change_the_answers_is_refused(arguments: tuple[str, ...], me
 def test_without_the_profile_the_message_names_it() -> None:
     with pytest.raises(InvalidOption, match=r"--rest_port is a flag of OpenVINO Model Server: .*--profile ovms"):
         parse("--rest_port", "8000")
+    with pytest.raises(InvalidOption, match=r"--pull is a flag of OpenVINO Model Server: .*--profile ovms"):
+        parse("--pull")
 
 
 def test_flags_that_are_spelt_alike_are_our_own_without_the_profile() -> None:
@@ -220,3 +222,38 @@ def test_the_profile_may_come_from_the_environment() -> None:
 def test_the_document_names_every_flag() -> None:
     named = set(re.findall(r"`--([\w-]+)", DOCUMENT.read_text().split("## Command line")[1]))
     assert {*MEANINGS, *REFUSED, *WITHOUT_MEANING, *READ_HERE} <= named
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "--source_model OpenVINO/Phi-3-mini-FastDraft-50M-int8-ov --model_repository_path models/ "
+        "--model_name Phi-3-mini-FastDraft-50M-int8-ov --target_device GPU --task text_generation "
+        "--port 9000 --rest_port 8000",
+        "--rest_port 8000 --source_model OpenVINO/Qwen3-8B-int4-ov --model_repository_path models "
+        "--tool_parser hermes3 --target_device GPU --task text_generation --enable_prefix_caching true "
+        "--cache_dir .ov_cache --max_prompt_len 2000",
+        "--rest_port 8000 --source_model OpenVINO/Qwen3.6-35B-A3B-int4-ov --model_repository_path models "
+        "--allowed_media_domains raw.githubusercontent.com",
+        "--rest_port 8000 --source_model OpenVINO/bge-base-en-v1.5-fp16-ov --model_repository_path models "
+        "--task embeddings --pooling CLS --num_streams 2 --normalize true --truncate true --max_length 512",
+        "--rest_port 8000 --source_model OpenVINO/bge-reranker-base-fp16-ov --model_repository_path models "
+        "--task rerank --max_allowed_chunks 10000",
+        "--pull --model_repository_path models --source_model OpenVINO/Qwen3-8B-int4-ov --task text_generation "
+        "--target_device GPU",
+        "--pull --source_model unsloth/Llama-3.2-1B-Instruct-GGUF --model_repository_path /models "
+        "--model_name unsloth/Llama-3.2-1B-Instruct-GGUF --task text_generation "
+        "--gguf_filename Llama-3.2-1B-Instruct-Q4_K_M.gguf",
+        "--add_to_config --config_path models/config.json --model_name OpenVINO/Qwen3-8B-int4-ov "
+        "--model_path OpenVINO/Qwen3-8B-int4-ov",
+        "--add_to_config c:/models --model_name OpenVINO/Qwen3-8B-int4-ov --model_path OpenVINO/Qwen3-8B-int4-ov",
+        "--add_to_config --config_path /models/config.json --model_name vlm --model_path /models/x --group_name vlm",
+        "--add_to_config --config_path config.json --model_name resnet --model_path models/resnet/resnet.xml "
+        "--batch_size 1 --target_device CPU",
+        "--remove_from_config --config_path config.json --model_name model1",
+    ],
+)
+def test_command_lines_of_the_documents_are_read(command: str) -> None:
+    options = ovms(*command.split())
+    assert options.directive is not None
+    assert options.directive.is_all == (not command.startswith(("--source_model", "--rest_port")))

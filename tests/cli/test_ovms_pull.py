@@ -107,6 +107,25 @@ def test_a_pull_that_fails_leaves_nothing_in_the_repository(env: Mapping[str, st
     assert not models.exists()
 
 
+def test_another_kind_of_model_is_not_pulled(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "model_index.json").write_text("{}")
+    with serving_hub(repository) as hub:
+        pull = f"ovms --pull --source_model owner/model --model_repository_path {tmp_path / 'models'}"
+        status, output, errors = run_ovms_alone(pull, environment(tmp_path, hub.url))
+    assert (status, output) == (1, [])
+    assert "owner/model holds no model that is served here: it has no config.json" in errors
+    assert not (tmp_path / "models").exists()
+
+
+def test_a_repository_that_cannot_be_written_is_named(env: Mapping[str, str]) -> None:
+    pull = "ovms --pull --source_model owner/model --model_repository_path /proc/models"
+    status, output, errors = run_ovms_alone(pull, env)
+    assert (status, output) == (2, [])
+    assert "--model_repository_path: /proc/models: No such file or directory" in errors
+
+
 def test_the_task_and_the_name_may_be_left_out(env: Mapping[str, str], tmp_path: Path) -> None:
     variables = {**env, "OVMS_MODEL_REPOSITORY_PATH": str(tmp_path)}
     assert run_ovms_alone("ovms --pull --model_name owner/model", variables)[0] == 0
@@ -231,6 +250,7 @@ def test_a_graph_is_configured_and_read_again(
         ("--pull --source_model owner/model --model_repository_path /x --max_num_seqs 0", "--max-num-seqs: "),
         ("--configure", "--configure: needs --model_path, the directory of a model, given ''"),
         ("--configure --model_path /nowhere", "--configure: needs --model_path, the directory of a model, given"),
+        ("--configure --model_path /proc", "--configure: needs --task, since /proc has no config.json"),
         ("--configure --pull", "--pull: cannot be used with --configure"),
     ],
 )

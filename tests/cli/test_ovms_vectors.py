@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.demo import MODEL_DIRECTORY
+from tests.backends.test_openvino_ir_encoders import ir_directory
 from tests.backends.test_openvino_sentences import read_golden
 from tests.cli.ovms_graphs import graph_of, vectors_graph_of
 from tests.cli.running import serving
@@ -20,10 +21,13 @@ EMBEDDER, RERANKER = read_golden("minilm"), read_golden("cross-bert")
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Makes directories as export_model.py of OVMS leaves them: a graph beside an OpenVINO IR."""
     directory = tmp_path_factory.mktemp("models")
+    ir_directory(directory / "embedder", "minilm", "modules.json", "1_Pooling", weights="int8")
+    ir_directory(directory / "reranker", "cross-bert")
     write_graph(directory, "chat", graph_of(f'models_path: "{MODEL_DIRECTORY}" max_tokens_limit: 20'))
     write_graph(directory, "embedder", embeddings_graph("MEAN"))
-    reranker = f'models_path: "{RERANKER.directory}", target_device: "CPU"'
+    reranker = 'models_path: "./", max_allowed_chunks: 7, target_device: "CPU"'
     write_graph(directory, "reranker", vectors_graph_of("Rerank", reranker))
     entries = [{"config": {"name": name, "base_path": name}} for name in ("chat", "embedder", "reranker")]
     (directory / "config.json").write_text(json.dumps({"model_config_list": entries}))
@@ -47,8 +51,9 @@ def write_graph(models: Path, name: str, graph: str) -> None:
 
 
 def embeddings_graph(pooling: str) -> str:
-    options = f'models_path: "{EMBEDDER.directory}", normalize_embeddings: true, truncate: true, pooling: {pooling},'
-    return vectors_graph_of("Embeddings", options)
+    return vectors_graph_of(
+        "Embeddings", f'models_path: "./", truncate: true, pooling: {pooling}, target_device: "CPU"'
+    )
 
 
 def post(http: httpx.Client, path: str, **body: object) -> Any:
@@ -87,6 +92,16 @@ def test_a_request_to_a_model_of_another_task_is_refused(http: httpx.Client) -> 
 
 def test_long_texts_are_cut_as_the_graph_says(http: httpx.Client) -> None:
     assert np.linalg.norm(vectors(http, "snow " * 2000)) == pytest.approx(1, abs=1e-5)
+
+
+def test_pieces_of_documents_are_limited_as_the_graph_says(http: httpx.Client) -> None:
+    long = "the river is cold " * 100
+    scored = post(http, "/v3/rerank", model="reranker", query="where is the cat", documents=["snow"] * 7)["results"]
+    too_many = http.post("/v3/rerank", json={"model": "reranker", "query": "where is the cat", "documents": [long] * 2})
+
+    assert len(scored) == 7
+    assert too_many.status_code == 400
+    assert "7" in too_many.json()["error"]
 
 
 def test_a_changed_pooling_loads_its_model_again_and_no_other(http: httpx.Client, models: Path) -> None:

@@ -11,6 +11,7 @@ from ouzel.cli.help import full_help, short_help
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.options import Options, add_options, known_flags, read_options
+from ouzel.cli.ovms_directives import read_directive
 from ouzel.cli.ovms_flags import split_ovms_flags
 from ouzel.cli.suggestion import did_you_mean
 
@@ -48,15 +49,15 @@ def read_command_line(
     parser.add_argument("model", nargs="?", default=argparse.SUPPRESS)
     add_options(parser)
     namespace, unknown = parser.parse_known_args(ovms_flags.rest)
-    directive = ovms_flags.directive
-    if directive is not None and not directive.is_all and "model" in namespace:
-        directive = None  # another model is to be served
     values = ovms_flags.values | vars(namespace)
     if unknown:
         flags = [*known_flags(), *other_flags]
         parser.error(_unknown_message(unknown, str(values.get("model", "")), command, flags))
     options = read_options(values, environment, ovms_flags.files)
     ovms_flags.check_profile(options.server.profile)
+    directive = read_directive(ovms_flags.wish)
+    if directive is not None and not directive.is_all and "model" in namespace:
+        directive = None  # another model is to be served
     if directive is not None and directive.is_all and command != "serve":
         raise InvalidOption(f"{directive.flag}: is for ouzel serve, given to ouzel {command}")
     return replace(options, remarks=(*options.remarks, *ovms_flags.remarks), directive=directive)

@@ -58,9 +58,16 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
         if is_gguf(path):
             return gguf_model(path, cache_dir, model_name(path))
         raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights, or GGUF")
-    if path.is_absolute() or model.startswith((".", "~")) or model.partition(":")[0].count("/") != 1:
+    if path.is_absolute() or model.startswith((".", "~")) or not _is_of_hub(model):
         raise ModelLoadError(f"there is no directory {model}")
     return hub_model(model, cache_dir)
+
+
+def _is_of_hub(model: str) -> bool:
+    """Tells whether it is `owner/name`, with or without a quantisation, or a file of the repository, behind a colon."""
+    repo_id, _, file = model.partition(":")
+    is_file = is_gguf(Path(file)) and ".." not in Path(file).parts
+    return repo_id.count("/") == 1 and ("/" not in file or is_file)
 
 
 def hub_model(model: str, cache_dir: str) -> LocalModel:

@@ -22,7 +22,7 @@ _LIST, _OLD_LIST = "model_config_list", "mediapipe_config_list"
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """Holds what becomes an entry of the file."""
+    """Holds the fields of a new entry of the file."""
 
     name: str
     base_path: str

@@ -49,6 +49,11 @@ class Wish:
     def source(self) -> str:
         return self.flags.get("source_model", "")
 
+    @property
+    def is_all(self) -> bool:
+        """Tells whether no server is to start."""
+        return any(map(self.is_on, NAMES))
+
     def is_on(self, name: str) -> bool:
         return self.flags.get(name, "false").lower() not in ("false", "0")
 
@@ -118,6 +123,8 @@ def _configuring(wish: Wish) -> Callable[[], None]:
         path, gguf = path.parent, path.name
     if not text or not path.is_dir():
         raise InvalidOption(f"--configure: needs --model_path, the directory of a model, given {text!r}")
+    if "task" not in wish.flags and not gguf and not (path / "config.json").is_file():
+        raise InvalidOption(f"--configure: needs --task, since {path} has no config.json")
     draft = wish.flags.get("draft_source_model", "")
     draft_path = str(Path(draft).expanduser().resolve()) if draft else ""
     return partial(write_graph, path, wish.flags, name=name or path.resolve().name, gguf=gguf, draft_path=draft_path)

@@ -1,4 +1,4 @@
-"""With `--profile ovms`, OpenVINO Model Server's flags are read as ours. Each option of ours beats what they say."""
+"""With `--profile ovms`, OpenVINO Model Server's flags are read as options of ours. Our own flags beat them."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import get_args
 
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
-from ouzel.cli.ovms_directives import MAY_NAME_A_FILE, NAMES, Directive, Wish, read_directive
+from ouzel.cli.ovms_directives import MAY_NAME_A_FILE, NAMES, Wish
 from ouzel.cli.ovms_loras import SourceLora, read_source_loras
 from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING, Settings, Values, take_setting
 from ouzel.cli.ovms_models import OvmsFiles
@@ -36,14 +36,14 @@ _MAY_STAND_ALONE = {  # and are true then
 
 @dataclass(frozen=True, slots=True)
 class OvmsFlags:
-    """Holds what a command line says in OVMS's words."""
+    """Holds the part of a command line that is written in OVMS's words."""
 
     names: tuple[str, ...]
     values: Values  # by the names of our options
     files: OvmsFiles
     remarks: tuple[str, ...]  # for the log
     rest: tuple[str, ...]  # our own arguments
-    directive: Directive | None = None
+    wish: Wish
 
     def check_profile(self, profile: str) -> None:
         """Raises InvalidOption where they do not belong."""
@@ -55,7 +55,7 @@ class OvmsFlags:
 
 
 def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -> OvmsFlags:
-    """Raises InvalidOption for those that are refused."""
+    """Splits OVMS's flags from our own. Raises InvalidOption for a flag that is refused."""
     flags, rest = _parsed(arguments)
     settings = Settings()
     for name, value in flags.items():
@@ -63,8 +63,8 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
     repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
     source = flags.get("source_model", "")
     loras = read_source_loras(flags.get(_LORAS, ""), Path(repository, source) if repository and source else None)
-    directive = read_directive(Wish(flags, repository, loras))
-    if directive is not None and directive.is_all:
+    wish = Wish(flags, repository, loras)
+    if wish.is_all:
         values, files = _without_model(settings.values), OvmsFiles()
     else:
         values, files = settings.values | _local_model(flags, repository) | _adapters(loras), _files(flags, repository)
@@ -80,10 +80,10 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
         remarks=(
             *(f"OpenVINO Model Server's --{name} has no meaning here" for name in settings.without_meaning),
             *(f"--{warning}" for warning in settings.warnings),
-            *_remarks_on_weights(flags, directive),
+            *_remarks_on_weights(wish),
         ),
         rest=tuple(rest),
-        directive=directive,
+        wish=wish,
     )
 
 
@@ -127,8 +127,8 @@ def _take(settings: Settings, name: str, value: str) -> None:
         raise InvalidOption(f"--{error}") from error
 
 
-def _remarks_on_weights(flags: Mapping[str, str], directive: Directive | None) -> list[str]:
-    if directive is None or not directive.is_all or "weight-format" not in flags:
+def _remarks_on_weights(wish: Wish) -> list[str]:
+    if not wish.is_all or "weight-format" not in wish.flags:
         return []
     return ["--weight-format: a server compresses the weights when it loads the model; give the flag at its start"]
 

@@ -8,12 +8,13 @@ from ouzel.tokenizer.model_files import read_json_object
 
 def is_encoder_without_pooling(directory: Path) -> bool:
     """Returns False where the model's files name a pooling, and for decoders, whose last token has read all others."""
-    from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415  slow to import, seldom needed
+    from ouzel.backends.openvino.models import supported_model_types  # noqa: PLC0415  slow to import, seldom needed
     from ouzel.sentence_files import names_pooling  # noqa: PLC0415
 
     if names_pooling(directory):
         return False
     try:
-        return encoder_family(str(read_json_object(directory / "config.json").get("model_type"))) is not None
+        model_type = read_json_object(directory / "config.json").get("model_type")
     except ModelLoadError:
         return False  # the load of the model has its own message
+    return isinstance(model_type, str) and model_type not in supported_model_types()

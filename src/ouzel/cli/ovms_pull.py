@@ -6,15 +6,18 @@ A start with `--source_model` and `--model_repository_path` does the same where 
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ouzel.cli.clean_end import clean_end
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.ovms_graph import GRAPH_FILE, read_graph
 from ouzel.cli.ovms_graph_text import Flags, embeddings_graph_text, llm_graph_text, rerank_graph_text
 from ouzel.cli.ovms_loras import SourceLora
 from ouzel.cli.ovms_meanings import TASKS
+from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import find_gguf
 from ouzel.model_store.snapshot_copy import copy_file, copy_snapshot
 
@@ -23,7 +26,7 @@ _HERE = "./"  # the model is beside its graph
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """Says which model comes into which directory, and what its graph says."""
+    """Holds the model of the hub, its directory in the repository, and the flags that its graph is made of."""
 
     source: str  # owner/name
     directory: Path
@@ -36,21 +39,24 @@ class Pull:
 
 def pull_model(pull: Pull) -> None:
     """Raises ModelLoadError and InvalidOption."""
-    try:
+    with _writing():
         if pull.gguf:
             _pull_gguf(pull)
         else:
             _pull_directory(pull.source, pull.directory, is_overwriting=pull.is_overwriting)
         _say(f"Model: {pull.source} downloaded to: {pull.directory}")
         draft_path = _pull_draft(pull) if pull.draft else ""
-        pull_adapters(pull.loras, is_overwriting=pull.is_overwriting)
-    except OSError as error:
-        raise InvalidOption(f"--model_repository_path: {error.filename}: {error.strerror}") from error
+    pull_adapters(pull.loras, is_overwriting=pull.is_overwriting)
     write_graph(pull.directory, pull.flags, name=pull.source, gguf=pull.gguf, draft_path=draft_path)
 
 
 def pull_adapters(loras: Sequence[SourceLora], *, is_overwriting: bool) -> None:
-    """Raises ModelLoadError and OSError."""
+    """Raises ModelLoadError and InvalidOption."""
+    with _writing():
+        _pull_adapters(loras, is_overwriting=is_overwriting)
+
+
+def _pull_adapters(loras: Sequence[SourceLora], *, is_overwriting: bool) -> None:
     for lora in loras:
         if not lora.repo_id:
             _say(f"LoRA adapter: {lora.alias} using local file: {lora.directory}")
@@ -61,6 +67,17 @@ def pull_adapters(loras: Sequence[SourceLora], *, is_overwriting: bool) -> None:
 
             copy_snapshot(download_adapter(lora.repo_id), ADAPTER_FILES, lora.directory)
             _say(f"LoRA adapter: {lora.alias} downloaded to: {lora.directory}")
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Removes unfinished files when a signal ends the block. Raises InvalidOption where the disk refuses."""
+    try:
+        with clean_end():
+            yield
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        raise InvalidOption(f"--model_repository_path: {place}{error.strerror or error}") from error
 
 
 def write_graph(directory: Path, flags: Flags, *, name: str, gguf: str = "", draft_path: str = "") -> None:
@@ -103,7 +120,10 @@ def _pull_directory(source: str, directory: Path, *, is_overwriting: bool) -> No
         return
     from ouzel.cli.hub import MODEL_FILES, download  # noqa: PLC0415  slow to import
 
-    copy_snapshot(download(source), MODEL_FILES, directory)
+    snapshot = download(source)
+    if not (snapshot / "config.json").is_file():
+        raise ModelLoadError(f"{source} holds no model that is served here: it has no config.json")
+    copy_snapshot(snapshot, MODEL_FILES, directory)
 
 
 def _pull_gguf(pull: Pull) -> None:

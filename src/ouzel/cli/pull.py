@@ -32,7 +32,7 @@ HF_HOME and HF_HUB_OFFLINE mean what they mean to the hub's own tools."""
 
 def pull_parser() -> OneLineParser:
     parser = store_parser("pull", _DESCRIPTION)
-    parser.add_argument("model", metavar="MODEL", help="owner/name, or owner/name:Q4_K_M of a repository with GGUF")
+    parser.add_argument("model", metavar="MODEL", help="owner/name; of GGUF owner/name:Q4_K_M, or :FILE.gguf")
     parser.add_argument(
         "--weights",
         metavar="WIDTHS",

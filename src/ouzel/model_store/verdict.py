@@ -33,11 +33,11 @@ def judge(directory: Path) -> Verdict:
     try:
         config = read_hf_config(directory)
         model_type, model = config.model_type, ModelConfig(model=str(directory))
+        if is_ir_directory(directory):
+            return Verdict(model_type, 0)
         if encoder_family(model_type) is not None:
             _, measured = encoder_loader(directory, config, model).measure()
             return Verdict(model_type, measured.num_parameters)
-        if is_ir_directory(directory):
-            return Verdict(model_type, 0)
         family(config.text_model().model_type)  # first: without one no file would help
         head = vector_head(config, directory, model)
         _, measured = measure_checkpoint(directory, config, model.weight_plan, vector_head=head)

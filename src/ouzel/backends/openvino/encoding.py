@@ -13,16 +13,19 @@ from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.encoder_runner import EncoderRunner
 from ouzel.backends.openvino.encoders import encoder_family
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
+from ouzel.backends.openvino.ir import is_ir_directory
+from ouzel.backends.openvino.ir.whole_texts import load_whole_texts, reads_whole_texts
 from ouzel.backends.openvino.kv_cache import context_length
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import pages_given_back
+from ouzel.backends.openvino.models import supported_model_types
 from ouzel.backends.openvino.pooling import VectorPooling
-from ouzel.backends.openvino.task import num_labels_of, task_of
+from ouzel.backends.openvino.task import architecture_of, num_labels_of, task_of
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import PoolingBatch, PoolingRunner
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
-from ouzel.sentence_files import SentenceFiles, read_sentence_files
+from ouzel.sentence_files import ModelKind, SentenceFiles, read_sentence_files
 from ouzel.types import EngineInfo
 
 logger = logging.getLogger(__name__)
@@ -33,9 +36,13 @@ _LARGEST_CHANGE = 0.2  # of a vector by its neighbours, as rounding explains it 
 
 
 def is_encoder(directory: Path) -> bool:
-    """Tells whether the directory's model is one of those that read a text whole."""
-    path = directory / "config.json"
-    return path.is_file() and encoder_family(str(read_hf_config(directory).values.get("model_type"))) is not None
+    """Tells whether the directory's model reads a text whole."""
+    if not (directory / "config.json").is_file():
+        return False
+    config = read_hf_config(directory)
+    if is_ir_directory(directory):
+        return reads_whole_texts(directory, architecture_of(config))
+    return encoder_family(str(config.values.get("model_type"))) is not None
 
 
 def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRunner:
@@ -44,8 +51,8 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     core, directory = ov.Core(), Path(model.model)
     check_options(core, engine)
     config = read_hf_config(directory)
-    loaded = encoder_loader(directory, config, model).load(model.cache_dir)
-    files = read_sentence_files(directory, "encoder", pooling=model.pooling_mode)
+    loaded = load_encoder(core, directory, config, model)
+    files = read_encoder_files(directory, config, model)
     with pages_given_back(loaded.mappings):
         compiled = compile_encoder(core, loaded.graph, loaded.hidden_size, engine)
         facts = _Facts(config, loaded, model, engine, precision_name(compiled, engine), files.max_tokens)
@@ -55,6 +62,28 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     runner.info = facts.info(runner.info.vector_size, load_s)
     logger.info("loaded %s (%s, %s) in %.1f s", model.model, config.model_type, loaded.weights, load_s)
     return runner
+
+
+def load_encoder(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> EncoderModel:
+    """Raises ModelLoadError."""
+    if not is_ir_directory(directory):
+        return encoder_loader(directory, config, model).load(model.cache_dir)
+    _refuse_options(model, config)
+    loaded = load_whole_texts(core, directory, config)
+    task = "score" if loaded.num_labels else "embed"
+    if model.task not in ("auto", task):
+        raise ModelLoadError(f"task {model.task}: the graph of this OpenVINO IR is made for the task {task}")
+    if task == "score" and config.model_type in supported_model_types():
+        raise ModelLoadError(
+            f"an OpenVINO IR of a {config.model_type} that scores is not supported: take the safetensors checkpoint"
+        )
+    return loaded
+
+
+def read_encoder_files(directory: Path, config: HfConfig, model: ModelConfig) -> SentenceFiles:
+    """Reads the files of sentence-transformers. Raises ModelLoadError."""
+    kind: ModelKind = "decoder" if config.model_type in supported_model_types() else "encoder"
+    return read_sentence_files(directory, kind, pooling=model.pooling_mode)
 
 
 def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> EncoderLoader:

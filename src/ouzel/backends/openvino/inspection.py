@@ -14,8 +14,13 @@ from ouzel.backends.openvino.compilation import (
     compile_graphs,
     precision_name,
 )
-from ouzel.backends.openvino.encoders import encoder_family
-from ouzel.backends.openvino.encoding import encoder_loader, longest_text
+from ouzel.backends.openvino.encoding import (
+    encoder_loader,
+    is_encoder,
+    load_encoder,
+    longest_text,
+    read_encoder_files,
+)
 from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
@@ -37,7 +42,6 @@ from ouzel.backends.openvino.weights.width_report import held_matrices, report_w
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.free_memory import available_bytes
 from ouzel.pooling import Task
-from ouzel.sentence_files import read_sentence_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +84,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     check_options(core, engine)
     directory = Path(model.model)
     config = read_hf_config(directory)
-    if encoder_family(str(config.values.get("model_type"))) is not None:
+    if is_encoder(directory):
         return inspect_encoder(core, directory, config, model, engine)
     if is_ir_directory(directory):
         refuse_options(model)
@@ -132,16 +136,21 @@ def inspect_encoder(
     core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig, engine: EngineConfig
 ) -> Inspection:
     """Inspects a model that reads texts whole, of which nothing is cached."""
-    loaded, measured = encoder_loader(directory, config, model).measure()
-    files = read_sentence_files(directory, "encoder", pooling=model.pooling_mode)
+    if is_ir_directory(directory):
+        loaded, num_parameters = load_encoder(core, directory, config, model), 0
+        weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, loaded.mappings))),)
+    else:
+        loaded, measured = encoder_loader(directory, config, model).measure()
+        weights, num_parameters = sizes_of(measured), measured.num_parameters
+    files = read_encoder_files(directory, config, model)
     compiled = compile_encoder(core, nothing_alone(), loaded.hidden_size, engine)
     return Inspection(
         model_type=config.model_type,
         text_model_type=config.model_type,
-        weights=sizes_of(measured),
+        weights=weights,
         are_weights_calibrated=False,
         stored="",
-        num_parameters=measured.num_parameters,
+        num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
         kv_cache_dtype="none",
         kv_cache_is_open=False,

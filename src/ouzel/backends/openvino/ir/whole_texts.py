@@ -1,0 +1,162 @@
+"""An IR of a model that reads texts whole: an encoder, or a decoder without a cache, with hidden rows or logits.
+
+Optimum exports it with `--task feature-extraction` or `text-classification`. Its graph takes texts as padded rows,
+[texts, tokens]. Here it becomes a graph that takes the inputs of our own encoders, whose rows stand one after another:
+the graph pads them itself, and its hidden rows come back without the padding.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ouzel.backends.openvino.encoder_model import EncoderModel
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers, real
+from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.ir.graphs import put_in_place, read_graph, refused
+from ouzel.backends.openvino.ir.text import TEXT_FILE
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.errors import ModelLoadError
+
+_ADVICE = (
+    "It must be an encoder as `optimum-cli export openvino --task feature-extraction` or `text-classification` makes it"
+)
+_STATE = 'type="ReadValue"'  # of a decoder with a cache
+_ROWS = ("last_hidden_state", "token_embeddings")  # the latter where optimum exports by sentence-transformers
+_LOGITS = "logits"
+_CLASSIFIES = "ForSequenceClassification"
+_HIDDEN_SIZE = 64  # of logits, where config.json has another word for it: it only decides how activations are grouped
+_SHOWN = -1.0  # a mask is 0 for a token that is seen, and -1e9 for others
+
+# Positions of these count from behind the padding token's id, so that a text may be shorter than their table.
+_BEHIND_PADDING = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "roberta-prelayernorm"})
+
+
+def reads_whole_texts(directory: Path, architecture: str) -> bool:
+    """Looks for the outputs of such a graph in its text, so that nothing is loaded for other models."""
+    try:
+        text = (directory / TEXT_FILE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    if _STATE in text:
+        return False
+    return any(f'"{name}' in text or f",{name}" in text for name in _ROWS) or architecture.endswith(_CLASSIFIES)
+
+
+def load_whole_texts(core: ov.Core, directory: Path, config: HfConfig) -> EncoderModel:
+    """Raises ModelLoadError for everything that the user can mend."""
+    path = directory / TEXT_FILE
+    with refused(path, _ADVICE):
+        model = read_graph(core, path)
+        output = _find_output(model.graph, path)
+        inputs = _Inputs.of(model.graph, padding_id=_padding_id(config))
+        for name, value in inputs.padded.items():
+            put_in_place(model.graph.input(name), value)
+        value = output.value if output.is_logits else _without_padding(output.value, inputs.rows)
+        result = ops.result(ops.convert(value, ov.Type.f32))
+        result.output(0).set_names({"scores" if output.is_logits else "hidden_rows"})
+        graph = ov.Model([result], [each for each in inputs.parameters if _is_read(each)], "ouzel.ir_encoder")
+    return EncoderModel(
+        graph=graph,
+        arrays=[model.weights],
+        ropes={},
+        hidden_size=config.size("hidden_size", _HIDDEN_SIZE) if output.is_logits else output.size,
+        vocab_size=config.size("vocab_size"),
+        max_positions=_max_positions(config),
+        num_labels=output.size if output.is_logits else 0,
+        weights="ir",
+        mappings=(model.mapping,),
+    )
+
+
+@dataclass(frozen=True)
+class _Output:
+    value: Node  # [texts, tokens, size], or [texts, size] of logits
+    size: int
+    is_logits: bool
+
+
+def _find_output(graph: ov.Model, path: Path) -> _Output:
+    """Prefers hidden rows, since pooled vectors may stand beside them. Raises ModelLoadError."""
+    outputs = [
+        _Output(port.get_node().input_value(0), _size_of(port), _LOGITS in port.get_names()) for port in graph.outputs
+    ]
+    ranks = [len(port.get_partial_shape()) for port in graph.outputs]
+    for wanted_rank, is_logits in ((3, False), (2, True)):
+        for output, rank in zip(outputs, ranks, strict=True):
+            if rank == wanted_rank and output.is_logits == is_logits and output.size:
+                return output
+    names = ", ".join(port.get_any_name() for port in graph.outputs)
+    raise ModelLoadError(
+        f"{path} cannot be served: an output must be {' or '.join(_ROWS)} of each token, or {_LOGITS} of each text, "
+        f"found {names}"
+    )
+
+
+def _size_of(port: Node) -> int:
+    """Returns the length of the last axis, and 0 where the graph leaves it open."""
+    shape = port.get_partial_shape()
+    size = shape[len(shape) - 1]
+    return size.get_length() if size.is_static else 0
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Holds the inputs of our encoders, and the values that the graph takes in the place of its own inputs."""
+
+    parameters: list[Node]
+    padded: dict[str, Node]
+    rows: Node
+
+    @classmethod
+    def of(cls, graph: ov.Model, *, padding_id: int) -> "_Inputs":
+        """Raises ModelLoadError for an input that nothing here fills."""
+        token_ids, types, positions = (
+            _parameter(name, [-1], ov.Type.i64) for name in ("input_ids", "token_types", "position_ids")
+        )
+        places = _parameter("padded_rows", [-1, -1], ov.Type.i32)
+        rows = _parameter("rows", [-1], ov.Type.i32)
+        mask = _parameter("mask", [-1, 1, 1, -1], ov.Type.f32)
+        is_shown = ops.greater(ops.squeeze(mask, integers(1, 2)), real(_SHOWN))
+        padding = ops.constant(np.int64(padding_id))
+        values = {
+            "input_ids": ops.select(is_shown, gather(token_ids, places), padding),
+            "attention_mask": is_shown,
+            "token_type_ids": gather(types, places),
+            "position_ids": gather(positions, places),
+        }
+        padded = {}
+        for port in graph.inputs:
+            name = next((name for name in values if name in port.get_names()), "")
+            if not name:
+                raise ModelLoadError(f"the graph has an input {port.get_any_name()}, which is not known")
+            padded[name] = ops.convert(values[name], port.get_element_type())
+        return cls([token_ids, types, positions, places, rows, mask], padded, rows)
+
+
+def _parameter(name: str, shape: list[int], dtype: ov.Type) -> Node:
+    parameter = ops.parameter(shape, dtype, name=name)
+    parameter.output(0).set_names({name})
+    return parameter
+
+
+def _is_read(parameter: Node) -> bool:
+    return bool(parameter.output(0).get_target_inputs())
+
+
+def _without_padding(padded: Node, rows: Node) -> Node:
+    """Makes [rows of all texts, values] of [texts, tokens, values]."""
+    size = padded.get_partial_shape()[2].get_length()
+    return gather(ops.reshape(padded, integers(-1, size), False), rows)
+
+
+def _padding_id(config: HfConfig) -> int:
+    value = config.values.get("pad_token_id")
+    return value if isinstance(value, int) else 0
+
+
+def _max_positions(config: HfConfig) -> int:
+    positions = config.size("max_position_embeddings")
+    if config.model_type not in _BEHIND_PADDING:
+        return positions
+    return max(1, positions - config.integer("pad_token_id", 1) - 1)
