@@ -115,10 +115,12 @@ class SummaryTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reasonin
 
 
 class ArgumentsDelta(_OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"):
+    call_id: str  # OpenAI's event has none; clients of OpenVINO Model Server read it
     delta: str
 
 
 class ArgumentsDone(_OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.done"):
+    call_id: str
     arguments: str
 
 

@@ -149,15 +149,17 @@ class OpenCall:
 
     def add(self, text: str) -> Iterator[ResponseEvent]:
         self._texts.append(text)
-        is_custom = isinstance(self._call, CustomToolCallItem)
-        yield (events.CustomInputDelta if is_custom else events.ArgumentsDelta)(*self.place.next(), delta=text)
+        if isinstance(self._call, CustomToolCallItem):
+            yield events.CustomInputDelta(*self.place.next(), delta=text)
+        else:
+            yield events.ArgumentsDelta(*self.place.next(), call_id=self._call.call_id, delta=text)
 
     def close(self) -> Iterator[ResponseEvent]:
         text = "".join(self._texts)
         if isinstance(self._call, CustomToolCallItem):
             yield events.CustomInputDone(*self.place.next(), input=text)
         else:
-            yield events.ArgumentsDone(*self.place.next(), arguments=text)
+            yield events.ArgumentsDone(*self.place.next(), call_id=self._call.call_id, arguments=text)
 
     def item(self, status: ItemStatus) -> WrittenItem:
         text = "".join(self._texts)

@@ -70,6 +70,17 @@ def test_deltas_add_up_to_what_is_done(thinker_http: httpx.Client, saying: str) 
             assert event.get("text", event.get("arguments")) == sums.get((subject, event["item_id"]), "")
 
 
+def test_events_of_a_calls_arguments_name_the_call(thinker_http: httpx.Client) -> None:
+    answer = thinker_http.post("/v1/responses", json=said(SAYINGS["calls"], stream=True))
+    events = [json.loads(data) for _, data in named_events(answer)]
+    call_ids = {
+        event["item"]["id"]: event["item"]["call_id"] for event in events if "output_item.added" in event["type"]
+    }
+    of_arguments = [event for event in events if "function_call_arguments" in event["type"]]
+    assert {event["item_id"]: event["call_id"] for event in of_arguments} == call_ids
+    assert all("call_id" in event for event in of_arguments) and len(call_ids) == 2
+
+
 def test_several_choices_come_one_after_the_other(thinker_http: httpx.Client) -> None:
     body = said(SAYINGS["reasoning"], n=3)
     response = strict_response(thinker_http.post("/v1/responses", json=body).text)
