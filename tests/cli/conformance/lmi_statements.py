@@ -12,7 +12,7 @@ from tests.peer_documents.streams import read_json_lines
 
 ENDLESS: Json = {"ignore_eos": True}
 CALLING: Json = {"tools": [WEATHER], "tool_choice": "required", "max_tokens": 60}
-NOT_HERE: Json = {"watermark": True, "cached_prompt": "x", "min_length": 3}
+NOT_HERE: Json = {"watermark": True, "cached_prompt": "x"}
 
 
 def ask(peer: Peer, said: object = "Count from 1 to 60.", *, model: str = "llama3", **fields: Any) -> httpx.Response:
@@ -70,6 +70,21 @@ def calls(peer: Peer) -> bool:
     return response.status_code == 200 and bool(response.json()["choices"][0]["message"].get("tool_calls"))
 
 
+def reads_csv(peer: Peer) -> bool:
+    body = 'inputs\nOnce upon a time\n"Well, well"\n'
+    headers = {"content-type": "text/csv"}
+    response = httpx.post(f"{peer.root}/invocations", content=body, headers=headers, timeout=None)
+    return response.status_code == 200 and len(response.json()) == 2
+
+
+def looks_for_adapters(peer: Peer) -> bool:
+    """No server of the tests has one."""
+    body = {"messages": [{"role": "user", "content": "Hi"}]}
+    bodies = (body | {"adapters": "poet"}, {"inputs": "Hi", "adapters": ["poet"]})
+    answers = [post(peer, "/invocations", body) for body in bodies]
+    return all(response.status_code == 424 and "poet" in response.text for response in answers)
+
+
 def honours_parameters(peer: Peer) -> bool:
     return any(invoke(peer, **{name: value}).status_code == 200 for name, value in NOT_HERE.items())
 
@@ -106,8 +121,10 @@ STATEMENTS = (
         has_objects_in_streams,
     ),
     Statement("function calling is not available", "D", lambda peer: not calls(peer), "it works", calls, EVERYWHERE),
+    Statement("standard schema: bodies in CSV", "D", reads_csv),
+    Statement("`adapters` names the adapter; an unknown name is an error", "D", looks_for_adapters),
     Statement(
-        "standard schema: `watermark`, `cached_prompt`, `min_length`",
+        "standard schema: `watermark`, `cached_prompt`",
         "D",
         honours_parameters,
         "refused with a 424 that names the parameter: each would change the answer, and is not here",

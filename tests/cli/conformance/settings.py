@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ouzel.cli.invalid_option import InvalidOption
+from ouzel.cli.ovms_directives import read_directive
 from ouzel.cli.ovms_flags import split_ovms_flags
 from ouzel.cli.ovms_graph import read_graph
 from tests.cli.ovms_graphs import graph_of
@@ -141,7 +142,9 @@ def read_flag(setting: Setting, directory: Path) -> str:
         flags = split_ovms_flags(text.replace("./DIRECTORY", str(directory)).split(), {})
         logged = [remark for remark in flags.remarks if "no meaning" in remark]
         warnings = [remark for remark in flags.remarks if remark not in logged]
-        return Outcome(dict(flags.values), logged, warnings, flags.directive is not None and flags.directive.is_all)
+        return Outcome(
+            dict(flags.values), logged, warnings, read_directive(flags.wish) is not None and flags.wish.is_all
+        )
 
     return _describe(read, "", setting.text)
 
