@@ -185,6 +185,7 @@ GENERATING_BODIES = list(
         ({"chat_template": "x"}, "chat_template", "--trust-request-chat-template"),
         ({"chat_template_kwargs": {"mood": 1}}, "chat_template_kwargs.mood", "does not read mood"),
         ({"chat_template_kwargs": {"messages": 1}}, "chat_template_kwargs.messages", "itself provides messages"),
+        ({"chat_template_kwargs": {"bos_token": ""}}, "chat_template_kwargs.bos_token", "itself provides bos_token"),
         ({"documents": [{"text": "x"}]}, "documents", "documents has no effect"),
         ({"documents": ["x"]}, "documents[0]", 'documents[0] must be an object, given "x"'),
         (

@@ -4,17 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli import conformance
+from tests.cli.conformance import document, lines, settings
 
 pytestmark = pytest.mark.serves  # which cannot be told from the imports
 
 
 def test_the_tables_of_our_own_api_are_what_the_server_does(tmp_path: Path) -> None:
-    seen = conformance.own_tables(tmp_path)
-    assert conformance.PATH.read_text().startswith(seen), f"renew it: {conformance.COMMAND}"
+    seen = document.own_tables(tmp_path)
+    assert document.PATH.read_text().startswith(seen), f"renew it: {document.COMMAND}"
+
+
+def test_the_tables_that_need_no_server(tmp_path: Path) -> None:
+    text = settings.section(tmp_path) + lines.section()
+    assert document.PATH.read_text().endswith(text), f"renew it: {document.COMMAND}"
 
 
 @pytest.mark.release("the conformance tables of LMI and OVMS")
 def test_the_tables_of_others_are_what_the_server_does(tmp_path: Path) -> None:
-    seen = conformance.tables_of_others(tmp_path)
-    assert conformance.PATH.read_text().endswith(seen), f"renew it: {conformance.COMMAND}"
+    seen = document.tables_of_others(tmp_path)
+    assert document.PATH.read_text().endswith(seen), f"renew it: {document.COMMAND}"

@@ -23,7 +23,8 @@ Tools = list[dict[str, object]]
 Documents = list[dict[str, object]]
 _Value = TypeVar("_Value")
 
-_OTHERS_NAMES = ("messages", "tools", "raise_exception", "strftime_now")  # besides special tokens
+# The server provides these variables, besides the special tokens that a model has.
+_OTHERS_NAMES = ("messages", "tools", "raise_exception", "strftime_now", "bos_token", "eos_token")
 
 
 class ChatTemplate:

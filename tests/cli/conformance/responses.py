@@ -9,18 +9,10 @@ import httpx
 from ouzel.responses.packed_text import REASONING
 from tests.api.responses.strict import named_events
 from tests.cli.answers import Json
-from tests.cli.conformance import (
-    COUNT_TO_2,
-    PROBES,
-    QUESTION,
-    SHAPES,
-    Asker,
-    Endpoint,
-    Probe,
-    openai_param,
-    text,
-    tokens,
-)
+from tests.cli.conformance.asking import QUESTION, Asker, Endpoint, openai_param, ovms_param
+from tests.cli.conformance.chats import OVMS_OWN_PROBES, PROBES
+from tests.cli.conformance.effects import COUNT_TO_2, SHAPES, text, tokens
+from tests.cli.conformance.probe import Probe
 
 _INTRODUCTION = """
 ## /v1/responses
@@ -63,11 +55,23 @@ RESPONSES = Endpoint(
     "/v1/responses", {"model": "ouzel-demo"}, openai_param, as_chat, prompt="input", streaming={"stream": True}
 )
 
+OVMS_RESPONSES = replace(RESPONSES, path="/v3/responses", refused_param=ovms_param)
+
+_OVMS_INTRODUCTION = """
+## With --profile ovms: responses
+
+The parameters of E and F once more, on `/v3/responses` of a server with that profile.
+
+| parameter | in | unary | streamed | what was seen |
+|---|---|---|---|---|
+"""
+
 AS_IN_CHATS = """
-    model stop ignore_eos include_stop_str_in_output logprobs response_format tools tool_choice parallel_tool_calls
+    model stop ignore_eos include_stop_str_in_output logprobs response_format tools tool_choice
     chat_template_kwargs n best_of length_penalty temperature top_p top_k repetition_penalty frequency_penalty
     presence_penalty seed num_assistant_tokens assistant_confidence_threshold max_ngram_size
 """
+SUMMARY: Json = {"reasoning": {"summary": "auto"}}
 NUM_ASSISTANT_TOKENS = Probe(  # a usage of OpenAI's responses has no place for guesses
     "num_assistant_tokens",
     "E",
@@ -98,6 +102,31 @@ def summary(ask: Asker) -> bool:
     answer = ask(reasoning={"summary": "auto"}, enable_thinking=True, max_tokens=60)
     reasoning = answer["output"][0]
     return bool(reasoning["summary"][0]["text"] == reasoning["content"][0]["text"] != "")
+
+
+def summary_unasked(ask: Asker) -> bool:
+    """OVMS takes `reasoning.summary` and ignores it: there is always one."""
+    asked, unasked = (ask(**fields, enable_thinking=True, max_tokens=60) for fields in (SUMMARY, {}))
+    summaries = [answer["output"][0]["summary"] for answer in (asked, unasked)]
+    return bool(summaries[0] == summaries[1] and summaries[0][0]["text"] != "")
+
+
+def effort_of_ovms(ask: Asker) -> bool:
+    thinking = [ask(reasoning={"effort": how}, max_tokens=60)["output"][0] for how in ("low", "medium", "high")]
+    without = ask(max_tokens=60)["output"][0]
+    return {item["type"] for item in thinking} == {"reasoning"} and bool(without["type"] == "message")
+
+
+def beams(ask: Asker) -> bool:
+    """A penalty of lengths counts for beams alone, and streams have one choice."""
+    short, long = (ask(best_of=4, max_tokens=40, length_penalty=penalty) for penalty in (-10, 10))
+    return len(tokens(short)) < len(tokens(long))
+
+
+def packed_summary(ask: Asker) -> bool:
+    answer = ask(include=["reasoning.encrypted_content"], enable_thinking=True, max_tokens=60)
+    reasoning = answer["output"][0]
+    return bool(reasoning["encrypted_content"] == REASONING.pack(reasoning["summary"][0]["text"]))
 
 
 def encrypted(ask: Asker) -> bool:
@@ -242,7 +271,30 @@ OWN_PROBES = (
 )
 
 
-def section(rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
+PARALLEL_TOOL_CALLS = replace(next(probe for probe in PROBES if probe.parameter == "parallel_tool_calls"), listed="F")
+OVMS_ANSWERS = {  # probes whose effect the profile shows in another way
+    probe.parameter: probe
+    for probe in (
+        *OVMS_OWN_PROBES.values(),
+        Probe("best_of", "E", {}, "so many beams: `length_penalty` counts", beams),
+        Probe("reasoning.effort", "E", {}, "each of low, medium and high thinks; none given does not", effort_of_ovms),
+        Probe("reasoning.summary", "E", {}, "no effect: the reasoning is a summary anyway", summary_unasked),
+        Probe("include, reasoning.encrypted_content", "F", {}, "the reasoning, packed", packed_summary),
+    )
+}
+
+
+def listed_probes() -> list[Probe]:
     by_name = {probe.parameter: probe for probe in (*PROBES, NUM_ASSISTANT_TOKENS)}
-    probes = [*OWN_PROBES, *(replace(by_name[name], listed="E") for name in AS_IN_CHATS.split())]
-    return _INTRODUCTION + rows(RESPONSES, probes)
+    as_in_chats = (replace(by_name[name], listed="E") for name in AS_IN_CHATS.split())
+    return [*OWN_PROBES, PARALLEL_TOOL_CALLS, *as_in_chats]
+
+
+def section(rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
+    return _INTRODUCTION + rows(RESPONSES, listed_probes())
+
+
+def ovms_section(rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
+    probes = listed_probes()
+    own = [replace(OVMS_ANSWERS.get(probe.parameter, probe), listed=probe.listed) for probe in probes]
+    return _OVMS_INTRODUCTION + rows(OVMS_RESPONSES, own)

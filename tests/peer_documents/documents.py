@@ -1,0 +1,38 @@
+"""The documents of OpenVINO Model Server and of LMI that say how their endpoints are used."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FACTS = Path(__file__).parent / "facts"
+DIRECTORY_VARIABLE = "OUZEL_PEER_DOCUMENTS"
+COMMAND = "uv run python -m tests.peer_documents"
+
+FILES = {  # each document's name here, and the beginning of its file's name
+    "ovms_chat_2026": "000_",
+    "ovms_chat_2024": "001_",
+    "ovms_chat_2025": "003_",
+    "ovms_responses_2026": "002_",
+    "lmi_chat": "004_",
+}
+LETTERS = {  # of docs/conformance.md; F is the list of parameters that E does not support
+    "ovms_chat_2026": "A",
+    "ovms_chat_2024": "B",
+    "ovms_chat_2025": "C",
+    "lmi_chat": "D",
+    "ovms_responses_2026": "E",
+}
+
+
+def directory() -> Path:
+    """Returns the directory of the documents, which exists only on some machines."""
+    return Path(os.environ.get(DIRECTORY_VARIABLE, ROOT.parent / "shared" / "seeds"))
+
+
+def are_here() -> bool:
+    return all(list(directory().glob(f"{beginning}*")) for beginning in FILES.values())
+
+
+def read_document(name: str) -> str:
+    [path] = directory().glob(f"{FILES[name]}*")
+    return path.read_text()

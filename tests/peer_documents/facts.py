@@ -1,0 +1,15 @@
+"""The facts of the documents, as `facts/` holds them."""
+
+import json
+from functools import cache
+from typing import Any  # JSON
+
+from tests.peer_documents.documents import FACTS
+
+Json = dict[str, Any]
+
+
+@cache
+def facts_of(document: str) -> Json:
+    facts: Json = json.loads((FACTS / f"{document}.json").read_text())
+    return facts
