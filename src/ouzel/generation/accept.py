@@ -76,7 +76,7 @@ def accept(
 
 
 def _grammar(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> tuple[Grammar | None, tuple[str, ...]]:
-    """Returns the grammar of what is demanded, and why parts of that are dropped. Raises InvalidRequest."""
+    """Returns the grammar of the demands, and a reason for each part that is dropped. Raises InvalidRequest."""
 
     def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
         return model.grammar_for(
