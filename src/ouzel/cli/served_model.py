@@ -90,7 +90,7 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
     """Returns None where the model generates. Raises ModelLoadError."""
     if info.task == "generate":
         return None
-    kind: ModelKind = "decoder" if info.num_blocks else "encoder"
+    kind: ModelKind = "decoder" if info.num_blocks or info.is_causal else "encoder"
     files = read_sentence_files(directory, kind, pooling=options.model.pooling_mode)
     return replace(
         files,
