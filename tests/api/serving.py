@@ -25,6 +25,7 @@ from ouzel.api.app import app_of
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.http_server import HttpServer
+from ouzel.api.ovms.responses import response_dialect
 from ouzel.backends.fake import FakeEngine, FakeOptions, echo
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
@@ -357,7 +358,9 @@ class RunningServer:
         self.engine = host.engines[0]
         url = setup.store_url
         store = None if url is None else await open_store(url, max_age_s=3600, max_bytes=2**30)
-        self.catalogue = Catalogue([self.model, *further], limits, setup.config, store)
+        self.catalogue = Catalogue(
+            [self.model, *further], limits, setup.config, store, response_dialect(setup.config.profile)
+        )
         app = app_of(ModelChanges(self.catalogue, host))
         self._server = HttpServer(app, limits)
         serving = asyncio.create_task(self._server.serve([self._socket]))

@@ -162,6 +162,27 @@ def test_reasoning_effort_goes_to_the_template_that_reads_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ({}, "off"),
+        ({"reasoning_effort": "high"}, "on, high"),
+        ({"template_kwargs": {"reasoning_effort": "low"}}, "on, low"),
+        ({"reasoning_effort": "minimal"}, "off, minimal"),
+        ({"reasoning_effort": "none"}, "off, none"),
+        ({"reasoning_effort": "high", "enable_thinking": False}, "off, high"),
+        ({"reasoning_effort": "high", "template_kwargs": {"enable_thinking": False}}, "off, high"),
+    ],
+)
+def test_an_effort_turns_the_switch_of_the_same_template_on(wanted: dict[str, object], text: str) -> None:
+    template = (
+        "{{ 'on' if enable_thinking is defined and enable_thinking else 'off' }}"
+        "{{ ', ' + reasoning_effort if reasoning_effort is defined }}{% for message in messages %}{% endfor %}"
+    )
+    renderer = PromptRenderer(byte_tokenizer(), ChatTemplate({"default": template}, SPECIAL_TOKENS), 4096)
+    assert renderer.encode_chat([USER], ChatRendering(**wanted))[0] == text  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("family", "wanted", "param", "message"),
     [
         ("gemma", {"enable_thinking": True}, "enable_thinking", "does not read enable_thinking"),

@@ -24,6 +24,7 @@ from ouzel.api.openai import model_loading
 from ouzel.api.operations import OPERATIONS, main_paths_of, paths_of, routes_of
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms.errors import ovms_error_styles
+from ouzel.api.ovms.responses import response_dialect
 from ouzel.api.site import playground
 from ouzel.api.tei.errors import tei_error_styles
 from ouzel.config import LimitsConfig, ServerConfig
@@ -36,7 +37,7 @@ def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, s
 
     `store` keeps responses; without one they are gone once they are answered.
     """
-    return app_of(ModelChanges(Catalogue([model], limits, server, store)))
+    return app_of(ModelChanges(Catalogue([model], limits, server, store, response_dialect(server.profile))))
 
 
 def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifespan:

@@ -11,6 +11,7 @@ from ouzel.api.app import app_of, watching_app_of
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.http_server import HttpServer
+from ouzel.api.ovms.responses import response_dialect
 from ouzel.cli.announcement import announce
 from ouzel.cli.invalid_option import CannotListen
 from ouzel.cli.listener import Listener
@@ -67,7 +68,9 @@ class Front:
         self._store = store
         self._host = host
         self._traces = traces
-        catalogue = self._catalogue = Catalogue([model], options.limits, options.server, store)
+        catalogue = self._catalogue = Catalogue(
+            [model], options.limits, options.server, store, response_dialect(options.server.profile)
+        )
         self._changes = ModelChanges(catalogue, host)
         self._app = app_of(self._changes, None if traces is None else traces.begin_request)
         self._watching_app: ASGIApp = watching_app_of(catalogue)

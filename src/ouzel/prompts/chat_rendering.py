@@ -57,6 +57,7 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
                 raise InvalidRequest("contradicts what chat_template_kwargs or another field says", field=path)
     if unread:
         logger.info("the chat template does not read %s", ", ".join(map(repr, unread[:20])))
+    variables |= _switch_beside_effort(variables, read)
     for name, value in rendering.hints.items():
         if name in read:
             variables.setdefault(name, value)
@@ -102,6 +103,15 @@ def _as_read(name: str, value: object, read: frozenset[str], template: Template)
     if wants_reasoning is False and not template.reasons:
         return {}
     return None
+
+
+def _switch_beside_effort(variables: Mapping[str, object], read: frozenset[str]) -> dict[str, bool]:
+    """Returns the switch that must be on, where the template reads both an effort and a switch that nobody has set."""
+    switch = next((switch for switch in _SWITCHES if switch in read), None)
+    is_set = any(name in variables for name in _SWITCHES)
+    if switch is None or is_set or not _wants_reasoning("reasoning_effort", variables.get("reasoning_effort")):
+        return {}
+    return {switch: True}
 
 
 def _wants_reasoning(name: str, value: object) -> bool | None:

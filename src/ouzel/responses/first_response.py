@@ -1,6 +1,6 @@
 """A response repeats its request: not the words, but what they came to."""
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ouzel.responses.listed_tools import shown_tool
 from ouzel.responses.request import ReasoningOptions, ResponsesRequest, TextOptions, conversation_id_of
@@ -32,6 +32,7 @@ def new_response(
     is_kept: bool,
     prompt_token_ids: list[int],
     warnings: tuple[str, ...],
+    completed_at: UnsetType | None,
 ) -> ResponseObject:
     """Returns a response in progress, without output. `max_tokens` is the limit that the request has."""
     conversation_id = conversation_id_of(fields)
@@ -39,6 +40,7 @@ def new_response(
     return ResponseObject(
         id=response_id,
         created_at=created_at,
+        completed_at=completed_at,
         background=fields.background or False,
         conversation=None if conversation_id is None else ShownConversation(conversation_id),
         previous_response_id=fields.previous_response_id,

@@ -77,8 +77,9 @@ class OpenMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningForm:
-    """It says what an item of reasoning shows beside its text: the same text again."""
+    """A form says where an item of reasoning has its text: in one place, or in several."""
 
+    has_content: bool = True
     is_summarised: bool = False
     is_encrypted: bool = False
 
@@ -86,6 +87,7 @@ class ReasoningForm:
 class OpenReasoning:
     def __init__(self, place: Place, form: ReasoningForm, text: str = "") -> None:
         self.place = place
+        self._has_content = form.has_content
         self._is_summarised = form.is_summarised
         self._is_encrypted = form.is_encrypted
         self._texts = [text]
@@ -97,21 +99,24 @@ class OpenReasoning:
             output_index=place.output_index,
             item=ReasoningItem(place.item_id, "in_progress", [], [], self._encrypted("")),
         )
-        yield events.ContentPartAdded(*place.next(), part=ReasoningText(""))
+        if self._has_content:
+            yield events.ContentPartAdded(*place.next(), part=ReasoningText(""))
         if self._is_summarised:
             yield events.SummaryPartAdded(*place.next(), part=SummaryText(""))
 
     def add(self, text: str) -> Iterator[ResponseEvent]:
         place = self.place
         self._texts.append(text)
-        yield events.ReasoningTextDelta(*place.next(), delta=text)
+        if self._has_content:
+            yield events.ReasoningTextDelta(*place.next(), delta=text)
         if self._is_summarised:
             yield events.SummaryTextDelta(*place.next(), delta=text)
 
     def close(self) -> Iterator[ResponseEvent]:
         place, text = self.place, "".join(self._texts)
-        yield events.ReasoningTextDone(*place.next(), text=text)
-        yield events.ContentPartDone(*place.next(), part=ReasoningText(text))
+        if self._has_content:
+            yield events.ReasoningTextDone(*place.next(), text=text)
+            yield events.ContentPartDone(*place.next(), part=ReasoningText(text))
         if self._is_summarised:
             yield events.SummaryTextDone(*place.next(), text=text)
             yield events.SummaryPartDone(*place.next(), part=SummaryText(text))
@@ -119,7 +124,8 @@ class OpenReasoning:
     def item(self, status: ItemStatus) -> WrittenItem:
         text = "".join(self._texts)
         summary = [SummaryText(text)] if self._is_summarised else []
-        return ReasoningItem(self.place.item_id, status, summary, [ReasoningText(text)], self._encrypted(text))
+        content = [ReasoningText(text)] if self._has_content else []
+        return ReasoningItem(self.place.item_id, status, summary, content, self._encrypted(text))
 
     def _encrypted(self, text: str) -> str | None:
         return REASONING.pack(text) if self._is_encrypted else None
@@ -180,8 +186,10 @@ def reopened(item: WrittenItem, output_index: int, numbers: Iterator[int]) -> Op
         case OutputMessage():
             return OpenMessage(place)
         case ReasoningItem(summary=summary, content=content, encrypted_content=encrypted):
-            form = ReasoningForm(is_summarised=bool(summary), is_encrypted=encrypted is not None)
-            return OpenReasoning(place, form, "".join(part.text for part in content))
+            form = ReasoningForm(
+                has_content=bool(content), is_summarised=bool(summary), is_encrypted=encrypted is not None
+            )
+            return OpenReasoning(place, form, "".join(part.text for part in content or summary))
         case FunctionCallItem() | CustomToolCallItem():
             return OpenCall(place, 0, item)
         case unreachable:

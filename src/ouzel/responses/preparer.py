@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import msgspec
@@ -14,6 +14,7 @@ from ouzel.observability import Metrics
 from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
 from ouzel.responses.compactor import Compactor
 from ouzel.responses.context import Context, context_of, context_of_its_own
+from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.first_response import new_response
 from ouzel.responses.items import new_id
 from ouzel.responses.open_items import ReasoningForm
@@ -21,12 +22,12 @@ from ouzel.responses.prompt import render_input
 from ouzel.responses.recent_responses import RecentResponses
 from ouzel.responses.request import ResponsesRequest, conversation_id_of, encrypts_reasoning, shows_logprobs
 from ouzel.responses.response_builder import Logprobs
-from ouzel.responses.response_object import ResponseObject
+from ouzel.responses.response_object import LimitReason, ResponseObject
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse
 from ouzel.wire.aliases import as_named
-from ouzel.wire.decode import JsonObject, decode_body, decode_object, parse_object
+from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.logprobs import chat_logprobs, token_text
 from ouzel.wire.offered_tools import ToolNames
 from ouzel.worker_threads import PreparationThreads
@@ -40,6 +41,7 @@ class PreparedResponse:
     response: ResponseObject  # as it begins
     logprobs: Logprobs | None
     reasoning_form: ReasoningForm
+    limit_reason: LimitReason
     tool_names: ToolNames
     is_stream: bool  # the client follows its events
     obfuscates: bool
@@ -61,6 +63,7 @@ class Preparer:
         *,
         compactor: Compactor,
         metrics: Metrics,
+        dialect: ResponseDialect = OPENAI,
     ) -> None:
         self.threads = threads
         self.model = model
@@ -68,6 +71,7 @@ class Preparer:
         self._compactor = compactor
         self._limits = limits
         self._store = store
+        self._dialect = dialect
 
     async def prepare(
         self,
@@ -77,22 +81,25 @@ class Preparer:
         arrival_s: float,
         again: StoredResponse | None = None,
         body_type: type[ResponsesRequest] = ResponsesRequest,
-        compacts: bool = True,
+        only_counts: bool = False,
     ) -> PreparedResponse:
         """Decodes, checks and renders. `again` is the response that this body has once begun.
 
-        Without `compacts` the context is left as it is, whatever the body says.
+        With `only_counts` nothing is made of it: the context is left as it is, and the model may be left out.
         """
         begin = partial(self._begin, arrival_s=arrival_s, again=again, body=body)
 
         async def context(checked_body: CheckedBody) -> Context:
             found = await context_of(checked_body.fields, self._store, key_id)
-            if not compacts:
+            if only_counts:
                 return found
             return await self._compactor.compacted(checked_body, found, key_id=key_id, arrival_s=arrival_s)
 
+        def check() -> CheckedBody:
+            return self._check(self._dialect.parse(body), body_type, needs_model=not only_counts)
+
         try:
-            return await self._prepared(lambda: self._check(decode_body(body, body_type)), context, begin, len(body))
+            return await self._prepared(check, context, begin, len(body))
         except InvalidRequest as error:
             raise as_named(error, partial(parse_object, body)) from error.__cause__
 
@@ -117,7 +124,7 @@ class Preparer:
             return await self._compactor.compacted(checked_body, found, key_id=key_id, arrival_s=arrival_s)
 
         def check() -> CheckedBody:
-            return self._check(decode_object(parse(), ResponsesRequest))
+            return self._check(parse(), ResponsesRequest, needs_model=True)
 
         try:
             return await self._prepared(check, context, begin, num_bytes, may_be_empty=True)
@@ -151,8 +158,13 @@ class Preparer:
             has_own_template=_has_own_template(result),
         )
 
-    def _check(self, fields: ResponsesRequest) -> CheckedBody:
-        return check_body(fields, self.model, self._limits, has_store=self._store is not None)
+    def _check(self, parsed: JsonObject, body_type: type[ResponsesRequest], *, needs_model: bool) -> CheckedBody:
+        dialect = self._dialect
+        if needs_model:
+            dialect.check(parsed, self.model)
+        fields = dialect.in_our_words(decode_object(parsed, body_type))
+        checked_body = check_body(fields, self.model, self._limits, has_store=self._store is not None)
+        return replace(checked_body, chat=dialect.in_its_meaning(checked_body.chat, fields))
 
     def _begin(
         self,
@@ -172,6 +184,7 @@ class Preparer:
         request = self._request(
             checked_body if generates else prompt_only(checked_body), context, response_id, arrival_s
         )
+        style = self._dialect.style
         is_kept = fields.store is not False and self._store is not None
         response = new_response(
             fields,
@@ -183,12 +196,14 @@ class Preparer:
             is_kept=is_kept,
             prompt_token_ids=request.prompt.token_ids,
             warnings=request.warnings,
+            completed_at=style.early_completed_at,
         )
         return PreparedResponse(
             request,
             response,
             logprobs=_logprobs_of(fields, self.model),
-            reasoning_form=_reasoning_form_of(fields),
+            reasoning_form=_reasoning_form_of(fields, style),
+            limit_reason=style.limit_reason,
             tool_names=checked_body.chat.tool_names,
             is_stream=is_stream or bool(fields.stream),
             obfuscates=fields.stream_options is not None and bool(fields.stream_options.include_obfuscation),
@@ -219,9 +234,13 @@ class _Created(msgspec.Struct):
     created_at: int
 
 
-def _reasoning_form_of(fields: ResponsesRequest) -> ReasoningForm:
+def _reasoning_form_of(fields: ResponsesRequest, style: ResponseStyle) -> ReasoningForm:
     is_summarised = fields.reasoning is not None and fields.reasoning.is_summarised
-    return ReasoningForm(is_summarised=is_summarised, is_encrypted=encrypts_reasoning(fields))
+    return ReasoningForm(
+        has_content=not style.has_reasoning_as_summary,
+        is_summarised=is_summarised or style.has_reasoning_as_summary,
+        is_encrypted=encrypts_reasoning(fields),
+    )
 
 
 def _logprobs_of(fields: ResponsesRequest, model: ServedModel) -> Logprobs | None:

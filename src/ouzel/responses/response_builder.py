@@ -48,7 +48,13 @@ from ouzel.responses.open_items import (
     ReasoningForm,
     reopened,
 )
-from ouzel.responses.response_object import IncompleteDetails, ResponseError, ResponseObject, response_usage
+from ouzel.responses.response_object import (
+    IncompleteDetails,
+    LimitReason,
+    ResponseError,
+    ResponseObject,
+    response_usage,
+)
 from ouzel.types import FinishReason, PositionLogprobs
 from ouzel.wire.logprobs import ContentLogprob
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
@@ -65,6 +71,7 @@ class ResponseBuilder:
         *,
         logprobs: Logprobs | None,
         reasoning_form: ReasoningForm,
+        limit_reason: LimitReason = "max_output_tokens",
         compaction: CompactionItem | None = None,
         tool_names: ToolNames = NO_TOOLS,
         num_events: int = 0,
@@ -76,6 +83,7 @@ class ResponseBuilder:
         self.response = response
         self._logprobs = logprobs
         self._reasoning_form = reasoning_form
+        self._limit_reason = limit_reason
         self._tool_names = tool_names
         self._numbers = itertools.count(num_events)
         self._items: list[OutputItem] = []  # that are done
@@ -153,8 +161,8 @@ class ResponseBuilder:
         """Ends the response after its last choice has finished."""
         self.response = self._ended(
             status="incomplete" if self._is_cut else "completed",
-            completed_at=None if self._is_cut else int(time.time()),
-            incomplete_details=IncompleteDetails() if self._is_cut else None,
+            completed_at=self.response.completed_at if self._is_cut else int(time.time()),
+            incomplete_details=IncompleteDetails(self._limit_reason) if self._is_cut else None,
             usage=response_usage(usage),
         )
         yield self._end_event()

@@ -12,6 +12,7 @@ from ouzel.responses.text_format import TextFormat
 
 ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 ErrorCode = Literal["server_error", "invalid_prompt"]
+LimitReason = Literal["max_output_tokens", "max_tokens"]  # OpenAI's word, and OpenVINO Model Server's
 
 
 class ResponseError(msgspec.Struct, frozen=True):
@@ -20,7 +21,7 @@ class ResponseError(msgspec.Struct, frozen=True):
 
 
 class IncompleteDetails(msgspec.Struct, frozen=True):
-    reason: Literal["max_output_tokens", "steered"] = "max_output_tokens"
+    reason: LimitReason | Literal["steered"]
 
 
 class InputTokensDetails(msgspec.Struct, frozen=True):
@@ -78,7 +79,7 @@ class ShownConversation(msgspec.Struct, frozen=True):
 class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="response"):
     id: str
     created_at: int  # unix seconds
-    completed_at: int | None = None  # the same; of completed ones
+    completed_at: int | UnsetType | None = UNSET  # the same; of completed ones
     status: ResponseStatus = "in_progress"
     error: ResponseError | None = None
     incomplete_details: IncompleteDetails | None = None

@@ -69,6 +69,7 @@ class Run:
             replace(prepared.response, status="queued") if log else prepared.response,
             logprobs=prepared.logprobs,
             reasoning_form=prepared.reasoning_form,
+            limit_reason=prepared.limit_reason,
             compaction=prepared.context.compaction,
             tool_names=prepared.tool_names,
             num_events=len(log),

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager
 
+from ouzel.config import ServerConfig
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
@@ -9,7 +10,11 @@ from tests.prompts.families import QWEN
 
 
 def thinking_server(
-    store_url: str, *, max_model_len: int = 4096, engine_factory: str = "create_parrot"
+    store_url: str,
+    *,
+    max_model_len: int = 4096,
+    engine_factory: str = "create_parrot",
+    config: ServerConfig = ServerConfig(),  # noqa: B008  it is frozen
 ) -> AbstractContextManager[RunningServer]:
     return running_server(
         {"max_model_len": max_model_len},
@@ -17,4 +22,5 @@ def thinking_server(
         output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
         engine_factory=engine_factory,
         store_url=store_url,
+        config=config,
     )

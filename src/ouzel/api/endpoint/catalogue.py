@@ -12,6 +12,8 @@ from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
 from ouzel.pooling import Task
+from ouzel.responses.dialect import OPENAI, ResponseDialect
+from ouzel.responses.preparer import Preparer
 from ouzel.store.base import Store
 
 
@@ -24,15 +26,20 @@ class Catalogue:
         limits: LimitsConfig,
         config: ServerConfig,
         store: Store | None,
+        dialect: ResponseDialect = OPENAI,
     ) -> None:
+        """`dialect` is that of the Responses API."""
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # by the first name of a model
         self._coming: list[str] = []  # names of models that are being loaded
         self._reserved: list[str] = []  # names that others may not take meanwhile
         self._on_removal: list[Callable[[Services], None]] = []
-        self.shared = SharedServices.of(limits, config, store, lambda: [each.preparer for each in self._served])
+        self.shared = SharedServices.of(limits, config, store, self._preparers, dialect)
         for model in models:
             self.add(model)
+
+    def _preparers(self) -> list[Preparer]:
+        return [each.preparer for each in self._served]
 
     def __iter__(self) -> Iterator[Services]:
         return iter(tuple(self._served))

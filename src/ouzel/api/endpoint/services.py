@@ -16,6 +16,7 @@ from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import HttpResponses, Metrics
 from ouzel.responses.compactor import Compactor
+from ouzel.responses.dialect import ResponseDialect
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
 from ouzel.responses.summariser import Summariser
@@ -40,6 +41,7 @@ class SharedServices:
     threads: PreparationThreads
     tokenizing: WorkerThreads
     responses: HttpResponses
+    dialect: ResponseDialect  # of the Responses API
 
     @classmethod
     def of(
@@ -48,6 +50,7 @@ class SharedServices:
         config: ServerConfig,
         store: Store | None,
         preparers: Callable[[], Sequence[Preparer]],
+        dialect: ResponseDialect,
     ) -> "SharedServices":
         return cls(
             limits=limits,
@@ -60,6 +63,7 @@ class SharedServices:
             threads=PreparationThreads(),
             tokenizing=WorkerThreads("texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS),
             responses=HttpResponses(),
+            dialect=dialect,
         )
 
     def open_requests(self) -> list[OpenRequest]:
@@ -99,7 +103,15 @@ class Services:
             metrics=metrics,
             door=Door(model, metrics, shared.bodies),
             summariser=summariser,
-            preparer=Preparer(model, shared.limits, shared.store, shared.threads, compactor=compactor, metrics=metrics),
+            preparer=Preparer(
+                model,
+                shared.limits,
+                shared.store,
+                shared.threads,
+                compactor=compactor,
+                metrics=metrics,
+                dialect=shared.dialect,
+            ),
         )
 
     @property

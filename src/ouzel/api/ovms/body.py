@@ -1,7 +1,7 @@
 """A body is checked in OVMS's order, and becomes one of ours by what its fields mean there."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -17,17 +17,20 @@ _OF_SAMPLING = ("temperature", "top_p", "top_k", "min_p")
 _OF_BEAM_SEARCH = ("length_penalty",)
 _OF_BEAM_GROUPS = ("diversity_penalty",)
 
-Body = TypeVar("Body", bound=CompletionFields)
+_SWITCHES = frozenset({"enable_thinking", "thinking", "reasoning_effort"})  # of a template
+
+Body = TypeVar("Body", bound=GenerationFields)
+Completion = TypeVar("Completion", bound=CompletionFields)
 
 
-def read_fields(parsed: JsonObject, body_type: type[Body], model_names: Collection[str]) -> Body:
+def read_fields(parsed: JsonObject, body_type: type[Completion], model_names: Collection[str]) -> Completion:
     """Raises NotARequest and ModelNotFound, in OVMS's order."""
-    check_model_field(parsed, model_names)
-    return _in_our_words(decode_object(parsed, body_type))
+    check_envelope(parsed, model_names)
+    return in_our_words(decode_object(parsed, body_type))
 
 
-def check_model_field(parsed: JsonObject, model_names: Collection[str]) -> None:
-    """Raises NotARequest and ModelNotFound for the fields that OVMS reads before it asks a model."""
+def check_envelope(parsed: JsonObject, model_names: Collection[str]) -> None:
+    """Checks the fields that OVMS looks at before any model sees the body. Raises NotARequest and ModelNotFound."""
     if "model" not in parsed:
         raise NotARequest("model field is missing in JSON body", param="model")
     if not isinstance(parsed["model"], str):
@@ -66,7 +69,7 @@ def in_ovms_meaning(chat: Chat, body: GenerationFields) -> Chat:
     return dataclasses.replace(chat, options=options, rendering=rendering)
 
 
-def _in_our_words(body: Body) -> Body:
+def in_our_words(body: Body) -> Body:
     """Makes `best_of` a number of beams, and lets a stream show the stop string that ended it.
 
     Fields of sampling are not read in a beam search and those of beam search not outside one: OVMS documents them so.
@@ -89,3 +92,9 @@ def _in_our_words(body: Body) -> Body:
         include_stop_str_in_output=shows_stop or body.include_stop_str_in_output,
         **dict.fromkeys(dropped),
     )
+
+
+def switches_reasoning(template_kwargs: Mapping[str, object] | None) -> bool:
+    """Tells whether the variables for the chat template say how much is reasoned: then no other field counts."""
+    told = {name for name, value in (template_kwargs or {}).items() if value is not None}
+    return bool(told & _SWITCHES)

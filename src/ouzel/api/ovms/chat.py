@@ -13,7 +13,7 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk, ChunkChoice, ChunkDelta
-from ouzel.api.ovms.body import in_ovms_meaning, parse_body, read_fields
+from ouzel.api.ovms.body import in_ovms_meaning, parse_body, read_fields, switches_reasoning
 from ouzel.api.ovms.held_pieces import HeldPieces
 from ouzel.api.ovms.verbose import verbose_if_asked
 from ouzel.config import LimitsConfig
@@ -21,8 +21,6 @@ from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.chat import read_chat
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, log_ignored
-
-_SWITCHES = {"enable_thinking", "thinking", "reasoning_effort"}  # of a template
 
 
 class OvmsChat:
@@ -46,8 +44,7 @@ def _in_our_words(request: ChatCompletionRequest) -> ChatCompletionRequest:
     messages = request.messages
     if isinstance(messages, list):
         messages = [_with_content(message) for message in messages]
-    told = {name for name, value in (request.chat_template_kwargs or {}).items() if value is not None}
-    if request.reasoning_effort is None or not told & _SWITCHES:
+    if request.reasoning_effort is None or not switches_reasoning(request.chat_template_kwargs):
         return replace(request, messages=messages)
     log_ignored({"reasoning_effort"})
     return replace(request, messages=messages, reasoning_effort=None)

@@ -9,7 +9,7 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.body_endpoint import AnswerBody
 from ouzel.api.openai.embeddings import Embeddings
-from ouzel.api.ovms.body import check_model_field, parse_body
+from ouzel.api.ovms.body import check_envelope, parse_body
 from ouzel.api.ranking.rerank import Rerank
 
 
@@ -25,7 +25,7 @@ class OvmsVectors:
         return await self._answer(request, body)
 
     def _check(self, body: bytes) -> None:
-        check_model_field(parse_body(body), self._names)
+        check_envelope(parse_body(body), self._names)
 
 
 def _operation(path: str, make_answer: Callable[[Services], AnswerBody]) -> Operation:

@@ -29,7 +29,7 @@ class CountInputTokens:
             key_id=exchange.key_id,
             arrival_s=exchange.arrival_s,
             body_type=InputTokensRequest,
-            compacts=False,
+            only_counts=True,
         )
         return InputTokens(len(prepared.request.prompt.token_ids))
 
