@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any  # JSON
 
 import httpx
@@ -10,7 +11,7 @@ import openai
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import Json
+from tests.api.requests import Json, wait_until
 from tests.api.responses.sockets import socket_to
 from tests.api.responses.strict import check_lives, named_events, strict_event, strict_response
 from tests.api.responses.test_response import CALL, SAYINGS, said
@@ -258,6 +259,32 @@ def test_ten_turns_give_the_engine_the_prompts_of_the_default_dialect(tmp_path_f
         ):
             prompts += [prompts_of_ten_turns(http, way) for way in WAYS]
     assert prompts == [prompts[0]] * len(prompts)
+
+
+def test_a_server_of_the_other_profile_ends_a_response_in_its_own_form(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/responses.sqlite3"
+    body = said("<think>" + 1500 * "hm ", stream=True, background=True)
+    with (
+        thinking_server(url, max_model_len=8192, step_s=0.01, config=ServerConfig(profile="ovms")) as slow,
+        thinking_server(url) as other,
+        slow.client() as slow_http,
+        other.client() as http,
+        slow_http.stream("POST", PATH, json=body) as answer,
+    ):
+        lines = answer.iter_lines()
+        first = next(line for line in lines if line.startswith("data: "))
+        response_id = json.loads(first.removeprefix("data: "))["response"]["id"]
+        wait_until(lambda: http.get(f"{PATH}/{response_id}").json()["output"])
+        cancelled = http.post(f"{PATH}/{response_id}/cancel").json()
+        replay = http.get(f"{PATH}/{response_id}", params={"stream": "true"})
+        assert list(lines)[-2] == "data: [DONE]"
+    [reasoning] = cancelled["output"]
+    assert (cancelled["status"], reasoning["status"]) == ("cancelled", "incomplete")
+    assert reasoning["content"] == [] and reasoning["summary"][0]["text"].startswith("hm")
+    assert "completed_at" not in cancelled
+    events = [json.loads(data) for _, data in named_events(replay)]
+    assert [event["type"] for event in events[-4:]] == [*OF_SUMMARY[-3:], "response.incomplete"]
+    assert events[-4]["text"] == reasoning["summary"][0]["text"]
 
 
 def test_a_websocket_speaks_the_dialect(server: RunningServer) -> None:

@@ -13,11 +13,12 @@ def thinking_server(
     store_url: str,
     *,
     max_model_len: int = 4096,
+    step_s: float = 0.0,
     engine_factory: str = "create_parrot",
     config: ServerConfig = ServerConfig(),  # noqa: B008  it is frozen
 ) -> AbstractContextManager[RunningServer]:
     return running_server(
-        {"max_model_len": max_model_len},
+        {"max_model_len": max_model_len, "step_s": step_s},
         chat_template=QWEN,
         output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
         engine_factory=engine_factory,

@@ -95,6 +95,6 @@ def in_our_words(body: Body) -> Body:
 
 
 def switches_reasoning(template_kwargs: Mapping[str, object] | None) -> bool:
-    """Tells whether the variables for the chat template say how much is reasoned: then no other field counts."""
+    """Tells whether variables for the chat template say how much to reason; then an effort does not count."""
     told = {name for name, value in (template_kwargs or {}).items() if value is not None}
     return bool(told & _SWITCHES)

@@ -1,6 +1,6 @@
 """OVMS's dialect of the Responses API: its reading of some fields, and reasoning as a summary.
 
-Everything that OVMS has not (a store, conversations, WebSockets, …) is there as in OpenAI's dialect.
+Features that OVMS lacks (a store, conversations, WebSockets, …) work as in OpenAI's dialect.
 """
 
 from msgspec import UNSET
@@ -14,7 +14,7 @@ from ouzel.wire.decode import JsonObject, log_ignored
 
 
 def response_dialect(profile: str) -> ResponseDialect:
-    """Returns the dialect in which a server with this profile speaks."""
+    """Returns the dialect of a server with this profile."""
     return _OVMS if profile == "ovms" else OPENAI
 
 
@@ -23,7 +23,7 @@ def _check(parsed: JsonObject, model: ServedModel) -> None:
 
 
 def _in_our_words(request: ResponsesRequest) -> ResponsesRequest:
-    """Drops the efforts where the template is told by name how much to reason, beside what all bodies have."""
+    """Puts the shared fields into our words, and drops the efforts where template variables say how much to reason."""
     request = in_our_words(request)
     if not switches_reasoning(request.chat_template_kwargs):
         return request
