@@ -39,6 +39,7 @@ from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.cli.serve import settle_memory
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.engine_client.engines import GivenTo
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN
@@ -76,10 +77,10 @@ class TimedEngine(FakeEngine):
 
 class TimedClient(EngineClient):
     async def submit(
-        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+        self, request: EngineRequest, given_to: GivenTo = None, accepted: asyncio.Event | None = None
     ) -> AsyncGenerator[list[StepOutput], None]:
         submitted_s[request.request_id] = time.perf_counter()
-        async with aclosing(super().submit(request, given_to)) as steps:
+        async with aclosing(super().submit(request, given_to, accepted)) as steps:
             async for step in steps:
                 yield step
 

@@ -2,13 +2,13 @@
 
     uv run python -m benchmarks.first_event MODEL [--tokens 13000] [--rounds 7] [--no-store] [option of `serve` ...]
 
-Starts `ouzel serve MODEL`. Each round has a prompt of its own (lines of the documents in `docs/`, shuffled), so that
-the prefix cache has none of it, and measures in milliseconds:
+Starts `ouzel serve MODEL`, on Linux. Each round has a prompt of its own (lines of the documents in `docs/`, shuffled),
+so that the prefix cache has none of it, and measures in milliseconds:
 
 - `created`: from the request to `response.created`; `created, CPU`: the server's process (not its engine's) meanwhile;
 - `prepared`: `POST /v1/responses/input_tokens` of the same body: decoding, template, tokenization, without a response;
-- `cancelled`: from `POST /v1/responses/{id}/cancel` to its answer, and `ended` to the end of the stream. A round whose
-  cancellation came after the first token says so.
+- `cancelled`: from `POST /v1/responses/{id}/cancel` to its answer, and `ended` to the end of the stream; `before its
+  first token` is 0 where the cancellation came later.
 
 The last line is JSON, of the medians.
 """
@@ -95,13 +95,14 @@ def one_round(http: httpx.Client, prompt: str, server: psutil.Process) -> Figure
         "created, CPU": cpu_ms,
         "cancelled": 1000 * (cancelled_s - cancelling_s),
         "ended": 1000 * (ended_s - cancelling_s),
-        "before its first token": float(not end["output"]),
+        "before its first token": float(not end["output"]),  # 1 or 0
     }
 
 
 def cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
+    """Returns the processor time of all threads, in finer steps than psutil knows."""
+    files = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
+    return sum(int(file.read_text().split()[0]) for file in files) / 1e9
 
 
 def until_idle(http: httpx.Client) -> None:

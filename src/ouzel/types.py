@@ -181,6 +181,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_loras: int = 0  # adapters that can be loaded at a time; 0: it takes none
     max_lora_rank: int = 0
     adapters: tuple[str, ...] = ()  # that were loaded when it was ready
+    confirms_requests: bool = False  # a request that it takes gets an output without tokens first; others it refuses
     cache_identity: str = ""  # what is cached under another means something else; it can be a file's name
 
 
@@ -210,8 +211,7 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     waiting_adapters: tuple[str, ...] = ()  # and of the waiting ones
 
 
-# Messages to the engine, and from it. At most one per direction and step: a list to it, a StepResult from it.
-# Heartbeats come besides.
+# Messages to and from the engine: at most one a step in each direction (a list, a StepResult), and heartbeats.
 
 
 class AddRequest(msgspec.Struct, frozen=True, tag="add", array_like=True):

@@ -3,10 +3,9 @@
 Rules
 1. A fault of the forward pass ends the sequences in the batch. The engine goes on.
 2. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
-3. A request with a grammar is scheduled when that is compiled. An output without tokens says so, before anything is
-   computed for the request: from then on its grammar is not refused for its text.
-4. Tokens that a grammar forces are appended without a model step, and so is the end of a reasoning whose budget is used
-   up.
+3. A request with a grammar is scheduled when that is compiled. An output without tokens says so, before the forward
+   pass. Tokens that the grammar forces are appended without a model step, and so is the end of a reasoning whose budget
+   is used up.
 """
 
 import logging
@@ -15,7 +14,6 @@ from collections.abc import Iterable
 from heapq import merge
 from itertools import count, islice
 from operator import attrgetter
-from typing import assert_never
 
 import msgspec
 import numpy as np
@@ -120,7 +118,7 @@ class EngineCore:
             try:
                 self._constraints.submit(request)
             except (GrammarRefused, CompilerOverloaded) as error:
-                self._end_unstarted(choices, error)
+                self._requests.refuse_unstarted(choices, error)
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         for sequence in self._requests.choices(request_id):
@@ -200,21 +198,11 @@ class EngineCore:
         for request, session in self._constraints.compiled(is_idle=is_idle):
             choices = [each for each in self._requests.choices(request.request_id) if each.request is request]
             if isinstance(session, Refusal):
-                self._end_unstarted(choices, session)
+                self._requests.refuse_unstarted(choices, session)
             elif choices:  # else aborted meanwhile
                 self._start(choices, session)
                 self._requests.outputs.append(output_of(choices[0]))
         return len(self._requests.outputs) > num_outputs
-
-    def _end_unstarted(self, choices: list[Sequence], why: Refusal) -> None:
-        match why:
-            case GrammarRefused():
-                self._requests.refuse(choices, str(why))
-            case CompilerOverloaded():
-                for choice in choices:
-                    self._requests.end(choice, FinishReason.OVERLOADED, str(why))
-            case unreachable:
-                assert_never(unreachable)
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
         """Returns the sequences of a failed step: those in its batch, and forks that it started but gave no token."""

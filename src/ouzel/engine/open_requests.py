@@ -7,8 +7,13 @@ Rules
 3. The choices of a beam search are never scheduled: its beams are. They go with the last of its choices.
 """
 
+from typing import assert_never
+
 from ouzel.engine.adapters import Adapter
 from ouzel.engine.beam import BeamSearch
+from ouzel.engine.constraints import Refusal
+from ouzel.engine.grammars.compilation import CompilerOverloaded
+from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.outputs import output_of
 from ouzel.engine.request_faults import Fault
@@ -77,6 +82,17 @@ class OpenRequests:
             assert choice.request.grammar is not None
             choice.error_param = choice.request.grammar.param
             self.end(choice, FinishReason.REFUSED, f"{choice.request.grammar.param}: {why}")
+
+    def refuse_unstarted(self, choices: list[Sequence], why: Refusal) -> None:
+        """Ends choices of a request whose grammar is not compiled."""
+        match why:
+            case GrammarRefused():
+                self.refuse(choices, str(why))
+            case CompilerOverloaded():
+                for choice in choices:
+                    self.end(choice, FinishReason.OVERLOADED, str(why))
+            case unreachable:
+                assert_never(unreachable)
 
     def end_broken(self, choices: list[Sequence], why: GrammarBroken) -> None:
         """Blames the request for a grammar that meets a limit on its way, as for one that meets it when compiled."""

@@ -12,7 +12,7 @@ Rules
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ouzel.engine.loop import EngineSpec
@@ -20,6 +20,7 @@ from ouzel.engine_client.adapter_changes import AdapterChanges
 from ouzel.engine_client.admission import Admission
 from ouzel.engine_client.engine_activity import EngineActivity
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState, EngineStatus
+from ouzel.engine_client.engines import GivenTo
 from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, StartLink, start_process, start_thread
 from ouzel.engine_client.open_requests import OpenRequests
@@ -173,14 +174,12 @@ class EngineClient:
             yield
 
     async def submit(
-        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+        self, request: EngineRequest, given_to: GivenTo = None, accepted: asyncio.Event | None = None
     ) -> AsyncGenerator[list[StepOutput], None]:
         if not self.takes_requests:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
-        collector = self._requests.open(request)
+        collector = self._requests.open(request, self.info, accepted)
         self._send(AddRequest(request))
-        if given_to is not None:
-            given_to(0)
         try:
             while not collector.is_finished:
                 yield await collector.read()
@@ -298,5 +297,4 @@ class EngineClient:
         self._stats = None
         self._outgoing.clear()
         self.adapters.lose(reason)
-        for request_id in self._requests.ids():
-            self._requests.lose(request_id, reason)
+        self._requests.lose_all(reason)

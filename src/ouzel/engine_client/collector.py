@@ -6,11 +6,15 @@ import msgspec
 
 from ouzel.types import EngineRequest, FinishReason, StepOutput
 
+_ACCEPTED = (None, FinishReason.STOP, FinishReason.LENGTH)
+
 
 class Collector:
     """Merges what its reader has not fetched yet: a slow reader gets fewer, larger outputs."""
 
-    def __init__(self, request: EngineRequest) -> None:
+    def __init__(self, request: EngineRequest, accepted: asyncio.Event | None = None) -> None:
+        """Sets `accepted` with the first output that is no refusal and no failure."""
+        self._accepted = accepted
         self._request_id = request.request_id
         self._open = set(range(request.n))  # choices whose final output has not arrived
         self._pending: dict[int, list[StepOutput]] = {}  # by choice
@@ -28,6 +32,8 @@ class Collector:
 
     def put(self, output: StepOutput) -> None:
         self._pending.setdefault(output.index, []).append(output)
+        if self._accepted is not None and output.finish_reason in _ACCEPTED:
+            self._accepted.set()
         if output.finish_reason is not None:
             self._open.discard(output.index)
         self._arrived.set()

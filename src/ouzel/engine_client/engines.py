@@ -1,5 +1,6 @@
 """What requests are given to looks the same to those who have some, be it one engine or a pool of several."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
@@ -9,6 +10,9 @@ from ouzel.types import EngineInfo, EngineRequest, StepOutput
 
 if TYPE_CHECKING:
     from ouzel.engine_client.client import EngineClient
+
+
+GivenTo = Callable[[int], None] | None
 
 
 class Adapters(Protocol):
@@ -81,12 +85,12 @@ class Engines(Protocol):
         ...
 
     def submit(
-        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+        self, request: EngineRequest, given_to: GivenTo = None, accepted: asyncio.Event | None = None
     ) -> AsyncGenerator[list[StepOutput], None]:
         """Gives all that is new since the last read, one merged output per choice; ends after the last final output.
 
-        Calls `given_to` with the number of the member that has the request, as soon as that member has it. Raises
-        EngineUnavailable before that. Leaving the stream early aborts the request.
+        Before that `given_to` hears which of several `members` has it, and `accepted` is set once the engine has the
+        request and cannot refuse it any more. Raises EngineUnavailable. Leaving the stream early aborts the request.
         """
         ...
 

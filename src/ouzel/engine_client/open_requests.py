@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ouzel.engine_client.collector import Collector
 from ouzel.errors import EngineFailed
-from ouzel.types import EngineRequest, StepOutput
+from ouzel.types import EngineInfo, EngineRequest, StepOutput
 
 
 class OpenRequests:
@@ -24,11 +24,16 @@ class OpenRequests:
     def ids(self) -> tuple[str, ...]:
         return tuple(self._collectors)
 
-    def open(self, request: EngineRequest) -> Collector:
-        """Raises EngineFailed where its id is in use."""
+    def open(self, request: EngineRequest, info: EngineInfo, accepted: asyncio.Event | None = None) -> Collector:
+        """Opens a request, which the engine of `info` is given now. Raises EngineFailed where its id is in use.
+
+        Sets `accepted` once that engine cannot refuse the request any more: at once, or with its first output.
+        """
         if request.request_id in self._collectors:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
-        collector = self._collectors[request.request_id] = Collector(request)
+        collector = self._collectors[request.request_id] = Collector(request, accepted)
+        if accepted is not None and request.grammar is None and not info.confirms_requests:
+            accepted.set()
         self._is_empty.clear()
         return collector
 
@@ -50,6 +55,10 @@ class OpenRequests:
         """Gives each of its open choices the final output, which the engine cannot give any more."""
         self._collectors[request_id].lose(reason)
         self._forget(request_id)
+
+    def lose_all(self, reason: str) -> None:
+        for request_id in self.ids():
+            self.lose(request_id, reason)
 
     def _forget(self, request_id: str) -> None:
         del self._collectors[request_id]

@@ -9,7 +9,7 @@ Rules
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 
 import msgspec
@@ -18,6 +18,7 @@ from ouzel.engine_client.adapter_changes import PoolAdapters
 from ouzel.engine_client.admission import Admission
 from ouzel.engine_client.client import EngineClient
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
+from ouzel.engine_client.engines import GivenTo
 from ouzel.errors import EngineFailed, EngineUnavailable
 from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, token_keys
 from ouzel.types import EngineInfo, EngineRequest, StepOutput
@@ -124,7 +125,7 @@ class EnginePool:
             yield
 
     async def submit(
-        self, request: EngineRequest, given_to: Callable[[int], None] | None = None
+        self, request: EngineRequest, given_to: GivenTo = None, accepted: asyncio.Event | None = None
     ) -> AsyncGenerator[list[StepOutput], None]:
         if request.request_id in self._owners:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
@@ -132,15 +133,12 @@ class EnginePool:
         name = self._policy.choose(keys, self._taking())[0]
         owner = self._owners[request.request_id] = self._by_name[name]
         ticket = self._policy.routed(keys, name)
-
-        def note_given(_: int) -> None:
-            if given_to is not None:
-                given_to(int(name))
-
+        if given_to is not None:
+            given_to(int(name))
         output_ids: list[int] = []  # of the first choice
         has_begun = False
         try:
-            async with aclosing(owner.submit(request, note_given)) as steps:
+            async with aclosing(owner.submit(request, accepted=accepted)) as steps:
                 async for step in steps:
                     if not has_begun and any(output.token_ids or output.finish_reason is not None for output in step):
                         self._policy.first_token(ticket)

@@ -35,7 +35,7 @@ class Generation:
         """`key_id` is of the API key whose request it is, None where none is asked for."""
         self.request = request
         self.model_name = model.names[0]
-        self.accepted = asyncio.Event()  # the engine has the request, and has compiled its grammar
+        self.accepted = asyncio.Event()  # the engine has the request and cannot refuse it any more
         self.ttft_s: float | None = None
         self.finish_reasons: list[str] = []  # in the order in which choices ended
         self._engine = model.engine
@@ -80,7 +80,6 @@ class Generation:
         try:
             async with aclosing(self._steps()) as steps:
                 async for step in steps:
-                    self.accepted.set()
                     events = [event for output in step for event in self._advance(output)]
                     if events:
                         yield events
@@ -110,7 +109,8 @@ class Generation:
         is_refused = True
         while is_refused:
             is_refused = False
-            async with aclosing(self._engine.submit(self._engine_request(), self._note_engine)) as steps:
+            submitted = self._engine.submit(self._engine_request(), self._note_engine, self.accepted)
+            async with aclosing(submitted) as steps:
                 async for step in steps:
                     is_refused = self._drops_grammar(step)
                     if is_refused:
@@ -137,8 +137,6 @@ class Generation:
 
     def _note_engine(self, number: int) -> None:
         self._counts = self._metrics.of_engine(number)
-        if self.request.grammar is None:  # else the engine's first output says whether the grammar can be compiled
-            self.accepted.set()
 
     @property
     def _is_complete(self) -> bool:

@@ -34,7 +34,12 @@ def answer(request: EngineRequest, reasoning_marks: tuple[str, str] | None = Non
     """Returns the outputs, and vLLM's sampling parameters of the last choice."""
     engine = make_engine(reasoning_marks=reasoning_marks)
     engine.add(request)
-    return run(engine), asked_there()[-1].params
+    return [*filter(tells_more, run(engine))], asked_there()[-1].params
+
+
+def tells_more(output: StepOutput) -> bool:
+    """Tells whether the output does more than confirm that the request is taken."""
+    return bool(output.token_ids or output.finish_reason is not None)
 
 
 def test_what_it_says_of_itself() -> None:
@@ -58,6 +63,23 @@ def test_each_choice_ends_once() -> None:
     for index in range(3):
         assert tokens(outputs, request, index) == [1, 2, 3, 1, 2]
         assert final(outputs, request, index).finish_reason is FinishReason.LENGTH
+
+
+def test_a_request_that_is_taken_is_confirmed_before_vllm_computes_anything() -> None:
+    taken, refused = make_request([1], n=2), make_request([1], typical_p=0.5)
+    engine = make_engine()
+    engine.add(taken)
+    engine.add(refused)
+
+    outputs = engine.step()
+
+    assert [(output.request_id, output.index, tells_more(output)) for output in outputs] == [
+        (taken.request_id, 0, False),
+        (taken.request_id, 1, False),
+        (refused.request_id, 0, True),
+    ]
+    assert engine.info.confirms_requests
+    assert tokens(run(engine), taken)
 
 
 def test_an_end_token_and_a_stop_token() -> None:
@@ -153,9 +175,10 @@ def test_an_abort_of_one_choice_and_of_all() -> None:
     engine = make_engine()
     engine.add(request)
     engine.add(other)
+    engine.step()  # confirms both
     outputs = engine.step()
     engine.abort(request.request_id, 1)
-    outputs += engine.step()
+    outputs += engine.step() + engine.step()
     engine.abort(request.request_id)
     engine.abort("unknown")
     outputs += run(engine)
@@ -183,6 +206,7 @@ def test_prefixes_are_hits_under_the_same_salt_only() -> None:
 def test_statistics_of_running_and_waiting_ones() -> None:
     engine = make_engine(max_num_seqs=2)
     engine.add(make_request([1], n=3, max_tokens=9))
+    engine.step()  # confirms it
     engine.step()
 
     stats = engine.stats()
@@ -262,6 +286,7 @@ def test_a_request_that_fails_ends_alone() -> None:
 def test_an_engine_that_dies_says_so() -> None:
     engine = make_engine()
     engine.add(make_request([FATAL]))
+    engine.step()
     with pytest.raises(Exception, match="EngineCore encountered an issue"):
         engine.step()
 

@@ -20,6 +20,7 @@ from ouzel.backends.vllm.sampling_fields import (
     grammar_text,
     refusal_of,
     sampling_fields,
+    taken,
     without_optional_budget,
 )
 from ouzel.backends.vllm.stats import StepStats
@@ -117,7 +118,7 @@ class VllmEngine:
         self._abilities = abilities
         self._load_s = load_s
         self._open: dict[str, _Choice] = {}  # by the name of the request there
-        self._ready: list[StepOutput] = []  # for the next step: what ended without one
+        self._ready: list[StepOutput] = []  # for the next step: what was taken, or ended without one
 
     @property
     def info(self) -> EngineInfo:
@@ -141,6 +142,7 @@ class VllmEngine:
             load_s=self._load_s,
             has_grammars=True,
             has_beam_search=False,
+            confirms_requests=True,
         )
 
     def add(self, request: EngineRequest) -> None:
@@ -174,6 +176,8 @@ class VllmEngine:
             logger.info("vLLM refuses a request: %s", error)
             self._engine.abort_request([name])
             self._end(name, FinishReason.REFUSED, error=str(error), param=getattr(error, "parameter", None))
+        else:
+            self._ready.append(taken(request.request_id, index))
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         names = [
@@ -186,14 +190,19 @@ class VllmEngine:
             self._end(name, FinishReason.ABORT)
 
     def step(self) -> list[StepOutput]:
+        if self._ready:  # a step of vLLM may take long, and clients wait for these
+            return self._take_ready()
         made: list[StepOutput] = []
         if self._engine.has_unfinished_requests():
             made = [self._output(output) for output in self._engine.step() if output.request_id in self._open]
         if self._open and not self._engine.has_unfinished_requests():  # a bug there: whoever waits must hear of it
             for name in list(self._open):
                 self._end(name, FinishReason.ERROR, error="vLLM has lost this request")
+        return made + self._take_ready()
+
+    def _take_ready(self) -> list[StepOutput]:
         ready, self._ready = self._ready, []
-        return made + ready
+        return ready
 
     def has_unfinished(self) -> bool:
         return bool(self._ready or self._open)

@@ -17,7 +17,7 @@ import msgspec
 
 from ouzel.backends.vllm.remote_choice import ID_PREFIX, AnswerError, RemoteChoice
 from ouzel.backends.vllm.remote_server import ABORT, GENERATE, RemoteServer, ServerFacts
-from ouzel.backends.vllm.sampling_fields import Abilities, ended, refusal_of, without_optional_budget
+from ouzel.backends.vllm.sampling_fields import Abilities, ended, refusal_of, taken, without_optional_budget
 from ouzel.client.base import ApiClient, ApiFailure, failure_of
 from ouzel.observability.progress import Progress
 from ouzel.types import (
@@ -212,6 +212,7 @@ class RemoteLink:
 
     async def _streamed(self, choice: RemoteChoice) -> StepOutput:
         async with self._client.events(GENERATE, choice.body()) as events:
+            self._give(taken(choice.request.request_id, choice.index))
             async for data in events:
                 for output in choice.read(data):
                     self._give(output)

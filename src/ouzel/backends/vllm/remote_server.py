@@ -108,6 +108,7 @@ class RemoteServer:
             load_s=time.monotonic() - started,
             has_grammars=abilities.grammars,
             has_beam_search=False,
+            confirms_requests=True,
         )
         return info, abilities
 

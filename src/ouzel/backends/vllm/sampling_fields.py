@@ -160,6 +160,11 @@ def finish_reason_of(name: str | None) -> FinishReason | None:
     return None if name is None else _FINISH_REASONS.get(name, FinishReason.ERROR)
 
 
+def taken(request_id: str, index: int) -> StepOutput:
+    """Returns the output which confirms that vLLM has taken a choice."""
+    return StepOutput(request_id=request_id, index=index, token_ids=[], logprobs=[], num_cached_tokens=0)
+
+
 def ended(
     request_id: str, index: int, reason: FinishReason, *, error: str | None = None, param: str | None = None
 ) -> StepOutput:
