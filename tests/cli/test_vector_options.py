@@ -1,7 +1,6 @@
 """`ouzel serve` with the options of models that make vectors and scores."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any  # JSON
 
 import httpx
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.backends.test_openvino_sentences import GOLDEN, read_golden
+from tests.backends.test_openvino_sentences import GOLDEN
 from tests.cli.running import RunningServer, serving
 
 TEXT = "snow and rain"
@@ -25,8 +24,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         "weights": "f32",
         "precision": "f32",
         "models": [
-            {"name": "plain", "model": model},
             {"name": "last", "model": model, "pooling": "lasttoken", "normalize": True, "truncate": True},
+            {"name": "plain", "model": model},
+            {"name": "bge", "model": str(GOLDEN / "bge")},
             {"name": "raw", "model": str(GOLDEN / "minilm"), "normalize": False, "max_document_chunks": 3},
             {"name": "ranker", "model": str(GOLDEN / "cross-bert"), "max_model_len": 16},
             {"name": "strict", "model": str(GOLDEN / "cross-bert"), "max_model_len": 16, "max_document_chunks": 0},
@@ -86,10 +86,8 @@ def test_clients_of_tei_get_long_texts_cut_by_the_option(server: RunningServer) 
     assert scored == [200, 400]
 
 
-def test_the_description_for_clients_of_tei_has_the_options(tmp_path: Path) -> None:
-    arguments = ("--pooling", "lasttoken", "--truncate", str(GOLDEN / "minilm"))
-    with serving(*arguments, cache_dir=tmp_path) as server:
-        info = httpx.get(f"{server.root}/info", timeout=None).json()
+def test_the_description_for_clients_of_tei_has_the_options_of_the_first_model(server: RunningServer) -> None:
+    info = httpx.get(f"{server.root}/info", timeout=None).json()
     assert (info["model_type"], info["auto_truncate"]) == ({"embedding": {"pooling": "lasttoken"}}, True)
 
 
@@ -103,12 +101,24 @@ def test_long_documents_are_divided_as_the_option_says(server: RunningServer) ->
     assert bounded["message"].startswith("documents must come to <= 3 pieces in all")
 
 
-def test_vectors_have_the_length_1_with_the_profile_of_ovms(tmp_path: Path) -> None:
-    golden = read_golden("bert-poolings")
-    arguments = ("--profile", "ovms", "--weights", "f32", "--precision", "f32", str(golden.directory))
-    with serving(*arguments, cache_dir=tmp_path) as server:
-        answer = post(server, "/v3/embeddings", model="bert-poolings", input=TEXT).json()
-        too_long = post(server, "/v3/embeddings", model="bert-poolings", input=LONG)
+@pytest.fixture(scope="module")
+def ovms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    models = [argument for name in ("bge", "bert-poolings") for argument in ("--model", f"{name}={GOLDEN / name}")]
+    arguments = ("--profile", "ovms", "--weights", "f32", "--precision", "f32", *models)
+    with serving(*arguments, cache_dir=tmp_path_factory.mktemp("ovms")) as server:
+        yield server
+
+
+def test_texts_have_no_prompt_with_the_profile_of_ovms(server: RunningServer, ovms: RunningServer) -> None:
+    raw, prompted = vector(ovms, "bge"), vector(ovms, "bge", prompt_name="query")
+    np.testing.assert_allclose(vector(server, "bge"), prompted, atol=1e-6)  # the files name it as the default
+    np.testing.assert_allclose(vector(server, "bge", prompt_name="document"), raw, atol=1e-6)
+    assert np.abs(raw - prompted).max() > 0.01
+
+
+def test_vectors_have_the_length_1_with_the_profile_of_ovms(ovms: RunningServer) -> None:
+    answer = post(ovms, "/v3/embeddings", model="bert-poolings", input=TEXT).json()
+    too_long = post(ovms, "/v3/embeddings", model="bert-poolings", input=LONG)
     assert answer.keys() == {"object", "data", "model", "usage"}
     assert np.linalg.norm(answer["data"][0]["embedding"]) == pytest.approx(1, abs=1e-6)
     assert (too_long.status_code, too_long.json().keys()) == (400, {"error"})

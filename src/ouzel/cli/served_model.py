@@ -88,23 +88,21 @@ async def load_served_model(
 
 
 def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> SentenceFiles | None:
-    """Returns None where the model generates. Raises ModelLoadError."""
+    """Returns None where the model generates. Raises ModelLoadError.
+
+    OpenVINO Model Server does not read the default prompt of the files, and its vectors have the length 1.
+    """
     if info.task == "generate":
         return None
+    is_ovms = options.server.profile == "ovms"
     kind: ModelKind = "decoder" if info.num_blocks else "encoder"
     files = read_sentence_files(directory, kind, pooling=options.model.pooling_mode)
     return replace(
         files,
         is_matryoshka=files.is_matryoshka or options.model.matryoshka,
-        normalises=_normalises(files, options),
+        default_prompt="" if is_ovms else files.default_prompt,
+        normalises=(files.normalises or is_ovms) if options.model.normalize is None else options.model.normalize,
     )
-
-
-def _normalises(files: SentenceFiles, options: Options) -> bool:
-    """Says whether vectors have the length 1 where a request does not say; OpenVINO Model Server's default is yes."""
-    if options.model.normalize is not None:
-        return options.model.normalize
-    return files.normalises or options.server.profile == "ovms"
 
 
 def _image_reader(

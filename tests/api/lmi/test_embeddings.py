@@ -163,8 +163,8 @@ def test_a_model_of_embeddings_scores_pairs_by_the_cosine(http: httpx.Client) ->
         ({"inputs": "a", "adapters": "mine"}, "Adapter mine is not registered"),
         ({"inputs": "a", "parameters": {"truncate": "x"}}, 'truncate must be true or false, given "x"'),
         ({"inputs": "a", "texts": ["b"]}, "inputs must not be given beside query and texts"),
-        ({"messages": [{"role": "user", "content": "a"}]}, "messages is not supported by this server (use inputs)"),
-        ({"prompt": "a"}, "prompt is not supported by this server (use inputs)"),
+        ({"messages": [{"role": "user", "content": "a"}]}, "makes embeddings and no text"),
+        ({"prompt": "a"}, "makes embeddings and no text"),
         (5, "the body must be a JSON object or a list, given 5"),
     ],
 )

@@ -21,6 +21,7 @@ from ouzel.api.ollama.model_name import names_taken
 from ouzel.wire.aliases import aliases_in
 
 _LMIS = ("lmi", "sagemaker")  # dialects with LMI's bodies
+_LMI_TEXTS = ("text/plain", "text/csv")  # their other types
 _JSON_LINES: Mapping[Words, str] = {
     "lmi": "application/jsonlines",
     "sagemaker": "application/jsonlines",
@@ -178,7 +179,10 @@ def _operation_object(operation: Operation) -> JsonObject:
     if operation.bodies:
         prefix = _LMI_PREFIX if operation.words in _LMIS else ""
         schema = _either([named_ref(prefix + body.__name__) for body in operation.bodies])
-        described["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
+        content: JsonObject = {JSON: {"schema": schema}}
+        if operation.words in _LMIS:
+            content |= dict.fromkeys(_LMI_TEXTS, {"schema": {"type": "string"}})
+        described["requestBody"] = {"required": True, "content": content}
     return described
 
 

@@ -19,8 +19,10 @@ from ouzel.api.ranking.encoded_pairs import Pair, Text
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored
+from ouzel.wire.options import check_generates
 from ouzel.wire.validation_errors import shown
 
+_OF_GENERATION = ("messages", "prompt")  # fields of LMI's other schemas
 _PAIR_NAMES = (("text", "text_pair"), ("key", "value"))
 
 
@@ -71,6 +73,8 @@ def read_vector_inputs(content: object, model: ServedModel, *, adapter_beside_bo
     if not isinstance(content, dict | list):
         raise InvalidRequest(f"the body must be a JSON object or a list, given {shown(content)}")
     fields, path = _with_inputs(content if isinstance(content, dict) else {"inputs": content})
+    if any(fields.get(name) is not None for name in _OF_GENERATION):
+        check_generates(model)
     _check_adapters(fields, model, adapter_beside_body)
     body = decode_object(fields, VectorRequest)
     if body.stream:

@@ -16,7 +16,8 @@ from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
 from ouzel.api.lmi.content import read_content
 from ouzel.api.lmi.vector_request import VectorInputs, read_vector_inputs
 from ouzel.api.openai.embeddings import encoded_inputs
-from ouzel.api.ranking.pair_scores import PairScores, Scoring
+from ouzel.api.ranking.encoded_pairs import Scoring
+from ouzel.api.ranking.pair_scores import PairScores
 from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, finished_vectors
 
