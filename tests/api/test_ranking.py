@@ -10,6 +10,7 @@ import pytest
 from ouzel.sentence_files import SentenceFiles
 from tests.api.golden_server import golden_server
 from tests.api.serving import MODEL, running_server
+from tests.backends.test_openvino_ir_encoders import ir_directory
 from tests.backends.test_openvino_sentences import read_golden
 
 DOCUMENTS: list[object] = ["aaa", {"text": "a"}, "aaaaa"]
@@ -239,6 +240,18 @@ def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: 
     assert (wordy["param"], "leaves no token to the document" in wordy["message"]) == ("text_1", True)
     assert other.json()["data"][0]["score"] != pytest.approx(scores[1], abs=1e-4)
     assert logits["data"][0]["score"] == pytest.approx(np.log(scores[1] / (1 - scores[1])), abs=1e-4)
+
+
+def test_an_ir_of_a_decoder_scores_as_its_checkpoint(tmp_path: Path) -> None:
+    golden = read_golden("qwen3-classifier")
+    directory = ir_directory(tmp_path / "ir", "qwen3-classifier")
+    with (
+        golden_server("qwen3-classifier", "decoder", tmp_path, directory=directory, weights="auto") as server,
+        server.client() as http,
+    ):
+        answer = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
+    scores = np.array([entry["score"] for entry in answer["data"]])
+    assert np.abs(scores - golden.arrays["scores"]).max() < 1e-5
 
 
 def test_clients_may_write_the_prompt_of_qwen3_reranker_around_their_texts(tmp_path: Path) -> None:

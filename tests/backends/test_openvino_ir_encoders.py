@@ -128,14 +128,6 @@ def test_a_task_that_the_graph_is_not_made_for_is_refused(name: str, task: str, 
         engine_of(directory, task=task)
 
 
-def test_a_decoder_that_scores_needs_its_checkpoint(tmp_path: Path) -> None:
-    directory = ir_directory(tmp_path, "cross-bert")
-    path = directory / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "qwen3"}))
-    with pytest.raises(ModelLoadError, match=r"an OpenVINO IR of a qwen3 that scores .* safetensors checkpoint"):
-        engine_of(directory)
-
-
 def test_a_graph_with_other_outputs_is_refused(tmp_path: Path) -> None:
     directory = ir_directory(tmp_path, "cross-bert")
     path = directory / "openvino_model.xml"

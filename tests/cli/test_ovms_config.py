@@ -11,7 +11,7 @@ from ouzel.cli.model_settings import ModelSettings
 from ouzel.cli.options import Options
 from ouzel.cli.serve_command import begun
 from tests.cli.ovms_command import run_ovms
-from tests.cli.ovms_graphs import graph_of
+from tests.cli.ovms_graphs import graph_of, vectors_graph_of
 from tests.cli.test_options import parse
 from tests.cli.test_ovms_graph import IMAGES, OF_TWO_MODELS
 
@@ -275,6 +275,24 @@ def test_the_graph_of_the_only_model_counts(tmp_path: Path) -> None:
     assert options.remarks == ("graph.pbtxt: OpenVINO Model Server's block_size has no meaning here",)
     assert parse("--profile", "ovms", *path, "--max_num_seqs", "2").engine.max_num_seqs == 2
     assert parse(str(directory)).engine.max_num_seqs == 128  # without the profile
+
+
+def test_each_model_of_a_config_has_the_task_of_its_graph(tmp_path: Path) -> None:
+    model_in(tmp_path / "chat", graph_of('models_path: "./"'))
+    embedder = 'models_path: "./" pooling: LAST truncate: true max_length: 64'
+    directory = model_in(tmp_path / "embedder", vectors_graph_of("Embeddings", embedder))
+    reranker = vectors_graph_of("Rerank", 'models_path: "./" max_allowed_chunks: 4')
+    model_in(tmp_path / "reranker", reranker)
+    names = ("chat", "embedder", "reranker")
+    models = by_name(read(tmp_path, {"model_config_list": [listed(name, name) for name in names]}))
+
+    assert [models[name].model.task for name in names] == ["auto", "embed", "score"]
+    assert [models[name].model.max_document_chunks for name in names] == [10000, 10000, 4]
+    alone = parse("--profile", "ovms", "--model_path", str(directory)).model
+    for model in (models["embedder"].model, alone):
+        assert (model.pooling, model.normalize, model.truncate, model.max_model_len) == ("lasttoken", True, True, 64)
+    ours = parse("--profile", "ovms", "--pooling", "mean", str(directory)).model
+    assert (ours.pooling, ours.normalize) == ("mean", True)
 
 
 def test_a_graph_leads_to_its_model_under_its_own_name(tmp_path: Path) -> None:

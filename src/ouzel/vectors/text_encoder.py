@@ -36,10 +36,9 @@ class TextEncoder:
         self._lowers_case = model.sentences is not None and model.sentences.lowers_case
         self._cuts_by_default = model.cuts_long_texts
         self._foreign_ids = ForeignIds(model.tokenizer, lowers_case=self._lowers_case)
-        self._reads_pairs = info.num_blocks == 0  # an encoder: what a decoder reads of a pair is a prompt
-        # The engine of decoders keeps room for a token behind every prompt.
-        self.max_tokens = info.max_model_len - (0 if self._reads_pairs else 1)
-        self._prompt = None if self._reads_pairs else RerankerPrompt.of(model)
+        # The engine of a model with a KV cache keeps room for a token behind every prompt.
+        self.max_tokens = info.max_model_len - (1 if info.num_blocks else 0)
+        self._prompt = RerankerPrompt.of(model)  # of decoders; encoders read pairs, and their tokenizers have no frame
 
     def limit(self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str) -> TextLimit:
         """Reads -1 as the model's own limit. Without `truncate` the server's option counts."""

@@ -73,10 +73,6 @@ def load_encoder(core: ov.Core, directory: Path, config: HfConfig, model: ModelC
     task = "score" if loaded.num_labels else "embed"
     if model.task not in ("auto", task):
         raise ModelLoadError(f"task {model.task}: the graph of this OpenVINO IR is made for the task {task}")
-    if task == "score" and config.model_type in supported_model_types():
-        raise ModelLoadError(
-            f"an OpenVINO IR of a {config.model_type} that scores is not supported: take the safetensors checkpoint"
-        )
     return loaded
 
 
