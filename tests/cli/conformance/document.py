@@ -32,6 +32,11 @@ server takes it on `/v1/chat/completions`:
 - **B** the same page of 2024, **C** of 2025
 - **D** LMI 0.30, chat completions schema
 
+Then the same for [responses](#v1responses) (**E**, **F**), for LMI's [`/invocations`](#invocations), and for
+[chats](#with---profile-ovms-chats) and [responses](#with---profile-ovms-responses) with `--profile ovms`. The last
+sections hold what the documents [state](#statements-of-the-documents) besides names of parameters, and what becomes of
+OVMS's [graphs and flags](#graphs-and-flags-of-ovms). Each row that differs from its document has the reason beside it.
+
 Written by a test run on the demo models (`{command}`).
 *Works* means that the effect was seen in that mode; *refused* that the answer named the parameter. There is no third:
 nothing that would change an answer is accepted and ignored.
@@ -51,10 +56,12 @@ whose message names the parameter.
 """
 
 _OVMS_INTRODUCTION = """
-## With --profile ovms
+## With --profile ovms: chats
 
 The parameters of A, B and C once more, on `/v3/chat/completions` of a server with that profile: `best_of` is a number
-of beams, streams show the stop string, and a refusal is a 400 whose text names the parameter.
+of beams, streams show the stop string, and a refusal is a 400 whose text names the parameter. A parameter that OVMS
+does not read in a request, as `length_penalty` without beams, has no effect, and the log names it; the
+[statements](#chats-a-b-c) say where.
 
 | parameter | in | unary | streamed | what was seen |
 |---|---|---|---|---|

@@ -8,6 +8,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.ovms_directives import read_directive
 from ouzel.cli.ovms_flags import split_ovms_flags
 from ouzel.cli.ovms_graph import read_graph
+from ouzel.demo import MODEL_DIRECTORY
 from tests.cli.ovms_graphs import graph_of
 
 _GRAPH_INTRODUCTION = """
@@ -99,7 +100,7 @@ FLAGS = (
         "done instead of serving",
         "the model is downloaded, and its graph written",
     ),
-    Setting("--configure --model_path ./DIRECTORY", "done instead of serving", "the graph is written"),
+    Setting("--configure --model_path ./MODEL", "done instead of serving", "the graph is written"),
     Setting(
         "--add_to_config --config_path c.json --model_name a --model_path ./DIRECTORY",
         "done instead of serving",
@@ -139,7 +140,8 @@ def read_flag(setting: Setting, directory: Path) -> str:
     (directory / "adapter_model.safetensors").touch()
 
     def read(text: str) -> Outcome:
-        flags = split_ovms_flags(text.replace("./DIRECTORY", str(directory)).split(), {})
+        text = text.replace("./DIRECTORY", str(directory)).replace("./MODEL", str(MODEL_DIRECTORY))
+        flags = split_ovms_flags(text.split(), {})
         logged = [remark for remark in flags.remarks if "no meaning" in remark]
         warnings = [remark for remark in flags.remarks if remark not in logged]
         return Outcome(
