@@ -10,8 +10,8 @@ from ouzel.backends.fake_runner import FakeRunner
 from ouzel.cli.engines import load_adapters
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client.adapter_changes import AdapterChanges
+from ouzel.engine_messages import EngineCommand, LoadAdapter, UnloadAdapter
 from ouzel.errors import EngineUnavailable, ModelLoadError
-from ouzel.types import EngineCommand, LoadAdapter, UnloadAdapter
 from tests.engine.requests import adapted, make_request, run_alone
 
 PROMPT = list(range(1, 14))

@@ -15,8 +15,8 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine.proposals import Speculation
 from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine_messages import AdapterFailed, AdapterLoaded, AdapterUnloaded
 from ouzel.errors import ModelLoadError
-from ouzel.types import AdapterFailed, AdapterLoaded, AdapterUnloaded
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.adapters import AdaptedRunner, RandomAdapter, merge, random_adapter
 from tests.backends.conftest import long_context, read_golden

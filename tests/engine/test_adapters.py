@@ -13,21 +13,20 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
 from ouzel.engine.prefix_store import open_prefix_store
-from ouzel.sampling import BeamSearchParams
-from ouzel.types import (
+from ouzel.engine_messages import (
     AdapterEvent,
     AdapterFailed,
     AdapterLoaded,
     AdapterUnloaded,
     AddRequest,
     EngineEvent,
-    EngineRequest,
-    FinishReason,
     LoadAdapter,
     Shutdown,
     StepResult,
     UnloadAdapter,
 )
+from ouzel.sampling import BeamSearchParams
+from ouzel.types import EngineRequest, FinishReason
 from tests.engine.requests import adapted, make_request, run, run_alone
 
 PROMPT = list(range(1, 14))  # three blocks of four, and one token

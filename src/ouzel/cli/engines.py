@@ -19,6 +19,7 @@ from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
 from ouzel.engine.pooling_engine import PoolingEngine
 from ouzel.engine.prefix_store import PrefixStore, open_prefix_store
 from ouzel.engine.proposals import Speculation
+from ouzel.engine_messages import AdapterFailed
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.vocabulary import JsonObject, special_token_ids
 from ouzel.tokenizer.model_files import (
@@ -28,7 +29,6 @@ from ouzel.tokenizer.model_files import (
     read_special_tokens,
     read_tokenizer_json,
 )
-from ouzel.types import AdapterFailed
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ouzel.engine.base import AdapterRunner
+from ouzel.engine_messages import AdapterEvent, AdapterFailed, AdapterLoaded, AdapterUnloaded
 from ouzel.errors import ModelLoadError, OuzelError
-from ouzel.types import AdapterEvent, AdapterFailed, AdapterLoaded, AdapterUnloaded
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-from ouzel.types import AdapterEvent, EngineInfo, EngineRequest, EngineStats, ImageInput, StepOutput
+from ouzel.engine_messages import AdapterEvent
+from ouzel.types import EngineInfo, EngineRequest, EngineStats, ImageInput, StepOutput
 
 
 class AdapterNames(Protocol):

@@ -9,10 +9,7 @@ import msgspec
 
 from ouzel.engine.base import Engine
 from ouzel.engine.heart import Heart
-from ouzel.errors import STOPS, OuzelError
-from ouzel.observability import LogFormat
-from ouzel.observability.progress import progress_told_to
-from ouzel.types import (
+from ouzel.engine_messages import (
     AbortRequest,
     AddRequest,
     EngineCommand,
@@ -25,6 +22,9 @@ from ouzel.types import (
     StepResult,
     UnloadAdapter,
 )
+from ouzel.errors import STOPS, OuzelError
+from ouzel.observability import LogFormat
+from ouzel.observability.progress import progress_told_to
 
 logger = logging.getLogger(__name__)
 

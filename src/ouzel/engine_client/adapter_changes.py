@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import assert_never
 
-from ouzel.errors import EngineUnavailable, ModelLoadError
-from ouzel.types import (
+from ouzel.engine_messages import (
     AdapterEvent,
     AdapterFailed,
     AdapterLoaded,
@@ -26,6 +25,7 @@ from ouzel.types import (
     LoadAdapter,
     UnloadAdapter,
 )
+from ouzel.errors import EngineUnavailable, ModelLoadError
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,7 @@ from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, StartLink, start_process, start_thread
 from ouzel.engine_client.open_requests import OpenRequests
 from ouzel.engine_client.restart_pauses import RestartPauses
-from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
-from ouzel.types import (
+from ouzel.engine_messages import (
     AbortRequest,
     AdapterFailed,
     AdapterLoaded,
@@ -34,15 +33,13 @@ from ouzel.types import (
     AddRequest,
     EngineCommand,
     EngineDown,
-    EngineInfo,
     EngineReady,
-    EngineRequest,
-    EngineStats,
     Heartbeat,
     Shutdown,
-    StepOutput,
     StepResult,
 )
+from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
+from ouzel.types import EngineInfo, EngineRequest, EngineStats, StepOutput
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,7 @@ from ouzel.backends.vllm.remote_choice import ID_PREFIX, AnswerError, RemoteChoi
 from ouzel.backends.vllm.remote_server import ABORT, GENERATE, RemoteServer, ServerFacts
 from ouzel.backends.vllm.sampling_fields import Abilities, ended, refusal_of, taken, without_optional_budget
 from ouzel.client.base import ApiClient, ApiFailure, failure_of
-from ouzel.observability.progress import Progress
-from ouzel.types import (
+from ouzel.engine_messages import (
     AbortRequest,
     AdapterFailed,
     AdapterUnloaded,
@@ -28,19 +27,16 @@ from ouzel.types import (
     EngineCommand,
     EngineDown,
     EngineEvent,
-    EngineInfo,
     EngineLoading,
     EngineReady,
-    EngineRequest,
-    EngineStats,
-    FinishReason,
     Heartbeat,
     LoadAdapter,
     Shutdown,
-    StepOutput,
     StepResult,
     UnloadAdapter,
 )
+from ouzel.observability.progress import Progress
+from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, StepOutput
 
 logger = logging.getLogger(__name__)
 
