@@ -173,7 +173,7 @@ def test_input_that_the_model_cannot_read_is_given_back(socket: Socket) -> None:
 
 def test_input_that_waits_counts_towards_the_bytes_of_all_bodies() -> None:
     output_format = OutputFormat(calls=HERMES, reasoning=THINKING_ONLY)
-    options: dict[str, object] = {"max_model_len": 4096, "step_s": 0.005}
+    options: dict[str, object] = {"max_model_len": 4096, "step_s": 0.02}
     limits = LimitsConfig(max_body_bytes=160_000, max_body_bytes_total=160_000)
     with (
         running_server(options, limits, chat_template=QWEN, output_format=output_format) as server,
@@ -189,7 +189,7 @@ def test_input_that_waits_counts_towards_the_bytes_of_all_bodies() -> None:
 
 
 def test_input_that_waits_for_a_tools_output_counts_too() -> None:
-    options: dict[str, object] = {"max_model_len": 4096, "step_s": 0.005}
+    options: dict[str, object] = {"max_model_len": 4096, "step_s": 0.02}
     limits = LimitsConfig(max_body_bytes=160_000, max_body_bytes_total=160_000)
     output_format = OutputFormat(calls=HERMES, reasoning=THINKING_ONLY)
     with (
