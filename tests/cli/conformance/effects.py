@@ -204,11 +204,13 @@ def num_proposed(answer: Json) -> int:
 
 
 def num_assistant_tokens(ask: Asker) -> bool:
-    """What was answered before is found again, and guessed where that pays: beside other work it may not at once."""
+    """Asks until tokens were guessed, from the same answer before: the server measures whether guesses pay."""
     long = {"max_tokens": 70, "ignore_eos": True}
-    answers = [ask(**long, num_assistant_tokens=number) for number in (0, *[5] * 5)]
-    first, *others = (num_proposed(answer) for answer in answers)
-    return len(set(map(text, answers))) == 1 and first == 0 < sum(others)
+    without = ask(**long, num_assistant_tokens=0)
+    guessed = without
+    while text(guessed) == text(without) and num_proposed(guessed) == 0:
+        guessed = ask(**long, num_assistant_tokens=5)
+    return text(guessed) == text(without) and num_proposed(without) == 0
 
 
 def never_changes_the_answer(ask: Asker) -> bool:
