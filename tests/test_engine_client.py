@@ -9,11 +9,14 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
+import msgspec
 import psutil
 import pytest
 
+from ouzel.backends.fake import FakeEngine
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.engine_client.collector import Collector
+from ouzel.engine_client.open_requests import OpenRequests
 from ouzel.errors import EngineUnavailable, ModelLoadError, Overloaded
 from ouzel.types import EngineRequest, FinishReason, StepOutput
 from tests.engine.requests import make_request
@@ -71,6 +74,27 @@ async def test_outputs_arrive_in_order_and_end_once(client: EngineClient) -> Non
     for index in (0, 1):
         assert token_ids(outputs, index) == ([1, 2, 3] * 7)[:20]
         assert sum(output.finish_reason is not None for output in outputs if output.index == index) == 1
+
+
+async def test_a_request_is_accepted_before_the_engine_has_made_a_step() -> None:
+    async with running(in_thread=False, hanging_token_id=9) as client, asyncio.TaskGroup() as tasks:
+        accepted = asyncio.Event()
+        stream = client.submit(make_request([9]), accepted=accepted)
+        first = tasks.create_task(anext(stream))
+        await accepted.wait()
+        assert not first.done()
+        first.cancel()
+
+
+async def test_a_request_with_a_grammar_is_accepted_with_an_output_that_is_no_refusal() -> None:
+    request = make_request([1], grammar='start: "a"')
+    confirmation = StepOutput(request_id=request.request_id, index=0, token_ids=[], logprobs=[], num_cached_tokens=0)
+    for reason, is_accepted in [(None, True), (FinishReason.REFUSED, False), (FinishReason.OVERLOADED, False)]:
+        accepted = asyncio.Event()
+        collector = OpenRequests().open(request, FakeEngine().info, accepted)
+        assert not accepted.is_set()
+        collector.put(msgspec.structs.replace(confirmation, finish_reason=reason))
+        assert accepted.is_set() == is_accepted
 
 
 async def test_many_requests_at_once(client: EngineClient) -> None:

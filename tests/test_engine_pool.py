@@ -67,6 +67,16 @@ async def test_requests_at_once_are_shared_out_and_whole() -> None:
     assert [token_ids(outputs) for outputs in answers] == [([i, i + 1] * 20)[:40] for i in range(32)]
 
 
+async def test_a_pool_says_when_one_of_its_engines_has_accepted_a_request() -> None:
+    async with running_pool(hanging_token_id=9) as pool, asyncio.TaskGroup() as tasks:
+        accepted = asyncio.Event()
+        stream = pool.submit(make_request([9]), accepted=accepted)
+        first = tasks.create_task(anext(stream))
+        await accepted.wait()
+        assert not first.done()
+        first.cancel()
+
+
 async def test_sessions_that_grow_are_shared_out_and_find_their_prefixes() -> None:
     """Nearly as many are found as one engine finds, and neither of two has much more than half of the load.
 

@@ -211,7 +211,7 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     waiting_adapters: tuple[str, ...] = ()  # and of the waiting ones
 
 
-# Messages to and from the engine: at most one a step in each direction (a list, a StepResult), and heartbeats.
+# Messages to the engine and from it: at most one of each a step, a list to it, a StepResult from it; and heartbeats.
 
 
 class AddRequest(msgspec.Struct, frozen=True, tag="add", array_like=True):
@@ -233,12 +233,9 @@ class LoadAdapter(msgspec.Struct, frozen=True, tag="load_adapter", array_like=Tr
 
 
 class UnloadAdapter(msgspec.Struct, frozen=True, tag="unload_adapter", array_like=True):
-    """Nothing new may use the name from now on. It is answered by one AdapterUnloaded, also where the name is unknown.
+    """No new request may use the name. One AdapterUnloaded follows once the requests that use it already have ended."""
 
-    Requests that use it already go on to their ends, and only then its memory is given back.
-    """
-
-    name: str
+    name: str  # an unknown name is answered in the same way
 
 
 class Shutdown(msgspec.Struct, frozen=True, tag="shutdown", array_like=True):
