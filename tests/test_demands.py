@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
+from ouzel.generation.lenient_forms import grammar_of_rest
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Family, ReasoningStage
 from ouzel.parsers.gpt_oss import GPT_OSS
@@ -245,3 +246,26 @@ def test_a_call_may_come_within_the_reasoning_where_the_parser_reads_it(use: Too
         assert accepts(session, f"{text}{HERMES_CALL}\n{HERMES_CALL}") == bool(output_format.call_mark)
         assert not accepts(session, f"{text}</think>\n\n<tool_call>hm")
         assert not accepts(session, f"{text}<tool_call>hm")
+
+
+@pytest.mark.parametrize("form", [None, FORM])
+def test_many_faulty_tools_are_weakened_each_by_itself(form: OutputForm | None) -> None:
+    faulty: dict[str, object] = {
+        "type": "object",
+        "properties": {"a": {"uniqueItems": True}, "b": {"pattern": "(?=x)"}},
+    }
+    tools = tuple(FunctionTool(f"add{number}", parameters=faulty, strict=True) for number in range(30))
+    nums_tools: list[int] = []
+
+    def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
+        nums_tools.append(0 if use is None else len(use.tools))
+        family = WITH_CALLS["hermes"]
+        output_format = OutputFormat(calls=family, reasoning=family)
+        return grammar_for(use, form, output_format=output_format, vocabulary=vocabulary(family), prompt_text="")
+
+    made, reasons = grammar_of_rest(msgspec.structs.replace(REQUIRED, tools=(TOOL, *tools)), form, make)
+
+    assert made is not None
+    assert len(reasons) == 2 * 30  # two keywords of each
+    assert nums_tools.count(31) == 2
+    assert sum(nums_tools) == 2 * 31 + 1 + 4 * 30

@@ -20,6 +20,7 @@ CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 HEADER = "x-ouzel-format-ignored"
 UNIQUE: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+LOOKS_AHEAD: Json = {"type": "string", "pattern": "(?=a)"}
 IMPOSSIBLE: Json = {"guided_grammar": "start: T\nT: /a/ & /b/"}  # the engine finds out
 TOO_WIDE: Json = {  # the engine finds out behind the first tokens
     "guided_grammar": "start: /[a-zA-Z]{5}/ a\na: " + " | ".join(f'"b{number}" a' for number in range(6000))
@@ -65,8 +66,6 @@ def unreasoning() -> Iterator[httpx.Client]:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        (schema_format(UNIQUE), "response_format.json_schema.schema: "),
-        (schema_format({"not": {}}), "response_format.json_schema.schema: "),
         (schema_format({"type": "no"}), "response_format.json_schema.schema: "),
         ({"response_format": {"type": 5}}, "response_format.type must be a string, given 5"),
         ({"response_format": {}}, "response_format.type is required"),
@@ -95,6 +94,29 @@ def test_a_format_that_cannot_be_made_is_dropped(
     assert answer.headers[HEADER].isascii()
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert [reason in record.getMessage() for record in warnings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "array", "items": {"const": 7}, "minItems": 2, "maxItems": 2, "uniqueItems": True}, "[7,7]"),
+        ({"$defs": {"a": {"const": 7, "not": {}}}, "type": "array", "prefixItems": [{"$ref": "#/$defs/a"}]}, "[7]"),
+        ({"oneOf": [{"type": "integer"}, {"type": "number"}], "contains": {}}, "7"),
+        ({"type": "string", "format": "colour"}, '"7"'),
+        ({"type": "integer", "if": {"const": 1}, "then": {"const": 1}, "unevaluatedItems": False}, "7"),
+    ],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_rest_of_a_schema_counts_without_the_keywords_that_cannot(
+    lenient: httpx.Client, schema: Json, text: str, strict: bool
+) -> None:
+    form: Json = {"type": "json_schema", "json_schema": {"name": "any", "schema": schema, "strict": strict}}
+    answer = lenient.post(CHAT, json=chat(text, temperature=0, max_tokens=40, response_format=form))
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["choices"][0]["message"]["content"].replace(" ", "") == text
+    assert answer.headers[HEADER].startswith("response_format.json_schema.schema: ")
+    other = lenient.post(CHAT, json=chat("Hello", temperature=0, max_tokens=40, response_format=form))
+    assert not other.json()["choices"][0]["message"]["content"].startswith("Hello")
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -174,7 +196,7 @@ def called(http: httpx.Client, *tools: Json, **fields: object) -> tuple[dict[str
 
 
 def test_a_call_that_must_come_is_forced_without_the_schema_that_cannot_be_honoured(lenient: httpx.Client) -> None:
-    bad = tool("add", {"type": "object", "properties": {"numbers": UNIQUE}, "required": ["numbers"]})
+    bad = tool("add", {"type": "object", "properties": {"numbers": {"pattern": "(?=a)"}}, "required": ["numbers"]})
     call, header = called(lenient, bad, tool_choice={"type": "function", "function": {"name": "add"}})
     assert call["name"] == "add"
     assert isinstance(json.loads(call["arguments"]), dict)
@@ -199,7 +221,7 @@ def test_a_format_counts_beside_a_tool_whose_schema_does_not(lenient: httpx.Clie
 
 def test_a_tool_counts_beside_a_format_that_does_not(lenient: httpx.Client) -> None:
     good = tool("say", SAYS_YES)
-    call, header = called(lenient, good, parallel_tool_calls=False, **schema_format(UNIQUE))
+    call, header = called(lenient, good, parallel_tool_calls=False, **schema_format(LOOKS_AHEAD))
     assert (call["name"], json.loads(call["arguments"])["word"]) == ("say", "yes")
     assert header == ""  # a call that must come leaves no place for the format
 
@@ -214,7 +236,7 @@ def test_strict_and_guided_tools_are_offered_without_their_schemas(lenient: http
 
 
 def test_without_the_option_each_is_refused_and_names_the_tool(http: httpx.Client) -> None:
-    answer = http.post(CHAT, json=chat("Hello", **schema_format(UNIQUE)))
+    answer = http.post(CHAT, json=chat("Hello", **schema_format(LOOKS_AHEAD)))
     assert (answer.status_code, HEADER in answer.headers) == (400, False)
     setup = running_server(chat_template=QWEN, output_format=OutputFormat(calls=HERMES))
     with setup as server, server.client() as client:
@@ -249,8 +271,8 @@ def test_what_fails_after_the_first_comment_of_a_stream_stays_an_error() -> None
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"text": {"format": {"type": "json_schema", "name": "any", "schema": UNIQUE}}}, "text.format.schema: "),
-        (schema_format(UNIQUE), "response_format.json_schema.schema: "),
+        ({"text": {"format": {"type": "json_schema", "name": "any", "schema": LOOKS_AHEAD}}}, "text.format.schema: "),
+        (schema_format(LOOKS_AHEAD), "response_format.json_schema.schema: "),
         ({"response_format": {"type": 5}}, "response_format.type must be a string"),
     ],
 )
@@ -264,8 +286,10 @@ def test_responses_are_made_without_a_format_likewise(
     assert '"text":"Hello"' in answer.text
 
 
-def test_a_response_is_made_without_a_format_that_the_engine_refuses(unreasoning: httpx.Client) -> None:
-    body: Json = {"model": "parrot", "input": "Hello", "temperature": 0, **IMPOSSIBLE}
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_response_is_made_without_a_format_that_the_engine_refuses(unreasoning: httpx.Client, stream: bool) -> None:
+    body: Json = {"model": "parrot", "input": "Hello", "temperature": 0, "stream": stream, **IMPOSSIBLE}
     answer = unreasoning.post("/v1/responses", json=body)
-    assert answer.json()["output"][0]["content"][0]["text"] == "Hello"
+    assert answer.status_code == 200, answer.text
+    assert '"text":"Hello"' in answer.text
     assert "no text fits the grammar" in answer.headers[HEADER]

@@ -202,7 +202,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     lenient_formats: Annotated[
         bool,
         option(
-            "Answer a request without its response_format, or without the schema of a tool, where these cannot be "
+            "Answer a request without those parts of its response_format, or of a tool's schema, that cannot be "
             "honoured, rather than with a 400; the header x-ouzel-format-ignored says why. On with --profile ovms."
         ),
     ] = False

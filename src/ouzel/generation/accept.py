@@ -17,6 +17,7 @@ from ouzel.types import EngineInfo, Grammar, ReasoningBudget
 
 _MAX_ALTERNATIVES = 2**20  # of an answer to a request, where a token has more than
 _ALWAYS_ALTERNATIVES = 1024
+_MAX_REASONS_LEN = 2000  # of a line of the log
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,9 @@ def accept(
     num_tokens = _num_tokens(options, len(prompt.token_ids), model, info)
     _check_num_alternatives(options, num_prompt_tokens=len(prompt.token_ids), num_tokens=num_tokens)
     grammar, dropped_formats = _grammar(options, prompt, model)
-    for reason in dropped_formats:
-        logger.warning("request %s: answered without a format that cannot be honoured: %s", request_id, reason)
+    if dropped_formats:
+        reasons = "; ".join(dropped_formats)[:_MAX_REASONS_LEN]
+        logger.warning("request %s: answered without a format that cannot be honoured: %s", request_id, reasons)
     return GenerationRequest(
         request_id=request_id,
         prompt=prompt,
@@ -74,7 +76,7 @@ def accept(
 
 
 def _grammar(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> tuple[Grammar | None, tuple[str, ...]]:
-    """Returns the grammar of what is demanded, and why parts of that are dropped. Raises InvalidRequest."""
+    """Returns the grammar of the demands, and a reason for each part that is dropped. Raises InvalidRequest."""
 
     def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
         return model.grammar_for(

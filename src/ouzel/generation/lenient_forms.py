@@ -1,10 +1,14 @@
-"""A part of a form that cannot become a grammar is dropped, so that the request is answered without it."""
+"""A part of a form that cannot become a grammar is weakened or dropped, so that the request is answered without it.
 
-from collections.abc import Callable
+A schema loses the keywords that cannot be honoured, then its strictness. If that is not enough, it does not count.
+"""
+
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
 from ouzel.generation.demands import FormRefused, OutputForm, ToolUse
+from ouzel.grammar.formats import widened_format
 from ouzel.types import FunctionTool, Grammar
 
 _ANY_ARGUMENTS: dict[str, object] = {"type": "object"}
@@ -17,28 +21,64 @@ def grammar_of_rest(
 ) -> tuple[Grammar | None, tuple[str, ...]]:
     """Returns the grammar of all that `make` can honour, and a reason for each part that it cannot.
 
-    Parts are dropped one by one: the schema of a tool, whose call may then have any arguments; the form of the answer;
-    and at last everything that is demanded of calls.
+    Weakened are first the schemas of tools, each looked at once; then the form of the answer; and at last everything
+    that is demanded of calls is dropped.
     """
-    dropped: list[str] = []
-    freed: set[str] = set()  # tools
+    reasons: list[str] = []
+    weaker_forms = iter(()) if form is None else _weaker_forms(form)
+    has_weakened_tools = False
     while True:
         try:
-            return make(use, form), tuple(dropped)
+            return make(use, form), tuple(dict.fromkeys(reasons))
         except FormRefused as error:
-            dropped.append(str(error))
-            name = error.tool_name
-            if use is not None and name is not None and name not in freed:
-                freed.add(name)
-                use = replace(use, tools=tuple(_freed(tool) if tool.name == name else tool for tool in use.tools))
-            elif form is not None:
-                form = None
+            if error.tool_name is not None and use is not None and not has_weakened_tools:
+                has_weakened_tools = True
+                held = replace(use, guides_all=use.guides_all or form is not None)
+                use = replace(use, tools=tuple(_honourable(tool, held, make, reasons) for tool in use.tools))
+                continue
+            reasons.append(str(error))
+            if form is not None:
+                form = next(weaker_forms, None)
             else:
                 use = None
 
 
-def _freed(tool: FunctionTool) -> FunctionTool:
-    """Returns the tool as one that takes any arguments, or any text where it is a custom tool."""
+def _honourable(tool: FunctionTool, use: ToolUse, make: MakeGrammar, reasons: list[str]) -> FunctionTool:
+    """Returns the tool, or the first weaker one that can be honoured; adds why to `reasons`."""
+    weakest = tool
+    for weakest in (tool, *_weaker_tools(tool)):
+        try:
+            make(replace(use, tools=(weakest,)), None)
+            break
+        except FormRefused as error:
+            reasons.append(str(error))
+    return weakest
+
+
+def _weaker_forms(form: OutputForm) -> Iterator[OutputForm]:
+    widened = replace(form, format=widened_format(form.format))
+    if widened != form:
+        yield widened
+    if form.strict:
+        yield replace(widened, strict=False)
+
+
+def _weaker_tools(tool: FunctionTool) -> Iterator[FunctionTool]:
+    """Yields weaker and weaker tools; the last one takes any arguments, or any text where it is a custom tool."""
     if tool.is_custom:
-        return replace(tool, text_grammar=None)
-    return replace(tool, parameters=_ANY_ARGUMENTS, strict=False)
+        yield replace(tool, text_grammar=None)
+        return
+    widened = replace(tool, parameters=_widened_schema(tool.parameters))
+    if widened != tool:
+        yield widened
+    if tool.strict:
+        yield replace(widened, strict=False)
+    yield replace(tool, parameters=_ANY_ARGUMENTS, strict=False)
+
+
+def _widened_schema(schema: dict[str, object] | None) -> dict[str, object] | None:
+    if schema is None:
+        return None
+    widened = widened_format({"json_schema": schema})["json_schema"]
+    assert isinstance(widened, dict)
+    return widened

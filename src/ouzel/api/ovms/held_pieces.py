@@ -3,7 +3,7 @@
 Rules
 1. A choice begins with an opening chunk without text. It is sent at once: clients measure the time to the first token.
 2. A piece leaves with the next piece of its choice, or with the end of the choice, whose reason it then carries.
-3. A piece also leaves when the next tokens give no text for long, as those of a call's marks do.
+3. A piece also leaves after many tokens without text: the marks of a call, for example, give none.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class _Held(Generic[Chunk]):
 
 
 def _ended(piece: Chunk, end: Chunk) -> Chunk:
-    """Returns the piece with what the chunk of the end says."""
+    """Returns the piece with the finish reason and the usage of the last chunk."""
     piece.choices[0].finish_reason = end.choices[0].finish_reason
     piece.choices[0].stop_reason = end.choices[0].stop_reason
     piece.usage = end.usage
