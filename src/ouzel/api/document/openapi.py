@@ -181,7 +181,7 @@ def _operation_object(operation: Operation) -> JsonObject:
         schema = _either([named_ref(prefix + body.__name__) for body in operation.bodies])
         content: JsonObject = {JSON: {"schema": schema}}
         if operation.words in _LMIS:
-            content |= dict.fromkeys(_LMI_TEXTS, {"schema": {"type": "string"}})
+            content |= {media_type: {"schema": {"type": "string"}} for media_type in _LMI_TEXTS}
         described["requestBody"] = {"required": True, "content": content}
     return described
 
