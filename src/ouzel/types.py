@@ -175,6 +175,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_vision: bool = False  # it takes images
     sees_images_whole: bool = False  # each token of an image attends to all of them: an image is never cut
     is_deterministic: bool = False  # a token's row has the same bits whatever else a step holds (`engine.row_kinds`)
+    is_causal: bool = False  # of a model without a KV cache: it is a decoder, whose last token has read all others
     task: Task = "generate"
     vector_size: int = 0  # values of a vector; 0: it makes none
     max_texts: int = 1  # of one pooling request

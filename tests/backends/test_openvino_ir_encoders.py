@@ -80,8 +80,10 @@ def test_scores_of_an_ir_are_those_of_sentence_transformers(tmp_path: Path) -> N
 def test_a_decoder_without_a_cache_gives_its_last_token(left_out: tuple[str, ...], tmp_path: Path) -> None:
     golden = read_golden("qwen3-embedding")
     directory = ir_directory(tmp_path, "qwen3-embedding", *left_out)
-    vectors = vectors_by(directory, golden, engine_of(directory, task="embed"))
+    engine = engine_of(directory, task="embed")
+    vectors = vectors_by(directory, golden, engine)
 
+    assert engine.info.is_causal
     assert np.abs(vectors - golden.arrays["vectors"]).max() < 1e-5
 
 

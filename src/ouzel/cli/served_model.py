@@ -95,7 +95,7 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
     if info.task == "generate":
         return None
     is_ovms = options.server.profile == "ovms"
-    kind: ModelKind = "decoder" if info.num_blocks else "encoder"
+    kind: ModelKind = "decoder" if info.num_blocks or info.is_causal else "encoder"
     files = read_sentence_files(directory, kind, pooling=options.model.pooling_mode)
     return replace(
         files,

@@ -38,7 +38,8 @@ class TextEncoder:
         self._foreign_ids = ForeignIds(model.tokenizer, lowers_case=self._lowers_case)
         # The engine of a model with a KV cache keeps room for a token behind every prompt.
         self.max_tokens = info.max_model_len - (1 if info.num_blocks else 0)
-        self._prompt = RerankerPrompt.of(model)  # of decoders; encoders read pairs, and their tokenizers have no frame
+        is_decoder = info.num_blocks > 0 or info.is_causal  # a decoder reads a prompt, an encoder a pair of texts
+        self._prompt = RerankerPrompt.of(model) if is_decoder else None
 
     def limit(self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str) -> TextLimit:
         """Reads -1 as the model's own limit. Without `truncate` the server's option counts."""

@@ -126,6 +126,7 @@ class _Facts:
             is_deterministic=engine.deterministic,
             max_num_batched_tokens=engine.max_num_batched_tokens,
             load_s=load_s,
+            is_causal=self.config.model_type in supported_model_types(),
             task="score" if loaded.num_labels else "embed",
             vector_size=vector_size,
             max_texts=_MAX_TEXTS,
