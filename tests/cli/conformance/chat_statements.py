@@ -24,6 +24,7 @@ CALLING: Json = {"tools": [WEATHER], "tool_choice": "required", "max_tokens": 60
 THINKING: Json = {"chat_template_kwargs": {"enable_thinking": True}, "max_tokens": 60}
 UNREAD: Json = {"chat_template_kwargs": {"unread_by_the_template": 1}}
 SAMPLED: Json = {name: value for name, value in WILD.items() if name not in ("top_k", "seed")}
+UNSURE: Json = SAMPLED | {"top_k": -1, "repetition_penalty": 2}  # no two answers are alike by chance
 
 
 def has_three_paths(peer: Peer) -> bool:
@@ -170,11 +171,11 @@ def uses_all_tokens(peer: Peer) -> bool:
 
 
 def has_random_seeds(peer: Peer) -> bool:
-    return texts(peer, **SAMPLED, top_k=-1) != texts(peer, **SAMPLED, top_k=-1)
+    return texts(peer, **UNSURE) != texts(peer, **UNSURE)
 
 
 def has_seed_0(peer: Peer) -> bool:
-    return texts(peer, **SAMPLED, top_k=-1) == texts(peer, **SAMPLED, top_k=-1, seed=0)
+    return texts(peer, **UNSURE) == texts(peer, **UNSURE, seed=0)
 
 
 def reads_generation_config(peer: Peer) -> bool:
