@@ -112,12 +112,14 @@ def test_the_last_chunk_has_text_and_the_finish_reason(peer: Peer, fields: Json,
 
 
 @DEFAULT
-def test_without_the_profile_the_role_has_a_text_and_the_end_a_chunk_of_its_own(peer: Peer) -> None:
+def test_without_the_profile_the_role_comes_with_a_piece_and_the_end_has_a_chunk_of_its_own(peer: Peer) -> None:
     """OpenAI's form stays the default; docs/conformance.md says so."""
     chunks = read_chunks(peer.send(STREAMED_HELLO, **THINKING))
 
-    assert [_kind(chunk) for chunk in chunks[:1]] == ["role"]
-    assert isinstance(chunks[0]["choices"][0]["delta"]["content"], str)
+    first = chunks[0]["choices"][0]["delta"]
+    assert first["role"] == "assistant"
+    assert first.keys() & {"content", "reasoning_content"}
+    assert ("content", None) not in first.items()
     assert chunks[-1]["choices"][0]["delta"] == {}
     assert [bool(chunk["choices"][0]["finish_reason"]) for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
 
