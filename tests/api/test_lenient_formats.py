@@ -97,6 +97,24 @@ def test_a_format_that_cannot_be_made_is_dropped(
     assert [reason in record.getMessage() for record in warnings] == [True]
 
 
+@pytest.mark.parametrize(
+    ("said", "fields"),
+    [
+        ('{"name": "say", "arguments": {}}', {"tools": [tool("say", {"type": "object"})]}),  # a call without marks
+        ("<think>\nA thought of more than half the tokens.\n</think>\n\nHi", {"max_tokens": 64}),
+    ],
+)
+def test_a_format_that_is_dropped_leaves_no_trace_in_the_answer(lenient: httpx.Client, said: str, fields: Json) -> None:
+    asked = chat(said, temperature=0, **fields)
+    plain, dropped = (lenient.post(CHAT, json=body).json() for body in (asked, asked | schema_format(UNIQUE)))
+
+    (plain_choice,), (choice,) = plain["choices"], dropped["choices"]
+    for message in (plain_choice["message"], choice["message"]):
+        for call in message.get("tool_calls", ()):
+            del call["id"]
+    assert choice == plain_choice
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_format_that_the_engine_refuses_is_dropped(unreasoning: httpx.Client, stream: bool) -> None:
     answer = unreasoning.post(CHAT, json=chat("Hello", temperature=0, stream=stream, n=2, **IMPOSSIBLE))

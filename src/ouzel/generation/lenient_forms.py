@@ -1,6 +1,7 @@
 """A part of a form that cannot become a grammar is dropped, so that the request is answered without it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -12,10 +13,17 @@ _ANY_ARGUMENTS: dict[str, object] = {"type": "object"}
 MakeGrammar = Callable[[ToolUse | None, OutputForm | None], Grammar | None]
 
 
-def grammar_of_rest(
-    use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
-) -> tuple[Grammar | None, tuple[str, ...]]:
-    """Returns the grammar of all that `make` can honour, and a reason for each part that it cannot.
+@dataclass(frozen=True, slots=True)
+class HonouredForms:
+    """Holds the parts of a request's forms that count."""
+
+    grammar: Grammar | None
+    form: OutputForm | None  # of the answer
+    dropped: tuple[str, ...] = ()  # a reason for each part that does not count
+
+
+def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar) -> HonouredForms:
+    """Drops each part of which `make` cannot make a grammar, and returns the rest.
 
     Parts are dropped one by one: the schema of a tool, whose call may then have any arguments; the form of the answer;
     and at last everything that is demanded of calls.
@@ -24,7 +32,7 @@ def grammar_of_rest(
     freed: set[str] = set()  # tools
     while True:
         try:
-            return make(use, form), tuple(dropped)
+            return HonouredForms(make(use, form), form, tuple(dropped))
         except FormRefused as error:
             dropped.append(str(error))
             name = error.tool_name
