@@ -13,6 +13,7 @@ from ouzel.config import LimitsConfig
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json, chat, content_of, error_of, events_of
+from tests.api.responses.sockets import error, socket_to
 from tests.api.serving import running_server
 from tests.prompts.families import QWEN
 
@@ -287,3 +288,22 @@ def test_a_response_is_made_without_a_format_that_the_engine_refuses(unreasoning
     answer = unreasoning.post("/v1/responses", json=body)
     assert answer.json()["output"][0]["content"][0]["text"] == "Hello"
     assert "no text fits the grammar" in answer.headers[HEADER]
+
+
+def test_a_response_names_the_format_that_it_is_made_without(unreasoning: httpx.Client) -> None:
+    fields = {"temperature": 0, **schema_format(UNIQUE)}
+    answer = unreasoning.post("/v1/responses", json={"model": "parrot", "input": "Hello", **fields})
+    with socket_to(str(unreasoning.base_url)) as socket:
+        socket.create("Hello", **fields)
+        created = json.loads(socket.connection.recv())  # the client's type has no warnings
+        assert created["type"] == "response.created"
+
+    assert answer.json()["warnings"] == created["response"]["warnings"] == [answer.headers[HEADER]]
+
+
+def test_over_a_websocket_a_format_that_the_engine_refuses_is_an_error(unreasoning: httpx.Client) -> None:
+    with socket_to(str(unreasoning.base_url)) as socket:
+        socket.create("Hello", temperature=0, **IMPOSSIBLE)
+        refused = error(socket.events()[-1])
+    assert refused["status"] == 400
+    assert "no text fits the grammar" in refused["message"]

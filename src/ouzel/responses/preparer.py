@@ -195,7 +195,7 @@ class Preparer:
             model_name=self.model.names[0],
             is_kept=is_kept,
             prompt_token_ids=request.prompt.token_ids,
-            warnings=request.warnings,
+            warnings=(*request.warnings, *request.dropped_formats),
             completed_at=style.early_completed_at,
         )
         return PreparedResponse(
