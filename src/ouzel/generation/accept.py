@@ -77,7 +77,7 @@ def accept(
 
 
 def _honoured_forms(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> HonouredForms:
-    """Makes a grammar of what the request demands of its output. Raises InvalidRequest for what is not dropped."""
+    """Makes the grammar that the request demands. Raises InvalidRequest for a part that may not be dropped."""
 
     def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
         return model.grammar_for(

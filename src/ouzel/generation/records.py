@@ -28,7 +28,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[FunctionTool, ...] = ()  # that may be called
     bare_calls: BareCalls | None = None  # that the whole answer may be, without the marks of the family
     grammar: Grammar | None = None
-    dropped_formats: tuple[str, ...] = ()  # why parts of what the request demands of the output's form do not count
+    dropped_formats: tuple[str, ...] = ()  # why parts of the demanded form do not count
     may_drop_grammar: bool = False  # if the engine refuses it, before the first token
     reasoning_budget: ReasoningBudget | None = None
     speculation: SpeculationParams = SpeculationParams()

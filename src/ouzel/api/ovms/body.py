@@ -61,8 +61,8 @@ def in_ovms_meaning(chat: Chat, body: GenerationFields) -> Chat:
     """Returns the chat of any endpoint as OVMS understands `body`.
 
     A template variable that the chat template does not read has no effect. With `skip_special_tokens: false` the
-    output is shown as the model writes it: calls and reasoning stay in the text. What a call or a form must be is
-    enforced all the same.
+    output is shown as the model writes it: calls and reasoning stay in the text. Forms and calls that the request
+    demands are enforced all the same.
     """
     options: GenerationOptions = replace(chat.options, shows_raw_output=body.skip_special_tokens is False)
     rendering = dataclasses.replace(chat.rendering, drops_unread=True)
