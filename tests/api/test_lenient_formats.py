@@ -306,4 +306,4 @@ def test_over_a_websocket_a_format_that_the_engine_refuses_is_an_error(unreasoni
         socket.create("Hello", temperature=0, **IMPOSSIBLE)
         refused = error(socket.events()[-1])
     assert refused["status"] == 400
-    assert "no text fits the grammar" in refused["message"]
+    assert "no text fits the grammar" in str(refused["message"])
