@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
-from ouzel.generation.lenient_forms import grammar_of_rest
+from ouzel.generation.lenient_forms import honour_forms
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Family, ReasoningStage
 from ouzel.parsers.gpt_oss import GPT_OSS
@@ -263,9 +263,9 @@ def test_many_faulty_tools_are_weakened_each_by_itself(form: OutputForm | None) 
         output_format = OutputFormat(calls=family, reasoning=family)
         return grammar_for(use, form, output_format=output_format, vocabulary=vocabulary(family), prompt_text="")
 
-    made, reasons = grammar_of_rest(msgspec.structs.replace(REQUIRED, tools=(TOOL, *tools)), form, make)
+    forms = honour_forms(msgspec.structs.replace(REQUIRED, tools=(TOOL, *tools)), form, make)
 
-    assert made is not None
-    assert len(reasons) == 2 * 30  # two keywords of each
+    assert forms.grammar is not None
+    assert len(forms.dropped) == 2 * 30  # two keywords of each
     assert nums_tools.count(31) == 2
     assert sum(nums_tools) == 2 * 31 + 1 + 4 * 30

@@ -46,6 +46,15 @@ def test_comments_come_before_and_between_what_is_said(slow: RunningServer, path
     assert lines[-2] == "data: [DONE]"
 
 
+def test_comments_come_between_tokens_without_text() -> None:
+    body = chat(f"a{' ' * 100}", stream=True, stop=[" " * 101])  # the spaces may be the beginning of the stop string
+    with running_server({"step_s": 0.02}, LIMITS) as server:
+        lines = lines_of(server, "/v1/chat/completions", body)
+
+    first_said = next(i for i, line in enumerate(lines) if line.startswith("data"))
+    assert COMMENT in lines[first_said:]
+
+
 def test_a_response_that_is_followed_has_them_too(slow: RunningServer) -> None:
     with openai.OpenAI(base_url=f"{slow.url}/v1", api_key="none") as client:
         response = client.responses.create(model="parrot", input="a" * 1000, background=True)

@@ -13,12 +13,14 @@ from ouzel.config import LimitsConfig
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json, chat, content_of, error_of, events_of
+from tests.api.responses.sockets import error, socket_to
 from tests.api.serving import running_server
 from tests.prompts.families import QWEN
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 HEADER = "x-ouzel-format-ignored"
+NO_SCHEMA: Json = {"type": "no"}
 UNIQUE: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
 LOOKS_AHEAD: Json = {"type": "string", "pattern": "(?=a)"}
 IMPOSSIBLE: Json = {"guided_grammar": "start: T\nT: /a/ & /b/"}  # the engine finds out
@@ -117,6 +119,24 @@ def test_the_rest_of_a_schema_counts_without_the_keywords_that_cannot(
     assert answer.headers[HEADER].startswith("response_format.json_schema.schema: ")
     other = lenient.post(CHAT, json=chat("Hello", temperature=0, max_tokens=40, response_format=form))
     assert not other.json()["choices"][0]["message"]["content"].startswith("Hello")
+
+
+@pytest.mark.parametrize(
+    ("said", "fields"),
+    [
+        ('{"name": "say", "arguments": {}}', {"tools": [tool("say", {"type": "object"})]}),  # a call without marks
+        ("<think>\nA thought of more than half the tokens.\n</think>\n\nHi", {"max_tokens": 64}),
+    ],
+)
+def test_a_format_that_is_dropped_leaves_no_trace_in_the_answer(lenient: httpx.Client, said: str, fields: Json) -> None:
+    asked = chat(said, temperature=0, **fields)
+    plain, dropped = (lenient.post(CHAT, json=body).json() for body in (asked, asked | schema_format(NO_SCHEMA)))
+
+    (plain_choice,), (choice,) = plain["choices"], dropped["choices"]
+    for message in (plain_choice["message"], choice["message"]):
+        for call in message.get("tool_calls", ()):
+            del call["id"]
+    assert choice == plain_choice
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -293,3 +313,22 @@ def test_a_response_is_made_without_a_format_that_the_engine_refuses(unreasoning
     assert answer.status_code == 200, answer.text
     assert '"text":"Hello"' in answer.text
     assert "no text fits the grammar" in answer.headers[HEADER]
+
+
+def test_a_response_names_the_format_that_it_is_made_without(unreasoning: httpx.Client) -> None:
+    fields = {"temperature": 0, **schema_format(UNIQUE)}
+    answer = unreasoning.post("/v1/responses", json={"model": "parrot", "input": "Hello", **fields})
+    with socket_to(str(unreasoning.base_url)) as socket:
+        socket.create("Hello", **fields)
+        created = json.loads(socket.connection.recv())  # the client's type has no warnings
+        assert created["type"] == "response.created"
+
+    assert answer.json()["warnings"] == created["response"]["warnings"] == [answer.headers[HEADER]]
+
+
+def test_over_a_websocket_a_format_that_the_engine_refuses_is_an_error(unreasoning: httpx.Client) -> None:
+    with socket_to(str(unreasoning.base_url)) as socket:
+        socket.create("Hello", temperature=0, **IMPOSSIBLE)
+        refused = error(socket.events()[-1])
+    assert refused["status"] == 400
+    assert "no text fits the grammar" in str(refused["message"])

@@ -24,6 +24,7 @@ from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.responses.compactor import Compactor
+from ouzel.responses.dialect import OPENAI, ResponseDialect
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
@@ -59,14 +60,19 @@ class Maker:
     other_store: Store  # of another server
     file: Path
     _model: ServedModel
-    _preparer: Preparer
+    _make_preparer: Callable[[ResponseDialect], Preparer]
+    _preparers: list[Preparer]  # the one of `runs`
     _records: Callable[[], Sequence[logging.LogRecord]]
 
+    def change_dialect(self, dialect: ResponseDialect) -> None:
+        """Lets the server read all further bodies in another dialect."""
+        self._preparers[:] = [self._make_preparer(dialect)]
+
     async def begin(self, text: str, **fields: object) -> Run:
-        body = msgspec.json.encode({"model": "parrot", "input": text, **fields})
+        body = msgspec.json.encode({"input": text, **fields})
         with ExitStack() as place:
             place.enter_context(self._model.engine.admit())
-            prepared = await self._preparer.prepare(body, key_id=None, arrival_s=time.perf_counter())
+            prepared = await self._preparers[0].prepare(body, key_id=None, arrival_s=time.perf_counter())
             return self.runs.start(prepared, key_id=None, place=place.pop_all())
 
     def stages(self) -> list[Stage]:
@@ -135,9 +141,14 @@ async def maker(engine: EngineClient, tmp_path: Path, caplog: pytest.LogCaptureF
     model = served(engine)
     threads, metrics = PreparationThreads(), Metrics("parrot")
     compactor = Compactor(model, threads, Summariser(model, LimitsConfig(), threads, metrics))
-    preparer = Preparer(model, LimitsConfig(), store, threads, compactor=compactor, metrics=metrics)
-    runs = Runs(lambda: [preparer], store)
-    yield Maker(runs, store, other_store, file, model, preparer, lambda: caplog.get_records("call"))
+
+    def make_preparer(dialect: ResponseDialect) -> Preparer:
+        limits = LimitsConfig()
+        return Preparer(model, limits, store, threads, compactor=compactor, metrics=metrics, dialect=dialect)
+
+    preparers = [make_preparer(OPENAI)]
+    runs = Runs(lambda: preparers, store)
+    yield Maker(runs, store, other_store, file, model, make_preparer, preparers, lambda: caplog.get_records("call"))
     await runs.close()
     await store.close()
     await other_store.close()

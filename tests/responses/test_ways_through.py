@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
+from ouzel.api.ovms.responses import response_dialect
 from ouzel.errors import UNEXPECTED, EngineFailed, EngineUnavailable, StoreUnavailable
 from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.run import Run
 from ouzel.responses.stage import STEPS, Stage
 from ouzel.responses.stored_progress import shown_response
+from ouzel.store.records import Status
 from tests.responses.conftest import Maker
 
 NEW, QUEUED, RUNNING, ENDING = Stage.NEW, Stage.QUEUED, Stage.RUNNING, Stage.ENDING
@@ -312,6 +314,20 @@ async def test_what_is_left_in_the_queue_goes_through_it_again(maker: Maker) -> 
     await maker.until(ENDED)
     watching.cancel()
     assert maker.stages() == [QUEUED, LEFT, QUEUED, RUNNING, ENDING, ENDED]
+
+
+async def test_a_body_that_was_queued_without_a_model_runs_on_a_server_of_ovms_profile(maker: Maker) -> None:
+    with maker.idle_engine():
+        run = await maker.begin("Hi", background=True)
+        await run.answer()
+        run.leave()
+        await run.task
+    maker.change_dialect(response_dialect("ovms"))
+    watching = asyncio.create_task(maker.runs.watch())
+    while (stored := await maker.store.response(run.id, None)) is None or not stored.status.is_final:
+        await asyncio.sleep(0.005)
+    watching.cancel()
+    assert stored.status is Status.COMPLETED
 
 
 def test_the_ways_take_every_step_that_is_allowed() -> None:

@@ -2,9 +2,11 @@
 
 import logging
 
+from msgspec.structs import replace
+
 from ouzel.errors import InvalidRequest
 from ouzel.generation.demands import OutputForm, ToolUse
-from ouzel.generation.lenient_forms import grammar_of_rest
+from ouzel.generation.lenient_forms import HonouredForms, honour_forms
 from ouzel.generation.options import NO_LIMIT, Choosing, GenerationOptions
 from ouzel.generation.reasoning_budget import PARAM, reasoning_budget
 from ouzel.generation.records import GenerationRequest
@@ -35,9 +37,10 @@ def accept(
         raise InvalidRequest("must be >= 1, given 0", field=options.max_tokens_param)
     num_tokens = _num_tokens(options, len(prompt.token_ids), model, info)
     _check_num_alternatives(options, num_prompt_tokens=len(prompt.token_ids), num_tokens=num_tokens)
-    grammar, dropped_formats = _grammar(options, prompt, model)
-    if dropped_formats:
-        reasons = "; ".join(dropped_formats)[:_MAX_REASONS_LEN]
+    forms = _honoured_forms(options, prompt, model)
+    options = replace(options, form=forms.form)
+    if forms.dropped:
+        reasons = "; ".join(forms.dropped)[:_MAX_REASONS_LEN]
         logger.warning("request %s: answered without a format that cannot be honoured: %s", request_id, reasons)
     return GenerationRequest(
         request_id=request_id,
@@ -63,8 +66,8 @@ def accept(
         max_hidden_tokens=_max_hidden_tokens(options, model),
         tools=() if options.tool_use is None else options.tool_use.tools,
         bare_calls=_bare_calls(options) if model.reads_bare_calls else None,
-        grammar=grammar,
-        dropped_formats=dropped_formats,
+        grammar=forms.grammar,
+        dropped_formats=forms.dropped,
         may_drop_grammar=model.has_lenient_formats,
         reasoning_budget=_reasoning_budget(options, prompt, model, num_tokens=num_tokens),
         speculation=speculation_params(options.speculation, model.sampling_defaults, model.renderer),
@@ -75,8 +78,8 @@ def accept(
     )
 
 
-def _grammar(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> tuple[Grammar | None, tuple[str, ...]]:
-    """Returns the grammar of the demands, and a reason for each part that is dropped. Raises InvalidRequest."""
+def _honoured_forms(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> HonouredForms:
+    """Makes the grammar that the request demands. Raises InvalidRequest for a part that may not be dropped."""
 
     def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
         return model.grammar_for(
@@ -88,9 +91,11 @@ def _grammar(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> 
         )
 
     if not model.has_lenient_formats:
-        return make(options.tool_use, options.form), ()
-    grammar, dropped = grammar_of_rest(options.tool_use, options.form, make)
-    return grammar, (options.unreadable_form, *dropped) if options.unreadable_form else dropped
+        return HonouredForms(make(options.tool_use, options.form), options.form)
+    forms = honour_forms(options.tool_use, options.form, make)
+    if not options.unreadable_form:
+        return forms
+    return HonouredForms(forms.grammar, forms.form, (options.unreadable_form, *forms.dropped))
 
 
 def _check_beams(choosing: Choosing, info: EngineInfo) -> None:

@@ -42,7 +42,7 @@ class Generation:
         self._engine_id = _new_engine_id(request)
         self._grammar = request.grammar
         self.dropped_formats = request.dropped_formats  # why these do not count
-        self.can_tell_of_dropped = _nobody_listens  # says whether the client would still hear of it
+        self.can_tell_of_dropped = _cannot_tell  # whether the head of the answer, which tells of it, is still to come
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
         self._counts = metrics.of_engine(0)  # or of the engine that has the request
@@ -240,7 +240,7 @@ class Generation:
         )
 
 
-def _nobody_listens() -> bool:
+def _cannot_tell() -> bool:
     return False
 
 

@@ -4,6 +4,7 @@ A schema loses the keywords that cannot be honoured, then its strictness. If tha
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -16,10 +17,17 @@ _ANY_ARGUMENTS: dict[str, object] = {"type": "object"}
 MakeGrammar = Callable[[ToolUse | None, OutputForm | None], Grammar | None]
 
 
-def grammar_of_rest(
-    use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
-) -> tuple[Grammar | None, tuple[str, ...]]:
-    """Returns the grammar of all that `make` can honour, and a reason for each part that it cannot.
+@dataclass(frozen=True, slots=True)
+class HonouredForms:
+    """Holds the parts of a request's forms that count."""
+
+    grammar: Grammar | None
+    form: OutputForm | None  # of the answer
+    dropped: tuple[str, ...] = ()  # a reason for each part that does not count
+
+
+def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar) -> HonouredForms:
+    """Drops each part of which `make` cannot make a grammar, and returns the rest.
 
     Weakened are first the schemas of tools, each looked at once; then the form of the answer; and at last everything
     that is demanded of calls is dropped.
@@ -29,7 +37,7 @@ def grammar_of_rest(
     has_weakened_tools = False
     while True:
         try:
-            return make(use, form), tuple(dict.fromkeys(reasons))
+            return HonouredForms(make(use, form), form, tuple(dict.fromkeys(reasons)))
         except FormRefused as error:
             if error.tool_name is not None and use is not None and not has_weakened_tools:
                 has_weakened_tools = True

@@ -39,7 +39,7 @@ class SeveralGenerations:
 
     @property
     def dropped_formats(self) -> tuple[str, ...]:
-        """Says once why formats do not count: all prompts have the same."""
+        """Returns why formats do not count, once for all prompts, which have the same formats."""
         return max((each.dropped_formats for each in self._generations), key=len)
 
     @property

@@ -106,7 +106,7 @@ def _as_read(name: str, value: object, read: frozenset[str], template: Template)
 
 
 def _switch_beside_effort(variables: Mapping[str, object], read: frozenset[str]) -> dict[str, bool]:
-    """Returns the switch that must be on, where the template reads both an effort and a switch that nobody has set."""
+    """Returns the switch that must be on where the template reads an effort and a switch, and the switch is not set."""
     switch = next((switch for switch in _SWITCHES if switch in read), None)
     is_set = any(name in variables for name in _SWITCHES)
     if switch is None or is_set or not _wants_reasoning("reasoning_effort", variables.get("reasoning_effort")):

@@ -39,7 +39,7 @@ def _as_read(chat: Chat, fields: GenerationFields) -> Chat:
 
 @dataclass(frozen=True, slots=True)
 class ResponseDialect:
-    """The first function reads a body, and each of the others takes the result before it; many threads call them."""
+    """A dialect has the functions that read a body, in the order of their calls; many threads call them."""
 
     parse: Callable[[bytes], JsonObject] = parse_object
     check: Callable[[JsonObject, ServedModel], None] = _accept_any  # raises for faults that come before all others

@@ -96,7 +96,8 @@ class Preparer:
             return await self._compactor.compacted(checked_body, found, key_id=key_id, arrival_s=arrival_s)
 
         def check() -> CheckedBody:
-            return self._check(self._dialect.parse(body), body_type, needs_model=not only_counts)
+            needs_model = not only_counts and again is None  # a server of another profile may have queued the body
+            return self._check(self._dialect.parse(body), body_type, needs_model=needs_model)
 
         try:
             return await self._prepared(check, context, begin, len(body))
@@ -195,7 +196,7 @@ class Preparer:
             model_name=self.model.names[0],
             is_kept=is_kept,
             prompt_token_ids=request.prompt.token_ids,
-            warnings=request.warnings,
+            warnings=(*request.warnings, *request.dropped_formats),
             completed_at=style.early_completed_at,
         )
         return PreparedResponse(

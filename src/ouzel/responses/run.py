@@ -171,13 +171,13 @@ class Run:
             aclosing(self.generation.events()) as steps,
             self._cancellable(self._advance_to_the_end(steps)) as advancing,
         ):
-            await self._begin()  # beside the prompt: nobody sees anything of it before the store has it
+            await self._begin()  # beside the prompt; its events go out when the store has it
             if await _comes(self._may_begin, advancing) and await self._begin_to_run():
                 self._has_begun.set()
                 await self._tell_the_store(advancing)
         if advancing.cancelled():
             return False
-        advancing.result()  # raises what went wrong
+        advancing.result()  # raises its error
         return True
 
     @asynccontextmanager

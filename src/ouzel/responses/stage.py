@@ -9,13 +9,13 @@
     NEW ─> LOST, ENDING ─> LOST                      the store could not be told
 
 1.  A response takes the steps of `STEPS` and no others. Its stage decides what a failure comes to.
-2.  NEW: nobody has seen an event of it, and its failure is an HTTP status. The store has it already where somebody may
-    ask for it by its id. It stays NEW until the engine has accepted its request where a client follows it, else until
-    its first output.
+2.  NEW: no client has seen an event of it, and its failure is an HTTP status. The store has it already where a client
+    may ask for it by its id. It stays NEW until the engine has accepted its request where a client follows it, else
+    until its first output.
 3.  QUEUED: its first events are out, and the store has them and the request: a server that finds it queued makes it.
     So the store hears first that it runs, then everybody else.
-4.  RUNNING: its events are seen as they are made, the first two perhaps long before the first token. Who stops it now
-    ends it: it has begun, and its failure is its last event.
+4.  RUNNING: its events are seen as they are made, the first two perhaps long before the first token. A stop then ends
+    it: it has begun, and its failure is its last event.
 5.  ENDING: its last events are made, but it looks as before until the store has them: who has seen a response end can
     read it and go on from it. An end that meets a fault of ours is made anew: the response has failed.
 6.  ENDED and REFUSED are settled: nothing more is to be done. What is LEFT or LOST the store still takes to be ours;

@@ -28,7 +28,7 @@ class Catalogue:
         store: Store | None,
         dialect: ResponseDialect = OPENAI,
     ) -> None:
-        """`dialect` is that of the Responses API."""
+        """`dialect` belongs to the Responses API."""
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # by the first name of a model
         self._coming: list[str] = []  # names of models that are being loaded

@@ -53,13 +53,13 @@ class Exchange:
     is_routine: bool = False  # a probe, a scrape or a file of the playground: people and machines ask for many
     refusal: RefusalReason | None = None  # also of one that has begun to be answered
 
-    def follow(self, generation: Generation | SeveralGenerations) -> None:
+    def follow(self, generation: Generation | SeveralGenerations, *, has_head: bool = True) -> None:
         """Takes the generation that the log line tells of; of several, one after the other, the last.
 
-        Its warnings and dropped formats go into the head of the response.
+        Its warnings and dropped formats go into the head of the answer, if the answer has one.
         """
         self.generation = generation
-        generation.can_tell_of_dropped = lambda: self.status is None
+        generation.can_tell_of_dropped = lambda: has_head and self.status is None
 
 
 def open_exchange(scope: Scope, request_id: str) -> Exchange:

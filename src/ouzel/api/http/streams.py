@@ -59,9 +59,11 @@ class _Stream:
     async def send(self, piece: bytes, *, more: bool = True) -> None:
         if self._comment is not None:
             await self._comment
+        is_silent = self._is_started and not piece  # tokens without text, for example: the client hears nothing
         self._is_sending = True
         await self._send_piece(piece, more=more)
-        self._sent_at = self._loop.time()
+        if not is_silent:
+            self._sent_at = self._loop.time()
         self._is_sending = False
 
     async def settle(self) -> None:

@@ -4,14 +4,18 @@ Rules
 1. A choice begins with an opening chunk without text. It is sent at once: clients measure the time to the first token.
 2. A piece leaves with the next piece of its choice, or with the end of the choice, whose reason it then carries.
 3. A piece also leaves after many tokens without text: the marks of a call, for example, give none.
+4. A piece that leaves has the newest usage, so that the usage of no chunk is below the usage of the chunk before.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from ouzel.api.openai.chat_answer import ChatCompletionChunk
 from ouzel.api.openai.completions import Completion
+from ouzel.api.openai.envelope import UsageObject
 from ouzel.generation import Event, Output
 
 _MAX_TOKENS_WAITED = 16  # more than most models write from the last argument of a call to the end of the answer
@@ -22,11 +26,13 @@ Chunk = TypeVar("Chunk", ChatCompletionChunk, Completion)
 class HeldPieces(Generic[Chunk]):
     def __init__(self) -> None:
         self._held: dict[int, _Held[Chunk]] = {}  # by index of the choice
+        self._usage: UsageObject | UnsetType | None = UNSET  # of the newest chunk
 
     def take(self, event: Event, pieces: Sequence[Chunk]) -> list[Chunk]:
         """Takes the chunks of one event, of one choice each, and returns the chunks to send now."""
         due: list[Chunk] = []
         for piece in pieces:
+            self._usage = piece.usage
             held = self._held.pop(piece.choices[0].index, None)
             if piece.choices[0].finish_reason is None:
                 due += [] if held is None else [held.piece]
@@ -35,6 +41,8 @@ class HeldPieces(Generic[Chunk]):
                 due.append(piece if held is None else _ended(held.piece, piece))
         if isinstance(event, Output) and not pieces:
             due += self._after_silence(event)
+        for piece in due:
+            piece.usage = self._usage
         return due
 
     def _after_silence(self, output: Output) -> list[Chunk]:
@@ -56,8 +64,7 @@ class _Held(Generic[Chunk]):
 
 
 def _ended(piece: Chunk, end: Chunk) -> Chunk:
-    """Returns the piece with the finish reason and the usage of the last chunk."""
+    """Returns the piece with the reasons of the chunk that ends its choice."""
     piece.choices[0].finish_reason = end.choices[0].finish_reason
     piece.choices[0].stop_reason = end.choices[0].stop_reason
-    piece.usage = end.usage
     return piece

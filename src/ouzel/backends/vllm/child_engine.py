@@ -118,7 +118,7 @@ class VllmEngine:
         self._abilities = abilities
         self._load_s = load_s
         self._open: dict[str, _Choice] = {}  # by the name of the request there
-        self._ready: list[StepOutput] = []  # for the next step: what was taken, or ended without one
+        self._ready: list[StepOutput] = []  # for the next step: vLLM has taken a choice, or it ended without one
 
     @property
     def info(self) -> EngineInfo:

@@ -119,7 +119,7 @@ class Responder:
         self, prepared: PreparedResponse, create: Create, exchange: Exchange, place: ExitStack, outbox: Outbox
     ) -> Active:
         with self._runs.running(prepared, key_id=exchange.key_id, place=place) as run:
-            exchange.follow(run.generation)
+            exchange.follow(run.generation, has_head=False)
             active = self._steering.begin(run, create)
             try:
                 async with aclosing(run.follow()) as following:
