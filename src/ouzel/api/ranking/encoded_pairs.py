@@ -11,6 +11,8 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit
 
+_MAX_TOKENS = 2**23  # of a request: a short body can have a long query, which stands before each of its documents
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -68,11 +70,15 @@ def encode_pairs(scoring: Scoring, making: VectorMaking, *, searches: bool, cuts
             raise InvalidRequest(f"the model has {making.vector_size} labels and no single score", param="model")
         reader = _PairReader(encoder, scoring, limit, piece_limit)
     begins = []
+    num_tokens, num_counted = 0, 0
     for pair in scoring.pairs:
         begins.append(reader.num_scores)
         reader.read(pair)
         if piece_limit is not None:
             _check_num_pieces(reader.num_scores, making.model.max_document_pieces)
+        num_tokens += sum(len(text.token_ids) for text in reader.texts[num_counted:])
+        num_counted = len(reader.texts)
+        _check_num_tokens(num_tokens, pair[1].field)
     return EncodedPairs(reader.texts, reader.places, begins)
 
 
@@ -97,6 +103,13 @@ def _check_num_pieces(num_pieces: int, max_pieces: int) -> None:
     if num_pieces > max_pieces:
         limit = f"must come to <= {max_pieces} pieces in all, where the long ones are divided (--max-document-chunks)"
         raise InvalidRequest(f"{limit}, given {num_pieces} or more", field="documents")
+
+
+def _check_num_tokens(num_tokens: int, field: str) -> None:
+    """`field` is the path of the document that exceeds the limit."""
+    if num_tokens > _MAX_TOKENS:
+        limit = f"must come to <= {_MAX_TOKENS} tokens in all, the query before each piece included"
+        raise InvalidRequest(f"{limit}, given {num_tokens} or more", field=field.partition("[")[0])
 
 
 class _PairReader:
