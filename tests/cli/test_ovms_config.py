@@ -189,13 +189,16 @@ def test_a_wrong_entry_ends_a_start_and_no_other_entry(tmp_path: Path, graph: st
 
 def test_other_wrong_entries(tmp_path: Path) -> None:
     model_in(tmp_path / "x")
+    (tmp_path / "x" / "empty.pbtxt").touch()
     entries = [listed("x", "x"), listed("x", "x"), listed("gone", "gone"), listed("g", "x", graph_path="no.pbtxt")]
+    entries.append(listed("empty", "x", graph_path="empty.pbtxt"))
 
     origin = f"--config_path {tmp_path}/config.json"
     assert read(tmp_path, {"model_config_list": entries}).problems == {
         "x": f"{origin}: x: must be the name of one model, given twice",
         "gone": f"{origin}: gone: there is no directory {tmp_path}/gone",
         "g": f"{origin}: g: {tmp_path}/x/no.pbtxt: No such file or directory",
+        "empty": f"{origin}: empty: {tmp_path}/x/empty.pbtxt: node: must be there, with a calculator",
     }
     assert "must name a model" in read(tmp_path, {"model_config_list": []}).problems[""]
 
