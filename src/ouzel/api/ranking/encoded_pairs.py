@@ -25,7 +25,7 @@ Pair = tuple[Text, Text]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """The pairs to score, and how to score them; the same for the requests of all dialects."""
+    """Holds the pairs to score, and how to score them; the same for the requests of all dialects."""
 
     model_name: str | None
     pairs: Sequence[Pair]
@@ -33,7 +33,7 @@ class Scoring:
     truncate: bool | None = None  # None: the request does not say
     keeps_end: bool = False  # of texts that are cut
     max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
-    divides_documents: bool = False  # that are too long, where the request does not say that they are cut or refused
+    divides_documents: bool = False  # long documents; unless the request says that they are cut or refused
     max_pieces: int | None = None  # of each document
     instruction: str | None = None
     activates: bool = True
@@ -157,7 +157,7 @@ class _TextReader:
         self.places: list[tuple[int, int]] = []
         self._encoder, self._prompts, self._piece_limit = encoder, prompts, piece_limit
         self._limits = limit, _limit_of_documents(limit, max_document_tokens)
-        self._found: dict[tuple[str, TextLimit, bool], range] = {}  # the places of what has been read
+        self._found: dict[tuple[str, TextLimit, bool], range] = {}  # the places of the texts that have been read
 
     @property
     def num_scores(self) -> int:
