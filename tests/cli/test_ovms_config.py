@@ -234,6 +234,13 @@ def test_a_path_that_no_disk_takes_is_a_problem_of_its_model(tmp_path: Path) -> 
     assert "cannot be read: File name too long" in problems["x"]
 
 
+def test_a_model_at_a_path_that_no_disk_takes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model_in(tmp_path / "x", graph_of(f'models_path: "{"a" * 10_000}"'))
+    for path in ("./" + "a" * 10_000, str(tmp_path / "x")):
+        status, _, errors = run_ovms(f"ovms --model_path {path} --rest_port 0", capsys)
+        assert (status, errors.endswith("aaa cannot be read: File name too long\n")) == (1, True)
+
+
 def test_a_graph_that_is_no_ordinary_file_is_not_read(tmp_path: Path) -> None:
     model_in(tmp_path / "x")
     os.mkfifo(tmp_path / "x" / "pipe")
