@@ -126,6 +126,24 @@ def test_the_server_bounds_the_pieces_of_a_request() -> None:
     assert len(bounded["results"]) == 2
 
 
+def test_the_query_before_each_document_counts_among_the_tokens_of_a_request() -> None:
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_scorer",
+            options={"max_model_len": 2**16},
+            has_chat_template=False,
+            sentences=FILES,
+        ) as server,
+        server.client() as http,
+    ):
+        query, documents = "q" * (2**16 - 1), ["d"] * 128
+        assert len(ranked(http, query=query, documents=documents)["results"]) == 128
+        code, param, message = error_of(http, query=query, documents=[*documents, "d"])
+    assert (code, param) == (None, "documents")
+    limit = "must come to <= 8388608 tokens in all, the query before each piece included"
+    assert message == f"documents {limit}, given {129 * 2**16} or more"
+
+
 def test_the_server_refuses_long_documents() -> None:
     with (
         running_server(

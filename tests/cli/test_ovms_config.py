@@ -189,13 +189,16 @@ def test_a_wrong_entry_ends_a_start_and_no_other_entry(tmp_path: Path, graph: st
 
 def test_other_wrong_entries(tmp_path: Path) -> None:
     model_in(tmp_path / "x")
+    (tmp_path / "x" / "empty.pbtxt").touch()
     entries = [listed("x", "x"), listed("x", "x"), listed("gone", "gone"), listed("g", "x", graph_path="no.pbtxt")]
+    entries.append(listed("empty", "x", graph_path="empty.pbtxt"))
 
     origin = f"--config_path {tmp_path}/config.json"
     assert read(tmp_path, {"model_config_list": entries}).problems == {
         "x": f"{origin}: x: must be the name of one model, given twice",
         "gone": f"{origin}: gone: there is no directory {tmp_path}/gone",
         "g": f"{origin}: g: {tmp_path}/x/no.pbtxt: No such file or directory",
+        "empty": f"{origin}: empty: {tmp_path}/x/empty.pbtxt: node: must be there, with a calculator",
     }
     assert "must name a model" in read(tmp_path, {"model_config_list": []}).problems[""]
 
@@ -229,6 +232,13 @@ def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
 def test_a_path_that_no_disk_takes_is_a_problem_of_its_model(tmp_path: Path) -> None:
     problems = read(tmp_path, {"model_config_list": [listed("x", "a" * 10_000)]}).problems
     assert "cannot be read: File name too long" in problems["x"]
+
+
+def test_a_model_at_a_path_that_no_disk_takes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model_in(tmp_path / "x", graph_of(f'models_path: "{"a" * 10_000}"'))
+    for path in ("./" + "a" * 10_000, str(tmp_path / "x")):
+        status, _, errors = run_ovms(f"ovms --model_path {path} --rest_port 0", capsys)
+        assert (status, errors.endswith("aaa cannot be read: File name too long\n")) == (1, True)
 
 
 def test_a_graph_that_is_no_ordinary_file_is_not_read(tmp_path: Path) -> None:

@@ -1,11 +1,15 @@
 """`--add_to_config` and `--remove_from_config`, as OVMS's documents write them."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any  # JSON
 
 import pytest
 
+from ouzel.cli.ovms_config_edit import ConfigEntry, add_to_config
 from tests.cli.ovms_command import run_ovms
 from tests.cli.test_options import parse
 from tests.cli.test_ovms_config import model_in
@@ -98,6 +102,29 @@ def test_a_link_to_the_file_stays_a_link(tmp_path: Path, capsys: Output) -> None
     run_ovms(f"ovms --add_to_config --config_path {tmp_path / 'link.json'} --model_name x --model_path x", capsys)
     assert (tmp_path / "link.json").is_symlink()
     assert content_of(tmp_path / "config.json")["model_config_list"][0]["config"]["name"] == "x"
+
+
+def test_edits_at_the_same_time_lose_no_model(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    names = [f"model{number}" for number in range(32)]
+    all_ready = Barrier(len(names))
+
+    def add(name: str) -> None:
+        all_ready.wait()
+        add_to_config(config, ConfigEntry(name, "x"))
+
+    with ThreadPoolExecutor(len(names)) as threads:
+        list(threads.map(add, names))
+
+    assert sorted(item["config"]["name"] for item in content_of(config)["model_config_list"]) == sorted(names)
+
+
+def test_a_pipe_is_not_a_file(tmp_path: Path, capsys: Output) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for flag in ("--add_to_config --model_path x", "--remove_from_config"):
+        status, _, errors = run_ovms(f"ovms {flag} --config_path {pipe} --model_name x", capsys)
+        assert (status, errors) == (2, f"ouzel: {pipe}: must be an ordinary file\n")
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,31 @@ def test_a_graph_is_configured_and_read_again(
 
 
 @pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--task rerank --max_length 9 --max_allowed_chunks 5", {"max_model_len": "9", "max_document_chunks": "5"}),
+        ("--task embeddings --pooling LAST --max_length 9", {"pooling": "lasttoken", "max_model_len": "9"}),
+        ("--task embed --pooling cls --normalize FALSE", {"task": "embed", "pooling": "cls", "normalize": "false"}),
+        ("--task=embed --pooling auto --truncate", {"task": "embed", "truncate": "true"}),
+        ("--task score", {"task": "score"}),
+    ],
+)
+def test_a_graph_of_vectors_is_configured_and_read_again(
+    options: str, expected: dict[str, object], tmp_path: Path, capsys: Output
+) -> None:
+    assert run_ovms(f"ovms --configure --model_path {tmp_path} {options}", capsys)[0] == 0
+    read = options_of(tmp_path)
+    assert {name: read[name] for name in expected} == expected
+
+
+def test_a_graph_that_could_not_be_read_is_not_written(tmp_path: Path, capsys: Output) -> None:
+    configure = f"ovms --configure --model_path {tmp_path} --task text_generation --cache_size 1.5"
+    status, output, errors = run_ovms(configure, capsys)
+    assert (status, output, list(tmp_path.iterdir())) == (2, [], [])
+    assert f"{tmp_path}/graph.pbtxt: cache_size: must be a whole number, given '1.5'" in errors
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("--pull --source_model owner/model", "--pull: needs --model_repository_path"),
@@ -250,7 +275,7 @@ def test_a_graph_is_configured_and_read_again(
         ("--pull --source_model owner/model --model_repository_path /x --max_num_seqs 0", "--max-num-seqs: "),
         ("--configure", "--configure: needs --model_path, the directory of a model, given ''"),
         ("--configure --model_path /nowhere", "--configure: needs --model_path, the directory of a model, given"),
-        ("--configure --model_path /proc", "--configure: needs --task, since /proc has no config.json"),
+        ("--configure --model_path /proc", "or rerank, since /proc has no config.json"),
         ("--configure --pull", "--pull: cannot be used with --configure"),
     ],
 )

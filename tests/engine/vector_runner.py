@@ -85,10 +85,12 @@ def create_choosy_scorer(options: dict[str, object]) -> PoolingEngine:
 
 
 def create_scorer(options: dict[str, object]) -> PoolingEngine:
-    """Its score is the number of tokens."""
+    """Its score is the number of tokens; `max_model_len` is the only option that it reads."""
+    length = options.get("max_model_len", 256)
+    assert isinstance(length, int)
 
     class Scorer(VectorRunner):
         def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
             return np.diff(batch.begins).astype(np.float32)[:, None]
 
-    return PoolingEngine(Scorer(task="score", vector_size=1, max_model_len=256))
+    return PoolingEngine(Scorer(task="score", vector_size=1, max_model_len=length))

@@ -14,6 +14,7 @@ from ouzel.gguf.files import holds_gguf, is_gguf, model_name
 
 QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
 IR_FILES = ("openvino_model.xml", "openvino_language_model.xml")  # either; the latter where a model sees
+_MAX_SHOWN = 200  # characters of a path
 _OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
 
 
@@ -48,7 +49,11 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
     Of GGUF a directory is made in `cache_dir`. Raises ModelLoadError.
     """
     path = Path(os.path.expanduser(model))
-    if path.is_dir():
+    try:
+        is_directory = path.is_dir()
+    except OSError as error:  # a name that is too long, or a directory that may not be read
+        raise ModelLoadError(f"{str(path)[:_MAX_SHOWN]} cannot be read: {error.strerror}") from error
+    if is_directory:
         if not any((path / name).is_file() for name in _OWN_WEIGHTS) and holds_gguf(path):
             return gguf_model(path, cache_dir, path.resolve().name)
         if not any((path / name).is_file() for name in ("config.json", "openvino_model.xml")):

@@ -59,7 +59,7 @@ class Options:
     warnings: tuple[str, ...] = ()  # for the log, too
     problems: Mapping[str, str] = field(default_factory=dict)  # by the name of a model that cannot be read
     seen_files: SeenFiles = field(default_factory=SeenFiles)  # that are read again when they change
-    directive: Directive | None = None  # what is to be done before a server starts, or instead of it
+    directive: Directive | None = None  # runs before a server starts, or instead of it
 
     def of(self, settings: ModelSettings) -> "Options":
         """Returns those of one of the models."""

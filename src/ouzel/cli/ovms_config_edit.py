@@ -1,13 +1,15 @@
 """`--add_to_config` and `--remove_from_config` edit OpenVINO Model Server's `config.json`.
 
 A running server reads the file again when it changes, so the new text takes the place of the old one in one step. All
-other keys and entries stay.
+other keys and entries stay. Commands that edit files of one directory at the same time wait for one another, so that no
+edit is lost.
 """
 
+import fcntl
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any  # JSON
@@ -31,14 +33,15 @@ class ConfigEntry:
 
 def add_to_config(path: Path, entry: ConfigEntry) -> str:
     """Creates the file where there is none, and returns the line for the terminal. Raises InvalidOption."""
-    content = _read(path) if path.exists() else {}
-    if entry.name in _names(content, path):
-        raise InvalidOption(
-            f"--add_to_config {path}: could not add {entry.name}: a model with the same name already exists"
-        )
-    config = {"name": entry.name, "base_path": entry.base_path, **entry.settings}
-    content.setdefault(_LIST, []).append({"config": config})
-    _write(path, content, "--add_to_config")
+    with _alone(path, "--add_to_config"):
+        content = _read(path) if path.exists() else {}
+        if entry.name in _names(content, path):
+            raise InvalidOption(
+                f"--add_to_config {path}: could not add {entry.name}: a model with the same name already exists"
+            )
+        config = {"name": entry.name, "base_path": entry.base_path, **entry.settings}
+        content.setdefault(_LIST, []).append({"config": config})
+        _write(path, content, "--add_to_config")
     return f"Config updated: {path}"
 
 
@@ -46,13 +49,14 @@ def remove_from_config(path: Path, name: str) -> str:
     """Returns the line for the terminal. Raises InvalidOption where the file has no such model."""
     if not path.exists():
         raise InvalidOption(f"--remove_from_config {path}: there is no such file")
-    content = _read(path)
-    if name not in _names(content, path):
-        raise InvalidOption(f"--remove_from_config {path}: the file has no model with the name {name}")
-    for key in (_LIST, _OLD_LIST):
-        if key in content:
-            content[key] = [item for item in content[key] if _name_of(item) != name]
-    _write(path, content, "--remove_from_config")
+    with _alone(path, "--remove_from_config"):
+        content = _read(path)
+        if name not in _names(content, path):
+            raise InvalidOption(f"--remove_from_config {path}: the file has no model with the name {name}")
+        for key in (_LIST, _OLD_LIST):
+            if key in content:
+                content[key] = [item for item in content[key] if _name_of(item) != name]
+        _write(path, content, "--remove_from_config")
     return f"Config updated: {path}"
 
 
@@ -63,7 +67,26 @@ def base_path_in(repository: Path, name: str, config_path: Path) -> str:
     return os.path.relpath(directory, home) if is_below else directory
 
 
+@contextmanager
+def _alone(path: Path, flag: str) -> Iterator[None]:
+    """Waits until no other command edits a file of the directory, and creates the directory where there is none."""
+    target = _target(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise InvalidOption(f"{flag} {path}: the file cannot be written: {error.strerror}") from error
+    try:
+        with suppress(OSError):  # network file systems may have no locks
+            fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
+
+
 def _read(path: Path) -> dict[str, Any]:
+    if path.exists() and not path.is_file():
+        raise InvalidOption(f"{path}: must be an ordinary file")
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
@@ -86,12 +109,10 @@ def _name_of(item: object) -> str:
 
 
 def _write(path: Path, content: Mapping[str, Any], flag: str) -> None:
-    """Replaces the file that a link leads to, so that the link itself stays."""
     text = msgspec.json.format(msgspec.json.encode(content), indent=4) + b"\n"
-    target = Path(os.path.realpath(path))
+    target = _target(path)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(text)
         if target.exists():
             shutil.copymode(target, beside)
@@ -100,3 +121,8 @@ def _write(path: Path, content: Mapping[str, Any], flag: str) -> None:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
         raise InvalidOption(f"{flag} {path}: the file cannot be written: {error.strerror}") from error
+
+
+def _target(path: Path) -> Path:
+    """Returns the file that a link leads to: it is replaced, so that the link itself stays."""
+    return Path(os.path.realpath(path))

@@ -15,6 +15,7 @@ import msgspec
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.ovms_config_edit import CONFIG_FILE, ConfigEntry, add_to_config, base_path_in, remove_from_config
 from ouzel.cli.ovms_loras import SourceLora
+from ouzel.cli.ovms_meanings import TASKS
 from ouzel.cli.ovms_pull import Pull, pull_adapters, pull_model, write_graph
 from ouzel.cli.ovms_servable import servable_names
 from ouzel.gguf.files import is_gguf
@@ -124,7 +125,7 @@ def _configuring(wish: Wish) -> Callable[[], None]:
     if not text or not path.is_dir():
         raise InvalidOption(f"--configure: needs --model_path, the directory of a model, given {text!r}")
     if "task" not in wish.flags and not gguf and not (path / "config.json").is_file():
-        raise InvalidOption(f"--configure: needs --task, since {path} has no config.json")
+        raise InvalidOption(f"--configure: needs --task {' or '.join(TASKS)}, since {path} has no config.json")
     draft = wish.flags.get("draft_source_model", "")
     draft_path = str(Path(draft).expanduser().resolve()) if draft else ""
     return partial(write_graph, path, wish.flags, name=name or path.resolve().name, gguf=gguf, draft_path=draft_path)

@@ -11,7 +11,7 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.ovms_directives import MAY_NAME_A_FILE, NAMES, Wish
 from ouzel.cli.ovms_loras import SourceLora, read_source_loras
-from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING, Settings, Values, take_setting
+from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, TASKS, WITHOUT_MEANING, Settings, Values, take_setting
 from ouzel.cli.ovms_models import OvmsFiles
 from ouzel.cli.ovms_pull import draft_directory_name
 from ouzel.config.model import TaskOption
@@ -27,6 +27,7 @@ READ_HERE = (_CONFIG, _POLL, *_OF_PULLS, _EAGLE, *NAMES)  # rather than by their
 _GRPC_PORT = "port"
 _SPELT_ALIKE = ("pooling", "normalize", "truncate")  # as our own flags are; values of both are read
 _BOOLEANS = ("true", "false", "1", "0")
+_WORDS_OF_TASKS: Mapping[str, str] = {ours: theirs for theirs, ours in TASKS.items()}
 _MAY_STAND_ALONE = {  # and are true then
     *("allow_credentials", "enable_prefix_caching", "enable_tool_guided_generation", "metrics_enable"),
     *("verbose_response", "dynamic_split_fuse", "normalize", "truncate", "disable_input_count_validation", _EAGLE),
@@ -63,7 +64,8 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
     repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
     source = flags.get("source_model", "")
     loras = read_source_loras(flags.get(_LORAS, ""), Path(repository, source) if repository and source else None)
-    wish = Wish(flags, repository, loras)
+    own_task = _WORDS_OF_TASKS.get(_own_task(arguments))
+    wish = Wish(flags if own_task is None else flags | {"task": own_task}, repository, loras)
     if wish.is_all:
         values, files = _without_model(settings.values), OvmsFiles()
     else:
@@ -90,7 +92,7 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
 def _parsed(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Returns OVMS's flags by their names, and our own arguments."""
     known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, *READ_HERE, _PLUGIN]
-    if _is_own_task(arguments):
+    if _own_task(arguments):
         known.remove("task")
     if any(argument.partition("=")[0] == "--rest_port" for argument in arguments):
         known.append(_GRPC_PORT)  # elsewhere it is ours
@@ -111,11 +113,11 @@ def _with_values(arguments: Sequence[str]) -> Iterator[str]:
         yield f"{argument}=true" if is_alone else argument
 
 
-def _is_own_task(arguments: Sequence[str]) -> bool:
-    """Tells whether `--task` has a value of ours, which has other words for the same."""
+def _own_task(arguments: Sequence[str]) -> str:
+    """Returns the value of `--task` where it is a word of ours for a task, else an empty text."""
     values = [argument.partition("=")[2] for argument in arguments if argument.startswith("--task=")]
     values += [value for flag, value in pairwise(arguments) if flag == "--task"]
-    return any(value in get_args(TaskOption) for value in values)
+    return next((value for value in reversed(values) if value in get_args(TaskOption)), "")
 
 
 def _take(settings: Settings, name: str, value: str) -> None:

@@ -35,11 +35,13 @@ def read_graph(path: Path) -> Settings:
 def _find_model(graph: Message) -> tuple[Calculator, Message]:
     """Returns the only node that is a model. Raises InvalidOption and NotALanguageModel."""
     nodes = [(name, node) for node in graph.messages("node") for name in node.texts("calculator")]
+    if not nodes:  # as in a file that an editor has emptied and not yet filled
+        raise InvalidOption("node: must be there, with a calculator")
     found = [(CALCULATORS[name], node) for name, node in nodes if name in CALCULATORS]
     if not found:
         names = [name for name, _ in nodes]
         advice = next((_advise(name) for name in names if name in OF_TWO_MODELS), "")
-        raise NotALanguageModel(f"its graph has {', '.join(names) or 'no node'}{advice}")
+        raise NotALanguageModel(f"its graph has {', '.join(names)}{advice}")
     if len(found) > 1:
         raise InvalidOption(f"node: must hold one model, given {len(found)}")
     return found[0]

@@ -104,12 +104,12 @@ def flag(name: str) -> Take:
 
 
 def option(name: str) -> Take:
-    """Makes the value that of our option."""
+    """Gives the value of the field to our option."""
     return lambda settings, given: settings.values.update({name: given.text})
 
 
 def path(name: str) -> Take:
-    """Makes the path, which is relative to the graph, the value of our option."""
+    """Gives the path to our option; in the graph it is relative to the graph's directory."""
     return lambda settings, given: settings.values.update({name: os.path.abspath(given.directory / given.text)})
 
 

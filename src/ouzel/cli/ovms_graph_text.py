@@ -69,6 +69,7 @@ _LLM_WORDS = (
     *("max_num_seqs", "max_num_batched_tokens", "cache_size", "pipeline_type", "dynamic_split_fuse"),
     *("enable_tool_guided_generation", "cache_interval_multiplier", "draft_eagle3_mode"),
 )
+_OWN_WORDS = {"cls": "CLS", "lasttoken": "LAST", "mean": "MEAN"}  # of --pooling, for which ours may stand, too
 _PLUGIN_PROPERTIES = {  # flags that stand in the graph's plugin_config
     "kv_cache_precision": "KV_CACHE_PRECISION",
     "max_prompt_len": "MAX_PROMPT_LEN",
@@ -97,8 +98,8 @@ def embeddings_graph_text(flags: Flags, *, name: str, models_path: str) -> str:
     """Returns the graph of a model that makes embeddings."""
     fields = {
         "models_path": _quoted(models_path),
-        **_words(flags, {"normalize_embeddings": "normalize", "truncate": "truncate", "pooling": "pooling"}),
-        **_words(flags, {"max_length": "max_length"}),
+        **_words(flags, {"normalize_embeddings": "normalize", "truncate": "truncate", "max_length": "max_length"}),
+        **_pooling(flags.get("pooling", "auto")),
         **_texts(flags, {"target_device": "target_device"}),
         **_plugin_config(flags),
     }
@@ -109,7 +110,7 @@ def rerank_graph_text(flags: Flags, *, name: str, models_path: str) -> str:
     """Returns the graph of a model that scores documents."""
     fields = {
         "models_path": _quoted(models_path),
-        **_words(flags, {"max_allowed_chunks": "max_allowed_chunks"}),
+        **_words(flags, {"max_allowed_chunks": "max_allowed_chunks", "max_length": "max_length"}),
         **_texts(flags, {"target_device": "target_device"}),
         **_plugin_config(flags),
     }
@@ -140,7 +141,16 @@ def _texts(flags: Flags, flag_of: Mapping[str, str]) -> dict[str, str]:
 
 
 def _words(flags: Flags, flag_of: Mapping[str, str]) -> dict[str, str]:
-    return {field: flags[flag] for field, flag in flag_of.items() if flag in flags}
+    return {field: _lowered(flags[flag]) for field, flag in flag_of.items() if flag in flags}
+
+
+def _lowered(word: str) -> str:
+    """Returns TRUE as true: a command line takes both, and a graph takes the latter."""
+    return word.lower() if word.lower() in ("true", "false") else word
+
+
+def _pooling(word: str) -> dict[str, str]:
+    return {} if word == "auto" else {"pooling": _OWN_WORDS.get(word, word)}
 
 
 def _lines(fields: Mapping[str, str]) -> str:

@@ -64,10 +64,12 @@ def _read_own(ours: Mapping[str, object]) -> OvmsModels:
     """Reads the graph of MODEL, where that is a directory of this machine. Raises InvalidOption."""
     model = str(ours.get("model", ""))
     directory = Path(model).expanduser()
-    if not model or not directory.is_dir():
-        return OvmsModels()
     try:
+        if not model or not directory.is_dir():
+            return OvmsModels()
         settings = read_servable(directory)
+    except OSError:
+        return OvmsModels()  # the search for the model's files has its own message
     except NotALanguageModel as error:
         if (directory / GRAPH_FILE).is_file():
             raise InvalidOption(f"{model} cannot be served: {error}") from error

@@ -89,6 +89,8 @@ def write_graph(directory: Path, flags: Flags, *, name: str, gguf: str = "", dra
         beside.replace(path)
     except OSError as error:
         raise InvalidOption(f"{path}: the file cannot be written: {error.strerror}") from error
+    except InvalidOption as error:
+        raise InvalidOption(str(error).replace(beside.name, path.name)) from error
     finally:
         beside.unlink(missing_ok=True)
     _say(f"Graph: {GRAPH_FILE} created in: {directory}")

@@ -32,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
         configure_logging(options.observability.log_level, options.observability.log_format)
         directive.run()
         sys.stdout.flush()
-        options = read_command_line(arguments)  # what the directive has put on the disk counts
+        options = read_command_line(arguments)  # it finds the files that the directive has written
     options = begun(options)
     if directive is not None and directive.is_all:
         directive.run()

@@ -19,7 +19,7 @@ class PieceLimit:
 
     max_pieces: int | None = None  # the tokens behind them are cut off
     max_document_tokens: int | None = None  # the tokens behind them are cut off, before the document is divided
-    cuts_query: bool = False  # to half of what the model takes; else a longer query may be refused
+    cuts_query: bool = False  # to half of the model's tokens; else a longer query may be refused
 
 
 def divide(framed: FramedText, limit: PieceLimit, *, max_tokens: int, query_field: str) -> list[EncodedText]:

@@ -153,7 +153,7 @@ class TextEncoder:
         ]
 
     def _short_document(self, text: str, limit: PieceLimit, field: str) -> str:
-        """Cuts what is left out in any case, and is not worth reading."""
+        """Cuts the characters behind the limits, so that they are not encoded in vain."""
         num_tokens = [] if limit.max_pieces is None else [limit.max_pieces * self.max_tokens]
         num_tokens += [] if limit.max_document_tokens is None else [limit.max_document_tokens]
         return self._short(text, TextLimit(min(num_tokens), cuts=True), field) if num_tokens else text

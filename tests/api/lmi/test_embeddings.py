@@ -161,6 +161,7 @@ def test_a_model_of_embeddings_scores_pairs_by_the_cosine(http: httpx.Client) ->
         ({"inputs": ["a", TOO_LONG]}, "your inputs[1] resulted in 300 tokens"),
         ({"inputs": "a", "stream": True}, "stream must be false: this model writes no text, given true"),
         ({"inputs": "a", "adapters": "mine"}, "Adapter mine is not registered"),
+        ({"inputs": "a", "parameters": {"adapter_id": 5}}, "adapter_id must be a string, given 5"),
         ({"inputs": "a", "parameters": {"truncate": "x"}}, 'truncate must be true or false, given "x"'),
         ({"inputs": "a", "texts": ["b"]}, "inputs must not be given beside query and texts"),
         ({"messages": [{"role": "user", "content": "a"}]}, "makes embeddings and no text"),

@@ -222,7 +222,7 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
         ({"watermark": True}, "watermark is not supported"),
         ({"grammar": {"type": "xml", "value": {}}}, "grammar.type must be"),
         ({"adapter_id": "mine"}, "Adapter mine is not registered"),
-        ({"adapter_id": 5}, "adapter_id is not supported by this server"),
+        ({"adapter_id": 5}, "adapter_id must be a string, given 5"),
         ({"stream": True, "n": 2}, "n must be 1 when stream is true, given 2"),
         ({"best_of": -1}, "best_of must be >= 1, given -1"),
         ({"num_beams": 3, "temperature": 1}, "temperature must be 0 in a beam search, given 1"),

@@ -76,10 +76,12 @@ def _take_names(fields: JsonObject) -> str | list[str]:
     """Removes both fields. Raises InvalidRequest where they contradict each other, or have another type."""
     adapters, adapter_id = fields.pop("adapters", None), None
     parameters = fields.get("parameters")
-    if isinstance(parameters, dict) and isinstance(parameters.get("adapter_id"), str | None):
+    if isinstance(parameters, dict):
         rest = dict(parameters)
         adapter_id = rest.pop("adapter_id", None)
         fields["parameters"] = rest
+    if not isinstance(adapter_id, str | None):
+        raise InvalidRequest(f"must be a string, given {shown(adapter_id)}", field="adapter_id")
     if adapters and adapter_id and adapters != adapter_id:
         raise InvalidRequest(f"must be the name in adapters, given {shown(adapter_id)}", field="adapter_id")
     try:

@@ -1,4 +1,4 @@
-"""What a client of LMI asks of a model that makes embeddings or ranks texts.
+"""A body of /invocations is read as texts or as pairs of texts, for a model that makes embeddings or ranks texts.
 
 `inputs` is a text or a list of texts, as LMI's guide for text embedding documents it. A pair of texts is an object with
 `text` and `text_pair`, or with `key` and `value`; `query` and `texts` are as many pairs as texts. The body is one pair,

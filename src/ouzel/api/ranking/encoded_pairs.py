@@ -11,6 +11,8 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit
 
+_MAX_TOKENS = 2**23  # of a request: a short body can have a long query, which stands before each of its documents
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -23,7 +25,7 @@ Pair = tuple[Text, Text]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """The pairs to score, and how to score them; the same for the requests of all dialects."""
+    """Holds the pairs to score, and how to score them; the same for the requests of all dialects."""
 
     model_name: str | None
     pairs: Sequence[Pair]
@@ -31,7 +33,7 @@ class Scoring:
     truncate: bool | None = None  # None: the request does not say
     keeps_end: bool = False  # of texts that are cut
     max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
-    divides_documents: bool = False  # that are too long, where the request does not say that they are cut or refused
+    divides_documents: bool = False  # long documents; unless the request says that they are cut or refused
     max_pieces: int | None = None  # of each document
     instruction: str | None = None
     activates: bool = True
@@ -68,11 +70,15 @@ def encode_pairs(scoring: Scoring, making: VectorMaking, *, searches: bool, cuts
             raise InvalidRequest(f"the model has {making.vector_size} labels and no single score", param="model")
         reader = _PairReader(encoder, scoring, limit, piece_limit)
     begins = []
+    num_tokens, num_counted = 0, 0
     for pair in scoring.pairs:
         begins.append(reader.num_scores)
         reader.read(pair)
         if piece_limit is not None:
             _check_num_pieces(reader.num_scores, making.model.max_document_pieces)
+        num_tokens += sum(len(text.token_ids) for text in reader.texts[num_counted:])
+        num_counted = len(reader.texts)
+        _check_num_tokens(num_tokens, pair[1].field)
     return EncodedPairs(reader.texts, reader.places, begins)
 
 
@@ -97,6 +103,13 @@ def _check_num_pieces(num_pieces: int, max_pieces: int) -> None:
     if num_pieces > max_pieces:
         limit = f"must come to <= {max_pieces} pieces in all, where the long ones are divided (--max-document-chunks)"
         raise InvalidRequest(f"{limit}, given {num_pieces} or more", field="documents")
+
+
+def _check_num_tokens(num_tokens: int, field: str) -> None:
+    """`field` is the path of the document that exceeds the limit."""
+    if num_tokens > _MAX_TOKENS:
+        limit = f"must come to <= {_MAX_TOKENS} tokens in all, the query before each piece included"
+        raise InvalidRequest(f"{limit}, given {num_tokens} or more", field=field.partition("[")[0])
 
 
 class _PairReader:
@@ -144,7 +157,7 @@ class _TextReader:
         self.places: list[tuple[int, int]] = []
         self._encoder, self._prompts, self._piece_limit = encoder, prompts, piece_limit
         self._limits = limit, _limit_of_documents(limit, max_document_tokens)
-        self._found: dict[tuple[str, TextLimit, bool], range] = {}  # the places of what has been read
+        self._found: dict[tuple[str, TextLimit, bool], range] = {}  # the places of the texts that have been read
 
     @property
     def num_scores(self) -> int:

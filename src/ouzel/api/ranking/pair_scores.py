@@ -1,5 +1,4 @@
-"""Pairs of texts are scored by whatever the model is: a cross encoder, a decoder that says yes or no, or by the cosine
-of the two vectors of a model that makes embeddings."""
+"""Pairs of texts are scored by a cross encoder, a decoder that says yes or no, or by the cosine of two embeddings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,7 +68,7 @@ class PairScores:
         """`searches`: a pair is a query and a document, for which a model that makes embeddings may have prompts."""
         self._making = VectorMaking(services)
         self._searches = searches
-        # OpenVINO Model Server cuts the query to half of what the model takes.
+        # OpenVINO Model Server cuts the query to half of the model's tokens.
         self._cuts_queries = services.config.profile == "ovms"
 
     async def of_body(
