@@ -1,12 +1,11 @@
 """A command line of OpenVINO Model Server behind `ouzel serve --profile ovms`, in this process."""
 
-import subprocess
-import sys
 from collections.abc import Mapping
 
 import pytest
 
 from ouzel.cli.app import main
+from tests.cli.running import run_to_its_end
 
 
 def run_ovms(command: str, output: pytest.CaptureFixture[str]) -> tuple[int, list[str], str]:
@@ -22,12 +21,6 @@ def run_ovms_alone(command: str, env: Mapping[str, str]) -> tuple[int, list[str]
     """Does the same in a process of its own, with its environment: the hub's library reads that once."""
     program, *arguments = command.split()
     assert program == "ovms"
-    process = subprocess.run(
-        [sys.executable, "-m", "ouzel", "serve", "--profile", "ovms", "--log-level", "error", *arguments],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = run_to_its_end("--profile", "ovms", "--log-level", "error", *arguments, environment=env)
     assert "Traceback" not in process.stderr
     return process.returncode, process.stdout.splitlines(), process.stderr

@@ -57,6 +57,12 @@ def start(
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+def run_to_its_end(*arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs a command of `ouzel serve` that starts no server, as a pull of OVMS's command line."""
+    command = [sys.executable, "-m", "ouzel", "serve", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
 def send(curl: str, *, api_key: str = "", verify: ssl.SSLContext | bool = True) -> dict[str, Any]:
     """What a printed curl line gets; sent without curl, which a machine that runs the tests need not have."""
     parser = argparse.ArgumentParser()
