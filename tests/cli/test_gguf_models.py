@@ -4,10 +4,9 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from shutil import copyfile
 
@@ -18,6 +17,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.tokenizer.model_facts import read_model_facts
 from tests.gguf.writer import RawTensor, Value, gguf_bytes
+from tests.http_servers import http_server
 
 F32 = 0
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -138,15 +138,8 @@ class Hub(BaseHTTPRequestHandler):
 
 @contextmanager
 def hub(directory: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("OneHub", (Hub,), {"directory": directory}))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_server(type("OneHub", (Hub,), {"directory": directory})) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 LOCATE = """

@@ -1,13 +1,10 @@
 """A server of the demo models under the names that the documents use, and how their requests reach it."""
 
 import json
-import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any  # JSON
 
@@ -16,6 +13,7 @@ import httpx
 from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
 from tests.cli.drawings import encoded, shape
 from tests.cli.running import serving
+from tests.http_servers import file_server
 from tests.peer_documents.curl import CurlRequest, parse_curl
 
 Json = dict[str, Any]
@@ -64,13 +62,13 @@ def serving_peer(profile: str, directory: Path) -> Iterator[Peer]:
     pictures = directory / "pictures"
     (pictures / "images").mkdir(parents=True)
     (pictures / PICTURE).write_bytes(encoded(shape("circle", "red"), "JPEG"))
-    with _serving_files(pictures) as pictures_root:
+    with file_server(pictures) as port:
         media = [
-            *("--allowed-media-domains", pictures_root.removeprefix("http://")),
+            *("--allowed-media-domains", f"127.0.0.1:{port}"),
             *("--allowed-local-media-path", str(pictures)),
         ]
         with serving(*_options(profile), *ENGINE_OPTIONS, *media, cache_dir=directory / "cache") as server:
-            yield Peer(profile, server.root, pictures, pictures_root)
+            yield Peer(profile, server.root, pictures, f"http://127.0.0.1:{port}")
 
 
 def _options(profile: str) -> tuple[str, ...]:
@@ -80,21 +78,3 @@ def _options(profile: str) -> tuple[str, ...]:
     if profile == "lmi":  # which would listen on LMI's own address
         return (*models, "--profile", "lmi", "--port", "0", "--host", "127.0.0.1", "--lmi-strict-logprobs")
     return (*models, "--profile", profile)
-
-
-@contextmanager
-def _serving_files(directory: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_QuietHandler, directory=str(directory)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-class _QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass

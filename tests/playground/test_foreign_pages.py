@@ -1,11 +1,8 @@
 """What pages of other sites may make a server do that has no key, in a real browser."""
 
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -13,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.api.serving import RunningServer, prompts_heard, running_server
+from tests.http_servers import file_server
 
 BODY = '{"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]}'
 PAGE = """<!doctype html><link rel="icon" href="data:,">
@@ -43,16 +41,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]
     """Another server of this machine; it is at all of its addresses and names."""
     directory = tmp_path_factory.mktemp("site")
     (directory / "index.html").write_text(PAGE)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_QuietHandler, directory=str(directory)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield directory, server.server_port
-    server.shutdown()
-    server.server_close()
-
-
-class _QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # the base class names it so
-        pass
+    with file_server(directory) as port:
+        yield directory, port
 
 
 class _Statuses(logging.Handler):

@@ -36,9 +36,8 @@ class Draw(Protocol):
     def num_output_tokens(self) -> int: ...
 
 
-Picker = Callable[
-    [ColumnSums], int
-]  # draws a token of one sequence, whose weight is not 0; again for some of the tokens
+# Draws a token of one sequence. The token's weight is not 0. A second call draws again, among fewer tokens.
+Picker = Callable[[ColumnSums], int]
 
 
 def lookup_picker(sequence: Draw, first_uniform: float) -> Picker:

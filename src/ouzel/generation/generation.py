@@ -41,7 +41,7 @@ class Generation:
         self._engine = model.engine
         self._engine_id = _new_engine_id(request)
         self._grammar = request.grammar
-        self.dropped_formats = request.dropped_formats  # why these do not count
+        self.dropped_formats = request.dropped_formats  # a reason for each format that does not count
         self.can_tell_of_dropped = _cannot_tell  # whether the head of the answer, which tells of it, is still to come
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics

@@ -29,8 +29,8 @@ class HonouredForms:
 def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar) -> HonouredForms:
     """Drops each part of which `make` cannot make a grammar, and returns the rest.
 
-    Weakened are first the schemas of tools, each looked at once; then the form of the answer; and at last everything
-    that is demanded of calls is dropped.
+    First it weakens the schemas of the tools, each once; then the form of the answer. At last it drops every demand on
+    calls.
     """
     reasons: list[str] = []
     weaker_forms = iter(()) if form is None else _weaker_forms(form)
@@ -52,7 +52,7 @@ def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
 
 
 def _honourable(tool: FunctionTool, use: ToolUse, make: MakeGrammar, reasons: list[str]) -> FunctionTool:
-    """Returns the tool, or the first weaker one that can be honoured; adds why to `reasons`."""
+    """Returns the tool, or the first weaker one that can be honoured; adds the reasons to `reasons`."""
     weakest = tool
     for weakest in (tool, *_weaker_tools(tool)):
         try:

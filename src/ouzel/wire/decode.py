@@ -21,6 +21,7 @@ from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
 from ouzel.wire.validation_errors import UnreadableValue, first_path, invalid_request, path_of, shown
 from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
+_NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # the faults of a body that cannot be parsed
 _MAX_READ_AGAIN_BYTES = 2**20  # to say more of what is wrong; no other thread runs meanwhile
 
 logger = logging.getLogger(__name__)
@@ -74,10 +75,8 @@ def parse_object(body: bytes) -> JsonObject:
         check_num_values(body)
     try:
         value = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _not_json(body, str(error)) from error
-    except RecursionError as error:
-        raise _too_deep() from error
+    except _NOT_JSON as error:
+        raise _not_json(body, error) from error
     if not isinstance(value, dict):
         raise InvalidRequest(f"the body must be a JSON object, given {shown(value)}")
     return value
@@ -89,22 +88,18 @@ def parse_value(body: bytes) -> object:
         check_num_values(body)
     try:
         return msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _not_json(body, str(error)) from error
-    except RecursionError as error:
-        raise _too_deep() from error
+    except _NOT_JSON as error:
+        raise _not_json(body, error) from error
 
 
-def _too_deep() -> InvalidRequest:
-    return InvalidRequest("the body is nested too deeply")
-
-
-def _not_json(body: bytes, complaint: str) -> InvalidRequest:
-    """Names the field, where the standard library is less strict and reads what is wrong with it."""
+def _not_json(body: bytes, error: Exception) -> InvalidRequest:
+    """Names the faulty field where the standard library, which is less strict, can read the body."""
+    if isinstance(error, RecursionError):
+        return InvalidRequest("the body is nested too deeply")
     if not body.strip():
         return InvalidRequest("the body must be a JSON object, given nothing")
     if len(body) > _MAX_READ_AGAIN_BYTES:
-        return InvalidRequest(f"the body is not valid JSON: {complaint}")
+        return InvalidRequest(f"the body is not valid JSON: {error}")
     try:
         value = json.loads(body, parse_int=float)
         for is_at_fault, limit in (
@@ -115,7 +110,7 @@ def _not_json(body: bytes, complaint: str) -> InvalidRequest:
                 return UnreadableValue(limit, field=path_of(steps))
     except (ValueError, RecursionError):
         pass  # it is beyond reading
-    return InvalidRequest(f"the body is not valid JSON: {complaint}")
+    return InvalidRequest(f"the body is not valid JSON: {error}")
 
 
 def _is_infinite(value: object) -> bool:

@@ -1,0 +1,34 @@
+"""Small HTTP servers beside the server under test."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+
+@contextmanager
+def http_server(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Yields the port of a server that answers with `handler`."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def file_server(directory: Path) -> Iterator[int]:
+    """Yields the port of a server of the directory's files."""
+    with http_server(partial(_QuietHandler, directory=str(directory))) as port:
+        yield port
+
+
+class _QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # the base class names it so
+        pass
