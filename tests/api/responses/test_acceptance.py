@@ -90,7 +90,9 @@ def kept_or_not(request: pytest.FixtureRequest) -> tuple[RunningServer, Json]:
 
 
 def asking(text: str = LONG, **fields: object) -> Json:
-    return {"model": "parrot", "input": text, "stream": True, "max_output_tokens": 2, "ignore_eos": True, **fields}
+    """Asks for the most likely tokens: drawn ones may be any, and end the answer or the device in their own way."""
+    limits: Json = {"max_output_tokens": 2, "ignore_eos": True, "temperature": 0}
+    return {"model": "parrot", "input": text, "stream": True, **limits, **fields}
 
 
 class Stream:
