@@ -57,7 +57,11 @@ def write_adapter(directory: Path, shape: ModelShape, rank: int, seed: int) -> P
     directory.mkdir(parents=True)
     header, end = {}, 0
     for name, size in tensors.items():
-        header[name] = {"dtype": "BF16", "shape": size, "data_offsets": [end, end + 2 * size[0] * size[1]]}
+        header[name] = {
+            "dtype": "BF16",
+            "shape": size,
+            "data_offsets": [end, end + 2 * size[0] * size[1]],
+        }
         end += 2 * size[0] * size[1]
     encoded = json.dumps(header).encode()
     with (directory / "adapter_model.safetensors").open("wb") as file:
@@ -65,7 +69,12 @@ def write_adapter(directory: Path, shape: ModelShape, rank: int, seed: int) -> P
         for rows, columns in tensors.values():
             values = random.normal(0, 0.02, rows * columns).astype(np.float32)
             file.write((values.view(np.uint32) >> 16).astype(np.uint16).tobytes())
-    config = {"peft_type": "LORA", "r": rank, "lora_alpha": 2 * rank, "target_modules": "all-linear"}
+    config = {
+        "peft_type": "LORA",
+        "r": rank,
+        "lora_alpha": 2 * rank,
+        "target_modules": "all-linear",
+    }
     (directory / "adapter_config.json").write_text(json.dumps(config))
     return directory
 
@@ -102,7 +111,9 @@ def load(engine: EngineCore, paths: Iterable[Path]) -> list[float]:
     return seconds
 
 
-def step_seconds(engine: EngineCore, batch: int, num_adapters: int, seed: int) -> tuple[float, float]:
+def step_seconds(
+    engine: EngineCore, batch: int, num_adapters: int, seed: int
+) -> tuple[float, float]:
     """Returns the medians of wall time and of processor time of a decode step."""
     random = np.random.default_rng(seed)
     for index in range(batch):
@@ -137,7 +148,9 @@ def measure(engines: dict[str, EngineCore], batch: int, num_rounds: int) -> None
     base = [median(each["base"][kind] for each in rounds) * 1e3 for kind in range(2)]
     print(f"  batch {batch}: base {base[0]:.1f} ms, processor {base[1]:.1f} ms")
     for case in list(CASES)[1:]:
-        ratios = [median(each[case][kind] / each["base"][kind] for each in rounds) for kind in range(2)]
+        ratios = [
+            median(each[case][kind] / each["base"][kind] for each in rounds) for kind in range(2)
+        ]
         print(f"    {case:12s} {ratios[0]:.2f} of base, processor {ratios[1]:.2f}", flush=True)
 
 
@@ -146,7 +159,9 @@ def resident_mib() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--shape", default="qwen3-0.6b", choices=SHAPES)
     parser.add_argument("--weights", nargs="+", default=["int8", "bf16"])
     parser.add_argument("--batches", nargs="+", type=int, default=[8, 32])
@@ -159,7 +174,8 @@ def main() -> None:
         model, cache = Path(folder) / "model", Path(folder) / "cache"
         write_checkpoint(model, shape, seed=0)
         paths = [
-            write_adapter(Path(folder) / f"adapter-{index}", shape, args.rank, index) for index in range(NUM_ADAPTERS)
+            write_adapter(Path(folder) / f"adapter-{index}", shape, args.rank, index)
+            for index in range(NUM_ADAPTERS)
         ]
         for weights in args.weights:
             base = create_engine(model, weights, cache, args.threads, 0)
@@ -167,14 +183,22 @@ def main() -> None:
             before = resident_mib()
             seconds = load(adapted, paths)
             loaded = resident_mib()
-            print(f"{args.shape}, weights {weights}, rank {args.rank}; an adapter loads in {median(seconds):.2f} s")
+            print(
+                f"{args.shape}, weights {weights}, rank {args.rank}; an adapter loads in {median(seconds):.2f} s"
+            )
             for batch in args.batches:
-                measure({case: base if case == "base" else adapted for case in CASES}, batch, args.rounds)
+                measure(
+                    {case: base if case == "base" else adapted for case in CASES},
+                    batch,
+                    args.rounds,
+                )
             used = resident_mib()
             for path in paths:
                 adapted.adapters.unload(path.name)
             settle(adapted)
-            print(f"  resident MiB: {before:.0f}, loaded {loaded:.0f}, used {used:.0f}, unloaded {resident_mib():.0f}")
+            print(
+                f"  resident MiB: {before:.0f}, loaded {loaded:.0f}, used {used:.0f}, unloaded {resident_mib():.0f}"
+            )
             base.close()
             adapted.close()
 

@@ -57,8 +57,12 @@ UNARY_TOKENS = 16
 STREAM_TOKENS = 1000
 STEP_S = 0.01  # of the latency measurement
 MODEL_DIRECTORY = Path(ouzel.demo.__file__).parent / "model"
-MESSAGES = [{"role": "user", "content": "Tell me what a long-tailed owl of the northern forests lives on."}]
-ANSWER_TEXT = "It lives on voles and other small animals of the forest, which it hears under the snow. "
+MESSAGES = [
+    {"role": "user", "content": "Tell me what a long-tailed owl of the northern forests lives on."}
+]
+ANSWER_TEXT = (
+    "It lives on voles and other small animals of the forest, which it hears under the snow. "
+)
 
 
 submitted_s: dict[str, float] = {}  # by request id
@@ -77,7 +81,10 @@ class TimedEngine(FakeEngine):
 
 class TimedClient(EngineClient):
     async def submit(
-        self, request: EngineRequest, given_to: GivenTo = None, accepted: asyncio.Event | None = None
+        self,
+        request: EngineRequest,
+        given_to: GivenTo = None,
+        accepted: asyncio.Event | None = None,
     ) -> AsyncGenerator[list[StepOutput], None]:
         submitted_s[request.request_id] = time.perf_counter()
         async with aclosing(super().submit(request, given_to, accepted)) as steps:
@@ -163,13 +170,21 @@ async def answer_from_constants(scope: Any, receive: Any, send: Any) -> None:
     await asyncio.sleep(asked.get("pause_s", 0))
     if not asked["stream"]:
         body = b"x" * 600
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"600")]})
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"600")]}
+        )
         await send({"type": "http.response.body", "body": body})
         return
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for _ in range(asked["max_tokens"]):
         await asyncio.sleep(0)
-        await send({"type": "http.response.body", "body": b"data: " + b"x" * 250 + b"\n\n", "more_body": True})
+        await send(
+            {
+                "type": "http.response.body",
+                "body": b"data: " + b"x" * 250 + b"\n\n",
+                "more_body": True,
+            }
+        )
     await send({"type": "http.response.body", "body": b""})
 
 
@@ -222,13 +237,21 @@ class Connection(asyncio.Protocol):
 
 
 def chat_body(*, max_tokens: int, is_stream: bool) -> bytes:
-    body = {"model": "fake", "messages": MESSAGES, "max_tokens": max_tokens, "stream": is_stream, "ignore_eos": True}
+    body = {
+        "model": "fake",
+        "messages": MESSAGES,
+        "max_tokens": max_tokens,
+        "stream": is_stream,
+        "ignore_eos": True,
+    }
     return json.dumps(body).encode()
 
 
 async def connect(port: int, num_connections: int = CONCURRENCY) -> list[Connection]:
     loop = asyncio.get_running_loop()
-    pairs = [await loop.create_connection(Connection, "127.0.0.1", port) for _ in range(num_connections)]
+    pairs = [
+        await loop.create_connection(Connection, "127.0.0.1", port) for _ in range(num_connections)
+    ]
     return [connection for _, connection in pairs]
 
 
@@ -296,7 +319,9 @@ def server_process(target: Callable[..., None], *arguments: object) -> Iterator[
             process.join()
 
 
-def measure_throughput(target: Callable[..., None], duration_s: float, *arguments: float) -> dict[str, float]:
+def measure_throughput(
+    target: Callable[..., None], duration_s: float, *arguments: float
+) -> dict[str, float]:
     with server_process(target, *arguments) as port:
         uvloop.run(unary_requests_per_s(port, 0.5))  # warm up
         unary = uvloop.run(unary_requests_per_s(port, duration_s))
@@ -339,14 +364,17 @@ def read_engine_seconds(port: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="a fifth of the time")
     is_quick: bool = parser.parse_args().quick
     duration_s = 2.0 if is_quick else 10.0
     pin_to_core(-2)
     results = {
         "ouzel": measure_throughput(serve, duration_s, 0.0) | measure_added_latency(2 * duration_s),
-        "constants": measure_throughput(serve_constants, duration_s) | measure_added_by_constants(duration_s),
+        "constants": measure_throughput(serve_constants, duration_s)
+        | measure_added_by_constants(duration_s),
     }
     for name, figures in results.items():
         print(name, figures)

@@ -56,8 +56,14 @@ def write_prompts(directory: Path) -> tuple[Path, Path]:
     rng = random.Random(7)
     prompts = [" ".join(rng.choices(TEXT.split(), k=60)) for _ in range(NUM_PROMPTS)]
     ours, theirs = directory / "ours.jsonl", directory / "theirs.jsonl"
-    ours.write_text("".join(json.dumps({"prompt": each, "output_tokens": OUTPUT_LEN}) + "\n" for each in prompts))
-    theirs.write_text("".join(json.dumps({"text": each}) + "\n" for each in (prompts[-1], *prompts[:-1])))
+    ours.write_text(
+        "".join(
+            json.dumps({"prompt": each, "output_tokens": OUTPUT_LEN}) + "\n" for each in prompts
+        )
+    )
+    theirs.write_text(
+        "".join(json.dumps({"text": each}) + "\n" for each in (prompts[-1], *prompts[:-1]))
+    )
     return ours, theirs
 
 
@@ -70,7 +76,9 @@ async def list_models(_: Request) -> JSONResponse:
 
 async def answer(request: Request) -> StreamingResponse:
     body = await request.json()
-    return StreamingResponse(chunks(json.dumps(body["messages"]), body["max_tokens"]), media_type="text/event-stream")
+    return StreamingResponse(
+        chunks(json.dumps(body["messages"]), body["max_tokens"]), media_type="text/event-stream"
+    )
 
 
 async def chunks(prompt: str, num_tokens: int) -> AsyncGenerator[str, None]:
@@ -81,7 +89,9 @@ async def chunks(prompt: str, num_tokens: int) -> AsyncGenerator[str, None]:
     for _ in range(num_tokens):
         await asyncio.sleep(max(due_s - time.perf_counter(), 0))
         due_s += between_s
-        yield event({"choices": [{"index": 0, "delta": {"content": " word"}, "finish_reason": None}]})
+        yield event(
+            {"choices": [{"index": 0, "delta": {"content": " word"}, "finish_reason": None}]}
+        )
     yield event({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
     usage = {"prompt_tokens": 60, "completion_tokens": num_tokens, "total_tokens": 60 + num_tokens}
     yield event({"choices": [], "usage": usage})
@@ -89,13 +99,17 @@ async def chunks(prompt: str, num_tokens: int) -> AsyncGenerator[str, None]:
 
 
 def event(fields: Mapping[str, object]) -> str:
-    return (
-        f"data: {json.dumps({'id': 'chatcmpl-1', 'object': 'chat.completion.chunk', 'model': 'asleep', **fields})}\n\n"
-    )
+    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "asleep", **fields}
+    return f"data: {json.dumps(chunk)}\n\n"
 
 
 def serve(listener: socket.socket) -> None:
-    app = Starlette(routes=[Route("/v1/models", list_models), Route("/v1/chat/completions", answer, methods=["POST"])])
+    app = Starlette(
+        routes=[
+            Route("/v1/models", list_models),
+            Route("/v1/chat/completions", answer, methods=["POST"]),
+        ]
+    )
     uvicorn.Server(uvicorn.Config(app, log_level="error")).run([listener])
 
 
@@ -114,7 +128,16 @@ class Common:
 
 def ours(common: Common, prompts: Path) -> list[float]:
     saved = common.directory / "ours.json"
-    command = [sys.executable, "-m", "ouzel", "bench", "--url", common.url, "--dataset", str(prompts)]
+    command = [
+        sys.executable,
+        "-m",
+        "ouzel",
+        "bench",
+        "--url",
+        common.url,
+        "--dataset",
+        str(prompts),
+    ]
     command += ["--max-concurrency", str(CONCURRENCY), "--save", str(saved)]
     run(command)
     result: Mapping[str, float] = json.loads(saved.read_bytes())
@@ -123,13 +146,38 @@ def ours(common: Common, prompts: Path) -> list[float]:
 
 def theirs(common: Common, prompts: Path, aiperf: str) -> list[float]:
     artifacts = common.directory / "aiperf"
-    command = [aiperf, "profile", "--model", common.model, "--url", common.url, "--endpoint-type", "chat"]
+    command = [
+        aiperf,
+        "profile",
+        "--model",
+        common.model,
+        "--url",
+        common.url,
+        "--endpoint-type",
+        "chat",
+    ]
     command += ["--streaming", "--input-file", str(prompts), "--custom-dataset-type", "single_turn"]
     command += ["--dataset-sampling-strategy", "sequential", "--concurrency", str(CONCURRENCY)]
-    command += ["--request-count", str(NUM_PROMPTS), "--use-server-token-count", "--tokenizer", str(common.tokenizer)]
+    command += [
+        "--request-count",
+        str(NUM_PROMPTS),
+        "--use-server-token-count",
+        "--tokenizer",
+        str(common.tokenizer),
+    ]
     for field in ("ignore_eos:true", "temperature:0", f"max_tokens:{OUTPUT_LEN}"):
         command += ["--extra-inputs", field]
-    run([*command, "--warmup-request-count", "1", "--output-artifact-dir", str(artifacts), "--ui", "none"])
+    run(
+        [
+            *command,
+            "--warmup-request-count",
+            "1",
+            "--output-artifact-dir",
+            str(artifacts),
+            "--ui",
+            "none",
+        ]
+    )
     result: Mapping[str, Any] = json.loads((artifacts / "profile_export_aiperf.json").read_bytes())
     return [float(result[metric][statistic]) for _, metric, statistic in FIGURES.values()]
 
@@ -157,7 +205,9 @@ def compare(aiperf: str, url: str, tokenizer: Path, num_repeats: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--aiperf", required=True)
     parser.add_argument("--url", default="", help="of a server's root, without /v1")
     parser.add_argument("--tokenizer", type=Path, default=MODEL_DIRECTORY)

@@ -54,7 +54,11 @@ class Pouring(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, mark, body = self._received.partition(b"\r\n\r\n")
-        lengths = [int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        lengths = [
+            int(line[15:])
+            for line in head.lower().split(b"\r\n")
+            if line.startswith(b"content-length:")
+        ]
         if not mark or len(body) < sum(lengths):
             return
         self._received = b""
@@ -79,7 +83,10 @@ class Pouring(asyncio.Protocol):
             self.transport.write(chunk(END) + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
 
     def _answer(self, status: bytes, body: bytes) -> None:
-        head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % (status, len(body))
+        head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % (
+            status,
+            len(body),
+        )
         self.transport.write(head + body)
 
 
@@ -108,8 +115,22 @@ def measure(chunks_per_s: float, directory: Path) -> dict[str, float]:
     server = SPAWN.Process(target=serve, args=(listener, chunks_per_s), daemon=True)
     server.start()
     saved = directory / "result.json"
-    command = [sys.executable, "-m", "ouzel", "bench", "--url", f"http://127.0.0.1:{listener.getsockname()[1]}"]
-    command += ["--max-concurrency", str(NUM_STREAMS), "--num-prompts", str(2 * NUM_STREAMS), "--warmup", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "ouzel",
+        "bench",
+        "--url",
+        f"http://127.0.0.1:{listener.getsockname()[1]}",
+    ]
+    command += [
+        "--max-concurrency",
+        str(NUM_STREAMS),
+        "--num-prompts",
+        str(2 * NUM_STREAMS),
+        "--warmup",
+        "0",
+    ]
     command += ["--output-len", str(NUM_CHUNKS), "--save", str(saved)]
     core = min(os.sched_getaffinity(0))
     before = os.times()
@@ -118,11 +139,15 @@ def measure(chunks_per_s: float, directory: Path) -> dict[str, float]:
     server.terminate()
     result = json.loads(saved.read_bytes())
     num_chunks = sum(len(itls) + 1 for itls in result["itls"])
-    cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+    cpu_s = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     return {
         "offered_chunks_per_s": chunks_per_s,
         "chunks_per_s": round(num_chunks / result["duration"]),
-        "chunks_per_cpu_s": round(num_chunks / cpu_s),  # of the whole command: its start and its end, too
+        "chunks_per_cpu_s": round(
+            num_chunks / cpu_s
+        ),  # of the whole command: its start and its end, too
         "cpu_s": round(cpu_s, 2),
         "median_itl_ms": round(result["median_itl_ms"], 3),
         "p99_itl_ms": round(result["p99_itl_ms"], 3),
@@ -130,7 +155,9 @@ def measure(chunks_per_s: float, directory: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rates", type=float, nargs="+", default=[10_000, 20_000, 30_000])
     rates: list[float] = parser.parse_args().rates
     with tempfile.TemporaryDirectory() as directory:

@@ -30,7 +30,9 @@ def make_trial(directory: Path) -> CacheTrial:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="+")
     for name in parser.parse_args().models:
         trial = make_trial(locate_model(name).directory)
@@ -44,7 +46,9 @@ def main() -> None:
             "u8": trial.divergence(reference, trial.run("u8", token_ids)),
             "u8 with scaled keys": trial.divergence(reference, trial.run("u8", token_ids, scales)),
         }
-        sys.stdout.write(f"{name}: " + ", ".join(f"{cache} {kl:.1e}" for cache, kl in figures.items()) + "\n")
+        sys.stdout.write(
+            f"{name}: " + ", ".join(f"{cache} {kl:.1e}" for cache, kl in figures.items()) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ def make_runners(model: ModelConfig, engine: EngineConfig) -> dict[str, ModelRun
     u8 = msgspec.structs.replace(engine, kv_cache_dtype="u8")
     language_model = load(core, directory, config, model)
     return {
-        "f16": create_runner(model, msgspec.structs.replace(engine, kv_cache_dtype="f16"), num_blocks=NUM_BLOCKS),
+        "f16": create_runner(
+            model, msgspec.structs.replace(engine, kv_cache_dtype="f16"), num_blocks=NUM_BLOCKS
+        ),
         "u8": create_runner(model, u8, num_blocks=NUM_BLOCKS),
         "plain u8": make_runner(core, language_model, config, model, u8, num_blocks=NUM_BLOCKS),
     }
@@ -58,13 +60,17 @@ def make_batch(num_sequences: int, num_new: int, num_past: int) -> ForwardBatch:
         past_lens=np.full(num_sequences, num_past, np.int32),
         subsequence_begins=np.arange(0, num_rows + 1, num_new, dtype=np.int32),
         block_indices=np.arange(num_sequences * num_blocks, dtype=np.int32),
-        block_indices_begins=np.arange(0, num_sequences * num_blocks + 1, num_blocks, dtype=np.int32),
+        block_indices_begins=np.arange(
+            0, num_sequences * num_blocks + 1, num_blocks, dtype=np.int32
+        ),
         max_context_len=num_past + num_new,
         sampled_rows=np.arange(num_new - 1, num_rows, num_new, dtype=np.int64),
     )
 
 
-def least_ms(runners: Mapping[str, ModelRunner], batch: ForwardBatch, num_rounds: int) -> dict[str, float]:
+def least_ms(
+    runners: Mapping[str, ModelRunner], batch: ForwardBatch, num_rounds: int
+) -> dict[str, float]:
     """Runs the batch with each runner in turns, after a first run that prepares kernels."""
     times: dict[str, list[float]] = {name: [] for name in runners}
     for _ in range(num_rounds + 1):
@@ -76,18 +82,27 @@ def least_ms(runners: Mapping[str, ModelRunner], batch: ForwardBatch, num_rounds
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", metavar="MODEL")
     parser.add_argument("--precision", choices=get_args(Precision), default="auto")
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     model = ModelConfig(model=str(locate_model(arguments.model).directory))
-    runners = make_runners(model, EngineConfig(precision=arguments.precision, max_num_batched_tokens=2048))
-    served = {name: f"{runner.info.kv_cache_dtype}, {runner.info.precision}" for name, runner in runners.items()}
+    runners = make_runners(
+        model, EngineConfig(precision=arguments.precision, max_num_batched_tokens=2048)
+    )
+    served = {
+        name: f"{runner.info.kv_cache_dtype}, {runner.info.precision}"
+        for name, runner in runners.items()
+    }
     sys.stdout.write(f"{served}\n")
     for name, sizes in STEPS.items():
         times = least_ms(runners, make_batch(*sizes), arguments.rounds)
-        sys.stdout.write(f"{name}: {', '.join(f'{cache} {value:.1f}' for cache, value in times.items())}\n")
+        sys.stdout.write(
+            f"{name}: {', '.join(f'{cache} {value:.1f}' for cache, value in times.items())}\n"
+        )
         sys.stdout.flush()
 
 

@@ -66,7 +66,10 @@ def tensors_of(directory: Path, *, predicts: bool = False) -> Shapes:
     config = read_hf_config(directory)
     text, vision = config.text_model(), vision_family(config)
     named = (QWEN_NAMES, names_behind(text.size("num_hidden_layers"))) if predicts else ()
-    build, tensors = family(text.model_type), AnyTensors(f"{names.projection}.weight" for names in named)
+    build, tensors = (
+        family(text.model_type),
+        AnyTensors(f"{names.projection}.weight" for names in named),
+    )
     built(config, build, vision, MeasuredWeights(tensors), read_weights("bf16"), predicts=predicts)
     return tensors.shapes
 
@@ -123,7 +126,9 @@ def write_checkpoint(
     for path in config.parent.iterdir():
         if path.suffix in {".json", ".jinja"} and not path.name.endswith(".index.json"):
             shutil.copy(path, out)
-    (out / "config.json").write_text(json.dumps(json.loads(config.read_text()) | changes, indent=2) + "\n")
+    (out / "config.json").write_text(
+        json.dumps(json.loads(config.read_text()) | changes, indent=2) + "\n"
+    )
     shapes = {renamed(name): shape for name, shape in tensors_of(out, predicts=predicts).items()}
     files = shards(shapes, shard_bytes)
     rng = np.random.default_rng(0)
@@ -132,21 +137,33 @@ def write_checkpoint(
         name = f"model-{number:05}-of-{len(files):05}.safetensors"
         write_shard(out / name, each, rng)
         weight_map |= dict.fromkeys(each, name)
-    (out / INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}, indent=2) + "\n")
+    (out / INDEX_FILE).write_text(
+        json.dumps({"metadata": {}, "weight_map": weight_map}, indent=2) + "\n"
+    )
     return sum(map(math.prod, shapes.values()))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("config", type=Path, help="a config.json")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--mtp", action="store_true", help="with a layer that predicts further tokens")
+    parser.add_argument(
+        "--mtp", action="store_true", help="with a layer that predicts further tokens"
+    )
     parser.add_argument("--shard-gib", type=float, default=1.0)
-    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=JSON", help="values of config.json to change")
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="KEY=JSON", help="values of config.json to change"
+    )
     arguments = parser.parse_args()
-    changes = {key: json.loads(value) for key, _, value in (each.partition("=") for each in arguments.set)}
+    changes = {
+        key: json.loads(value) for key, _, value in (each.partition("=") for each in arguments.set)
+    }
     shard_bytes = int(arguments.shard_gib * 2**30)
-    count = write_checkpoint(arguments.config, arguments.out, shard_bytes, changes, predicts=arguments.mtp)
+    count = write_checkpoint(
+        arguments.config, arguments.out, shard_bytes, changes, predicts=arguments.mtp
+    )
     print(f"{arguments.out}: {count / 1e9:.2f} billion parameters")
 
 

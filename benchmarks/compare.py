@@ -42,13 +42,23 @@ OUR_SERVER, THEIR_SERVER, BARE_LOOP = "Ouzel's server", "llama-server", "Ouzel's
 PACKAGES = ("openvino", "openvino-genai", "llama-cpp-python")
 
 
-def run_bits(arguments: argparse.Namespace, scratch: Path, bits: Any) -> list[tuple[Table, Measured]]:
+def run_bits(
+    arguments: argparse.Namespace, scratch: Path, bits: Any
+) -> list[tuple[Table, Measured]]:
     """Compares all products with weights of so many bits; those of 8 bits through HTTP as well."""
     wanted = Wanted(scratch, arguments.shape, bits, arguments.threads, arguments.draft)
     files = prepared(wanted)
     machine = Machine(str(scratch), arguments.threads, arguments.kv_cache_gib)
-    rows = [row for row in (quick_rows() if arguments.quick else full_rows()) if _is_wanted(row.name, arguments.only)]
-    contenders = [each for each in files.contenders if not any(part in each.name for part in arguments.without)]
+    rows = [
+        row
+        for row in (quick_rows() if arguments.quick else full_rows())
+        if _is_wanted(row.name, arguments.only)
+    ]
+    contenders = [
+        each
+        for each in files.contenders
+        if not any(part in each.name for part in arguments.without)
+    ]
     found = compare(contenders, rows, machine, arguments.rounds)
     found.notes += [f"{each.name}: left out" for each in files.contenders if each not in contenders]
     found.notes = [note.replace(str(scratch), "SCRATCH") for note in (*files.notes, *found.notes)]
@@ -56,11 +66,19 @@ def run_bits(arguments: argparse.Namespace, scratch: Path, bits: Any) -> list[tu
     plots = plots_of(title, found, rows)
     if arguments.write:
         write_plots(plots)
-    table = Table(title, found.columns(), found.rows, found.notes, {name: plot.path for name, plot in plots.items()})
+    table = Table(
+        title,
+        found.columns(),
+        found.rows,
+        found.notes,
+        {name: plot.path for name, plot in plots.items()},
+    )
     tables = [(table, found)]
     if bits == 8 and arguments.http:
         served = over_http(files, machine, arguments)
-        tables.append((Table(f"{title}, through HTTP", served.columns(), served.rows, served.notes), served))
+        tables.append(
+            (Table(f"{title}, through HTTP", served.columns(), served.rows, served.notes), served)
+        )
     return tables
 
 
@@ -81,7 +99,11 @@ def plots_of(title: str, found: Measured, rows: list[Row]) -> dict[str, Plot]:
         points = {row.name: _x(row.workload) for row in rows if row.plot == name}
         lines: dict[str, dict[int, float]] = {}
         for column in found.columns():
-            own = {x: found.rows[row][column].rate.median for row, x in points.items() if column in found.rows[row]}
+            own = {
+                x: found.rows[row][column].rate.median
+                for row, x in points.items()
+                if column in found.rows[row]
+            }
             if own:
                 lines[column] = own
         if len(points) > 1:
@@ -117,7 +139,10 @@ def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) 
     for contender in files.contenders:
         by_product.setdefault(contender.product, contender)
     ours, theirs = by_product["ouzel"], by_product.get("llama.cpp")
-    found, workers = Measured(dict.fromkeys((OUR_SERVER, THEIR_SERVER, BARE_LOOP), OUR_SERVER)), Workers(machine)
+    found, workers = (
+        Measured(dict.fromkeys((OUR_SERVER, THEIR_SERVER, BARE_LOOP), OUR_SERVER)),
+        Workers(machine),
+    )
     rows = http_rows(16 if arguments.quick else 64)
     with ExitStack() as stack:
         url = stack.enter_context(ouzel_server(ours.model, ours.weights, machine))
@@ -134,7 +159,9 @@ def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) 
         stack.callback(workers.close)
         for name, workload in rows.items():
             measure(runs, workload, arguments.rounds, found, name)
-    found.notes.append("the ratio beside the bare loop is what HTTP and a process boundary leave of its rate")
+    found.notes.append(
+        "the ratio beside the bare loop is what HTTP and a process boundary leave of its rate"
+    )
     return found
 
 
@@ -146,35 +173,73 @@ def header(arguments: list[str]) -> str:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             versions.append(f"{package} not installed")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
     shown = " ".join("PATH" if Path(each).is_absolute() else each for each in arguments)
-    facts = [f"{datetime.now(UTC):%Y-%m-%d}", f"at {commit.stdout.strip() or 'no commit'}", *versions]
+    facts = [
+        f"{datetime.now(UTC):%Y-%m-%d}",
+        f"at {commit.stdout.strip() or 'no commit'}",
+        *versions,
+    ]
     facts += [platform.machine(), f"{len(os.sched_getaffinity(0))} cores"]
     return f"`python -m benchmarks.compare {shown}` ({', '.join(facts)})."
 
 
 def read_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--quick", action="store_true", help="fewer and shorter workloads")
-    parser.add_argument("--rounds", type=int, help="of each workload, after one to warm up (default: 5, quick 2)")
-    parser.add_argument("--shape", default="qwen3-0.6b", choices=["qwen3-0.6b", "qwen3-1.7b", "qwen3-4b"])
+    parser.add_argument(
+        "--rounds", type=int, help="of each workload, after one to warm up (default: 5, quick 2)"
+    )
+    parser.add_argument(
+        "--shape", default="qwen3-0.6b", choices=["qwen3-0.6b", "qwen3-1.7b", "qwen3-4b"]
+    )
     parser.add_argument("--bits", type=int, nargs="+", default=[8, 4], choices=[8, 4])
-    parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="rows with this in their name")
-    parser.add_argument("--without", nargs="+", default=[], metavar="PART", help="no columns with this in their name")
-    parser.add_argument("--threads", type=int, default=cores, help="of every product (default: the cores)")
     parser.add_argument(
-        "--kv-cache-gib", type=float, default=2.0, help="of Ouzel and GenAI; llama.cpp takes what it needs"
-    )
-    parser.add_argument("--no-http", dest="http", action="store_false", help="leave the servers out")
-    parser.add_argument(
-        "--llama-cpp-bin", type=Path, metavar="DIR", help="where llama-server is; without, it is left out"
+        "--only", nargs="+", default=[], metavar="PART", help="rows with this in their name"
     )
     parser.add_argument(
-        "--draft", action="store_true", help="write a draft model, and let Ouzel and llama.cpp guess with it"
+        "--without",
+        nargs="+",
+        default=[],
+        metavar="PART",
+        help="no columns with this in their name",
     )
-    parser.add_argument("--scratch", type=Path, help="where models are kept for later runs (default: nowhere)")
-    parser.add_argument("--busy", action="store_true", help="the machine has other work: OpenMP's threads wait asleep")
+    parser.add_argument(
+        "--threads", type=int, default=cores, help="of every product (default: the cores)"
+    )
+    parser.add_argument(
+        "--kv-cache-gib",
+        type=float,
+        default=2.0,
+        help="of Ouzel and GenAI; llama.cpp takes what it needs",
+    )
+    parser.add_argument(
+        "--no-http", dest="http", action="store_false", help="leave the servers out"
+    )
+    parser.add_argument(
+        "--llama-cpp-bin",
+        type=Path,
+        metavar="DIR",
+        help="where llama-server is; without, it is left out",
+    )
+    parser.add_argument(
+        "--draft",
+        action="store_true",
+        help="write a draft model, and let Ouzel and llama.cpp guess with it",
+    )
+    parser.add_argument(
+        "--scratch", type=Path, help="where models are kept for later runs (default: nowhere)"
+    )
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help="the machine has other work: OpenMP's threads wait asleep",
+    )
     parser.add_argument("--write", action="store_true", help="renew RESULTS.md and plots/")
     arguments = parser.parse_args()
     arguments.rounds = arguments.rounds or (2 if arguments.quick else 5)

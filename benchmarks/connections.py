@@ -85,7 +85,9 @@ class Crowd:
         self.ages_s: list[float] = []  # of those that were closed
         self._address = ("127.0.0.1", port)
         self._poll = select.epoll()
-        self._opening: dict[int, tuple[socket.socket, bytes]] = {}  # by descriptor: what is to be said first
+        self._opening: dict[
+            int, tuple[socket.socket, bytes]
+        ] = {}  # by descriptor: what is to be said first
         self._open: dict[int, tuple[socket.socket, bytes, float]] = {}  # by descriptor: since when
         self._to_open = deque((0.0, BEGINNINGS[number % 3]) for number in range(num))
 
@@ -123,7 +125,9 @@ class Crowd:
             self._poll.modify(descriptor, select.EPOLLIN)
 
     def _trickle(self, turn: int) -> None:
-        for descriptor in [descriptor for descriptor in self._open if descriptor % NUM_TURNS == turn]:
+        for descriptor in [
+            descriptor for descriptor in self._open if descriptor % NUM_TURNS == turn
+        ]:
             connection, beginning, _ = self._open[descriptor]
             if beginning:
                 with suppress(OSError):  # it is read soon
@@ -159,7 +163,9 @@ def beside(port: int, num: int, duration_s: float) -> Iterator[tuple[int, list[f
     """Gives the load's process, and, once it is left, how long the connections were open that were closed."""
     ages_s: list[float] = []
     receiving, sending = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=hold_in_process, args=(port, num, duration_s, sending), daemon=True)
+    process = SPAWN.Process(
+        target=hold_in_process, args=(port, num, duration_s, sending), daemon=True
+    )
     process.start()
     assert process.pid is not None
     receiving.recv()
@@ -204,23 +210,43 @@ class CpuClock:
         self._before = self._read()
 
     def _read(self) -> dict[str, float]:
-        times = {name: [each.cpu_times() for each in processes] for name, processes in self._processes.items()}
+        times = {
+            name: [each.cpu_times() for each in processes]
+            for name, processes in self._processes.items()
+        }
         return {name: sum(each.user + each.system for each in own) for name, own in times.items()}
 
     def per_s(self) -> dict[str, float]:
         seconds = time.monotonic() - self._start_s
-        return {name: round((used - self._before[name]) / seconds, 2) for name, used in self._read().items()}
+        return {
+            name: round((used - self._before[name]) / seconds, 2)
+            for name, used in self._read().items()
+        }
 
 
 def options_of_server(max_connections: int | None, cache_dir: str) -> list[str]:
-    options = ["--cache-dir", cache_dir, "--log-level", "error", "--no-store", "--served-model-name", "fake"]
+    options = [
+        "--cache-dir",
+        cache_dir,
+        "--log-level",
+        "error",
+        "--no-store",
+        "--served-model-name",
+        "fake",
+    ]
     options += ["--max-num-seqs", str(NUM_STREAMS), "--body-timeout-s", str(TIMEOUT_S)]
     options += ["--header-timeout-s", str(TIMEOUT_S), "--idle-timeout-s", str(TIMEOUT_S)]
-    return options if max_connections is None else [*options, "--max-connections", str(max_connections)]
+    return (
+        options
+        if max_connections is None
+        else [*options, "--max-connections", str(max_connections)]
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10.0)
@@ -240,10 +266,15 @@ def main() -> None:
         processes = {"server": [server], "engine": server.children()}
 
         def measure(name: str, load: int | None = None) -> None:
-            clock = CpuClock(processes | ({"load": [psutil.Process(load)]} if load is not None else {}))
+            clock = CpuClock(
+                processes | ({"load": [psutil.Process(load)]} if load is not None else {})
+            )
             rate, in_s = uvloop.run(tokens_per_s(port, options.seconds))
             rates[name].append(rate)
-            print(f"{name}: {rate:.0f} tokens/s, let in within {in_s:.2f} s, CPU {clock.per_s()}", flush=True)
+            print(
+                f"{name}: {rate:.0f} tokens/s, let in within {in_s:.2f} s, CPU {clock.per_s()}",
+                flush=True,
+            )
 
         uvloop.run(tokens_per_s(port, 2))  # warm up
         for _ in range(options.rounds):

@@ -25,7 +25,15 @@ from ouzel.config import EngineConfig
 
 HEADS = DeltaHeads(num_key_heads=16, num_value_heads=32, key_dim=128, value_dim=128)
 TABLE = "state.delta.0"
-BATCHES = ((1, 1), (8, 1), (32, 1), (1, 64), (1, 480), (1, 1024), (16, 32))  # sequences, tokens of each
+BATCHES = (
+    (1, 1),
+    (8, 1),
+    (32, 1),
+    (1, 64),
+    (1, 480),
+    (1, 1024),
+    (16, 32),
+)  # sequences, tokens of each
 
 
 def ours(graph: PagedGraph, mixed: Node, rates: Node) -> Node:
@@ -34,7 +42,12 @@ def ours(graph: PagedGraph, mixed: Node, rates: Node) -> Node:
 
 def theirs(graph: PagedGraph, mixed: Node, rates: Node) -> Node:
     log_decay, beta = halves(rates, HEADS)
-    inputs = [*HEADS.split(mixed), state_table(graph, "delta", 0, *HEADS.state_shape), log_decay, beta]
+    inputs = [
+        *HEADS.split(mixed),
+        state_table(graph, "delta", 0, *HEADS.state_shape),
+        log_decay,
+        beta,
+    ]
     return operation("PagedGatedDeltaNet", [*inputs, *graph.state_paging], qk_l2norm=True)
 
 
@@ -52,14 +65,18 @@ class Layer:
             max_positions=1,
         )
         properties = compile_properties(EngineConfig(precision="f32"), self.model)
-        self._request = ov.Core().compile_model(self.model.graph, "CPU", properties).create_infer_request()
+        self._request = (
+            ov.Core().compile_model(self.model.graph, "CPU", properties).create_infer_request()
+        )
 
     def take(self, inputs: dict[str, NDArray[np.generic]]) -> None:
         self._inputs = inputs  # which the request points to
         for port in self._request.model_inputs:
             name = port.get_any_name()
             if name == TABLE:
-                own = inputs[name].reshape(-1, *(each.get_length() for each in list(port.get_partial_shape())[1:]))
+                own = inputs[name].reshape(
+                    -1, *(each.get_length() for each in list(port.get_partial_shape())[1:])
+                )
                 self._request.set_tensor(name, ov.Tensor(own, shared_memory=True))
             elif name in inputs:
                 self._request.set_tensor(name, ov.Tensor(inputs[name], shared_memory=True))
@@ -94,14 +111,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
     layers = (Layer(ours), Layer(theirs))
-    print("| sequences | tokens of each | ours | PagedGatedDeltaNet | ratio |\n|---:|---:|---:|---:|---:|")
+    print(
+        "| sequences | tokens of each | ours | PagedGatedDeltaNet | ratio |\n|---:|---:|---:|---:|---:|"
+    )
     for batch in BATCHES:
         for layer in layers:
             layer.take(inputs_of(*batch))
             layer.run()
         times = [[layer.run() for layer in layers] for _ in range(rounds)]
         own, other = (median(each) for each in zip(*times, strict=True))
-        print(f"| {batch[0]} | {batch[1]} | {own:.1f} | {other:.1f} | {other / own:.1f} |", flush=True)
+        print(
+            f"| {batch[0]} | {batch[1]} | {own:.1f} | {other:.1f} | {other / own:.1f} |", flush=True
+        )
 
 
 if __name__ == "__main__":

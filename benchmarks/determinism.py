@@ -40,10 +40,14 @@ Body = dict[str, object]
 
 def bodies(number: int, max_tokens: int) -> list[Body]:
     """Returns so many greedy ones, and as many with a seed."""
-    text = "\n\n".join(pydoc_data.topics.topics[topic] for topic in sorted(pydoc_data.topics.topics))
+    text = "\n\n".join(
+        pydoc_data.topics.topics[topic] for topic in sorted(pydoc_data.topics.topics)
+    )
     stride = len(text) // number
     prompts = [text[place * stride :][:_PROMPT_LETTERS] for place in range(number)]
-    greedy: list[Body] = [{"prompt": prompt, "temperature": 0, "max_tokens": max_tokens} for prompt in prompts]
+    greedy: list[Body] = [
+        {"prompt": prompt, "temperature": 0, "max_tokens": max_tokens} for prompt in prompts
+    ]
     return greedy + [{**body, "temperature": 1, "seed": seed} for seed, body in enumerate(greedy)]
 
 
@@ -56,7 +60,9 @@ async def answers(url: str, requests: list[Body], *, num_in_flight: int, order: 
 
     async def ask(client: httpx.AsyncClient) -> None:
         for place in waiting:
-            response = await client.post(f"{url}/v1/completions", json={"model": "m", **requests[place]})
+            response = await client.post(
+                f"{url}/v1/completions", json={"model": "m", **requests[place]}
+            )
             texts[place] = response.raise_for_status().json()["choices"][0]["text"]
 
     async with httpx.AsyncClient(timeout=None) as client:
@@ -73,15 +79,27 @@ def compare_answers(model: str, requests: list[Body], options: list[str]) -> Non
         ("--no-prompt-lookup", ((_NUM_IN_FLIGHT, 3), (1, 4))),
     )
     for lookup, own_passes in passes:
-        arguments = [model, "--served-model-name", "m", "--no-store", "--max-model-len", "2048", lookup, *options]
+        arguments = [
+            model,
+            "--served-model-name",
+            "m",
+            "--no-store",
+            "--max-model-len",
+            "2048",
+            lookup,
+            *options,
+        ]
         with running_server(arguments) as (url, _):
             for num_in_flight, order in own_passes:
                 begin = time.perf_counter()
-                texts = asyncio.run(answers(url, requests, num_in_flight=num_in_flight, order=order))
+                texts = asyncio.run(
+                    answers(url, requests, num_in_flight=num_in_flight, order=order)
+                )
                 for texts_so_far, text in zip(found, texts, strict=True):
                     texts_so_far.add(text)
                 greedy, seeded = (
-                    sum(len(each) > 1 for each in half) for half in (found[: len(found) // 2], found[len(found) // 2 :])
+                    sum(len(each) > 1 for each in half)
+                    for half in (found[: len(found) // 2], found[len(found) // 2 :])
                 )
                 print(
                     f"{' '.join(options) or 'default':<16} {lookup:<20}{num_in_flight:>3} in flight "
@@ -93,14 +111,28 @@ def compare_answers(model: str, requests: list[Body], options: list[str]) -> Non
 def compare_company(model: str, requests: list[Body], options: list[str]) -> None:
     """Starts one server, and prints how many requests had another answer alone than beside others."""
     half = len(requests) // 2
-    places = [begin + half * number // _NUM_ALONE for begin in (0, half) for number in range(_NUM_ALONE)]
-    arguments = [model, "--served-model-name", "m", "--no-store", "--max-model-len", "2048", *options]
+    places = [
+        begin + half * number // _NUM_ALONE for begin in (0, half) for number in range(_NUM_ALONE)
+    ]
+    arguments = [
+        model,
+        "--served-model-name",
+        "m",
+        "--no-store",
+        "--max-model-len",
+        "2048",
+        *options,
+    ]
     with running_server(arguments) as (url, _):
-        alone = asyncio.run(answers(url, [requests[place] for place in places], num_in_flight=1, order=0))
+        alone = asyncio.run(
+            answers(url, [requests[place] for place in places], num_in_flight=1, order=0)
+        )
         together = asyncio.run(answers(url, requests, num_in_flight=_NUM_IN_FLIGHT, order=1))
     others = [text != together[place] for text, place in zip(alone, places, strict=True)]
     greedy, seeded = sum(others[:_NUM_ALONE]), sum(others[_NUM_ALONE:])
-    print(f"another answer alone than beside others, of {_NUM_ALONE} each: greedy {greedy}, seeded {seeded}")
+    print(
+        f"another answer alone than beside others, of {_NUM_ALONE} each: greedy {greedy}, seeded {seeded}"
+    )
 
 
 def step(runner: ModelRunner, num_sequences: int) -> Callable[[], object]:
@@ -108,9 +140,14 @@ def step(runner: ModelRunner, num_sequences: int) -> Callable[[], object]:
     size = runner.info.block_size
     num_blocks = -(-(_NUM_PAST + 1) // size)
     spans: list[Span] = [
-        (list(range(index * num_blocks, (index + 1) * num_blocks)), _NUM_PAST, [7]) for index in range(num_sequences)
+        (list(range(index * num_blocks, (index + 1) * num_blocks)), _NUM_PAST, [7])
+        for index in range(num_sequences)
     ] or [(list(range(_NUM_PREFILLED // size)), 0, list(range(_NUM_PREFILLED)))]
-    rows = np.arange(num_sequences, dtype=np.int64) if num_sequences else np.array([_NUM_PREFILLED - 1])
+    rows = (
+        np.arange(num_sequences, dtype=np.int64)
+        if num_sequences
+        else np.array([_NUM_PREFILLED - 1])
+    )
     batch = batch_of(spans, rows, size)
     return lambda: runner.run(batch)
 

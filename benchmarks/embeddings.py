@@ -63,9 +63,14 @@ def texts_of(kind: str, number: int) -> list[str]:
     """Words of the tokenizer's, from 4 to 250 of them as documents have it, or 30 in each."""
     words = "the cat sat on mat sun is hot ice cold rain wet snow river sea blue red".split()  # noqa: SIM905
     lens = (
-        [30] * number if kind == "equal" else [int(4 + 246 * ((place * 0.618034) % 1) ** 3) for place in range(number)]
+        [30] * number
+        if kind == "equal"
+        else [int(4 + 246 * ((place * 0.618034) % 1) ** 3) for place in range(number)]
     )
-    return [" ".join(words[(place + step) % len(words)] for step in range(length)) for place, length in enumerate(lens)]
+    return [
+        " ".join(words[(place + step) % len(words)] for step in range(length))
+        for place, length in enumerate(lens)
+    ]
 
 
 def make(directory: Path, python: str) -> None:
@@ -76,23 +81,42 @@ def make(directory: Path, python: str) -> None:
 @contextmanager
 def server(model: Path, precision: str, cache_dir: Path) -> Iterator[str]:
     weights, inference = PRECISIONS[precision]
-    command = [sys.executable, "-m", "ouzel", "serve", str(model), "--port", "0", "--no-store", "--weights", weights]
+    command = [
+        sys.executable,
+        "-m",
+        "ouzel",
+        "serve",
+        str(model),
+        "--port",
+        "0",
+        "--no-store",
+        "--weights",
+        weights,
+    ]
     command += ["--precision", inference, "--cache-dir", str(cache_dir), "--log-level", "warning"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield next(found[1] for line in process.stdout if (found := re.search(r"at (http\S+)/v1", line)))
+            yield next(
+                found[1]
+                for line in process.stdout
+                if (found := re.search(r"at (http\S+)/v1", line))
+            )
         finally:
             process.terminate()
 
 
 def ask(url: str, texts: list[str]) -> tuple[float, list[bytes]]:
     body = json.dumps({"input": texts, "encoding_format": "base64"}).encode()
-    request = urllib.request.Request(f"{url}/v1/embeddings", body, {"Content-Type": "application/json"})
+    request = urllib.request.Request(
+        f"{url}/v1/embeddings", body, {"Content-Type": "application/json"}
+    )
     begin = time.perf_counter()
     with urllib.request.urlopen(request) as answer:
         entries = json.load(answer)["data"]
-    return len(texts) / (time.perf_counter() - begin), [base64.b64decode(entry["embedding"]) for entry in entries]
+    return len(texts) / (time.perf_counter() - begin), [
+        base64.b64decode(entry["embedding"]) for entry in entries
+    ]
 
 
 @contextmanager
@@ -128,7 +152,9 @@ def run(directory: Path, python: str, rounds: int, share: float) -> None:
             with ExitStack() as stack:
                 torch = stack.enter_context(reference(python, directory / name, texts_file))
                 servers = {
-                    precision: stack.enter_context(server(directory / name, precision, directory / "cache"))
+                    precision: stack.enter_context(
+                        server(directory / name, precision, directory / "cache")
+                    )
                     for precision in PRECISIONS
                 }
                 for url in servers.values():
@@ -140,11 +166,14 @@ def run(directory: Path, python: str, rounds: int, share: float) -> None:
                         rates[precision].append(ask(url, texts)[0])
             shares = {
                 precision: statistics.median(
-                    own / theirs for own, theirs in zip(rates[precision], rates["torch"], strict=True)
+                    own / theirs
+                    for own, theirs in zip(rates[precision], rates["torch"], strict=True)
                 )
                 for precision in servers
             }
-            told = " ".join(f"{each} {statistics.median(values):.0f}/s" for each, values in rates.items())
+            told = " ".join(
+                f"{each} {statistics.median(values):.0f}/s" for each, values in rates.items()
+            )
             ratios = " ".join(f"{each} {share:.2f}" for each, share in shares.items())
             sys.stdout.write(f"{name} {kind}: {told}; of torch's: {ratios}\n")
             sys.stdout.flush()
@@ -156,7 +185,9 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--torch-python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--share", type=float, default=1.0, help="of the texts, where the machine is slow")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of the texts, where the machine is slow"
+    )
     given = parser.parse_args()
     if given.command == "make":
         make(given.directory, given.torch_python)

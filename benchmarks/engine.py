@@ -63,7 +63,9 @@ COSTS = {"logprobs_32": (Workload(32, 32, 32, num_logprobs=5), "greedy_32")}
 
 
 def prompts(workload: Workload, seed: int) -> list[list[int]]:
-    tokens = np.random.default_rng(seed).integers(300, 30_000, (workload.batch, workload.prompt_len))
+    tokens = np.random.default_rng(seed).integers(
+        300, 30_000, (workload.batch, workload.prompt_len)
+    )
     rows: list[list[int]] = tokens.tolist()
     return rows
 
@@ -104,7 +106,9 @@ def load_ours(
                 seed=seed,
                 is_seed_random=True,
                 num_logprobs=workload.num_logprobs,
-                beam_search=BeamSearchParams(width=workload.num_beams) if workload.num_beams > 1 else None,
+                beam_search=BeamSearchParams(width=workload.num_beams)
+                if workload.num_beams > 1
+                else None,
             )
             engine.add(EngineRequest(request_id=str(i), prompt_token_ids=token_ids, params=params))
         num_tokens = 0
@@ -147,8 +151,12 @@ def load_genai(model: Path, cache_dir: Path, weights: str) -> Callable[[Workload
             pipeline.step()
             for handle in handles:
                 while handle.can_read():
-                    num_tokens += sum(len(output.generated_ids) for output in handle.read().values())
-        assert num_tokens == workload.batch * workload.num_beams * workload.output_len  # of all beams
+                    num_tokens += sum(
+                        len(output.generated_ids) for output in handle.read().values()
+                    )
+        assert (
+            num_tokens == workload.batch * workload.num_beams * workload.output_len
+        )  # of all beams
 
     return run
 
@@ -188,9 +196,19 @@ class Worker:
     """One engine in its process."""
 
     def __init__(self, name: str, model: Path, cache_dir: Path, *, weights: str = "auto") -> None:
-        command = [sys.executable, "-m", "benchmarks.engine", "--worker", name, "--model", str(model)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.engine",
+            "--worker",
+            name,
+            "--model",
+            str(model),
+        ]
         command += ["--cache-dir", str(cache_dir), "--weights", weights]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.loaded = self._answer()
         self.peak_mib = float(self.loaded["peak_mib"])
 
@@ -228,7 +246,9 @@ def measure_costs(worker: Worker, keys: list[str], num_rounds: int) -> dict[str,
     return costs
 
 
-def compare(models: dict[str, Path], cache_dir: Path, num_rounds: int, only: list[str]) -> dict[str, Any]:
+def compare(
+    models: dict[str, Path], cache_dir: Path, num_rounds: int, only: list[str]
+) -> dict[str, Any]:
     first_loads = {}
     for name, model in models.items():
         worker = Worker(name, model, cache_dir)
@@ -247,7 +267,9 @@ def compare(models: dict[str, Path], cache_dir: Path, num_rounds: int, only: lis
         for name in workers:
             figures[name][key] = round(median(rates[name]), 1)
         print(f"{key:14}", {name: figures[name][key] for name in workers}, "tokens/s", flush=True)
-    costs = measure_costs(workers["ours"], [key for key in COSTS if not only or key in only], num_rounds)
+    costs = measure_costs(
+        workers["ours"], [key for key in COSTS if not only or key in only], num_rounds
+    )
     for name, worker in workers.items():
         figures[name]["peak_mib"] = round(worker.peak_mib)
         figures[name]["peak_first_load_mib"] = round(first_loads[name]["peak_mib"])
@@ -260,10 +282,16 @@ def compare(models: dict[str, Path], cache_dir: Path, num_rounds: int, only: lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds: under four minutes")
-    parser.add_argument("--only", nargs="+", default=[], choices=[*WORKLOADS, *COSTS], help="these rows")
-    parser.add_argument("--model", type=Path, help="a checkpoint directory (default: make the random 0.6B one)")
+    parser.add_argument(
+        "--only", nargs="+", default=[], choices=[*WORKLOADS, *COSTS], help="these rows"
+    )
+    parser.add_argument(
+        "--model", type=Path, help="a checkpoint directory (default: make the random 0.6B one)"
+    )
     parser.add_argument("--worker", choices=sorted(ENGINES), help=argparse.SUPPRESS)
     parser.add_argument("--cache-dir", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--weights", default="auto", help=argparse.SUPPRESS)
@@ -278,7 +306,12 @@ def main() -> None:
             write_checkpoint(checkpoint, SHAPES["qwen3-0.6b"], seed=0)
         write_stateful_ir(checkpoint, scratch / "ir")
         models = {"ours": checkpoint, "genai": scratch / "ir"}
-        result = compare(models, scratch / "cache", NUM_QUICK_ROUNDS if arguments.quick else NUM_ROUNDS, arguments.only)
+        result = compare(
+            models,
+            scratch / "cache",
+            NUM_QUICK_ROUNDS if arguments.quick else NUM_ROUNDS,
+            arguments.only,
+        )
     print(json.dumps(result))
 
 

@@ -70,7 +70,9 @@ def compile_form(form: str, shape: list[int], width: str, num_layers: int) -> Co
     num_experts, num_chosen, hidden, inner = shape
     routing = Routing(num_experts=num_experts, num_chosen=num_chosen, is_normalised=True)
     glu = experts.glu_of("silu")
-    sizes = experts.ExpertsShape(num_experts=num_experts, hidden_size=hidden, inner_size=inner, glu=glu)
+    sizes = experts.ExpertsShape(
+        num_experts=num_experts, hidden_size=hidden, inner_size=inner, glu=glu
+    )
     part = experts.experts_of(routing, sizes)
     b = Builder(RandomWeights(), read_weights(width))
     x = rows = ops.parameter([-1, hidden], ov.Type.f32)
@@ -87,7 +89,9 @@ def measure(shape: list[int], width: str, num_layers: int, num_rounds: int) -> N
     print(f"\n{'/'.join(map(str, shape))} {width}, {num_layers} layers; compiled: {compile_s}\n")
     print("| tokens | grouped, ms | sliced, ms | sliced / grouped |\n|---:|---:|---:|---:|")
     rng = np.random.default_rng(1)
-    for compiled in forms.values():  # an expert's weights are packed when it has rows for the first time
+    for (
+        compiled
+    ) in forms.values():  # an expert's weights are packed when it has rows for the first time
         compiled.request.infer({0: rng.standard_normal((max(NUM_TOKENS), shape[2]), np.float32)})
     for num_tokens in NUM_TOKENS:
         times = np.zeros((num_rounds + 2, len(forms)))
@@ -111,7 +115,9 @@ def main() -> None:
     arguments = parser.parse_args()
     for shape in arguments.shapes:
         for width in arguments.widths:
-            measure([int(size) for size in shape.split("/")], width, arguments.layers, arguments.rounds)
+            measure(
+                [int(size) for size in shape.split("/")], width, arguments.layers, arguments.rounds
+            )
 
 
 if __name__ == "__main__":

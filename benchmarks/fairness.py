@@ -71,7 +71,13 @@ def measure(model: str, cache_dir: str) -> Times:
 
 
 def measure_in(checkout: Path, model: Path) -> Times:
-    command = (str(checkout / ".venv/bin/python"), "-m", "benchmarks.fairness", "--measure", str(model))
+    command = (
+        str(checkout / ".venv/bin/python"),
+        "-m",
+        "benchmarks.fairness",
+        "--measure",
+        str(model),
+    )
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     times: Times = json.loads(output.splitlines()[-1])
     print("one round:", _line(checkout, times), flush=True)
@@ -92,13 +98,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         model = Path(directory) / arguments.shape
         write_checkpoint(model, SHAPES[arguments.shape], seed=0)
-        rounds = [[measure_in(checkout, model) for checkout in checkouts] for _ in range(arguments.rounds)]
+        rounds = [
+            [measure_in(checkout, model) for checkout in checkouts] for _ in range(arguments.rounds)
+        ]
     for i, checkout in enumerate(checkouts):
-        print(_line(checkout, {name: median(each[i][name] for each in rounds) for name in rounds[0][i]}))
+        print(
+            _line(
+                checkout, {name: median(each[i][name] for each in rounds) for name in rounds[0][i]}
+            )
+        )
 
 
 def _line(checkout: Path, times: Times) -> str:
-    return ", ".join([f"{checkout}", *(f"{name} {seconds:.2f} s" for name, seconds in times.items())])
+    return ", ".join(
+        [f"{checkout}", *(f"{name} {seconds:.2f} s" for name, seconds in times.items())]
+    )
 
 
 if __name__ == "__main__":

@@ -19,10 +19,21 @@ QUESTION = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Hel
 
 
 def first_answer_s(checkout: Path, cache_dir: str) -> float:
-    command = [str(checkout / ".venv/bin/python"), "-m", "ouzel", "serve", "--port", "0", "--no-store"]
+    command = [
+        str(checkout / ".venv/bin/python"),
+        "-m",
+        "ouzel",
+        "serve",
+        "--port",
+        "0",
+        "--no-store",
+    ]
     started = time.perf_counter()
     with subprocess.Popen(
-        [*command, "--log-level", "error", "--cache-dir", cache_dir], stdout=subprocess.PIPE, text=True, cwd=checkout
+        [*command, "--log-level", "error", "--cache-dir", cache_dir],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=checkout,
     ) as process:
         assert process.stdout is not None
         announcement = ""

@@ -73,9 +73,13 @@ def events(answer: httpx.Response) -> Iterator[tuple[str, float, str]]:
 
 
 def one_round(http: httpx.Client, prompt: str, server: psutil.Process) -> Figures:
-    body = json.dumps({"model": "model", "input": prompt, "stream": True, "max_output_tokens": 16}).encode()
+    body = json.dumps(
+        {"model": "model", "input": prompt, "stream": True, "max_output_tokens": 16}
+    ).encode()
     begun_s, used = time.perf_counter(), cpu_s(server)
-    with http.stream("POST", "/v1/responses", content=body, headers={"content-type": "application/json"}) as answer:
+    with http.stream(
+        "POST", "/v1/responses", content=body, headers={"content-type": "application/json"}
+    ) as answer:
         answer.raise_for_status()
         coming = events(answer)
         name, created_s, data = next(coming)
@@ -89,7 +93,9 @@ def one_round(http: httpx.Client, prompt: str, server: psutil.Process) -> Figure
             cancelled_s = time.perf_counter()
         *_, (name, ended_s, data) = coming
     end = json.loads(data)["response"]
-    assert (name, end["status"]) == ("response.incomplete", "cancelled") == (name, cancelled["status"]), end
+    assert (
+        (name, end["status"]) == ("response.incomplete", "cancelled") == (name, cancelled["status"])
+    ), end
     return {
         "created": 1000 * (created_s - begun_s),
         "created, CPU": cpu_ms,
@@ -109,13 +115,17 @@ def until_idle(http: httpx.Client) -> None:
     """Waits until the engine has no request and no block in use."""
     while any(
         name.startswith(("vllm:kv_cache_usage_perc", "vllm:num_requests")) and float(value) != 0
-        for name, _, value in (line.rpartition(" ") for line in http.get("/metrics").text.splitlines())
+        for name, _, value in (
+            line.rpartition(" ") for line in http.get("/metrics").text.splitlines()
+        )
     ):
         time.sleep(0.05)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("--tokens", type=int, default=13_000)
     parser.add_argument("--rounds", type=int, default=7)
@@ -125,7 +135,11 @@ def main() -> None:
         TemporaryDirectory() as directory,
         running_server(
             [options.model, "--served-model-name", "model", "--log-level", "error"]
-            + (of_server if "--no-store" in of_server else [*of_server, "--store-url", f"sqlite:///{directory}/store"])
+            + (
+                of_server
+                if "--no-store" in of_server
+                else [*of_server, "--store-url", f"sqlite:///{directory}/store"]
+            )
         ) as (url, server),
         httpx.Client(base_url=url, timeout=None) as http,
     ):
@@ -140,7 +154,11 @@ def main() -> None:
             load = f"{num_tokens} tokens, load {os.getloadavg()[0]:.1f}"
             print(load, {name: round(value, 1) for name, value in figures.items()}, flush=True)
             rounds += [figures] if number else []
-    print(json.dumps({name: round(statistics.median(each[name] for each in rounds), 1) for name in rounds[0]}))
+    print(
+        json.dumps(
+            {name: round(statistics.median(each[name] for each in rounds), 1) for name in rounds[0]}
+        )
+    )
 
 
 if __name__ == "__main__":

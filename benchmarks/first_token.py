@@ -22,7 +22,12 @@ class Client:
         assert parts.hostname is not None
         self._address = (parts.hostname, parts.port or 80)
         text = f"{number}: tell me of owls {_WORDS}"
-        fields = {"messages": [{"role": "user", "content": text}], "max_tokens": 16, "ignore_eos": True, "stream": True}
+        fields = {
+            "messages": [{"role": "user", "content": text}],
+            "max_tokens": 16,
+            "ignore_eos": True,
+            "stream": True,
+        }
         body = json.dumps(fields)
         head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {parts.netloc}\r\ncontent-type: application/json\r\n"
         self._request = f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()
@@ -37,7 +42,9 @@ class Client:
         writer.close()
         return times
 
-    async def _first_token_s(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> float:
+    async def _first_token_s(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> float:
         begun_s, first_s, answer = time.perf_counter(), 0.0, b""
         writer.write(self._request)
         while not answer.endswith(b"0\r\n\r\n"):
@@ -64,12 +71,18 @@ async def measure(servers: dict[str, str], num_clients: int, rounds: int, second
         await times_of(url, num_clients, 1.0)
     for _ in range(rounds):
         for name, url in random.sample(list(servers.items()), len(servers)):
-            medians[name].append(1000 * statistics.median(await times_of(url, num_clients, seconds)))
+            medians[name].append(
+                1000 * statistics.median(await times_of(url, num_clients, seconds))
+            )
     base, *others = servers
-    print(f"{num_clients} clients, {rounds} rounds: {base} {statistics.median(medians[base]):.1f} ms")
+    print(
+        f"{num_clients} clients, {rounds} rounds: {base} {statistics.median(medians[base]):.1f} ms"
+    )
     for name in others:
         added = [each - of_base for each, of_base in zip(medians[name], medians[base], strict=True)]
-        print(f"  {name} {statistics.median(added):+.1f} ms ({min(added):+.1f} to {max(added):+.1f})")
+        print(
+            f"  {name} {statistics.median(added):+.1f} ms ({min(added):+.1f} to {max(added):+.1f})"
+        )
 
 
 def main() -> None:

@@ -22,7 +22,9 @@ _STEP_S = 0.01
 
 async def fixed_app() -> "Lifespan":
     """Returns the app over an engine in a process of its own."""
-    engine = EngineClient(EngineSpec(factory="benchmarks.api:create_untimed_engine", options={"step_s": _STEP_S}))
+    engine = EngineClient(
+        EngineSpec(factory="benchmarks.api:create_untimed_engine", options={"step_s": _STEP_S})
+    )
     return create_app(served_model(engine, await engine.start()), LimitsConfig(), ServerConfig())
 
 

@@ -45,7 +45,11 @@ SCHEMA = {
                 "name": {"type": "string", "maxLength": 40},
                 "mail": {"type": "string", "pattern": "^[a-z]{3,12}@[a-z]{3,12}\\.org$"},
                 "age": {"type": "integer", "minimum": 0, "maximum": 120},
-                "tags": {"type": "array", "items": {"enum": ["red", "green", "blue"]}, "maxItems": 4},
+                "tags": {
+                    "type": "array",
+                    "items": {"enum": ["red", "green", "blue"]},
+                    "maxItems": 4,
+                },
                 "friend": {"anyOf": [{"$ref": "#/$defs/person"}, {"type": "null"}]},
             },
             "required": ["name", "mail", "age", "tags", "friend"],
@@ -72,7 +76,9 @@ def train_tokenizer(vocab_size: int) -> Tokenizer:
         vocab_size=vocab_size - 2, min_frequency=0, initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(standard_library(), trainer)
-    tokenizer.add_special_tokens([AddedToken("<|endoftext|>", special=True), AddedToken(END, special=True)])
+    tokenizer.add_special_tokens(
+        [AddedToken("<|endoftext|>", special=True), AddedToken(END, special=True)]
+    )
     return tokenizer
 
 
@@ -90,7 +96,9 @@ def write_models(directory: Path, *, with_genai: bool) -> tuple[Path, Path]:
         from transformers import PreTrainedTokenizerFast
 
         write_stateful_ir(checkpoint, ir)
-        theirs = PreTrainedTokenizerFast(tokenizer_file=str(checkpoint / "tokenizer.json"), eos_token=END)
+        theirs = PreTrainedTokenizerFast(
+            tokenizer_file=str(checkpoint / "tokenizer.json"), eos_token=END
+        )
         encoder, decoder = convert_tokenizer(theirs, with_detokenizer=True)
         ov.save_model(encoder, ir / "openvino_tokenizer.xml")
         ov.save_model(decoder, ir / "openvino_detokenizer.xml")
@@ -98,7 +106,9 @@ def write_models(directory: Path, *, with_genai: bool) -> tuple[Path, Path]:
 
 
 def prompts(seed: int) -> list[list[int]]:
-    rows: list[list[int]] = np.random.default_rng(seed).integers(300, 30_000, (BATCH, PROMPT_LEN)).tolist()
+    rows: list[list[int]] = (
+        np.random.default_rng(seed).integers(300, 30_000, (BATCH, PROMPT_LEN)).tolist()
+    )
     return rows
 
 
@@ -111,14 +121,20 @@ def load_ours(checkpoint: Path, cache_dir: Path) -> Run:
     )
     content = json.loads((checkpoint / "tokenizer.json").read_text())
     marks = special_token_ids(content)
-    vocabulary = GrammarVocabulary(marks, len(content["model"]["vocab"]) + len(marks), (marks[END],))
+    vocabulary = GrammarVocabulary(
+        marks, len(content["model"]["vocab"]) + len(marks), (marks[END],)
+    )
     format = {"type": "json_schema", "json_schema": SCHEMA}
     grammar = Grammar(compile_format(format, vocabulary, strict=False, styles={}), "")
 
     def run(constrained: bool, seed: int) -> tuple[float, int]:
         for i, token_ids in enumerate(prompts(seed)):
             params = SamplingParams(
-                max_tokens=10 * NUM_STEPS, temperature=1.0, top_k=40, seed=seed + i, is_seed_random=True
+                max_tokens=10 * NUM_STEPS,
+                temperature=1.0,
+                top_k=40,
+                seed=seed + i,
+                is_seed_random=True,
             )
             request = EngineRequest(
                 request_id=f"{seed}-{i}",
@@ -158,13 +174,22 @@ def load_genai(ir: Path) -> Run:
     def run(constrained: bool, seed: int) -> tuple[float, int]:
         config = genai.GenerationConfig()
         config.max_new_tokens = 10 * NUM_STEPS
-        config.do_sample, config.top_k, config.rng_seed, config.apply_chat_template = True, 40, seed, False
+        config.do_sample, config.top_k, config.rng_seed, config.apply_chat_template = (
+            True,
+            40,
+            seed,
+            False,
+        )
         if constrained:
-            config.structured_output_config = genai.StructuredOutputConfig(json_schema=json.dumps(SCHEMA))
+            config.structured_output_config = genai.StructuredOutputConfig(
+                json_schema=json.dumps(SCHEMA)
+            )
         else:
             config.eos_token_id, config.stop_token_ids, config.ignore_eos = 0, {0}, True
         handles = [
-            pipeline.add_request(1000 * seed + i, ov.Tensor(np.array([row], dtype=np.int64)), config)
+            pipeline.add_request(
+                1000 * seed + i, ov.Tensor(np.array([row], dtype=np.int64)), config
+            )
             for i, row in enumerate(prompts(seed))
         ]
         pipeline.step()
@@ -183,7 +208,9 @@ def load_genai(ir: Path) -> Run:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--genai", action="store_true", help="measure GenAI as well")
     arguments = parser.parse_args()
@@ -192,14 +219,19 @@ def main() -> None:
         runs = {"ours": load_ours(checkpoint, Path(directory) / "cache")}
         if arguments.genai:
             runs["genai"] = load_genai(ir)
-        seconds: dict[tuple[str, bool], list[float]] = {(name, c): [] for name in runs for c in (False, True)}
+        seconds: dict[tuple[str, bool], list[float]] = {
+            (name, c): [] for name in runs for c in (False, True)
+        }
         for round_number in range(arguments.rounds + 1):  # the first is for warming up
             for (name, constrained), measured in seconds.items():
                 step_s, num_tokens = runs[name](constrained, round_number)
                 if round_number:
                     measured.append(step_s)
                 kind = "schema" if constrained else "plain"
-                print(f"{name:6} {kind:7} {1000 * step_s:6.1f} ms a step, {num_tokens} tokens", flush=True)
+                print(
+                    f"{name:6} {kind:7} {1000 * step_s:6.1f} ms a step, {num_tokens} tokens",
+                    flush=True,
+                )
     result = {
         name: {
             "plain_ms": round(1000 * median(seconds[name, False]), 2),

@@ -48,7 +48,9 @@ def text_of(kind: int, variant: int, vocabulary: GrammarVocabulary) -> str:
         "properties": dict.fromkeys(names, TYPES[kind // 5]),
         "required": names[: len(names) // 2] if variant % 2 else names,
     }
-    return compile_format({"type": "json_schema", "json_schema": schema}, vocabulary, strict=True, styles={})
+    return compile_format(
+        {"type": "json_schema", "json_schema": schema}, vocabulary, strict=True, styles={}
+    )
 
 
 def requests(number: int, vocabulary: GrammarVocabulary) -> Iterator[str]:
@@ -64,7 +66,9 @@ def requests(number: int, vocabulary: GrammarVocabulary) -> Iterator[str]:
             yield seen[-1]
 
 
-def follow(session: Session, masks: Masks, row: np.ndarray, end: int, choices: random.Random) -> None:
+def follow(
+    session: Session, masks: Masks, row: np.ndarray, end: int, choices: random.Random
+) -> None:
     """Takes random tokens. Raises GrammarBroken."""
     for _ in range(NUM_TOKENS):
         if session.is_complete:
@@ -74,19 +78,30 @@ def follow(session: Session, masks: Masks, row: np.ndarray, end: int, choices: r
         if error:
             raise GrammarBroken(error)
         allowed = np.flatnonzero(np.isfinite(row))
-        session.accept(int(choices.choice([token for token in allowed[:2000] if token != end] or [end])))
+        session.accept(
+            int(choices.choice([token for token in allowed[:2000] if token != end] or [end]))
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tokenizer", type=Path)
     parser.add_argument("--requests", type=int, default=3200)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         path, vocabulary = vocabulary_of(arguments.tokenizer, Path(directory))
         size, (end,) = vocabulary.vocab_size, vocabulary.eos_token_ids
-        compiler = GrammarCompiler(GrammarTokenizer(TokenizerSource(path, size, (end,))), timeout_s=60)
-        masks, row, choices, ended = Masks(compiler.vocab_size), np.zeros(size, np.float32), random.Random(1), [0, 0]
+        compiler = GrammarCompiler(
+            GrammarTokenizer(TokenizerSource(path, size, (end,))), timeout_s=60
+        )
+        masks, row, choices, ended = (
+            Masks(compiler.vocab_size),
+            np.zeros(size, np.float32),
+            random.Random(1),
+            [0, 0],
+        )
         for index, text in enumerate(requests(arguments.requests, vocabulary)):
             compilation = compiler.compile(text)
             compilation.wait(60)
@@ -96,9 +111,14 @@ def main() -> None:
                 ended[isinstance(error, GrammarBroken)] += 1
             if (index + 1) % (arguments.requests // 10) == 0:
                 process = psutil.Process()
-                children = sum(each.memory_info().rss for each in process.children(recursive=True)) / 2**20
+                children = (
+                    sum(each.memory_info().rss for each in process.children(recursive=True)) / 2**20
+                )
                 rss = process.memory_info().rss / 2**20
-                print(f"{index + 1}: {rss:.0f} MiB, children {children:.0f}; refused, broken {ended}", flush=True)
+                print(
+                    f"{index + 1}: {rss:.0f} MiB, children {children:.0f}; refused, broken {ended}",
+                    flush=True,
+                )
         compiler.close()
 
 

@@ -54,7 +54,9 @@ def work(model_dir: Path, weights: str, capacity: int, multiple: int) -> None:
             past_len = int(random.integers(1, 200)) if length == 1 else 0
             num_blocks = -(-(past_len + length) // block_size)
             table = list(range(first_block, first_block + num_blocks))
-            spans.append((table, past_len, random.integers(0, runner.info.vocab_size, length).tolist()))
+            spans.append(
+                (table, past_len, random.integers(0, runner.info.vocab_size, length).tolist())
+            )
             first_block += num_blocks
         last_rows = prefix_sums(np.array(lens, np.int32))[1:].astype(np.int64) - 1
         runner.run(batch_of(spans, last_rows, block_size))
@@ -70,7 +72,10 @@ def work(model_dir: Path, weights: str, capacity: int, multiple: int) -> None:
             decoding = int(random.integers(0 if prompt else 1, 9))
             prompt = [length + -(length + decoding) % multiple for length in prompt]
             run([1] * decoding + prompt, random)
-        print(json.dumps({"cpu_s": time.process_time() - before_s, "mib": anonymous_mib()}), flush=True)
+        print(
+            json.dumps({"cpu_s": time.process_time() - before_s, "mib": anonymous_mib()}),
+            flush=True,
+        )
 
 
 class Worker:
@@ -111,7 +116,9 @@ class Worker:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("pairs", nargs="*", default=PAIRS, metavar="OPENVINO:ONEDNN[:MULTIPLE]")
     parser.add_argument("--weights", default="auto")
@@ -133,9 +140,13 @@ def main() -> None:
     base = workers[arguments.pairs[0]].cpu_s
     figures = {}
     for pair, worker in workers.items():
-        ratio = median(own / first for own, first in zip(worker.cpu_s[warm:], base[warm:], strict=True))
+        ratio = median(
+            own / first for own, first in zip(worker.cpu_s[warm:], base[warm:], strict=True)
+        )
         figures[pair] = {"mib": [round(mib) for mib in worker.mib], "cpu": round(ratio, 3)}
-        print(f"{pair:10} MiB {figures[pair]['mib']}, {ratio:.3f} of the processor time", flush=True)
+        print(
+            f"{pair:10} MiB {figures[pair]['mib']}, {ratio:.3f} of the processor time", flush=True
+        )
         worker.close()
     print(json.dumps(figures))
 

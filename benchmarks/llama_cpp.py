@@ -33,10 +33,26 @@ KEYS = ("greedy_1", "greedy_8", "greedy_32", "prefill_1024")
 def llama_cpp_rate(binary: Path, model: Path, workload: Workload, num_threads: int) -> float:
     """Raises CalledProcessError where it fails."""
     num_tokens = workload.batch * (workload.prompt_len + workload.output_len)
-    sizes = {"-npp": workload.prompt_len, "-ntg": workload.output_len, "-npl": workload.batch, "-c": num_tokens + 64}
+    sizes = {
+        "-npp": workload.prompt_len,
+        "-ntg": workload.output_len,
+        "-npl": workload.batch,
+        "-c": num_tokens + 64,
+    }
     options = [str(word) for pair in sizes.items() for word in pair]
-    command = [str(binary), "-m", str(model), *options, "-t", str(num_threads), "-tb", str(num_threads)]
-    done = subprocess.run([*command, "--output-format", "jsonl"], capture_output=True, text=True, check=True)
+    command = [
+        str(binary),
+        "-m",
+        str(model),
+        *options,
+        "-t",
+        str(num_threads),
+        "-tb",
+        str(num_threads),
+    ]
+    done = subprocess.run(
+        [*command, "--output-format", "jsonl"], capture_output=True, text=True, check=True
+    )
     [line] = [line for line in done.stdout.splitlines() if line.startswith("{")]
     facts = json.loads(line)
     return rate(workload, facts["t_pp"] if workload.output_len == 1 else facts["t"])
@@ -50,14 +66,18 @@ class Measured:
     ratios: dict[str, float]  # to llama.cpp in the same round
 
 
-def measure(workers: dict[str, Worker], arguments: argparse.Namespace, workload: Workload) -> Measured:
+def measure(
+    workers: dict[str, Worker], arguments: argparse.Namespace, workload: Workload
+) -> Measured:
     for worker in workers.values():
         worker.run(workload, seed=0)  # to warm up
     rounds: dict[str, list[float]] = {name: [] for name in (*workers, "llama.cpp")}
     for round_number in range(1, arguments.rounds + 1):
         for name, worker in workers.items():
             rounds[name].append(rate(workload, worker.run(workload, seed=round_number)))
-        theirs = llama_cpp_rate(arguments.batched_bench, arguments.model, workload, arguments.threads)
+        theirs = llama_cpp_rate(
+            arguments.batched_bench, arguments.model, workload, arguments.threads
+        )
         rounds["llama.cpp"].append(theirs)
     ratios = {name: np.divide(rounds[name], rounds["llama.cpp"]) for name in workers}
     return Measured(
@@ -68,7 +88,11 @@ def measure(workers: dict[str, Worker], arguments: argparse.Namespace, workload:
 
 def chosen(key: str, num_tokens: int | None) -> Workload:
     workload = WORKLOADS[key]
-    return workload if num_tokens is None or workload.output_len == 1 else replace(workload, output_len=num_tokens)
+    return (
+        workload
+        if num_tokens is None or workload.output_len == 1
+        else replace(workload, output_len=num_tokens)
+    )
 
 
 def started(directory: Path, scratch: Path, arguments: argparse.Namespace) -> dict[str, Worker]:
@@ -80,14 +104,18 @@ def started(directory: Path, scratch: Path, arguments: argparse.Namespace) -> di
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("--batched-bench", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--weights", default="auto", help="of ours; auto keeps the file's")
     parser.add_argument("--threads", type=int, default=2, help="of llama.cpp")
     parser.add_argument("--only", nargs="+", default=KEYS, choices=KEYS)
-    parser.add_argument("--answers", type=int, metavar="TOKENS", help="the length of each, instead of 32 or 64")
+    parser.add_argument(
+        "--answers", type=int, metavar="TOKENS", help="the length of each, instead of 32 or 64"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ouzel-bench-") as scratch:
         directory = locate_model(str(arguments.model), scratch).directory
@@ -95,7 +123,9 @@ def main() -> None:
         figures = {}
         for key in arguments.only:
             figures[key] = measure(workers, arguments, chosen(key, arguments.answers))
-            print(f"{key:14}", figures[key].rates, "tokens/s, ratios", figures[key].ratios, flush=True)
+            print(
+                f"{key:14}", figures[key].rates, "tokens/s, ratios", figures[key].ratios, flush=True
+            )
         for worker in workers.values():
             worker.close()
     peaks = {name: round(worker.peak_mib) for name, worker in workers.items()}

@@ -29,12 +29,25 @@ Figures = dict[str, float]
 
 def load(checkout: Path, model: Path, cache_dir: str, options: Sequence[str]) -> Figures:
     """Returns the figures of one start."""
-    command = [str(checkout / ".venv/bin/python"), "-m", "ouzel", "serve", str(model), "--port", "0", "--no-store"]
+    command = [
+        str(checkout / ".venv/bin/python"),
+        "-m",
+        "ouzel",
+        "serve",
+        str(model),
+        "--port",
+        "0",
+        "--no-store",
+    ]
     command += ["--log-level", "error", "--cache-dir", cache_dir, *options]
     started = time.perf_counter()
     # Without what keeps Python from keeping compiled modules, which would be measured instead.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout, env=environment)
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=checkout, env=environment
+    )
     try:
         assert process.stdout is not None
         announcement = ""
@@ -45,19 +58,29 @@ def load(checkout: Path, model: Path, cache_dir: str, options: Sequence[str]) ->
         ready_s = time.perf_counter() - started
         url = re.search(r"at (https?://\S+/v1)", announcement)
         assert url is not None
-        with httpx.stream("POST", f"{url[1]}/chat/completions", json=CHAT, timeout=None) as response:
+        with httpx.stream(
+            "POST", f"{url[1]}/chat/completions", json=CHAT, timeout=None
+        ) as response:
             response.raise_for_status()
             lines = response.iter_lines()
             next(lines)  # a stream begins with the first token
             first_token_s = time.perf_counter() - started
-            processes = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+            processes = [
+                psutil.Process(process.pid),
+                *psutil.Process(process.pid).children(recursive=True),
+            ]
             cpu_s = sum(sum(each.cpu_times()[:2]) for each in processes)
             peak = sum(map(peak_bytes, processes))
             assert "data: [DONE]" in list(lines)
     finally:
         process.terminate()
         process.wait()
-    return {"ready_s": ready_s, "first_token_s": first_token_s, "cpu_s": cpu_s, "peak_mib": peak / 2**20}
+    return {
+        "ready_s": ready_s,
+        "first_token_s": first_token_s,
+        "cpu_s": cpu_s,
+        "peak_mib": peak / 2**20,
+    }
 
 
 def peak_bytes(process: psutil.Process) -> int:
@@ -67,14 +90,18 @@ def peak_bytes(process: psutil.Process) -> int:
 
 def forget_files(*directories: Path) -> None:
     """Lets the system drop what it holds of them in memory; what is not written yet is written first."""
-    for path in (path for directory in directories for path in directory.rglob("*") if path.is_file()):
+    for path in (
+        path for directory in directories for path in directory.rglob("*") if path.is_file()
+    ):
         descriptor = os.open(path, os.O_RDONLY)
         os.fsync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(descriptor)
 
 
-def measure_round(checkout: Path, model: Path, *, cold: bool, options: Sequence[str]) -> dict[str, Figures]:
+def measure_round(
+    checkout: Path, model: Path, *, cold: bool, options: Sequence[str]
+) -> dict[str, Figures]:
     cache_dir = tempfile.mkdtemp()
     try:
         figures = {}
@@ -93,7 +120,9 @@ def main() -> None:
     own, options = sys.argv[1:], list[str]()
     if "--" in own:
         own, options = own[: own.index("--")], own[own.index("--") + 1 :]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("checkouts", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
@@ -103,13 +132,18 @@ def main() -> None:
     rounds: dict[Path, list[dict[str, Figures]]] = {checkout: [] for checkout in checkouts}
     for number in range(arguments.rounds):
         for checkout in checkouts[:: 1 if number % 2 else -1]:
-            measured = measure_round(checkout, arguments.model.resolve(), cold=arguments.cold, options=options)
+            measured = measure_round(
+                checkout, arguments.model.resolve(), cold=arguments.cold, options=options
+            )
             rounds[checkout].append(measured)
             print(number, checkout.name, measured, file=sys.stderr, flush=True)
     for checkout, all_rounds in rounds.items():
         print(checkout)
         for name, figures in all_rounds[0].items():
-            medians = {what: round(statistics.median(each[name][what] for each in all_rounds), 2) for what in figures}
+            medians = {
+                what: round(statistics.median(each[name][what] for each in all_rounds), 2)
+                for what in figures
+            }
             print(f"  {name}: {medians}")
 
 

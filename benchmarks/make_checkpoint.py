@@ -116,7 +116,9 @@ def bfloat16_bytes(values: NDArray[np.float32]) -> bytes:
     return (rounded >> np.uint32(16)).astype(np.uint16).tobytes()
 
 
-def random_chunks(name: str, tensor_shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[bytes]:
+def random_chunks(
+    name: str, tensor_shape: tuple[int, ...], rng: np.random.Generator
+) -> Iterator[bytes]:
     num_elements = math.prod(tensor_shape)
     if name.endswith("norm.weight"):
         yield bfloat16_bytes(np.ones(num_elements, np.float32))
@@ -126,7 +128,9 @@ def random_chunks(name: str, tensor_shape: tuple[int, ...], rng: np.random.Gener
         yield bfloat16_bytes(rng.standard_normal(count, np.float32) * np.float32(0.02))
 
 
-def write_safetensors(path: Path, shape: ModelShape, seed: int, chunks: Chunks = random_chunks) -> None:
+def write_safetensors(
+    path: Path, shape: ModelShape, seed: int, chunks: Chunks = random_chunks
+) -> None:
     """The format: u64 length of the header, the header as JSON, then the tensors one after the other."""
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     end = 0
@@ -156,9 +160,23 @@ def tokenizer_json(vocab_size: int) -> dict[str, object]:
     first_special = vocab_size - len(SPECIAL_TOKENS)
     vocab = {character: token_id for token_id, character in enumerate(byte_alphabet())}
     vocab |= {f"w{token_id}": token_id for token_id in range(NUM_BYTE_TOKENS, first_special)}
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    added = [{"id": first_special + i, "content": token, **flags} for i, token in enumerate(SPECIAL_TOKENS)]
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    flags = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": True,
+    }
+    added = [
+        {"id": first_special + i, "content": token, **flags}
+        for i, token in enumerate(SPECIAL_TOKENS)
+    ]
+    byte_level = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": True,
+        "use_regex": True,
+    }
     return {
         "version": "1.0",
         "truncation": None,
@@ -182,7 +200,9 @@ def tokenizer_json(vocab_size: int) -> dict[str, object]:
     }
 
 
-def write_checkpoint(directory: Path, shape: ModelShape, seed: int, chunks: Chunks = random_chunks) -> None:
+def write_checkpoint(
+    directory: Path, shape: ModelShape, seed: int, chunks: Chunks = random_chunks
+) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     config = hf_config(shape)
     documents: dict[str, dict[str, object]] = {
@@ -199,7 +219,9 @@ def write_checkpoint(directory: Path, shape: ModelShape, seed: int, chunks: Chun
         },
     }
     for name, document in documents.items():
-        (directory / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (directory / name).write_text(
+            json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     write_safetensors(directory / "model.safetensors", shape, seed, chunks)
 
 

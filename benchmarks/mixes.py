@@ -54,24 +54,34 @@ class Case:
 
 def edits() -> Iterator[Case]:
     """The whole file again, with a name changed and a line added."""
-    names = {"engine/speculation/trials.py": "trial_s", "engine/token_counts.py": "counts", "engine/stats.py": "stats"}
+    names = {
+        "engine/speculation/trials.py": "trial_s",
+        "engine/token_counts.py": "counts",
+        "engine/stats.py": "stats",
+    }
     for path, name in names.items():
         text = (ROOT / "src" / "ouzel" / path).read_text()
         changed = re.sub(rf"\b{name}\b", f"new_{name}", text) + "\n# reviewed\n"
-        yield Case("editing code", f"Rename {name} to new_{name} here:\n```python\n{text}```\n", changed)
+        yield Case(
+            "editing code", f"Rename {name} to new_{name} here:\n```python\n{text}```\n", changed
+        )
 
 
 def quotes() -> Iterator[Case]:
     """Sentences of the document, and between them words of one's own."""
     document = (ROOT / "docs" / "serving.md").read_text()[:8000]
-    sentences = [each.strip() for each in re.split(r"(?<=[.!?])\s+", document) if 60 < len(each) < 300]
+    sentences = [
+        each.strip() for each in re.split(r"(?<=[.!?])\s+", document) if 60 < len(each) < 300
+    ]
     for seed in range(3):
         quoted = Random(seed).sample(sentences, 4)
         answer = "According to the text, there are several points. " + " ".join(
             f'Number {number}: it says that "{each}" This matters for your question, since it is about speed.'
             for number, each in enumerate(quoted, 1)
         )
-        yield Case("quoting documents", f"{document}\n\nWhat does it say about serving? Quote it.", answer)
+        yield Case(
+            "quoting documents", f"{document}\n\nWhat does it say about serving? Quote it.", answer
+        )
 
 
 def records() -> Iterator[Case]:
@@ -81,7 +91,8 @@ def records() -> Iterator[Case]:
         rows = [
             {
                 "id": random.randrange(1000, 10_000),
-                "name": random.choice(("Ada", "Grace", "Edsger", "Barbara")) + f" {random.randrange(100)}",
+                "name": random.choice(("Ada", "Grace", "Edsger", "Barbara"))
+                + f" {random.randrange(100)}",
                 "department": random.choice(("research", "sales", "support")),
                 "salary": random.randrange(3000, 9000),
                 "is_active": random.random() < 0.8,
@@ -89,19 +100,38 @@ def records() -> Iterator[Case]:
             for _ in range(9)
         ]
         lines = "\n".join(", ".join(str(value) for value in row.values()) for row in rows)
-        yield Case("JSON", f"Make a JSON array of these lines:\n{lines}\n", json.dumps(rows, indent=2))
+        yield Case(
+            "JSON", f"Make a JSON array of these lines:\n{lines}\n", json.dumps(rows, indent=2)
+        )
 
 
 def calls() -> Iterator[Case]:
     """An agent's calls of tools, which its prompt describes, and whose results name what is asked for next."""
     tools = [
-        {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"} for key in keys}}}
-        for name, keys in {"read_file": ("path",), "search": ("query", "directory"), "run_tests": ("path",)}.items()
+        {
+            "name": name,
+            "parameters": {
+                "type": "object",
+                "properties": {key: {"type": "string"} for key in keys},
+            },
+        }
+        for name, keys in {
+            "read_file": ("path",),
+            "search": ("query", "directory"),
+            "run_tests": ("path",),
+        }.items()
     ]
     for seed in range(3):
         random = Random(seed)
-        paths = [f"src/ouzel/engine/{random.choice(('core', 'beam', 'sampler'))}_{number}.py" for number in range(6)]
-        prompt = f"Tools: {json.dumps(tools)}\nThe files are:\n" + "\n".join(paths) + "\nRead each, and run its tests."
+        paths = [
+            f"src/ouzel/engine/{random.choice(('core', 'beam', 'sampler'))}_{number}.py"
+            for number in range(6)
+        ]
+        prompt = (
+            f"Tools: {json.dumps(tools)}\nThe files are:\n"
+            + "\n".join(paths)
+            + "\nRead each, and run its tests."
+        )
         answer = "".join(
             f'<tool_call>\n{{"name": "{name}", "arguments": {{"path": "{path}"}}}}\n</tool_call>\n'
             for path in paths
@@ -140,8 +170,12 @@ class Answers:
     def __init__(self, options: argparse.Namespace) -> None:
         self.tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
         config = EngineConfig(max_num_seqs=8, kv_cache_gib=1.0)
-        model = ModelConfig(model=str(options.model), weights=options.weights, max_model_len=MAX_MODEL_LEN)
-        self._runner = Scripted(create_runner(model, config), np.zeros(MAX_MODEL_LEN + 64, np.int64))
+        model = ModelConfig(
+            model=str(options.model), weights=options.weights, max_model_len=MAX_MODEL_LEN
+        )
+        self._runner = Scripted(
+            create_runner(model, config), np.zeros(MAX_MODEL_LEN + 64, np.int64)
+        )
         self._plain = engine_of(self._runner, None)
         self._speculation = Speculation()
         self._draft: Scripted | None = None
@@ -159,7 +193,8 @@ class Answers:
         for scripted in filter(None, (self._runner, self._draft)):
             scripted.say([*prompt, *answer])
         guessing, plain = (
-            run(engine, [request_of(next(self._ids), prompt, len(answer))]) for engine in (self._guessing, self._plain)
+            run(engine, [request_of(next(self._ids), prompt, len(answer))])
+            for engine in (self._guessing, self._plain)
         )
         steps = len(answer) - guessing.num_accepted
         return guessing.tokens_per_s, plain.tokens_per_s, len(answer) / steps
@@ -168,7 +203,9 @@ class Answers:
 def request_of(number: int, prompt: list[int], length: int) -> EngineRequest:
     """Nobody finds another's answer, nor the one of a round before."""
     params = SamplingParams(max_tokens=length, temperature=0.0)
-    return EngineRequest(request_id=f"{number}", prompt_token_ids=prompt, params=params, cache_salt=f"{number}")
+    return EngineRequest(
+        request_id=f"{number}", prompt_token_ids=prompt, params=params, cache_salt=f"{number}"
+    )
 
 
 def measured(cases: list[Case], answers: Answers, peer: Worker | None, rounds: int) -> Row:
@@ -200,7 +237,9 @@ def measured(cases: list[Case], answers: Answers, peer: Worker | None, rounds: i
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure what guesses gain on texts of several kinds, for one user.")
+    parser = argparse.ArgumentParser(
+        description="Measure what guesses gain on texts of several kinds, for one user."
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--draft", type=Path)
@@ -212,14 +251,22 @@ def main() -> None:
     peer = None
     if options.gguf is not None:
         contender = Contender("llama.cpp", "llama.cpp", str(options.gguf))
-        peer = Worker(contender, Machine(scratch="", num_threads=os.cpu_count() or 1, kv_cache_gib=1.0))
-    print("| mix | prompt | answer | tokens a step | tokens/s | without | gain | llama.cpp | against it |")
+        peer = Worker(
+            contender, Machine(scratch="", num_threads=os.cpu_count() or 1, kv_cache_gib=1.0)
+        )
+    print(
+        "| mix | prompt | answer | tokens a step | tokens/s | without | gain | llama.cpp | against it |"
+    )
     print("|---|" + "---:|" * 8)
     rows = []
     for mix in MIXES:
         row = measured(list(mix()), answers, peer, options.rounds)
         rows.append(row)
-        against = " | |" if row.llama_cpp is None else f" {row.llama_cpp:.1f} | {row.against_llama_cpp:.2f} |"
+        against = (
+            " | |"
+            if row.llama_cpp is None
+            else f" {row.llama_cpp:.1f} | {row.against_llama_cpp:.2f} |"
+        )
         print(
             f"| {row.mix} | {row.prompt_tokens:.0f} | {row.answer_tokens:.0f} | {row.tokens_per_step:.2f} "
             f"| {row.tokens_per_s:.1f} | {row.without:.1f} | {row.gain:.2f} |{against}",

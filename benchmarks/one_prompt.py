@@ -23,7 +23,9 @@ class Prompts:
 
 def request(token_ids: list[int], max_tokens: int = 1) -> EngineRequest:
     params = SamplingParams(max_tokens=max_tokens, temperature=0.0)
-    return EngineRequest(request_id=f"request-{next(_ids)}", prompt_token_ids=token_ids, params=params)
+    return EngineRequest(
+        request_id=f"request-{next(_ids)}", prompt_token_ids=token_ids, params=params
+    )
 
 
 def seconds_to_first_token(engine: Engine, token_ids: list[int]) -> float:

@@ -6,6 +6,7 @@ A JPEG of smooth colours becomes 364x364 pixels, again and again. Printed are mi
 picture, of this process and of all its children.
 """
 
+import functools
 import io
 from collections.abc import Callable
 
@@ -32,7 +33,9 @@ def processor_s() -> float:
     """Returns the processor time of this process and its children, with children that have ended."""
     own = psutil.Process()
     times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
-    return sum(each.user + each.system + each.children_user + each.children_system for each in times)
+    return sum(
+        each.user + each.system + each.children_user + each.children_system for each in times
+    )
 
 
 def milliseconds(work: Callable[[], object], count: int) -> float:
@@ -42,16 +45,27 @@ def milliseconds(work: Callable[[], object], count: int) -> float:
     return (processor_s() - before) * 1000 / count
 
 
+def _decode_and_prepare(prepare: Resized, data: bytes, file_format: str, orientation: int) -> None:
+    prepare(decode(data, file_format, orientation))
+
+
 def main() -> None:
-    pictures, prepare = Pictures(PictureLimits(max_bytes=2**24, max_pixels=10**8)), Resized((364, 364), 3)
+    pictures, prepare = (
+        Pictures(PictureLimits(max_bytes=2**24, max_pixels=10**8)),
+        Resized((364, 364), 3),
+    )
     for size, count in SIZES.items():
         picture = pictures.read(picture_file(size), "picture")
         data, file_format, orientation = picture.data, picture.format, picture.orientation
         job, here = 0.0, 0.0
         pictures.prepare(picture, prepare)  # warms up
         for _ in range(ROUNDS):
-            job += milliseconds(lambda each=picture: pictures.prepare(each, prepare), count) / ROUNDS  # type: ignore[misc]
-            here += milliseconds(lambda: prepare(decode(data, file_format, orientation)), count) / ROUNDS  # noqa: B023
+            in_job = functools.partial(pictures.prepare, picture, prepare)
+            job += milliseconds(in_job, count) / ROUNDS
+            in_this_process = functools.partial(
+                _decode_and_prepare, prepare, data, file_format, orientation
+            )
+            here += milliseconds(in_this_process, count) / ROUNDS
         print(f"{size[0]}x{size[1]}: {job:.2f} ms in a job, {here:.2f} ms here")
     pictures.close()
 

@@ -46,7 +46,12 @@ def create_engine(options: dict[str, object]) -> EngineWithBlocks:
 
 
 def spec() -> EngineSpec:
-    options = {"step_s": STEP_S, "vocab_size": VOCAB_SIZE, "max_model_len": 32768, "max_num_seqs": 64}
+    options = {
+        "step_s": STEP_S,
+        "vocab_size": VOCAB_SIZE,
+        "max_model_len": 32768,
+        "max_num_seqs": 64,
+    }
     return EngineSpec(factory="benchmarks.pool:create_engine", options={**options})
 
 
@@ -63,7 +68,9 @@ async def ttft_s(engines: Engines, prompt: list[int]) -> float:
     return first_s
 
 
-async def burst(engines: Engines, concurrency: int, prompt_len: int, rng: random.Random) -> list[float]:
+async def burst(
+    engines: Engines, concurrency: int, prompt_len: int, rng: random.Random
+) -> list[float]:
     prompts = [[rng.randrange(VOCAB_SIZE) for _ in range(prompt_len)] for _ in range(concurrency)]
     await asyncio.sleep(rng.uniform(0, STEP_S))  # anywhere between two steps
     return await asyncio.gather(*(ttft_s(engines, prompt) for prompt in prompts))
@@ -79,7 +86,9 @@ async def measure(num_rounds: int, num_bursts: int, prompt_len: int) -> None:
         for _ in range(num_rounds):
             times: dict[int, list[float]] = {0: [], 1: []}
             for number in range(2 * num_bursts):
-                times[number % 2] += await burst((alone, pool)[number % 2], concurrency, prompt_len, rng)
+                times[number % 2] += await burst(
+                    (alone, pool)[number % 2], concurrency, prompt_len, rng
+                )
             rounds.append((statistics.median(times[0]), statistics.median(times[1])))
         ones, twos = ([1000 * each[side] for each in rounds] for side in (0, 1))
         added = sorted(two - one for one, two in zip(ones, twos, strict=True))
@@ -91,12 +100,16 @@ async def measure(num_rounds: int, num_bursts: int, prompt_len: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--bursts", type=int, default=20)
     parser.add_argument("--prompt-len", type=int, default=1000)
     given = parser.parse_args()
-    os.environ["PYTHONPATH"] = os.getcwd()  # for the engines' processes, which do not look there by themselves
+    os.environ["PYTHONPATH"] = (
+        os.getcwd()
+    )  # for the engines' processes, which do not look there by themselves
     uvloop.run(measure(given.rounds, given.bursts, given.prompt_len))
 
 

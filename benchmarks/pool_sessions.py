@@ -21,14 +21,30 @@ import uvloop
 
 from benchmarks.server import running_server
 
-WORDS = ("red", "green", "blue", "one", "two", "three", "apple", "pear", "stone", "river", "cloud", "house", "glass")
+WORDS = (
+    "red",
+    "green",
+    "blue",
+    "one",
+    "two",
+    "three",
+    "apple",
+    "pear",
+    "stone",
+    "river",
+    "cloud",
+    "house",
+    "glass",
+)
 
 
 def text(rng: random.Random, num_words: int) -> str:
     return " ".join(rng.choice(WORDS) for _ in range(num_words))
 
 
-async def converse(http: httpx.AsyncClient, number: int, *, num_turns: int, think_s: float) -> list[tuple[int, int]]:
+async def converse(
+    http: httpx.AsyncClient, number: int, *, num_turns: int, think_s: float
+) -> list[tuple[int, int]]:
     """Returns of each turn the tokens of its prompt, and those that were found."""
     own, shared = random.Random(number), random.Random(number % 3)
     messages: list[dict[str, Any]] = [{"role": "system", "content": text(shared, 150)}]
@@ -40,7 +56,9 @@ async def converse(http: httpx.AsyncClient, number: int, *, num_turns: int, thin
         answer = (await http.post("/v1/chat/completions", json=body)).json()
         usage = answer["usage"]
         found.append((usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"]))
-        messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"] or "-"})
+        messages.append(
+            {"role": "assistant", "content": answer["choices"][0]["message"]["content"] or "-"}
+        )
     return found
 
 
@@ -48,15 +66,23 @@ async def ask(url: str, num_sessions: int, num_turns: int, think_s: float) -> tu
     """Returns the share that was found, and the busier engine's share of the load."""
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=url, timeout=None, limits=limits) as http:
-        sessions = [converse(http, number, num_turns=num_turns, think_s=think_s) for number in range(num_sessions)]
+        sessions = [
+            converse(http, number, num_turns=num_turns, think_s=think_s)
+            for number in range(num_sessions)
+        ]
         turns = [turn for found in await asyncio.gather(*sessions) for turn in found]
         metrics = (await http.get("/metrics")).text
-    loads = [float(value) for value in re.findall(r"^ouzel_prefix_cache_queries_total\{.*\} (\S+)$", metrics, re.M)]
+    loads = [
+        float(value)
+        for value in re.findall(r"^ouzel_prefix_cache_queries_total\{.*\} (\S+)$", metrics, re.M)
+    ]
     return sum(hit for _, hit in turns) / sum(size for size, _ in turns), max(loads) / sum(loads)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sessions", type=int, default=24)
     parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--think-s", type=float, default=1.0)
@@ -66,7 +92,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache_dir:
         for _ in range(given.rounds):
             for replicas, each in results.items():
-                command = [*options, "--replicas", str(replicas), "--cache-dir", cache_dir, "--no-store"]
+                command = [
+                    *options,
+                    "--replicas",
+                    str(replicas),
+                    "--cache-dir",
+                    cache_dir,
+                    "--no-store",
+                ]
                 with running_server([*command, "--log-level", "error"]) as (url, _process):
                     each.append(uvloop.run(ask(url, given.sessions, given.turns, given.think_s)))
     print("| engines | found | of one engine's | busier engine's load |\n|---|---|---|---|")

@@ -80,7 +80,9 @@ def print_hits(model: Path, prompt_len: int, num_rounds: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path)
     parser.add_argument("--prompt-len", type=int, default=8192)
     parser.add_argument("--rounds", type=int, default=5)

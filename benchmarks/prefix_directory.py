@@ -31,7 +31,12 @@ NUM_STREAM_TOKENS = 48
 @contextmanager
 def engine_over(directory: str, model: Path) -> Iterator[Engine]:
     """Has computed something, as after the first request of all."""
-    options = {"kv_cache_gib": 1.5, "prompt_lookup": False, "prefix_cache_dir": directory, "prefix_cache_dir_gib": 20}
+    options = {
+        "kv_cache_gib": 1.5,
+        "prompt_lookup": False,
+        "prefix_cache_dir": directory,
+        "prefix_cache_dir_gib": 20,
+    }
     engine = openvino_engine({"model": {"model": str(model)}, "engine": options})
     seconds_to_first_token(engine, Prompts(seed=0).random(600))
     yield engine
@@ -72,7 +77,10 @@ def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
             with engine_over(directory, model) as engine:
                 print(loading_beside(engine, token_ids))
         rows.append((cold, hit, warm, from_disk, num_bytes / 2**20))
-        print(f"cold {cold:.2f} s, hit {hit:.3f}, restarted {warm:.3f}, and with cold disk {from_disk:.3f}", flush=True)
+        print(
+            f"cold {cold:.2f} s, hit {hit:.3f}, restarted {warm:.3f}, and with cold disk {from_disk:.3f}",
+            flush=True,
+        )
     cold, hit, warm, from_disk, mib = (median(column) for column in zip(*rows, strict=True))
     print(
         f"{prompt_len} tokens, {mib:.0f} MiB: medians cold {cold:.2f} s; of it, in per cent: hit {100 * hit / cold:.2f}"
@@ -129,21 +137,35 @@ def measure_stream(model: Path, num_rounds: int) -> None:
             for offset, row in ((0, times), (2, control)):
                 for milliseconds, is_beside in zip(row, beside, strict=True):
                     columns[offset if is_beside else offset + 1].append(milliseconds)
-            print(f"round: {sum(beside)} of {len(beside)} steps, medians " + texts(columns), flush=True)
+            print(
+                f"round: {sum(beside)} of {len(beside)} steps, medians " + texts(columns),
+                flush=True,
+            )
         mib = writing.stats().num_store_bytes / 2**20
-        print(f"the writing thread took {1e3 * writer_cpu_s() / mib:.2f} ms of CPU for a MiB, {mib:.0f} of them")
+        print(
+            f"the writing thread took {1e3 * writer_cpu_s() / mib:.2f} ms of CPU for a MiB, {mib:.0f} of them"
+        )
 
 
 def writer_cpu_s() -> float:
     """Returns the CPU time of the only thread that writes; Linux says it in ticks."""
     [writer] = [thread for thread in threading.enumerate() if thread.name == "write-prefixes"]
-    fields = Path(f"/proc/self/task/{writer.native_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    fields = (
+        Path(f"/proc/self/task/{writer.native_id}/stat")
+        .read_text(encoding="ascii")
+        .rpartition(")")[2]
+        .split()
+    )
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def texts(columns: tuple[list[float], ...]) -> str:
     names = ("beside writing", "after it", "the same steps without a directory", "and")
-    return ", ".join(f"{name} {median(column):.1f} ms" for name, column in zip(names, columns, strict=True) if column)
+    return ", ".join(
+        f"{name} {median(column):.1f} ms"
+        for name, column in zip(names, columns, strict=True)
+        if column
+    )
 
 
 def measure_opening(num_records: int) -> None:
@@ -160,7 +182,9 @@ def measure_opening(num_records: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path)
     parser.add_argument("--prompt-len", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)

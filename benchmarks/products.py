@@ -52,13 +52,19 @@ def compiled(width: str, columns: int, rows: int, precision: Precision) -> Run:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure products in bf16 and with int8 activations.")
+    parser = argparse.ArgumentParser(
+        description="Measure products in bf16 and with int8 activations."
+    )
     parser.add_argument("--shape", default="2048/6144")
     parser.add_argument("--widths", nargs="+", default=["int8", "int4"])
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
     columns, rows = (int(size) for size in arguments.shape.split("/"))
-    forms = {(width, each): compiled(width, columns, rows, each) for width in arguments.widths for each in PRECISIONS}
+    forms = {
+        (width, each): compiled(width, columns, rows, each)
+        for width in arguments.widths
+        for each in PRECISIONS
+    }
     print("| rows | " + " | ".join(f"{width} in {precision}" for width, precision in forms) + " |")
     print("|---:" * (len(forms) + 1) + "|")
     rng = np.random.default_rng(0)
@@ -70,7 +76,10 @@ def main() -> None:
                 started = time.perf_counter()
                 run(x)
                 times[index].append(1000 * (time.perf_counter() - started))
-        print(f"| {num_rows} | " + " | ".join(f"{np.median(each[1:]):.1f}" for each in times) + " |", flush=True)
+        print(
+            f"| {num_rows} | " + " | ".join(f"{np.median(each[1:]):.1f}" for each in times) + " |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

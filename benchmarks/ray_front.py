@@ -36,7 +36,9 @@ async def _until_ready(url: str) -> None:
             await asyncio.sleep(0.2)
 
 
-async def _compare(ray_url: str, alone_urls: list[str], num_clients: list[int], rounds: int) -> None:
+async def _compare(
+    ray_url: str, alone_urls: list[str], num_clients: list[int], rounds: int
+) -> None:
     for url in (ray_url, *alone_urls):
         await _until_ready(url)
     for each in num_clients:
@@ -44,23 +46,31 @@ async def _compare(ray_url: str, alone_urls: list[str], num_clients: list[int], 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("-c", "--clients", type=int, action="append")
     given = parser.parse_args()
     os.environ["PYTHONPATH"] = str(ROOT)  # for the engines' processes
     ports = [free_port(), free_port()]
-    with tempfile.NamedTemporaryFile(suffix=".yaml") as no_models, running_cluster("", Path(no_models.name)) as cluster:
+    with (
+        tempfile.NamedTemporaryFile(suffix=".yaml") as no_models,
+        running_cluster("", Path(no_models.name)) as cluster,
+    ):
         command = [sys.executable, "-m", "benchmarks.fixed_steps"]
         servers = [subprocess.Popen([*command, str(port)]) for port in ports]
         try:
             cluster.deploy_from(
-                "benchmarks.fixed_steps:build", {"runtime_env": {"env_vars": {"PYTHONPATH": str(ROOT)}}}
+                "benchmarks.fixed_steps:build",
+                {"runtime_env": {"env_vars": {"PYTHONPATH": str(ROOT)}}},
             )
             cluster.wait_for(2)
             time.sleep(_SETTLING_S)
             alone_urls = [f"http://127.0.0.1:{port}" for port in ports]
-            asyncio.run(_compare(cluster.url, alone_urls, given.clients or [1, 8, 32], given.rounds))
+            asyncio.run(
+                _compare(cluster.url, alone_urls, given.clients or [1, 8, 32], given.rounds)
+            )
         finally:
             for server in servers:
                 server.terminate()

@@ -65,16 +65,26 @@ async def _serve(listener: socket.socket, store_url: str, step_s: float) -> None
 
 
 def response_body(*, store: bool, is_stream: bool) -> bytes:
-    fields = {"max_output_tokens": UNARY_TOKENS, "ignore_eos": True, "instructions": ANSWER_TEXT * 10}
-    return json.dumps({"model": "fake", "input": MESSAGES, "store": store, "stream": is_stream, **fields}).encode()
+    fields = {
+        "max_output_tokens": UNARY_TOKENS,
+        "ignore_eos": True,
+        "instructions": ANSWER_TEXT * 10,
+    }
+    return json.dumps(
+        {"model": "fake", "input": MESSAGES, "store": store, "stream": is_stream, **fields}
+    ).encode()
 
 
 async def kept_ids(connection: Connection) -> list[str]:
     body = response_body(store=True, is_stream=False)
-    return [json.loads(await connection.send("POST /v1/responses", body))["id"] for _ in range(NUM_KEPT)]
+    return [
+        json.loads(await connection.send("POST /v1/responses", body))["id"] for _ in range(NUM_KEPT)
+    ]
 
 
-async def seconds_of_gets(port: int, ids: Sequence[str], num_gets: int, concurrency: int) -> list[float]:
+async def seconds_of_gets(
+    port: int, ids: Sequence[str], num_gets: int, concurrency: int
+) -> list[float]:
     left = iter(random.choices(ids, k=num_gets))
     seconds: list[float] = []
 
@@ -115,7 +125,9 @@ def measure_gets(store_url: str, num_gets: int) -> dict[str, Figures]:
         ids = await kept_ids((await connect(port, 1))[0])
         await seconds_of_gets(port, ids, NUM_WARM_UP, 1)
         return {
-            f"get_at_{concurrency}": percentiles(await seconds_of_gets(port, ids, num_gets, concurrency))
+            f"get_at_{concurrency}": percentiles(
+                await seconds_of_gets(port, ids, num_gets, concurrency)
+            )
             for concurrency in (1, CONCURRENCY)
         }
 
@@ -158,7 +170,9 @@ def measure(store_url: str, *, duration_s: float, num_gets: int) -> dict[str, Fi
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="a fifth of the time")
     parser.add_argument("--store-url", help="another store to measure, empty")
     options = parser.parse_args()
@@ -168,7 +182,10 @@ def main() -> None:
         urls = {"sqlite": f"sqlite:///{directory}/responses.sqlite3"}
         if options.store_url:
             urls[options.store_url.partition(":")[0]] = options.store_url
-        results = {name: measure(url, duration_s=duration_s, num_gets=num_gets) for name, url in urls.items()}
+        results = {
+            name: measure(url, duration_s=duration_s, num_gets=num_gets)
+            for name, url in urls.items()
+        }
     for name, figures in results.items():
         print(name, *(f"  {what}: {each}" for what, each in figures.items()), sep="\n")
     print(json.dumps(results))

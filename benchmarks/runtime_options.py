@@ -49,7 +49,9 @@ class CoreWith(ov.Core):  # type: ignore[misc]  # openvino has no types
         super().__init__()
         self._properties = properties
 
-    def compile_model(self, model: ov.Model, device: str, config: dict[str, object]) -> ov.CompiledModel:
+    def compile_model(
+        self, model: ov.Model, device: str, config: dict[str, object]
+    ) -> ov.CompiledModel:
         return super().compile_model(model, device, config | self._properties)
 
 
@@ -78,7 +80,9 @@ def batch(workload: Workload, block_size: int, random: np.random.Generator) -> F
     spans = []
     for number in range(workload.batch):
         table = list(range(number * num_blocks, (number + 1) * num_blocks))
-        spans.append((table, workload.num_past, random.integers(1000, 50_000, workload.num_new).tolist()))
+        spans.append(
+            (table, workload.num_past, random.integers(1000, 50_000, workload.num_new).tolist())
+        )
     ends = prefix_sums(np.full(workload.batch, workload.num_new, np.int32))[1:]
     return batch_of(spans, ends.astype(np.int64) - 1, block_size)
 
@@ -102,33 +106,53 @@ def runners(arguments: argparse.Namespace) -> dict[str, ModelRunner]:
             continue
         try:
             core = CoreWith(properties)
-            found[name] = make_runner(core, load(core, arguments.model, config, model), config, model, engine)
+            found[name] = make_runner(
+                core, load(core, arguments.model, config, model), config, model, engine
+            )
         except RuntimeError as error:
             print(f"{name}: not had ({str(error).splitlines()[-1]})")
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure what the runtime's options gain and cost.")
+    parser = argparse.ArgumentParser(
+        description="Measure what the runtime's options gain and cost."
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("--weights", default="int4")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="variants with this in their name")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="PART", help="variants with this in their name"
+    )
     arguments = parser.parse_args()
     found, random = runners(arguments), np.random.default_rng(0)
-    times: dict[str, dict[str, list[float]]] = {name: {each.name: [] for each in WORKLOADS} for name in found}
+    times: dict[str, dict[str, list[float]]] = {
+        name: {each.name: [] for each in WORKLOADS} for name in found
+    }
     for number in range(arguments.rounds + 1):
         for workload in WORKLOADS:
             for name, runner in found.items():
                 took = milliseconds(runner, workload, random)
                 if number:  # the first round warms up
                     times[name][workload.name].append(took)
-    print("| | " + " | ".join(each.name for each in WORKLOADS) + " |\n|---" + "|---:" * len(WORKLOADS) + "|")
-    print(f"| {BASE}, ms | " + " | ".join(f"{median(times[BASE][each.name]):.1f}" for each in WORKLOADS) + " |")
+    print(
+        "| | "
+        + " | ".join(each.name for each in WORKLOADS)
+        + " |\n|---"
+        + "|---:" * len(WORKLOADS)
+        + "|"
+    )
+    print(
+        f"| {BASE}, ms | "
+        + " | ".join(f"{median(times[BASE][each.name]):.1f}" for each in WORKLOADS)
+        + " |"
+    )
     ratios = {
         name: {
-            each.name: median(b / a for a, b in zip(times[name][each.name], times[BASE][each.name], strict=True))
+            each.name: median(
+                b / a for a, b in zip(times[name][each.name], times[BASE][each.name], strict=True)
+            )
             for each in WORKLOADS
         }
         for name in found

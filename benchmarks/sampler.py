@@ -38,22 +38,32 @@ COLUMNS: dict[str, tuple[bool, int | None]] = {  # whether the seed is random, a
 
 
 def main() -> None:
-    logits = np.random.default_rng(0).normal(scale=2.0, size=(max(NUMS_ROWS), VOCAB_SIZE)).astype(np.float32)
+    logits = (
+        np.random.default_rng(0)
+        .normal(scale=2.0, size=(max(NUMS_ROWS), VOCAB_SIZE))
+        .astype(np.float32)
+    )
     rows = np.empty_like(logits)
     times_ms: dict[tuple[int, str, str], list[float]] = defaultdict(list)
     for number, num_rows, kind, column in product(range(NUM_ROUNDS), NUMS_ROWS, KINDS, COLUMNS):
-        sequences = [sequence(KINDS[kind], number * num_rows + i, *COLUMNS[column]) for i in range(num_rows)]
+        sequences = [
+            sequence(KINDS[kind], number * num_rows + i, *COLUMNS[column]) for i in range(num_rows)
+        ]
         np.copyto(rows, logits)
         start = time.thread_time()
         draw([prepare(row, each) for row, each in zip(rows[:num_rows], sequences, strict=True)])
         times_ms[num_rows, kind, column].append((time.thread_time() - start) * 1e3)
     print(f"| rows | | {' | '.join(COLUMNS)} |\n|---:|---{'|---:' * len(COLUMNS)}|")
     for num_rows, kind in product(NUMS_ROWS, KINDS):
-        cells = " | ".join(f"{median(times_ms[num_rows, kind, column]):.2f} ms" for column in COLUMNS)
+        cells = " | ".join(
+            f"{median(times_ms[num_rows, kind, column]):.2f} ms" for column in COLUMNS
+        )
         print(f"| {num_rows} | {kind} | {cells} |")
 
 
-def sequence(params: dict[str, float | int], seed: int, is_seed_random: bool, num_logprobs: int | None) -> Sequence:
+def sequence(
+    params: dict[str, float | int], seed: int, is_seed_random: bool, num_logprobs: int | None
+) -> Sequence:
     sampling = SamplingParams(
         max_tokens=8,
         seed=seed,
@@ -61,7 +71,9 @@ def sequence(params: dict[str, float | int], seed: int, is_seed_random: bool, nu
         num_logprobs=num_logprobs,
         **params,  # type: ignore[arg-type]
     )
-    return Sequence(EngineRequest(request_id=str(seed), prompt_token_ids=[1], params=sampling), 0, 0)
+    return Sequence(
+        EngineRequest(request_id=str(seed), prompt_token_ids=[1], params=sampling), 0, 0
+    )
 
 
 if __name__ == "__main__":

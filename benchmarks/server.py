@@ -11,7 +11,9 @@ import psutil
 
 
 @contextmanager
-def running_server(options: Sequence[str], log: IO[str] | None = None) -> Iterator[tuple[str, psutil.Process]]:
+def running_server(
+    options: Sequence[str], log: IO[str] | None = None
+) -> Iterator[tuple[str, psutil.Process]]:
     """Gives the URL, without a path, and the process of `ouzel serve` on a free port."""
     command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)

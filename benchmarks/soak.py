@@ -36,7 +36,12 @@ SAMPLE_EVERY_S = 5.0
 MAX_SLOPE = 1.0  # MB per 1,000 requests
 KV_CACHE_GIB = "0.1"  # so small that all of it has been written in the first minutes
 GAUGES = ("ouzel_num_requests_running", "ouzel_num_requests_waiting", "ouzel_kv_cache_usage_perc")
-ASK_FOR_MODEL = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/responses/input_tokens")
+ASK_FOR_MODEL = (
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/responses",
+    "/v1/responses/input_tokens",
+)
 LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \S+ (DEBUG|INFO) ")
 
 
@@ -49,7 +54,9 @@ class Soak:
     kinds: list[str]
     max_requests: float
     seen: Counter[str] = field(default_factory=Counter)  # by kind and status, or "left"
-    samples: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # requests by then, MB by process
+    samples: list[tuple[int, dict[str, float]]] = field(
+        default_factory=list
+    )  # requests by then, MB by process
 
     @property
     def num_requests(self) -> int:
@@ -80,7 +87,11 @@ class Soak:
             return "left"
 
     def _body(self, ask: Ask) -> Json | None:
-        return {"model": self.model, **ask.body} if ask.body and ask.path in ASK_FOR_MODEL else ask.body or None
+        return (
+            {"model": self.model, **ask.body}
+            if ask.body and ask.path in ASK_FOR_MODEL
+            else ask.body or None
+        )
 
     async def sampler(self, server: psutil.Process) -> None:
         while not self.is_over:
@@ -125,7 +136,12 @@ async def gauges_at_rest(client: httpx.AsyncClient) -> dict[str, float]:
     values: dict[str, float] = {}
     for _ in range(60):
         lines = (await client.get("/metrics")).text.splitlines()
-        values = {name: float(line.split()[-1]) for line in lines for name in GAUGES if line.startswith(name + "{")}
+        values = {
+            name: float(line.split()[-1])
+            for line in lines
+            for name in GAUGES
+            if line.startswith(name + "{")
+        }
         if not any(values.values()):
             break
         await asyncio.sleep(1)
@@ -137,7 +153,14 @@ async def soak(
 ) -> tuple[Soak, dict[str, float]]:
     async with connected(url) as client:
         model = (await client.get("/v1/models")).json()["data"][0]["id"]
-        run = Soak(client, model, time.monotonic() + arguments.minutes * 60, Random(1), kinds, arguments.requests)
+        run = Soak(
+            client,
+            model,
+            time.monotonic() + arguments.minutes * 60,
+            Random(1),
+            kinds,
+            arguments.requests,
+        )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(run.sampler(server))
             for _ in range(arguments.concurrency):
@@ -159,7 +182,10 @@ def report(run: Soak, gauges: dict[str, float], loud: list[str]) -> bool:
     settled = run.samples[len(run.samples) // 6 :]
     slopes = {name: slope([(at, memory[name]) for at, memory in settled]) for name in settled[0][1]}
     for at, memory in run.samples[:: max(len(run.samples) // 30, 1)]:
-        print(f"{at:8d} requests  " + "  ".join(f"{name} {value:7.1f} MB" for name, value in memory.items()))
+        print(
+            f"{at:8d} requests  "
+            + "  ".join(f"{name} {value:7.1f} MB" for name, value in memory.items())
+        )
     for outcome, number in sorted(run.seen.items()):
         print(f"{number:7d} {outcome}")
     for line in loud[:20]:
@@ -179,7 +205,9 @@ def report(run: Soak, gauges: dict[str, float], loud: list[str]) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--requests", type=float, default=float("inf"))
     parser.add_argument("--concurrency", type=int, default=12)
@@ -189,10 +217,20 @@ def main() -> None:
     kinds = [kind for kind in KINDS if arguments.only in kind]
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "log"
-        options = ["--data-dir", f"{directory}/data", "--kv-cache-gib", KV_CACHE_GIB, *arguments.options]
+        options = [
+            "--data-dir",
+            f"{directory}/data",
+            "--kv-cache-gib",
+            KV_CACHE_GIB,
+            *arguments.options,
+        ]
         with path.open("w") as log, running_server(options, log) as (url, server):
             run, gauges = asyncio.run(soak(url, server, kinds, arguments))
-        loud = [line for line in path.read_text().splitlines() if line.strip() and not LOG_LINE.match(line)]
+        loud = [
+            line
+            for line in path.read_text().splitlines()
+            if line.strip() and not LOG_LINE.match(line)
+        ]
     sys.exit(0 if report(run, gauges, loud) else 1)
 
 

@@ -50,7 +50,11 @@ def name(random: Random) -> str:
 
 def chat(random: Random, **fields: Any) -> Ask:
     messages = [{"role": "user", "content": text(random, random.choice((3, 30, 300)))}]
-    body = {"messages": messages, "max_tokens": random.choice((4, 16, 64)), "stream": random.random() < 0.5}
+    body = {
+        "messages": messages,
+        "max_tokens": random.choice((4, 16, 64)),
+        "stream": random.random() < 0.5,
+    }
     return Ask("/v1/chat/completions", body | fields)
 
 
@@ -63,7 +67,12 @@ def completion(random: Random, **fields: Any) -> Ask:
 
 
 def _object(properties: Json) -> Json:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def _bounded_integer(random: Random) -> Json:
@@ -72,7 +81,11 @@ def _bounded_integer(random: Random) -> Json:
 
 
 def _number(random: Random) -> Json:
-    return {"type": "number", "exclusiveMinimum": random.randrange(100), "maximum": 10**5 + round(random.random(), 2)}
+    return {
+        "type": "number",
+        "exclusiveMinimum": random.randrange(100),
+        "maximum": 10**5 + round(random.random(), 2),
+    }
 
 
 def _nested(random: Random) -> Json:
@@ -99,8 +112,15 @@ def _optional_fields(random: Random) -> Json:
 SCHEMAS: dict[str, Callable[[Random], Json]] = {
     "empty": lambda _: {},
     "string": lambda r: {"type": "string", "maxLength": r.randrange(1, 200)},
-    "long string": lambda r: {"type": "string", "minLength": 5, "maxLength": r.randrange(1000, 5000)},
-    "pattern": lambda r: {"type": "string", "pattern": f"^{name(r)}[a-z]{{2,{r.randrange(3, 30)}}}$"},
+    "long string": lambda r: {
+        "type": "string",
+        "minLength": 5,
+        "maxLength": r.randrange(1000, 5000),
+    },
+    "pattern": lambda r: {
+        "type": "string",
+        "pattern": f"^{name(r)}[a-z]{{2,{r.randrange(3, 30)}}}$",
+    },
     "open pattern": lambda r: {"type": "string", "pattern": f"{name(r)}|[0-9]+"},
     "date": lambda r: _object({name(r): {"type": "string", "format": "date-time"}}),
     "uuid": lambda r: _object({name(r): {"type": "string", "format": "uuid"}}),
@@ -111,15 +131,34 @@ SCHEMAS: dict[str, Callable[[Random], Json]] = {
     "multiple": lambda r: {"type": "integer", "multipleOf": r.randrange(2, 100)},
     "enum": lambda r: {"enum": [name(r) for _ in range(r.choice((3, 30, 300)))]},
     "const": lambda r: {"const": {name(r): [1, None, True, text(r, 5)]}},
-    "array": lambda r: {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": r.randrange(2, 50)},
-    "tuple": lambda r: {"type": "array", "prefixItems": [{"const": name(r)}, {"type": "null"}], "items": False},
-    "objects": lambda r: {"type": "array", "items": _object({name(r): {"type": "string"}}), "maxItems": 4},
+    "array": lambda r: {
+        "type": "array",
+        "items": {"type": "integer"},
+        "minItems": 1,
+        "maxItems": r.randrange(2, 50),
+    },
+    "tuple": lambda r: {
+        "type": "array",
+        "prefixItems": [{"const": name(r)}, {"type": "null"}],
+        "items": False,
+    },
+    "objects": lambda r: {
+        "type": "array",
+        "items": _object({name(r): {"type": "string"}}),
+        "maxItems": 4,
+    },
     "nested": _nested,
     "recursive": _recursive,
     "many fields": _many_fields,
     "optional fields": _optional_fields,
-    "any of": lambda r: {"anyOf": [_object({name(r): {"type": "integer"}}) for _ in range(r.randrange(2, 20))]},
-    "map": lambda r: {"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 1},
+    "any of": lambda r: {
+        "anyOf": [_object({name(r): {"type": "integer"}}) for _ in range(r.randrange(2, 20))]
+    },
+    "map": lambda r: {
+        "type": "object",
+        "additionalProperties": {"type": "integer"},
+        "maxProperties": 1,
+    },
     "types": lambda r: {"type": ["string", "null", "integer"], "title": name(r)},
 }
 
@@ -134,7 +173,9 @@ REGEXES: dict[str, Callable[[Random], str]] = {
 GRAMMARS: dict[str, Callable[[Random], str]] = {
     "sum": lambda r: f'root ::= n ("+" n)*\nn ::= [0-9]{{1,{r.randrange(2, 9)}}}',
     "brackets": lambda r: f'root ::= "{name(r)}" | "(" root ")"',
-    "list": lambda r: 'root ::= item ("," item)*\nitem ::= ' + " | ".join(f'"{name(r)}"' for _ in range(8)),
+    "list": lambda r: (
+        'root ::= item ("," item)*\nitem ::= ' + " | ".join(f'"{name(r)}"' for _ in range(8))
+    ),
     "lark": lambda r: f'start: A B*\nA: "{name(r)}"\nB: /[a-f]{{1,{r.randrange(2, 9)}}}/',
 }
 
@@ -148,7 +189,10 @@ TAGS: dict[str, Callable[[Random], Json]] = {
     },
     "sequence": lambda r: {
         "type": "sequence",
-        "elements": [{"type": "const_string", "value": name(r)}, {"type": "regex", "pattern": "[a-z]{1,9}"}],
+        "elements": [
+            {"type": "const_string", "value": name(r)},
+            {"type": "regex", "pattern": "[a-z]{1,9}"},
+        ],
     },
     "text without": lambda r: {"type": "any_text", "excludes": [name(r)]},
 }
@@ -164,7 +208,11 @@ def _of_schema(make: Callable[[Random], Json]) -> Kind:
 
 def _of_tool(make: Callable[[Random], Json], choice: str) -> Kind:
     def ask(random: Random) -> Ask:
-        function = {"name": name(random), "parameters": _object({"value": make(random)}), "strict": True}
+        function = {
+            "name": name(random),
+            "parameters": _object({"value": make(random)}),
+            "strict": True,
+        }
         return chat(random, tools=[{"type": "function", "function": function}], tool_choice=choice)
 
     return ask
@@ -173,7 +221,10 @@ def _of_tool(make: Callable[[Random], Json], choice: str) -> Kind:
 def _of_schema_and_tool(make: Callable[[Random], Json]) -> Kind:
     def ask(random: Random) -> Ask:
         tool = _of_tool(make, "auto")(random)
-        form = {"type": "json_schema", "json_schema": {"name": name(random), "schema": make(random)}}
+        form = {
+            "type": "json_schema",
+            "json_schema": {"name": name(random), "schema": make(random)},
+        }
         return Ask(tool.path, tool.body | {"response_format": form})
 
     return ask
@@ -188,7 +239,9 @@ def _of_grammar(make: Callable[[Random], str]) -> Kind:
 
 
 def _of_tag(make: Callable[[Random], Json]) -> Kind:
-    return lambda random: chat(random, response_format={"type": "structural_tag", "format": make(random)})
+    return lambda random: chat(
+        random, response_format={"type": "structural_tag", "format": make(random)}
+    )
 
 
 CONSTRAINED: dict[str, Kind] = {
@@ -196,14 +249,27 @@ CONSTRAINED: dict[str, Kind] = {
     **{f"regex: {shape}": _of_regex(make) for shape, make in REGEXES.items()},
     **{f"grammar: {shape}": _of_grammar(make) for shape, make in GRAMMARS.items()},
     **{f"tag: {shape}": _of_tag(make) for shape, make in TAGS.items()},
-    **{f"tool: {shape}": _of_tool(SCHEMAS[shape], "required") for shape in ("enum", "pattern", "nested", "any of")},
-    **{f"tool, auto: {shape}": _of_tool(SCHEMAS[shape], "auto") for shape in ("string", "number", "array", "map")},
+    **{
+        f"tool: {shape}": _of_tool(SCHEMAS[shape], "required")
+        for shape in ("enum", "pattern", "nested", "any of")
+    },
+    **{
+        f"tool, auto: {shape}": _of_tool(SCHEMAS[shape], "auto")
+        for shape in ("string", "number", "array", "map")
+    },
     "json object": lambda r: chat(r, response_format={"type": "json_object"}),
-    "choices": lambda r: chat(r, structured_outputs={"choice": [name(r) for _ in range(r.randrange(2, 40))]}),
+    "choices": lambda r: chat(
+        r, structured_outputs={"choice": [name(r) for _ in range(r.randrange(2, 40))]}
+    ),
     "schema and tools": _of_schema_and_tool(SCHEMAS["integer"]),
     "schema, several": lambda r: chat(r, n=3, structured_outputs={"json": _nested(r)}),
     "schema, beams": lambda r: completion(
-        r, best_of=3, stream=False, use_beam_search=True, temperature=0, structured_outputs={"json": {"const": name(r)}}
+        r,
+        best_of=3,
+        stream=False,
+        use_beam_search=True,
+        temperature=0,
+        structured_outputs={"json": {"const": name(r)}},
     ),
 }
 
@@ -212,18 +278,28 @@ FREE: dict[str, Kind] = {
     "chat, same prompt": lambda r: chat(r, messages=[{"role": "user", "content": "heron " * 200}]),
     "chat, several": lambda r: chat(r, n=4, seed=r.randrange(99), temperature=1.0),
     "chat, logprobs": lambda r: chat(r, logprobs=True, top_logprobs=5),
-    "chat, sampled": lambda r: chat(r, top_p=0.9, top_k=40, frequency_penalty=0.5, logit_bias={"5": 2}, stop=["e r"]),
+    "chat, sampled": lambda r: chat(
+        r, top_p=0.9, top_k=40, frequency_penalty=0.5, logit_bias={"5": 2}, stop=["e r"]
+    ),
     "completion": completion,
     "completion, echo": lambda r: completion(r, echo=True, logprobs=2, max_tokens=2),
     "completion, prompts": lambda r: completion(r, prompt=[text(r, 5) for _ in range(4)]),
-    "beams": lambda r: completion(r, best_of=4, n=2, use_beam_search=True, temperature=0, stream=False),
+    "beams": lambda r: completion(
+        r, best_of=4, n=2, use_beam_search=True, temperature=0, stream=False
+    ),
     "response": lambda r: Ask(
         "/v1/responses", {"input": text(r, 20), "max_output_tokens": 16, "stream": r.random() < 0.5}
     ),
-    "response, background": lambda r: Ask("/v1/responses", {"input": text(r, 9), "background": True, "store": True}),
-    "response, not kept": lambda r: Ask("/v1/responses", {"input": text(r, 9), "store": False, "max_output_tokens": 9}),
+    "response, background": lambda r: Ask(
+        "/v1/responses", {"input": text(r, 9), "background": True, "store": True}
+    ),
+    "response, not kept": lambda r: Ask(
+        "/v1/responses", {"input": text(r, 9), "store": False, "max_output_tokens": 9}
+    ),
     "conversation": lambda r: Ask("/v1/conversations", {"metadata": {name(r): text(r, 5)}}),
-    "invocations": lambda r: Ask("/invocations", {"inputs": text(r, 9), "parameters": {"max_new_tokens": 8}}),
+    "invocations": lambda r: Ask(
+        "/invocations", {"inputs": text(r, 9), "parameters": {"max_new_tokens": 8}}
+    ),
     "tokenize": lambda r: Ask("/tokenize", {"prompt": text(r, 500)}),
     "input tokens": lambda r: Ask("/v1/responses/input_tokens", {"input": text(r, 50)}),
     "unknown field": lambda r: chat(r, **{name(r): json.dumps(name(r))}),
@@ -236,14 +312,19 @@ REFUSED: dict[str, Kind] = {
     "unknown response": lambda r: Ask(f"/v1/responses/resp_{name(r)}", method="GET"),
     "bad value": lambda r: chat(r, temperature=r.randrange(3, 99)),
     "bad schema": lambda r: chat(
-        r, response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": name(r)}}}
+        r,
+        response_format={
+            "type": "json_schema",
+            "json_schema": {"name": "x", "schema": {"type": name(r)}},
+        },
     ),
     "no text fits": lambda r: chat(
         r, structured_outputs={"json": {"type": "integer", "minimum": 9, "maximum": r.randrange(8)}}
     ),
     "bad regex": lambda r: chat(r, structured_outputs={"regex": f"({name(r)}"}),
     "costly number": lambda r: chat(
-        r, structured_outputs={"json": {"type": "integer", "multipleOf": 99400891 + r.randrange(999)}}
+        r,
+        structured_outputs={"json": {"type": "integer", "multipleOf": 99400891 + r.randrange(999)}},
     ),
     "too long": lambda r: chat(r, messages=[{"role": "user", "content": text(r, 30_000)}]),
 }

@@ -139,7 +139,9 @@ def requests_of(batch: int, predicted: list[int], seed: int) -> list[EngineReque
     ]
 
 
-def measured(name: str, batch: int, engines: tuple[EngineCore, EngineCore], predicted: list[int], rounds: int) -> Row:
+def measured(
+    name: str, batch: int, engines: tuple[EngineCore, EngineCore], predicted: list[int], rounds: int
+) -> Row:
     """Takes engines with and without guesses."""
     pairs = []
     for seed in range(rounds + 1):
@@ -164,7 +166,9 @@ def measured(name: str, batch: int, engines: tuple[EngineCore, EngineCore], pred
 def costs_of(runner: ModelRunner) -> StepCosts:
     info = runner.info
     states = state_slots(info, None)
-    blocks = BlockManager(num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=False, states=states)
+    blocks = BlockManager(
+        num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=False, states=states
+    )
     costs = MeasuredCosts(runner, blocks)
     while costs.advance():
         pass
@@ -208,7 +212,12 @@ def main() -> None:
     script = np.array(Random(0).sample(VOCABULARY, MAX_MODEL_LEN + 64), np.int64)
     text = script[PROMPT_LEN : PROMPT_LEN + OUTPUT_LEN].tolist()
     config = EngineConfig(max_num_seqs=32, kv_cache_gib=1.0, precision=options.precision)
-    model = ModelConfig(model=str(options.model), weights=options.weights, max_model_len=MAX_MODEL_LEN, mtp=options.mtp)
+    model = ModelConfig(
+        model=str(options.model),
+        weights=options.weights,
+        max_model_len=MAX_MODEL_LEN,
+        mtp=options.mtp,
+    )
     runner = Scripted(create_runner(model, config), script)
     plain = engine_of(runner, None)
     rows = []
@@ -228,7 +237,11 @@ def main() -> None:
     )
     random = Random(1)
     for batch in () if options.only_draft else options.batches:
-        show(measured("nothing", batch, (engine_of(runner, Speculation()), plain), [], options.rounds))
+        show(
+            measured(
+                "nothing", batch, (engine_of(runner, Speculation()), plain), [], options.rounds
+            )
+        )
         for share in SHARES:
             predicted = [each if random.random() < share else each + 1 for each in text]
             engines = engine_of(runner, Speculation()), plain
@@ -236,7 +249,9 @@ def main() -> None:
     draft = runner.prediction
     if options.draft is not None:
         config_of_draft = ModelConfig(model=str(options.draft), weights=options.weights)
-        draft = Scripted(create_runner(config_of_draft, config, num_blocks=plain.info.num_blocks), script)
+        draft = Scripted(
+            create_runner(config_of_draft, config, num_blocks=plain.info.num_blocks), script
+        )
     if draft is not None:
         costs = costs_of(runner), costs_of(draft)
         for batch in options.batches:

@@ -38,13 +38,17 @@ class StatefulGraph(PagedGraph):
         self._mask = self.input("attention_mask", [-1, -1], ov.Type.i64)
         positions = self.input("position_ids", [-1, -1], ov.Type.i64)
         self._beam_idx = self.input("beam_idx", [-1], ov.Type.i32)
-        frequencies = ops.constant((theta ** -(np.arange(0, head_dim, 2) / head_dim)).astype(np.float32)[None, :, None])
+        frequencies = ops.constant(
+            (theta ** -(np.arange(0, head_dim, 2) / head_dim)).astype(np.float32)[None, :, None]
+        )
         angles = ops.matmul(
             frequencies, ops.convert(ops.unsqueeze(positions, integers(1)), "f32"), False, False
         )  # [batch, head_dim / 2, tokens]
         half = ops.transpose(angles, integers(0, 2, 1))
         both = ops.concat([half, half], -1)
-        self._cos, self._sin = (ops.unsqueeze(each, integers(1)) for each in (ops.cos(both), ops.sin(both)))
+        self._cos, self._sin = (
+            ops.unsqueeze(each, integers(1)) for each in (ops.cos(both), ops.sin(both))
+        )
         self._assigns: list[Node] = []
         self._num_attentions = 0
 
@@ -66,12 +70,20 @@ class StatefulGraph(PagedGraph):
         self._num_attentions += 1
         value = ops.transpose(self.heads(value, num_kv_heads), integers(0, 2, 1, 3))
         key = self._cached(key, f"past_key_values.{layer}.keypresent.{layer}.key", num_kv_heads)
-        value = self._cached(value, f"past_key_values.{layer}.valuepresent.{layer}.value", num_kv_heads)
+        value = self._cached(
+            value, f"past_key_values.{layer}.valuepresent.{layer}.value", num_kv_heads
+        )
         num_heads = query.output(0).get_partial_shape()[1].get_length()
-        key, value = (self._repeated(each, num_kv_heads, num_heads // num_kv_heads) for each in (key, value))
+        key, value = (
+            self._repeated(each, num_kv_heads, num_heads // num_kv_heads) for each in (key, value)
+        )
         hidden = ops.convert(ops.subtract(ops.constant(np.int64(1)), self._mask), "f32")
-        mask = ops.unsqueeze(ops.multiply(hidden, real(float(np.finfo(np.float32).min))), integers(1, 2))
-        attended = ops.scaled_dot_product_attention(query, key, value, mask, real(self._head_dim**-0.5), False)
+        mask = ops.unsqueeze(
+            ops.multiply(hidden, real(float(np.finfo(np.float32).min))), integers(1, 2)
+        )
+        attended = ops.scaled_dot_product_attention(
+            query, key, value, mask, real(self._head_dim**-0.5), False
+        )
         rows = ops.transpose(attended, integers(0, 2, 1, 3))
         return ops.reshape(rows, integers(0, 0, num_heads * self._head_dim), True)
 
@@ -82,7 +94,9 @@ class StatefulGraph(PagedGraph):
         info.variable_id = name
         variable = op.util.Variable(info)
         batch = ops.gather(ops.shape_of(self.token_ids), integers(0), ops.constant(np.int64(0)))
-        shape = ops.concat([batch, integers(num_kv_heads), integers(0), integers(self._head_dim)], 0)
+        shape = ops.concat(
+            [batch, integers(num_kv_heads), integers(0), integers(self._head_dim)], 0
+        )
         past = ops.read_value(ops.broadcast(real(0.0), shape), variable)
         past = ops.gather(past, self._beam_idx, ops.constant(np.int64(0)))
         whole = ops.concat([past, new], -2)
@@ -95,7 +109,9 @@ class StatefulGraph(PagedGraph):
             return heads
         expanded = ops.unsqueeze(heads, integers(2))
         shape = ops.shape_of(expanded)
-        axes = [ops.gather(shape, integers(axis), ops.constant(np.int64(0))) for axis in (0, 1, 3, 4)]
+        axes = [
+            ops.gather(shape, integers(axis), ops.constant(np.int64(0))) for axis in (0, 1, 3, 4)
+        ]
         target = ops.concat([*axes[:2], integers(repeats), *axes[2:]], 0)
         wide = ops.broadcast(expanded, target, "BIDIRECTIONAL")
         return ops.reshape(wide, integers(0, num_kv_heads * repeats, -1, self._head_dim), True)
@@ -119,14 +135,21 @@ def write_stateful_ir(checkpoint: Path, out: Path, weights: str = "int8") -> Non
     config = read_hf_config(checkpoint)
     shape, mlp = DecoderShape.read(config), MlpShape.read(config)
     theta = config.number("rope_theta", 10_000.0)
-    b = StatefulBuilder(checkpoint, read_weights(weights), StatefulGraph(shape.attention.head_dim, theta))
+    b = StatefulBuilder(
+        checkpoint, read_weights(weights), StatefulGraph(shape.attention.head_dim, theta)
+    )
     hidden_size = shape.attention.hidden_size
-    embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings)
+    embedding = b.embedding(
+        "model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings
+    )
     x = b.embedded(embedding)
     for layer in range(shape.num_layers):
         prefix = f"model.layers.{layer}."
         rows = b.norm(x, prefix + "input_layernorm", hidden_size, shape.norm)
-        x = ops.add(x, attended(b, rows, prefix + "self_attn.", shape, has_norms=config.model_type == "qwen3"))
+        x = ops.add(
+            x,
+            attended(b, rows, prefix + "self_attn.", shape, has_norms=config.model_type == "qwen3"),
+        )
         rows = b.norm(x, prefix + "post_attention_layernorm", hidden_size, shape.norm)
         x = ops.add(x, gated_mlp(b, rows, prefix + "mlp.", mlp))
     x = b.norm(x, "model.norm", hidden_size, shape.norm)
@@ -136,7 +159,9 @@ def write_stateful_ir(checkpoint: Path, out: Path, weights: str = "int8") -> Non
     ov.save_model(model, out / "openvino_model.xml", compress_to_fp16=False)
 
 
-def attended(b: StatefulBuilder, rows: Node, prefix: str, shape: DecoderShape, *, has_norms: bool) -> Node:
+def attended(
+    b: StatefulBuilder, rows: Node, prefix: str, shape: DecoderShape, *, has_norms: bool
+) -> Node:
     attention = shape.attention
     query, key, value = project(b, rows, prefix, attention)
     query = b.graph.heads(query, attention.num_heads)
@@ -148,7 +173,9 @@ def attended(b: StatefulBuilder, rows: Node, prefix: str, shape: DecoderShape, *
         )
     query, key = b.graph.rotate(query), b.graph.rotate(key)
     merged = b.graph.attention(query, key, value, attention.num_kv_heads)
-    return b.linear(merged, prefix + "o_proj", attention.num_heads * attention.head_dim, attention.hidden_size)
+    return b.linear(
+        merged, prefix + "o_proj", attention.num_heads * attention.head_dim, attention.hidden_size
+    )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ SIZE = (640, 480)
 KV_CACHE_GIB = 1
 MAX_NUM_BATCHED_TOKENS = 512
 QUESTIONS = ("What is in this picture?", "Which colours has it?")
-WORDS = "Say it in a few words, then go on with what is in the background, from the left to the right."
+WORDS = (
+    "Say it in a few words, then go on with what is in the background, from the left to the right."
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,10 @@ def ask_server(client: httpx.Client) -> Ask:
     def answer_s(file: bytes, question: str, num_tokens: int) -> float:
         before = time.perf_counter()
         url = "data:image/jpeg;base64," + base64.b64encode(file).decode()
-        parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": f"{question} {WORDS}"}]
+        parts = [
+            {"type": "image_url", "image_url": {"url": url}},
+            {"type": "text", "text": f"{question} {WORDS}"},
+        ]
         body = {
             "messages": [{"role": "user", "content": parts}],
             "max_tokens": num_tokens,
@@ -103,9 +108,17 @@ def ask_server(client: httpx.Client) -> Ask:
 
 @contextmanager
 def ours(model: Path, cache_dir: Path) -> Iterator[Ask]:
-    options = ["--kv-cache-gib", str(KV_CACHE_GIB), "--max-num-batched-tokens", str(MAX_NUM_BATCHED_TOKENS)]
+    options = [
+        "--kv-cache-gib",
+        str(KV_CACHE_GIB),
+        "--max-num-batched-tokens",
+        str(MAX_NUM_BATCHED_TOKENS),
+    ]
     options += ["--cache-dir", str(cache_dir), "--no-store", "--log-level", "error"]
-    with running_server([str(model), *options]) as (url, _), httpx.Client(base_url=url, timeout=None) as client:
+    with (
+        running_server([str(model), *options]) as (url, _),
+        httpx.Client(base_url=url, timeout=None) as client,
+    ):
         yield ask_server(client)
 
 
@@ -118,7 +131,9 @@ def genai(ir: Path) -> Iterator[Ask]:
     scheduler = genai.SchedulerConfig()
     scheduler.cache_size = KV_CACHE_GIB
     scheduler.max_num_batched_tokens = MAX_NUM_BATCHED_TOKENS
-    scheduler.enable_prefix_caching = False  # it has pictures' tokens in no key that one could rely on
+    scheduler.enable_prefix_caching = (
+        False  # it has pictures' tokens in no key that one could rely on
+    )
     one = genai.VLMPipeline(str(ir), "CPU")
     several = genai.ContinuousBatchingPipeline(str(ir), scheduler, "CPU")
 
@@ -130,7 +145,9 @@ def genai(ir: Path) -> Iterator[Ask]:
 
     def ask_one(file: bytes, prompt: str, num_tokens: int) -> float:
         before = time.perf_counter()
-        answer = one.generate(prompt, images=[ov.Tensor(pixels(file))], generation_config=settings(num_tokens))
+        answer = one.generate(
+            prompt, images=[ov.Tensor(pixels(file))], generation_config=settings(num_tokens)
+        )
         assert answer.perf_metrics.get_num_generated_tokens() == num_tokens
         return time.perf_counter() - before
 
@@ -145,19 +162,27 @@ def genai(ir: Path) -> Iterator[Ask]:
             several.step()
             for number, handle in enumerate(handles):
                 while handle.can_read():
-                    counts[number] += sum(len(output.generated_ids) for output in handle.read().values())
+                    counts[number] += sum(
+                        len(output.generated_ids) for output in handle.read().values()
+                    )
                     seconds[number] = time.perf_counter() - before
         assert counts == [num_tokens] * len(files)
         return seconds
 
     def ask(files: list[bytes], question: str, num_tokens: int) -> list[float]:
         prompt = f"{question} {WORDS}"
-        return ask_several(files, prompt, num_tokens) if len(files) > 1 else [ask_one(files[0], prompt, num_tokens)]
+        return (
+            ask_several(files, prompt, num_tokens)
+            if len(files) > 1
+            else [ask_one(files[0], prompt, num_tokens)]
+        )
 
     yield ask
 
 
-def measure(engines: dict[str, Ask], workload: Workload, num_rounds: int, first_seed: int) -> dict[str, Figures]:
+def measure(
+    engines: dict[str, Ask], workload: Workload, num_rounds: int, first_seed: int
+) -> dict[str, Figures]:
     """Each round has pictures of its own."""
     rates: dict[str, list[float]] = {name: [] for name in engines}
     seconds: dict[str, list[float]] = {name: [] for name in engines}
@@ -174,7 +199,9 @@ def measure(engines: dict[str, Ask], workload: Workload, num_rounds: int, first_
 
 def figures(rates: list[float], seconds: list[float], theirs: list[float] | None) -> Figures:
     ratio = None if theirs is None else round(float(np.median(np.divide(rates, theirs))), 3)
-    return Figures(pictures_per_s=round(median(rates), 3), answer_s=round(median(seconds), 3), ratio=ratio)
+    return Figures(
+        pictures_per_s=round(median(rates), 3), answer_s=round(median(seconds), 3), ratio=ratio
+    )
 
 
 def measure_second(engines: dict[str, Ask], num_rounds: int, first_seed: int) -> dict[str, float]:
@@ -189,11 +216,15 @@ def measure_second(engines: dict[str, Ask], num_rounds: int, first_seed: int) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", type=Path, metavar="DIR")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
-    parser.add_argument("--only", nargs="+", default=[*WORKLOADS, SECOND], choices=[*WORKLOADS, SECOND])
+    parser.add_argument(
+        "--only", nargs="+", default=[*WORKLOADS, SECOND], choices=[*WORKLOADS, SECOND]
+    )
     arguments = parser.parse_args()
     checkpoint, ir, cache_dir = (arguments.models / name for name in ("checkpoint", "ir", "cache"))
     makers = {
@@ -206,9 +237,16 @@ def main() -> None:
         engines = {name: stack.enter_context(makers[name]()) for name in arguments.engines}
         for number, (key, workload) in enumerate(WORKLOADS.items()):
             if key in arguments.only:
-                found = measure(engines, workload, arguments.rounds, first_seed=10**6 * (number + 1))
+                found = measure(
+                    engines, workload, arguments.rounds, first_seed=10**6 * (number + 1)
+                )
                 result[key] = {name: asdict(each) for name, each in found.items()}
-                print(f"{key:9}", *(f"{name}: {each}" for name, each in found.items()), sep="  ", flush=True)
+                print(
+                    f"{key:9}",
+                    *(f"{name}: {each}" for name, each in found.items()),
+                    sep="  ",
+                    flush=True,
+                )
         if SECOND in arguments.only:
             result[SECOND] = measure_second(engines, arguments.rounds, first_seed=0)
             print(f"{SECOND:9}", result[SECOND], "of the first question's time", flush=True)

@@ -53,7 +53,12 @@ VISION = {
     "patch_size": 14,
     "projection_dim": 768,
 }
-TINY = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
+TINY = {
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+}
 TINY_TEXT = TEXT | TINY | {"num_key_value_heads": 2, "head_dim": 32}
 
 
@@ -128,7 +133,15 @@ def export(exporter: Path, checkpoint: Path, out: Path) -> None:
     """Raises CalledProcessError where it fails."""
 
     def run(directory: Path, *options: str) -> None:
-        words = [str(exporter), "export", "openvino", "--model", str(checkpoint), "--task", "image-text-to-text"]
+        words = [
+            str(exporter),
+            "export",
+            "openvino",
+            "--model",
+            str(checkpoint),
+            "--task",
+            "image-text-to-text",
+        ]
         subprocess.run([*words, "--weight-format", *options, str(directory)], check=True)
 
     run(out, "int8", "--sym")
@@ -139,7 +152,9 @@ def export(exporter: Path, checkpoint: Path, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("--exporter", type=Path, required=True)
     parser.add_argument("--tiny", action="store_true")

@@ -28,16 +28,24 @@ Json = dict[str, Any]
 _BAR = 0.95
 _SCHEMA = {
     "type": "object",
-    "properties": {"city": {"type": "string", "enum": ["Oslo", "Rome"]}, "warm": {"type": "boolean"}},
+    "properties": {
+        "city": {"type": "string", "enum": ["Oslo", "Rome"]},
+        "warm": {"type": "boolean"},
+    },
     "required": ["city", "warm"],
     "additionalProperties": False,
 }
 _TOOL = {"type": "function", "function": {"name": "weather", "parameters": _SCHEMA}}
-_ASK = {"messages": [{"role": "user", "content": "How is the weather in Oslo? It may be warm."}], "temperature": 0}
+_ASK = {
+    "messages": [{"role": "user", "content": "How is the weather in Oslo? It may be warm."}],
+    "temperature": 0,
+}
 
 
 @contextmanager
-def running(command: Sequence[str], health: str, environment: dict[str, str] | None = None) -> Iterator[None]:
+def running(
+    command: Sequence[str], health: str, environment: dict[str, str] | None = None
+) -> Iterator[None]:
     """Waits until it is well; loading takes minutes."""
     process = subprocess.Popen(command, stdout=sys.stderr, env=os.environ | (environment or {}))
     try:
@@ -63,7 +71,16 @@ class Checks:
         self.failed: list[str] = []
 
     def run(self) -> None:
-        for name in ("a_tool_call", "a_form", "logprobs", "choices", "a_hit", "an_abort", "a_refusal", "streams"):
+        for name in (
+            "a_tool_call",
+            "a_form",
+            "logprobs",
+            "choices",
+            "a_hit",
+            "an_abort",
+            "a_refusal",
+            "streams",
+        ):
             try:
                 getattr(self, f"_{name}")()
                 self._say(name, "holds")
@@ -88,11 +105,15 @@ class Checks:
 
     def _a_form(self) -> None:
         form = {"type": "json_schema", "json_schema": {"name": "weather", "schema": _SCHEMA}}
-        content = json.loads(self._chat(response_format=form, max_tokens=2000)["choices"][0]["message"]["content"])
+        content = json.loads(
+            self._chat(response_format=form, max_tokens=2000)["choices"][0]["message"]["content"]
+        )
         assert set(content) == {"city", "warm"}, content
 
     def _logprobs(self) -> None:
-        entries = self._chat(logprobs=True, top_logprobs=3, max_tokens=8)["choices"][0]["logprobs"]["content"]
+        entries = self._chat(logprobs=True, top_logprobs=3, max_tokens=8)["choices"][0]["logprobs"][
+            "content"
+        ]
         assert len(entries) >= 1
         for entry in entries:
             best = [each["logprob"] for each in entry["top_logprobs"]]
@@ -126,11 +147,18 @@ class Checks:
 
     def _num_running(self) -> float:
         lines = self._http.get("/metrics").text.splitlines()
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("vllm:num_requests_running{"))
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in lines
+            if line.startswith("vllm:num_requests_running{")
+        )
 
     def _a_refusal(self) -> None:
         answer = self._http.post("/v1/chat/completions", json={**_ASK, "typical_p": 0.5})
-        assert (answer.status_code, answer.json()["error"]["param"]) == (httpx.codes.BAD_REQUEST, "typical_p")
+        assert (answer.status_code, answer.json()["error"]["param"]) == (
+            httpx.codes.BAD_REQUEST,
+            "typical_p",
+        )
 
     def _streams(self) -> None:
         ended = asyncio.run(_streams(str(self._http.base_url), 64))
@@ -154,8 +182,24 @@ def throughput(root: str, concurrency: int) -> float:
     """Returns output tokens a second, as `ouzel bench` measures them."""
     with tempfile.TemporaryDirectory() as directory:
         saved = Path(directory) / "result.json"
-        command = [sys.executable, "-m", "ouzel", "bench", "--url", f"{root}/v1", "--save", str(saved)]
-        command += ["--input-len", "512", "--output-len", "256", "--num-prompts", str(4 * concurrency)]
+        command = [
+            sys.executable,
+            "-m",
+            "ouzel",
+            "bench",
+            "--url",
+            f"{root}/v1",
+            "--save",
+            str(saved),
+        ]
+        command += [
+            "--input-len",
+            "512",
+            "--output-len",
+            "256",
+            "--num-prompts",
+            str(4 * concurrency),
+        ]
         command += ["--max-concurrency", str(concurrency), "--extra-body", '{"ignore_eos": true}']
         subprocess.run(command, check=True, stdout=sys.stderr)
         [result] = _results(json.loads(saved.read_text()))
@@ -168,7 +212,9 @@ def _results(saved: Any) -> list[Json]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("--engine-python", required=True, help="of the environment that has vLLM")
     parser.add_argument("--elsewhere", action="store_true")
@@ -179,8 +225,20 @@ def main(arguments: Sequence[str]) -> int:
     theirs, ours = "http://127.0.0.1:8101", "http://127.0.0.1:8102"
     share = ["--gpu-memory-utilization", str(chosen.gpu_memory_utilization)]
     vllm = [str(Path(chosen.engine_python).parent / "vllm"), "serve", chosen.model, *share]
-    vllm += ["--port", "8101", "--enable-scale-out", "--scheduling-policy", "priority", "--max-logprobs", "20"]
-    vllm += ["--enable-prompt-tokens-details", "--structured-outputs-config", '{"backend": "guidance"}']
+    vllm += [
+        "--port",
+        "8101",
+        "--enable-scale-out",
+        "--scheduling-policy",
+        "priority",
+        "--max-logprobs",
+        "20",
+    ]
+    vllm += [
+        "--enable-prompt-tokens-details",
+        "--structured-outputs-config",
+        '{"backend": "guidance"}',
+    ]
     ouzel = [sys.executable, "-m", "ouzel", "serve", chosen.model, "--port", "8102", "--no-store"]
     if chosen.elsewhere:
         ouzel += ["--engine-url", theirs, "--engine-priorities", "--max-num-seqs", "512"]
@@ -191,7 +249,10 @@ def main(arguments: Sequence[str]) -> int:
         checks.run()
         ratios: list[float] = []
         for number in range(chosen.rounds + 1):  # the first warms both up
-            beside, own = throughput(theirs, chosen.concurrency), throughput(ours, chosen.concurrency)
+            beside, own = (
+                throughput(theirs, chosen.concurrency),
+                throughput(ours, chosen.concurrency),
+            )
             if number:
                 ratios.append(own / beside)
                 sys.stdout.write(

@@ -32,13 +32,23 @@ def cpu_us_per_token(port: int) -> float:
     before = server.cpu_times()
     asyncio.run(_streams(f"http://127.0.0.1:{port}"))
     after = server.cpu_times()
-    return (after.user + after.system - before.user - before.system) / (_NUM_STREAMS * _NUM_TOKENS) * 1e6
+    return (
+        (after.user + after.system - before.user - before.system)
+        / (_NUM_STREAMS * _NUM_TOKENS)
+        * 1e6
+    )
 
 
 async def _streams(url: str) -> None:
     async def one(http: httpx.AsyncClient, place: int) -> None:
         messages = [{"role": "user", "content": f"Hello {place}"}]
-        body = {"messages": messages, "max_tokens": _NUM_TOKENS, "ignore_eos": True, "stream": True, "temperature": 0}
+        body = {
+            "messages": messages,
+            "max_tokens": _NUM_TOKENS,
+            "ignore_eos": True,
+            "stream": True,
+            "temperature": 0,
+        }
         answer = await http.post("/v1/chat/completions", json=body)
         assert answer.text.endswith("data: [DONE]\n\n"), answer.text[-500:]
 
@@ -57,7 +67,10 @@ def main() -> None:
     with vllm_server(model=str(MODEL_DIRECTORY)) as there:
         ways["elsewhere"] += ["--engine-url", there.url, str(MODEL_DIRECTORY)]
         ways["child"] += ["--engine", "vllm", "--engine-python", python]
-        with running(ways["elsewhere"], health["elsewhere"]), running(ways["child"], health["child"]):
+        with (
+            running(ways["elsewhere"], health["elsewhere"]),
+            running(ways["child"], health["child"]),
+        ):
             costs: dict[str, list[float]] = {name: [] for name in ways}
             for number in range(rounds + 1):
                 for name, found in costs.items():
@@ -65,7 +78,9 @@ def main() -> None:
                     if number:
                         found.append(cost)
     for name, found in costs.items():
-        sys.stdout.write(f"{name}: {statistics.median(found):.0f} us a token ({min(found):.0f} to {max(found):.0f})\n")
+        sys.stdout.write(
+            f"{name}: {statistics.median(found):.0f} us a token ({min(found):.0f} to {max(found):.0f})\n"
+        )
 
 
 if __name__ == "__main__":

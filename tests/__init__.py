@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 if sys.dont_write_bytecode and sys.pycache_prefix is None:
-    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".cache" / "bytecode")
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(
+        Path(__file__).parents[1] / ".cache" / "bytecode"
+    )
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else it was -B

@@ -36,7 +36,9 @@ MODULE_OF_A_RELEASE = re.compile(r"^pytestmark = pytest\.mark\.release\(\"(.*)\"
 LEFT_MODULES: dict[str, str] = {}  # to a release: by path, what their marker says
 
 
-def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     both = item.path.name == "test_engine_client.py"
     return {"uvloop": uvloop.new_event_loop} | ({"asyncio": asyncio.new_event_loop} if both else {})
 
@@ -95,7 +97,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if starts_servers(item):
             item.add_marker(SERVES)
-    left = {item: marker.args[0] for item in items if (marker := item.get_closest_marker(RELEASE)) is not None}
+    left = {
+        item: marker.args[0]
+        for item in items
+        if (marker := item.get_closest_marker(RELEASE)) is not None
+    }
     if left and not config.getoption(RELEASE):
         config.stash[LEFT] = dict(Counter(left.values()))
         config.hook.pytest_deselected(items=list(left))
@@ -110,7 +116,9 @@ def starts_servers(item: pytest.Item) -> bool:
 
 @functools.cache
 def _imports_running(module: ModuleType) -> bool:
-    return any(getattr(value, "__module__", "") == running.__name__ for value in vars(module).values())
+    return any(
+        getattr(value, "__module__", "") == running.__name__ for value in vars(module).values()
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures start a server
@@ -177,7 +185,9 @@ def pytest_testnodedown(node: Worker) -> None:
         LEFT_MODULES.update(node.workeroutput[MODULES])
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     _show_slowest_files(terminalreporter)
     left = config.stash.get(LEFT, {})
     if left or LEFT_MODULES:
@@ -198,7 +208,9 @@ def _show_slowest_files(terminalreporter: pytest.TerminalReporter) -> None:
     if len(durations_s) <= NUM_SLOWEST:
         return
     total_s = sum(durations_s.values())
-    terminalreporter.section(f"the {NUM_SLOWEST} slowest files, of {total_s:.0f} s in all processes")
+    terminalreporter.section(
+        f"the {NUM_SLOWEST} slowest files, of {total_s:.0f} s in all processes"
+    )
     slowest = sorted(durations_s, key=durations_s.__getitem__, reverse=True)[:NUM_SLOWEST]
     for file in slowest:
         terminalreporter.line(f"{durations_s[file]:6.1f} s  {file}")

@@ -101,8 +101,12 @@ def read_families(exposition: str) -> dict[str, Family]:
             helped.add(name)
         elif line.startswith("# TYPE "):
             name, kind = line.split()[2:]
-            assert name not in families, f"second TYPE line for {name}, or TYPE reported after samples"
-            assert kind in ("counter", "gauge", "histogram", "summary", "untyped"), f"unknown metric type {kind}"
+            assert name not in families, (
+                f"second TYPE line for {name}, or TYPE reported after samples"
+            )
+            assert kind in ("counter", "gauge", "histogram", "summary", "untyped"), (
+                f"unknown metric type {kind}"
+            )
             families[name] = Family(kind)
         else:
             name, series = _read_sample(line)

@@ -13,14 +13,24 @@ from pathlib import Path
 
 import psycopg
 
-REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_POSTGRES"  # 1: a missing server fails tests that would else be skipped
+REQUIRED_VARIABLE = (
+    "OUZEL_TESTS_NEED_POSTGRES"  # 1: a missing server fails tests that would else be skipped
+)
 DEBIAN_DIRECTORY = Path("/usr/lib/postgresql")
-_SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=50", "listen_addresses=", "shared_buffers=16MB")
+_SETTINGS = (
+    "fsync=off",
+    "full_page_writes=off",
+    "max_connections=50",
+    "listen_addresses=",
+    "shared_buffers=16MB",
+)
 
 
 def postgres_binaries() -> Path | None:
     """The directory of the newest installed server."""
-    versions = sorted(DEBIAN_DIRECTORY.glob("*/bin/postgres"), key=lambda path: float(path.parent.parent.name))
+    versions = sorted(
+        DEBIAN_DIRECTORY.glob("*/bin/postgres"), key=lambda path: float(path.parent.parent.name)
+    )
     if versions:
         return versions[-1].parent
     found = shutil.which("postgres")
@@ -45,19 +55,25 @@ class PostgresServer:
         return self.url(name)
 
     def start(self) -> None:
-        settings = [f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={self.directory}")]
+        settings = [
+            f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={self.directory}")
+        ]
         self._control("-l", f"{self.directory}/log", "-o", " ".join(settings), "start")
 
     def stop(self) -> None:
         self._control("-m", "immediate", "stop")
 
     def _control(self, *arguments: str) -> None:
-        _run(self.binaries / "pg_ctl", "-D", f"{self.directory}/data", "-w", "-t", "300", *arguments)
+        _run(
+            self.binaries / "pg_ctl", "-D", f"{self.directory}/data", "-w", "-t", "300", *arguments
+        )
 
 
 @contextmanager
 def running_postgres(binaries: Path) -> Iterator[PostgresServer]:
-    with tempfile.TemporaryDirectory(prefix="ouzel-pg-") as directory:  # short: a socket's path may have 107 bytes
+    with tempfile.TemporaryDirectory(
+        prefix="ouzel-pg-"
+    ) as directory:  # short: a socket's path may have 107 bytes
         if os.geteuid() == 0:
             os.chown(directory, pwd.getpwnam("nobody").pw_uid, -1)
         login = ("-U", "ouzel", "-A", "trust", "-E", "UTF8", "--locale=C")

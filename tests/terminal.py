@@ -60,7 +60,11 @@ def at_terminal(
     attributes[3] &= ~termios.ECHO  # what is typed is not on the screen
     termios.tcsetattr(follower, termios.TCSANOW, attributes)
     process = subprocess.Popen(
-        command, env={**environment, "TERM": "xterm"}, stdin=follower, stdout=follower, stderr=follower
+        command,
+        env={**environment, "TERM": "xterm"},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
     )
     os.close(follower)
     try:

@@ -25,7 +25,9 @@ class Process:
         self._names = tuple(names)
         self._commands: list[EngineCommand] = []
         self.engine = self._started()
-        self.changes = AdapterChanges(self._commands.append, is_running=lambda: not self.changes.is_telling)
+        self.changes = AdapterChanges(
+            self._commands.append, is_running=lambda: not self.changes.is_telling
+        )
 
     def _started(self) -> EngineCore:
         engine = EngineCore(FakeRunner(max_loras=2, num_blocks=8192, max_model_len=20_000))
@@ -83,7 +85,9 @@ def start(tmp_path: Path) -> Callable[..., Process]:
     return lambda *names: Process(tmp_path, names)
 
 
-async def test_an_adapter_that_has_replaced_one_of_the_start_is_there_again(start: Callable[..., Process]) -> None:
+async def test_an_adapter_that_has_replaced_one_of_the_start_is_there_again(
+    start: Callable[..., Process],
+) -> None:
     """Both places are taken all the time."""
     process = start("a", "b")
     of_a = process.tokens("a")
@@ -113,7 +117,9 @@ async def test_what_is_unloaded_while_it_comes_again_is_gone(start: Callable[...
     assert process.names() == ["a", "b"]
 
 
-async def test_a_name_is_given_again_while_requests_of_its_predecessor_run(start: Callable[..., Process]) -> None:
+async def test_a_name_is_given_again_while_requests_of_its_predecessor_run(
+    start: Callable[..., Process],
+) -> None:
     process = start("a")
     of_a = process.tokens("a")
     request = adapted(make_request(PROMPT, max_tokens=10_000), "a")
@@ -128,7 +134,9 @@ async def test_a_name_is_given_again_while_requests_of_its_predecessor_run(start
     assert process.tokens("a") != of_a
 
 
-async def test_a_change_fails_with_the_engine_that_should_make_it(start: Callable[..., Process]) -> None:
+async def test_a_change_fails_with_the_engine_that_should_make_it(
+    start: Callable[..., Process],
+) -> None:
     process = start()
     loading = asyncio.create_task(process.changes.load("a", "a"))
     await asyncio.sleep(0)

@@ -18,7 +18,11 @@ EVERYONE_MAY = {"errors", "observability"}
 def allowed_imports() -> dict[str, set[str]]:
     """Returns the rows of the table under "Imports point down": what each part may import."""
     text = (ROOT / "docs" / "architecture.md").read_text()
-    rows = re.findall(r"^\| `([\w./]+)` \| (.+?) \|$", text.split("### Imports point down")[1].split("\n## ")[0], re.M)
+    rows = re.findall(
+        r"^\| `([\w./]+)` \| (.+?) \|$",
+        text.split("### Imports point down")[1].split("\n## ")[0],
+        re.M,
+    )
     return {part: set(re.findall(r"`([\w./*]+)`", allowed)) for part, allowed in rows}
 
 
@@ -77,7 +81,9 @@ def test_imports_point_down(path: Path) -> None:
     assert part in TABLE, f"docs/architecture.md has no row for {part}"
     for module in imported_modules(path):
         permitted = is_allowed(module, part)
-        assert permitted, f"{path.relative_to(PACKAGE)} imports {module}; {part} may import {sorted(TABLE[part])}"
+        assert permitted, (
+            f"{path.relative_to(PACKAGE)} imports {module}; {part} may import {sorted(TABLE[part])}"
+        )
 
 
 def test_rows_are_of_what_there_is_and_of_all_sub_packages_or_none() -> None:
@@ -99,7 +105,11 @@ def test_files_of_a_flat_part_import_only_those_below(part: str) -> None:
     files = {path.stem: path for path in (PACKAGE / part).glob("*.py") if path.stem != "__init__"}
     assert level.keys() == files.keys()
     for name, path in files.items():
-        own = {module.split(".")[2] for module in imported_modules(path) if module.startswith(f"ouzel.{part}.")}
+        own = {
+            module.split(".")[2]
+            for module in imported_modules(path)
+            if module.startswith(f"ouzel.{part}.")
+        }
         assert all(level[other] < level[name] for other in own), f"{part}/{name}.py imports {own}"
 
 
@@ -112,7 +122,11 @@ def test_the_tree_in_the_document_is_the_tree() -> None:
             described[part].add(f"{part}/{name}")
         else:
             described[name] = set()
-    present = {path.name for path in PACKAGE.iterdir() if not path.name.startswith("__") and path.name != "py.typed"}
+    present = {
+        path.name
+        for path in PACKAGE.iterdir()
+        if not path.name.startswith("__") and path.name != "py.typed"
+    }
     assert described.keys() == present
     for part, inner in described.items():
         assert not inner or sub_packages(part) <= inner
@@ -140,23 +154,29 @@ def test_no_import_cycles_between_parts() -> None:
 
 def test_nobody_prints() -> None:
     for path in source_files():
-        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-        assert not any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls), path
+        calls = [
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        ]
+        assert not any(
+            isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls
+        ), path
 
 
 def test_only_one_file_imports_openvino() -> None:
     """The one that keeps it from reporting to its makers; so whoever imports it comes after that."""
     files = [*source_files(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
     statement = re.compile(r"^\s*(?:import|from) openvino\b", re.M)
-    assert [path.relative_to(PACKAGE).as_posix() for path in files if statement.search(path.read_text())] == [
-        "backends/openvino/library.py"
-    ]
+    assert [
+        path.relative_to(PACKAGE).as_posix() for path in files if statement.search(path.read_text())
+    ] == ["backends/openvino/library.py"]
 
 
 def test_the_api_loads_no_library_that_it_may_not_need() -> None:
     """SQLAlchemy is for a server with a store, the other two are for the engine's process."""
     script = "import sys, ouzel.api.app; print(*{'llguidance', 'openvino', 'sqlalchemy'} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == []
 
 

@@ -49,7 +49,9 @@ def test_what_is_to_be_pasted_can_be_read(page: Path) -> None:
     for _, language, content in blocks:
         if language == RUN:
             continue
-        READERS[language]("\n".join(line.strip() if language == "json" else line for line in content.splitlines()))
+        READERS[language](
+            "\n".join(line.strip() if language == "json" else line for line in content.splitlines())
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -20,7 +20,9 @@ from tests.grammar.runs import accepts, started_from
 from tests.grammar.runs import vocabulary as trained_vocabulary
 from tests.parsers.cutting import Folded, parse
 
-TOOL = FunctionTool("get_weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}})
+TOOL = FunctionTool(
+    "get_weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}}
+)
 AUTO = ToolUse(tools=(TOOL,), are_all=True, must_call=False, is_parallel=True, guides_all=False)
 GUIDED = msgspec.structs.replace(AUTO, guides_all=True)
 REQUIRED = msgspec.structs.replace(AUTO, must_call=True)
@@ -46,7 +48,9 @@ UNGUARDED = {  # under auto
 
 def vocabulary(family: Family) -> GrammarVocabulary:
     marks = OutputFormat(calls=family, reasoning=family).special_tokens(with_calls=True)
-    return GrammarVocabulary({mark: 10 + place for place, mark in enumerate(sorted(marks))}, 1000, (5,))
+    return GrammarVocabulary(
+        {mark: 10 + place for place, mark in enumerate(sorted(marks))}, 1000, (5,)
+    )
 
 
 def grammar(use: ToolUse, family: Family, *, guards_calls: bool = True) -> Grammar | None:
@@ -61,7 +65,9 @@ def grammar(use: ToolUse, family: Family, *, guards_calls: bool = True) -> Gramm
 
 
 @pytest.mark.parametrize("name", WITH_CALLS)
-def test_calls_are_guarded_where_they_begin_with_a_token_of_their_own_and_hold_json(name: str) -> None:
+def test_calls_are_guarded_where_they_begin_with_a_token_of_their_own_and_hold_json(
+    name: str,
+) -> None:
     assert (grammar(AUTO, WITH_CALLS[name]) is None) == (name in UNGUARDED)
 
 
@@ -100,15 +106,28 @@ class PromptEnd:
 def prompt_ends(family: Family) -> list[PromptEnd]:
     marks = family.reasoning
     assert marks is not None
-    starts, ends = (marks.start, *marks.other_starts), (marks.end, *marks.other_ends, *marks.ended_by)
-    found = [PromptEnd(family, "", ReasoningStage.BEFORE), PromptEnd(family, "It", ReasoningStage.OVER, True)]
+    starts, ends = (
+        (marks.start, *marks.other_starts),
+        (marks.end, *marks.other_ends, *marks.ended_by),
+    )
+    found = [
+        PromptEnd(family, "", ReasoningStage.BEFORE),
+        PromptEnd(family, "It", ReasoningStage.OVER, True),
+    ]
     for start in starts:
-        for text, continues in ((start, False), (start + "\n", False), (start, True), (start + "\nhm", True)):
+        for text, continues in (
+            (start, False),
+            (start + "\n", False),
+            (start, True),
+            (start + "\nhm", True),
+        ):
             found.append(PromptEnd(family, text, ReasoningStage.OPEN, continues))
     for start in ("", *starts):
         for end in ends:
             for text, continues in (("", False), ("\n\n", False), ("", True), (" It", True)):
-                found.append(PromptEnd(family, f"{start}\n{end}{text}", ReasoningStage.OVER, continues))
+                found.append(
+                    PromptEnd(family, f"{start}\n{end}{text}", ReasoningStage.OVER, continues)
+                )
     return found
 
 
@@ -131,7 +150,10 @@ DESCRIBED = templated_family(
     read_response_template(
         {
             "start_anchor": "<bot>",
-            "fields": {"thinking": {"open": ["<r>", "<t>"], "close": ["</r>", "</t>"]}, "content": {}},
+            "fields": {
+                "thinking": {"open": ["<r>", "<t>"], "close": ["</r>", "</t>"]},
+                "content": {},
+            },
         }
     )
 )
@@ -139,13 +161,23 @@ DESCRIBED_ENDS = [
     ("<bot>", ReasoningStage.BEFORE),
     ("<r>hm<bot>\n", ReasoningStage.BEFORE),
     ("no anchor <r>", ReasoningStage.BEFORE),
-    *((f"<bot>{start}{text}", ReasoningStage.OPEN) for start in ("<r>", "<t>") for text in ("", "\n", "\nhm", "hm</")),
-    *((f"<bot>{start}hm{end}", ReasoningStage.OVER) for start in ("<r>", "<t>") for end in ("</r>", "</t>\n\n")),
+    *(
+        (f"<bot>{start}{text}", ReasoningStage.OPEN)
+        for start in ("<r>", "<t>")
+        for text in ("", "\n", "\nhm", "hm</")
+    ),
+    *(
+        (f"<bot>{start}hm{end}", ReasoningStage.OVER)
+        for start in ("<r>", "<t>")
+        for end in ("</r>", "</t>\n\n")
+    ),
     ("<bot>It", ReasoningStage.OVER),
     ("<bot><r>hm</r>It", ReasoningStage.OVER),
 ]
 WITH_REASONING = {  # one for each set of marks
-    family.reasoning: family for family in FAMILIES if family.reasoning is not None and family.interleaved is None
+    family.reasoning: family
+    for family in FAMILIES
+    if family.reasoning is not None and family.interleaved is None
 }
 PROMPT_ENDS = [end for family in WITH_REASONING.values() for end in prompt_ends(family)] + [
     PromptEnd(family, text, stage, continues)
@@ -173,15 +205,23 @@ def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: Prompt
     plain = JSON if end.stage is ReasoningStage.OVER else marks.answer_start + JSON
     inside = [f"hm{mark}{gap}{JSON}" for mark in (marks.end, *marks.other_ends)]
     whole = [marks.start + text for text in inside]
-    broken = [f"{start}hm{mark}x{marks.end}\n{JSON}" for start in ("", marks.start) for mark in marks.ended_by]
+    broken = [
+        f"{start}hm{mark}x{marks.end}\n{JSON}"
+        for start in ("", marks.start)
+        for mark in marks.ended_by
+    ]
 
     def parsed(text: str) -> Folded:
-        make_parser = partial(output_format.make_parser, (), TEXT + end.text, continues_prompt=end.continues_prompt)
+        make_parser = partial(
+            output_format.make_parser, (), TEXT + end.text, continues_prompt=end.continues_prompt
+        )
         folded = parse(make_parser, list(text))
         assert folded == parse(make_parser, [text])
         return folded
 
-    admitted = {text: parsed(text) for text in (*inside, *whole, *broken, plain) if accepts(session, text)}
+    admitted = {
+        text: parsed(text) for text in (*inside, *whole, *broken, plain) if accepts(session, text)
+    }
 
     assert marks.stage_after(TEXT + end.text, continues_prompt=end.continues_prompt) is end.stage
     match end.stage:
@@ -212,7 +252,9 @@ def test_an_answer_of_gpt_oss_is_a_message_or_calls(
     use: ToolUse, admitted: list[str], refused: list[str], before: str
 ) -> None:
     output_format = OutputFormat(GPT_OSS, GPT_OSS)
-    demanded = grammar_for(use, None, output_format=output_format, vocabulary=trained_vocabulary(), prompt_text=HARMONY)
+    demanded = grammar_for(
+        use, None, output_format=output_format, vocabulary=trained_vocabulary(), prompt_text=HARMONY
+    )
     assert demanded is not None
     session = started_from(demanded.text)
     assert all(accepts(session, before + text) for text in admitted)
@@ -220,7 +262,9 @@ def test_an_answer_of_gpt_oss_is_a_message_or_calls(
     for text in admitted:
         folded = parse(lambda: output_format.make_parser((TOOL,), HARMONY), list(before + text))
         num_calls = text.count(CALL)
-        assert folded == Folded("" if num_calls else "Hi", "hm" if before else "", [("get_weather", "{}")] * num_calls)
+        assert folded == Folded(
+            "" if num_calls else "Hi", "hm" if before else "", [("get_weather", "{}")] * num_calls
+        )
 
 
 HERMES_CALL = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
@@ -228,7 +272,9 @@ HERMES_CALL = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_cal
 
 @pytest.mark.parametrize("use", [AUTO, GUIDED, REQUIRED])
 @pytest.mark.parametrize("prompt_text", ["", "<think>"])
-def test_a_call_may_come_within_the_reasoning_where_the_parser_reads_it(use: ToolUse, prompt_text: str) -> None:
+def test_a_call_may_come_within_the_reasoning_where_the_parser_reads_it(
+    use: ToolUse, prompt_text: str
+) -> None:
     hermes = OutputFormat(WITH_CALLS["hermes"], WITH_CALLS["hermes"])
     text = "<think>hm" if not prompt_text else "hm"
     for output_format in (hermes, hermes.ending_at_calls(trained_vocabulary().special_ids)):
@@ -243,7 +289,9 @@ def test_a_call_may_come_within_the_reasoning_where_the_parser_reads_it(use: Too
         assert demanded is not None
         session = started_from(demanded.text)
         assert accepts(session, f"{text}</think>\n\n{HERMES_CALL}")
-        assert accepts(session, f"{text}{HERMES_CALL}\n{HERMES_CALL}") == bool(output_format.call_mark)
+        assert accepts(session, f"{text}{HERMES_CALL}\n{HERMES_CALL}") == bool(
+            output_format.call_mark
+        )
         assert not accepts(session, f"{text}</think>\n\n<tool_call>hm")
         assert not accepts(session, f"{text}<tool_call>hm")
 
@@ -254,14 +302,18 @@ def test_many_faulty_tools_are_weakened_each_by_itself(form: OutputForm | None) 
         "type": "object",
         "properties": {"a": {"uniqueItems": True}, "b": {"pattern": "(?=x)"}},
     }
-    tools = tuple(FunctionTool(f"add{number}", parameters=faulty, strict=True) for number in range(30))
+    tools = tuple(
+        FunctionTool(f"add{number}", parameters=faulty, strict=True) for number in range(30)
+    )
     nums_tools: list[int] = []
 
     def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
         nums_tools.append(0 if use is None else len(use.tools))
         family = WITH_CALLS["hermes"]
         output_format = OutputFormat(calls=family, reasoning=family)
-        return grammar_for(use, form, output_format=output_format, vocabulary=vocabulary(family), prompt_text="")
+        return grammar_for(
+            use, form, output_format=output_format, vocabulary=vocabulary(family), prompt_text=""
+        )
 
     forms = honour_forms(msgspec.structs.replace(REQUIRED, tools=(TOOL, *tools)), form, make)
 

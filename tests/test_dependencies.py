@@ -63,6 +63,8 @@ def test_nothing_tells_to_install_from_the_index_before_ouzel_is_there() -> None
         f"{path.relative_to(ROOT)}: {line.strip()}"
         for path in texts
         for line in path.read_text().splitlines()
-        if re.search(r"""(pip install|uvx|uv tool install|uv add) +["']?ouzel([\[='"`\s]|$)""", line)
+        if re.search(
+            r"""(pip install|uvx|uv tool install|uv add) +["']?ouzel([\[='"`\s]|$)""", line
+        )
     ]
     assert telling == []

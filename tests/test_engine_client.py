@@ -27,7 +27,11 @@ FAILING = 667
 
 @asynccontextmanager
 async def running(
-    *, in_thread: bool, max_queued_requests: int = 256, step_timeout_s: float = 300, **options: object
+    *,
+    in_thread: bool,
+    max_queued_requests: int = 256,
+    step_timeout_s: float = 300,
+    **options: object,
 ) -> AsyncIterator[EngineClient]:
     spec = EngineSpec(
         factory="ouzel.backends.fake:create_engine",
@@ -35,7 +39,10 @@ async def running(
         heartbeat_every_s=0.25,
     )
     client = EngineClient(
-        spec, in_thread=in_thread, max_queued_requests=max_queued_requests, step_timeout_s=step_timeout_s
+        spec,
+        in_thread=in_thread,
+        max_queued_requests=max_queued_requests,
+        step_timeout_s=step_timeout_s,
     )
     await client.start()
     try:
@@ -55,7 +62,9 @@ async def read_all(client: EngineClient, request: EngineRequest) -> list[StepOut
 
 
 def token_ids(outputs: list[StepOutput], index: int = 0) -> list[int]:
-    return [token_id for output in outputs if output.index == index for token_id in output.token_ids]
+    return [
+        token_id for output in outputs if output.index == index for token_id in output.token_ids
+    ]
 
 
 async def becomes_idle(client: EngineClient) -> None:
@@ -73,7 +82,10 @@ async def test_outputs_arrive_in_order_and_end_once(client: EngineClient) -> Non
 
     for index in (0, 1):
         assert token_ids(outputs, index) == ([1, 2, 3] * 7)[:20]
-        assert sum(output.finish_reason is not None for output in outputs if output.index == index) == 1
+        assert (
+            sum(output.finish_reason is not None for output in outputs if output.index == index)
+            == 1
+        )
 
 
 async def test_a_request_is_accepted_before_the_engine_has_made_a_step() -> None:
@@ -88,8 +100,14 @@ async def test_a_request_is_accepted_before_the_engine_has_made_a_step() -> None
 
 async def test_a_request_with_a_grammar_is_accepted_with_an_output_that_is_no_refusal() -> None:
     request = make_request([1], grammar='start: "a"')
-    confirmation = StepOutput(request_id=request.request_id, index=0, token_ids=[], logprobs=[], num_cached_tokens=0)
-    for reason, is_accepted in [(None, True), (FinishReason.REFUSED, False), (FinishReason.OVERLOADED, False)]:
+    confirmation = StepOutput(
+        request_id=request.request_id, index=0, token_ids=[], logprobs=[], num_cached_tokens=0
+    )
+    for reason, is_accepted in [
+        (None, True),
+        (FinishReason.REFUSED, False),
+        (FinishReason.OVERLOADED, False),
+    ]:
         accepted = asyncio.Event()
         collector = OpenRequests().open(request, FakeEngine().info, accepted)
         assert not accepted.is_set()
@@ -102,7 +120,9 @@ async def test_many_requests_at_once(client: EngineClient) -> None:
 
     answers = await asyncio.gather(*(read_all(client, request) for request in requests))
 
-    assert [token_ids(outputs) for outputs in answers] == [([i, i + 1] * 9)[: 1 + i % 17] for i in range(100)]
+    assert [token_ids(outputs) for outputs in answers] == [
+        ([i, i + 1] * 9)[: 1 + i % 17] for i in range(100)
+    ]
 
 
 async def test_leaving_a_stream_aborts_the_request(client: EngineClient) -> None:
@@ -135,7 +155,8 @@ async def test_one_choice_can_be_aborted(client: EngineClient) -> None:
 
 async def test_a_failed_request_leaves_the_others_alone(client: EngineClient) -> None:
     good, bad = await asyncio.gather(
-        read_all(client, make_request([1, 2], max_tokens=10)), read_all(client, make_request([FAILING], max_tokens=10))
+        read_all(client, make_request([1, 2], max_tokens=10)),
+        read_all(client, make_request([FAILING], max_tokens=10)),
     )
 
     assert token_ids(good) == [1, 2] * 5
@@ -145,11 +166,15 @@ async def test_a_failed_request_leaves_the_others_alone(client: EngineClient) ->
 async def test_a_request_that_cannot_be_sent_leaves_the_others_alone() -> None:
     async with running(in_thread=False) as client:
         good, bad = await asyncio.gather(
-            read_all(client, make_request([1, 2], max_tokens=10)), read_all(client, make_request([1], priority=2**70))
+            read_all(client, make_request([1, 2], max_tokens=10)),
+            read_all(client, make_request([1], priority=2**70)),
         )
 
     assert token_ids(good) == [1, 2] * 5
-    assert (bad[-1].finish_reason, bad[-1].error) == (FinishReason.ERROR, "the engine cannot be given the request")
+    assert (bad[-1].finish_reason, bad[-1].error) == (
+        FinishReason.ERROR,
+        "the engine cannot be given the request",
+    )
 
 
 async def test_a_dead_engine_ends_its_requests_and_comes_back(client: EngineClient) -> None:
@@ -158,7 +183,10 @@ async def test_a_dead_engine_ends_its_requests_and_comes_back(client: EngineClie
     guilty = await read_all(client, make_request([FATAL]))
 
     outputs = await innocent
-    assert {output.index for output in outputs if output.finish_reason is FinishReason.ERROR} == {0, 1}
+    assert {output.index for output in outputs if output.finish_reason is FinishReason.ERROR} == {
+        0,
+        1,
+    }
     assert "scripted death" in str(guilty[-1].error)
     await becomes(client, EngineState.READY)
     assert token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]
@@ -193,7 +221,9 @@ def test_the_engine_does_not_outlive_its_parent() -> None:
         "    await asyncio.sleep(3600)\n"
         "asyncio.run(main())\n"
     )
-    with subprocess.Popen((sys.executable, "-c", program), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+    with subprocess.Popen(
+        (sys.executable, "-c", program), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
         [engine_process] = engine_processes(parent.pid)
@@ -221,7 +251,9 @@ async def test_admission_is_limited() -> None:
             with pytest.raises(Overloaded, match="2 requests run or wait, the limit is 2"):
                 client.admit().__enter__()
             assert client.num_unfinished == 2
-        with pytest.raises(Overloaded, match="full for 3 more: 0 requests run or wait, the limit is 2"):
+        with pytest.raises(
+            Overloaded, match="full for 3 more: 0 requests run or wait, the limit is 2"
+        ):
             client.admit(3).__enter__()
         with client.admit(2):
             assert client.num_unfinished == 2
@@ -235,7 +267,9 @@ async def test_an_engine_that_cannot_start_says_why() -> None:
 
 
 async def test_a_specification_that_cannot_be_sent_says_why() -> None:
-    client = EngineClient(EngineSpec(factory="ouzel.backends.fake:create_engine", options={"path": "\udcff"}))
+    client = EngineClient(
+        EngineSpec(factory="ouzel.backends.fake:create_engine", options={"path": "\udcff"})
+    )
 
     with pytest.raises(ModelLoadError, match="surrogates"):
         await client.start()
@@ -269,7 +303,9 @@ async def test_drain_waits_for_running_requests_and_admits_no_more(client: Engin
     assert len(token_ids(await reader)) == 30
 
 
-async def test_drain_waits_for_what_was_admitted_and_is_given_to_the_engine_later(client: EngineClient) -> None:
+async def test_drain_waits_for_what_was_admitted_and_is_given_to_the_engine_later(
+    client: EngineClient,
+) -> None:
     with client.admit():
         draining = asyncio.create_task(client.drain(60, reason="the model is being unloaded"))
         await asyncio.sleep(0.02)
@@ -293,7 +329,11 @@ async def test_a_slow_reader_gets_merged_outputs() -> None:
     request = make_request([1], n=1)
     collector = Collector(request)
     for token_id in (5, 6, 7):
-        collector.put(StepOutput(request_id="a", index=0, token_ids=[token_id], logprobs=[], num_cached_tokens=3))
+        collector.put(
+            StepOutput(
+                request_id="a", index=0, token_ids=[token_id], logprobs=[], num_cached_tokens=3
+            )
+        )
 
     [output] = await collector.read()
 

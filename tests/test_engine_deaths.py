@@ -19,7 +19,9 @@ async def test_an_engine_that_dies_while_nothing_is_asked_of_it_says_so() -> Non
         [engine_process] = engine_processes(os.getpid())
         engine_process.send_signal(signal.SIGKILL)
         await becomes(client, EngineState.RESTARTING)
-        assert client.reason.startswith("the engine stopped unexpectedly (SIGKILL) while waiting for requests")
+        assert client.reason.startswith(
+            "the engine stopped unexpectedly (SIGKILL) while waiting for requests"
+        )
         await becomes(client, EngineState.READY)
 
 
@@ -46,7 +48,9 @@ async def test_an_engine_that_dies_while_it_loads_says_where_and_is_not_started_
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.getcwd())  # the child does not look into its working directory
+    monkeypatch.setenv(
+        "PYTHONPATH", os.getcwd()
+    )  # the child does not look into its working directory
     options: dict[str, object] = {"signal": number, "stages": has_stages}
     factory = "tests.test_engine_deaths:die_while_loading"
     client = EngineClient(EngineSpec(factory=factory, options=options, label="of demo"))
@@ -56,6 +60,8 @@ async def test_an_engine_that_dies_while_it_loads_says_where_and_is_not_started_
 
     assert str(failed.value) == f"the engine of demo stopped unexpectedly ({number.name}) {said}"
     assert client.state is EngineState.FAILED
-    shows_stacks = "SIGFPE ended the engine's process" in caplog.text and "in die_while_loading" in caplog.text
+    shows_stacks = (
+        "SIGFPE ended the engine's process" in caplog.text and "in die_while_loading" in caplog.text
+    )
     assert shows_stacks is (number is signal.SIGFPE)  # SIGKILL leaves no time
     await client.close()

@@ -23,7 +23,8 @@ async def test_a_process_whose_step_hangs_is_killed_and_replaced() -> None:
     async with running(in_thread=False, step_timeout_s=1.5, hanging_token_id=HANGING) as client:
         [engine_process] = engine_processes(os.getpid())
         guilty, innocent = await asyncio.gather(
-            read_all(client, make_request([HANGING])), read_all(client, make_request([1], n=2, max_tokens=4000))
+            read_all(client, make_request([HANGING])),
+            read_all(client, make_request([1], n=2, max_tokens=4000)),
         )
 
         for outputs in (guilty, innocent):
@@ -41,7 +42,9 @@ async def test_a_process_whose_step_hangs_is_killed_and_replaced() -> None:
 async def test_a_stopped_process_is_killed_and_replaced() -> None:
     async with running(in_thread=False, step_timeout_s=2) as client:
         [engine_process] = engine_processes(os.getpid())
-        engine_process.send_signal(signal.SIGSTOP)  # while it is idle: nobody's request is needed to notice it
+        engine_process.send_signal(
+            signal.SIGSTOP
+        )  # while it is idle: nobody's request is needed to notice it
 
         outputs = await read_all(client, make_request([1]))
         assert outputs[-1].finish_reason is FinishReason.ERROR
@@ -51,9 +54,15 @@ async def test_a_stopped_process_is_killed_and_replaced() -> None:
         assert token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]
 
 
-async def test_a_blocked_event_loop_or_a_long_start_is_no_hang_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.getcwd())  # the child does not look into its working directory
-    spec = EngineSpec(factory="tests.test_engine_hangs:load_slowly", options={}, heartbeat_every_s=0.25)
+async def test_a_blocked_event_loop_or_a_long_start_is_no_hang_of_the_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(
+        "PYTHONPATH", os.getcwd()
+    )  # the child does not look into its working directory
+    spec = EngineSpec(
+        factory="tests.test_engine_hangs:load_slowly", options={}, heartbeat_every_s=0.25
+    )
     client = EngineClient(spec, step_timeout_s=2)
     await client.start()
     reader = asyncio.create_task(read_all(client, make_request([1, 2], max_tokens=500)))
@@ -71,9 +80,13 @@ def load_slowly(options: dict[str, object]) -> Engine:
     return FakeEngine(FakeOptions(step_s=0.002))
 
 
-async def test_an_engine_that_fails_takes_no_requests_while_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_engine_that_fails_takes_no_requests_while_it_closes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PYTHONPATH", os.getcwd())
-    spec = EngineSpec(factory="tests.test_engine_hangs:load_clinging", options={}, heartbeat_every_s=0.25)
+    spec = EngineSpec(
+        factory="tests.test_engine_hangs:load_clinging", options={}, heartbeat_every_s=0.25
+    )
     client = EngineClient(spec, step_timeout_s=10)
     await client.start()
     [engine_process] = engine_processes(os.getpid())

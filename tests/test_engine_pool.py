@@ -22,14 +22,18 @@ FATAL = 666
 
 
 @asynccontextmanager
-async def running_pool(num: int = 2, *, max_queued_requests: int = 256, **options: object) -> AsyncIterator[EnginePool]:
+async def running_pool(
+    num: int = 2, *, max_queued_requests: int = 256, **options: object
+) -> AsyncIterator[EnginePool]:
     """Gives engines that die of a token."""
     spec = EngineSpec(
         factory="ouzel.backends.fake:create_engine",
         options={"step_s": 0.002, "fatal_token_id": FATAL, **options},
         heartbeat_every_s=0.25,
     )
-    pool = EnginePool([EngineClient(spec) for _ in range(num)], max_queued_requests=max_queued_requests)
+    pool = EnginePool(
+        [EngineClient(spec) for _ in range(num)], max_queued_requests=max_queued_requests
+    )
     await pool.start()
     try:
         yield pool
@@ -64,7 +68,9 @@ async def test_requests_at_once_are_shared_out_and_whole() -> None:
         answers = await asyncio.gather(*reading)
 
     assert shares == [16, 16]
-    assert [token_ids(outputs) for outputs in answers] == [([i, i + 1] * 20)[:40] for i in range(32)]
+    assert [token_ids(outputs) for outputs in answers] == [
+        ([i, i + 1] * 20)[:40] for i in range(32)
+    ]
 
 
 async def test_a_pool_says_when_one_of_its_engines_has_accepted_a_request() -> None:
@@ -89,7 +95,9 @@ async def test_sessions_that_grow_are_shared_out_and_find_their_prefixes() -> No
     assert max(loads) <= 0.65 * sum(loads)
 
 
-async def found_by(num_engines: int, *, num_sessions: int = 24, num_turns: int = 5) -> tuple[float, list[int]]:
+async def found_by(
+    num_engines: int, *, num_sessions: int = 24, num_turns: int = 5
+) -> tuple[float, list[int]]:
     """Returns the share of prompt tokens that were found, and the prompt tokens that each engine was given."""
     spec = EngineSpec(factory="tests.test_engine_pool:create_caching_engine", options={})
     pool = EnginePool([EngineClient(spec, in_thread=True) for _ in range(num_engines)])
@@ -106,7 +114,11 @@ async def found_by(num_engines: int, *, num_sessions: int = 24, num_turns: int =
 def create_caching_engine(options: dict[str, object]) -> Engine:
     """A factory."""
     runner = FakeRunner(
-        num_blocks=16384, block_size=16, max_model_len=4096, max_num_seqs=32, max_num_batched_tokens=512
+        num_blocks=16384,
+        block_size=16,
+        max_model_len=4096,
+        max_num_seqs=32,
+        max_num_batched_tokens=512,
     )
     return EngineCore(runner)
 
@@ -128,7 +140,11 @@ async def test_of_two_engines_one_dies_and_the_streams_of_the_other_are_whole() 
         process = engine_processes(os.getpid())[0]
         process.kill()
         answers = await asyncio.gather(*reading)
-        restarted = [member for member in pool.members if member.num_restarts or member.state is not EngineState.READY]
+        restarted = [
+            member
+            for member in pool.members
+            if member.num_restarts or member.state is not EngineState.READY
+        ]
         state = pool.state
         later = await read_all(pool, make_request([5, 6], max_tokens=4))
         await becomes(restarted[0], EngineState.READY)
@@ -193,7 +209,10 @@ async def test_an_id_is_in_use_in_the_whole_pool() -> None:
 
 async def test_draining_waits_for_what_runs_in_each_engine() -> None:
     async with running_pool() as pool:
-        reading = [asyncio.create_task(read_all(pool, make_request([i], max_tokens=50))) for i in range(1, 5)]
+        reading = [
+            asyncio.create_task(read_all(pool, make_request([i], max_tokens=50)))
+            for i in range(1, 5)
+        ]
         while sum(num_open(pool)) < 4:
             await asyncio.sleep(0)
         await pool.drain(60)

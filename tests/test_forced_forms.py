@@ -29,7 +29,14 @@ from tests.api.serving import END, byte_library_tokenizer
 from tests.grammar.tokenizers import saved_for_grammars
 from tests.parsers.cutting import parse
 
-ADVERSARIES = ("an", "\n ", '{"', "<", ",1", "")  # the bytes that each prefers; "" prefers what comes by chance
+ADVERSARIES = (
+    "an",
+    "\n ",
+    '{"',
+    "<",
+    ",1",
+    "",
+)  # the bytes that each prefers; "" prefers what comes by chance
 BUDGET = 9
 SIGN = CONTROL_SIGN.encode(errors="surrogatepass")
 MAX_TOKENS = 16000
@@ -48,9 +55,16 @@ USES: dict[str, tuple[ToolUse | None, OutputForm | None]] = {
     "named": (msgspec.structs.replace(REQUIRED, is_parallel=False), None),
     "format beside tools": (
         msgspec.structs.replace(REQUIRED, must_call=False),
-        OutputForm({"type": "json_schema", "json_schema": {"enum": ["yes", "no"]}}, "response_format"),
+        OutputForm(
+            {"type": "json_schema", "json_schema": {"enum": ["yes", "no"]}}, "response_format"
+        ),
     ),
-    "format": (None, OutputForm({"type": "json_schema", "json_schema": {"enum": ["yes", "no"]}}, "response_format")),
+    "format": (
+        None,
+        OutputForm(
+            {"type": "json_schema", "json_schema": {"enum": ["yes", "no"]}}, "response_format"
+        ),
+    ),
 }
 WITH_CALLS = {family.names[0]: family for family in FAMILIES if family.calls is not None}
 
@@ -107,7 +121,9 @@ def prompt_ends(family: Family) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WITH_CALLS)
-def test_a_forced_form_ends_whatever_the_model_prefers(machine: Machine, name: str, before_release: bool) -> None:
+def test_a_forced_form_ends_whatever_the_model_prefers(
+    machine: Machine, name: str, before_release: bool
+) -> None:
     """Tries all adversaries before a release, else the one of chance, and where marks are tokens the one of blanks.
 
     The blanks are those of the JSON and the texts between the marks, whose grammars do not know how marks are written.
@@ -129,7 +145,11 @@ def test_a_forced_form_ends_whatever_the_model_prefers(machine: Machine, name: s
                 is_required=False,
             )
             grammar = grammar_for(
-                use, form, output_format=output_format, vocabulary=machine.vocabulary, prompt_text=prompt_text
+                use,
+                form,
+                output_format=output_format,
+                vocabulary=machine.vocabulary,
+                prompt_text=prompt_text,
             )
             for adversary in adversaries:
                 requests[use_name, prompt_text, adversary] = EngineRequest(
@@ -153,14 +173,22 @@ def test_a_forced_form_ends_whatever_the_model_prefers(machine: Machine, name: s
         text = machine.tokenizer.decode(token_ids, skip_special_tokens=False)
         call_token_id = machine.tokenizer.token_id(output_format.call_mark)
         pieces = [(token_id, machine.tokenizer.token_bytes(token_id)) for token_id in token_ids]
-        signed = b"".join(SIGN + piece if token_id == call_token_id else piece for token_id, piece in pieces)
+        signed = b"".join(
+            SIGN + piece if token_id == call_token_id else piece for token_id, piece in pieces
+        )
         assert steps[-1].finish_reason is FinishReason.STOP, (what, steps[-1].error, text[:300])
         use, _ = USES[use_name]
         tools = () if use is None else use.tools
-        folded = parse(partial(output_format.make_parser, tools, prompt_text), [signed.decode(errors="surrogatepass")])
+        folded = parse(
+            partial(output_format.make_parser, tools, prompt_text),
+            [signed.decode(errors="surrogatepass")],
+        )
         if use is not None and use.must_call:
             assert folded.calls and not folded.content.strip(), (what, text[:300])
         assert len(folded.calls) <= (1 if use_name == "named" else 32), what
         assert {name for name, _ in folded.calls} <= {TOOL.name}, what
-        assert bool(folded.calls) != (folded.content.strip() in ('"yes"', '"no"')), (what, text[:300])
+        assert bool(folded.calls) != (folded.content.strip() in ('"yes"', '"no"')), (
+            what,
+            text[:300],
+        )
         assert len(folded.reasoning) <= BUDGET * len("|fail|"), (what, text[:300])

@@ -57,11 +57,28 @@ def resolve(fields: SamplingFields, defaults: SamplingDefaults | None = None) ->
 def test_a_value_comes_from_the_request_then_the_model_then_us() -> None:
     defaults = SamplingDefaults(temperature=0.6, top_p=0.9, top_k=20, repetition_penalty=1.1)
     ours = resolve(SamplingFields())
-    assert (ours.temperature, ours.top_p, ours.top_k, ours.repetition_penalty) == (1.0, 1.0, 40, 1.0)
+    assert (ours.temperature, ours.top_p, ours.top_k, ours.repetition_penalty) == (
+        1.0,
+        1.0,
+        40,
+        1.0,
+    )
     models = resolve(SamplingFields(), defaults)
-    assert (models.temperature, models.top_p, models.top_k, models.repetition_penalty) == (0.6, 0.9, 20, 1.1)
-    asked = resolve(SamplingFields(temperature=0.2, top_p=1.0, top_k=5, repetition_penalty=1.0), defaults)
-    assert (asked.temperature, asked.top_p, asked.top_k, asked.repetition_penalty) == (0.2, 1.0, 5, 1.0)
+    assert (models.temperature, models.top_p, models.top_k, models.repetition_penalty) == (
+        0.6,
+        0.9,
+        20,
+        1.1,
+    )
+    asked = resolve(
+        SamplingFields(temperature=0.2, top_p=1.0, top_k=5, repetition_penalty=1.0), defaults
+    )
+    assert (asked.temperature, asked.top_p, asked.top_k, asked.repetition_penalty) == (
+        0.2,
+        1.0,
+        5,
+        1.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,11 +120,19 @@ def test_do_sample_decides_where_no_temperature_is_given(
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (SamplingFields(do_sample=False, temperature=0.7), "must be 0 when do_sample is false, given 0.7"),
-        (SamplingFields(do_sample=True, temperature=0), "must be > 0 when do_sample is true, given 0"),
+        (
+            SamplingFields(do_sample=False, temperature=0.7),
+            "must be 0 when do_sample is false, given 0.7",
+        ),
+        (
+            SamplingFields(do_sample=True, temperature=0),
+            "must be > 0 when do_sample is true, given 0",
+        ),
     ],
 )
-def test_a_temperature_that_contradicts_do_sample_is_refused(fields: SamplingFields, message: str) -> None:
+def test_a_temperature_that_contradicts_do_sample_is_refused(
+    fields: SamplingFields, message: str
+) -> None:
     with pytest.raises(InvalidRequest, match=message):
         resolve(fields)
 
@@ -125,7 +150,8 @@ def test_the_makers_typical_p_and_ngram_size_count() -> None:
     params = resolve(SamplingFields(), SamplingDefaults(typical_p=0.9, no_repeat_ngram_size=3))
     assert (params.typical_p, params.no_repeat_ngram_size) == (0.9, 3)
     params = resolve(
-        SamplingFields(typical_p=1, no_repeat_ngram_size=0), SamplingDefaults(typical_p=0.9, no_repeat_ngram_size=3)
+        SamplingFields(typical_p=1, no_repeat_ngram_size=0),
+        SamplingDefaults(typical_p=0.9, no_repeat_ngram_size=3),
     )
     assert (params.typical_p, params.no_repeat_ngram_size) == (1, 0)
 
@@ -139,7 +165,9 @@ def test_the_makers_typical_p_and_ngram_size_count() -> None:
         (["é"], (b"\xc3\xa9", b" \xc3\xa9")),
     ],
 )
-def test_bad_words_are_banned_with_and_without_a_space(words: list[str], token_ids: tuple[bytes, ...]) -> None:
+def test_bad_words_are_banned_with_and_without_a_space(
+    words: list[str], token_ids: tuple[bytes, ...]
+) -> None:
     assert resolve(SamplingFields(bad_words=words)).bad_words == tuple(map(tuple, token_ids))
 
 
@@ -148,16 +176,23 @@ def test_a_seed_is_drawn_only_when_none_is_given() -> None:
     assert resolve(SamplingFields()).seed != resolve(SamplingFields()).seed
 
 
-@pytest.mark.parametrize("token_id", ["260", "-1", "1.5", "x", "", "²", "٥", "05", "9" * 30, "9" * 5000])
+@pytest.mark.parametrize(
+    "token_id", ["260", "-1", "1.5", "x", "", "²", "٥", "05", "9" * 30, "9" * 5000]
+)
 def test_logit_bias_wants_token_ids(token_id: str) -> None:
-    assert resolve(SamplingFields(logit_bias={"0": 1.0, "259": -2.0})).logit_bias == ((0, 1.0), (259, -2.0))
+    assert resolve(SamplingFields(logit_bias={"0": 1.0, "259": -2.0})).logit_bias == (
+        (0, 1.0),
+        (259, -2.0),
+    )
     with pytest.raises(InvalidRequest, match="token ids from 0 to 259"):
         resolve(SamplingFields(logit_bias={token_id: 1.0}))
 
 
 def test_max_tokens_is_what_is_wanted_or_what_is_left() -> None:
     def fit(wanted: int | None, *, is_strict: bool = False) -> int:
-        return fit_max_tokens(wanted, is_strict=is_strict, num_prompt_tokens=90, max_model_len=100, param="max_tokens")
+        return fit_max_tokens(
+            wanted, is_strict=is_strict, num_prompt_tokens=90, max_model_len=100, param="max_tokens"
+        )
 
     assert (fit(None), fit(3), fit(10), fit(11)) == (10, 3, 10, 10)
     assert (fit(None, is_strict=True), fit(10, is_strict=True)) == (10, 10)
@@ -178,7 +213,9 @@ class BarParser:
             if character == "|":
                 self._is_reasoning = False
             else:
-                deltas.append(ReasoningDelta(character) if self._is_reasoning else ContentDelta(character))
+                deltas.append(
+                    ReasoningDelta(character) if self._is_reasoning else ContentDelta(character)
+                )
         return deltas
 
     def finish(self, reason: FinishReason) -> list[Delta]:
@@ -192,8 +229,14 @@ request_ids = itertools.count()
 
 @pytest.fixture
 async def engine() -> AsyncIterator[EngineClient]:
-    options: dict[str, object] = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": FATAL}
-    client = EngineClient(EngineSpec(factory="tests.api.serving:create_parrot", options=options), in_thread=True)
+    options: dict[str, object] = {
+        "vocab_size": 260,
+        "failing_token_id": FAIL,
+        "fatal_token_id": FATAL,
+    }
+    client = EngineClient(
+        EngineSpec(factory="tests.api.serving:create_parrot", options=options), in_thread=True
+    )
     await client.start()
     yield client
     await client.close()
@@ -226,7 +269,9 @@ def request(
     return GenerationRequest(
         request_id=f"r{next(request_ids)}",
         prompt=Prompt(said, byte_tokenizer().encode(said, add_special_tokens=False)),
-        params=SamplingParams(max_tokens=max_tokens, num_logprobs=0, num_prompt_logprobs=num_prompt_logprobs),
+        params=SamplingParams(
+            max_tokens=max_tokens, num_logprobs=0, num_prompt_logprobs=num_prompt_logprobs
+        ),
         n=n,
         best_of=n,
         stop_strings=stop,
@@ -252,7 +297,9 @@ def run(engine: EngineClient) -> Run:
         metrics: Metrics | None = None,
     ) -> Generation:
         asked = request(said, max_tokens=max_tokens, stop=stop, n=n)
-        return Generation(asked, served(engine, make_parser), metrics or Metrics("parrot"), key_id=None)
+        return Generation(
+            asked, served(engine, make_parser), metrics or Metrics("parrot"), key_id=None
+        )
 
     return run
 
@@ -283,7 +330,10 @@ async def until_idle(engine: EngineClient) -> None:
 
 
 def shown(choices: list[FoldedChoice]) -> list[object]:
-    return [(choice.content, choice.reasoning, len(choice.logprobs), choice.finished) for choice in choices]
+    return [
+        (choice.content, choice.reasoning, len(choice.logprobs), choice.finished)
+        for choice in choices
+    ]
 
 
 @pytest.mark.parametrize("stop", [(), ("añ",), ("zz", "ba"), ("bañab",), ("\ufffd",)])
@@ -291,11 +341,15 @@ def shown(choices: list[FoldedChoice]) -> list[object]:
 async def test_nothing_depends_on_how_many_tokens_came_at_once(
     run: Run, engine: EngineClient, stop: tuple[str, ...], max_tokens: int
 ) -> None:
-    quick, slow = (run("añb", max_tokens=max_tokens, stop=stop, n=2, make_parser=BarParser) for _ in range(2))
+    quick, slow = (
+        run("añb", max_tokens=max_tokens, stop=stop, n=2, make_parser=BarParser) for _ in range(2)
+    )
     quick_events = await collect(quick, engine)
     slow_events = await collect(slow, engine, is_slow=True)
     assert shown(fold(slow_events)) == shown(fold(quick_events))
-    slow_usage, quick_usage = (msgspec.structs.replace(each.usage(), durations=None) for each in (slow, quick))
+    slow_usage, quick_usage = (
+        msgspec.structs.replace(each.usage(), durations=None) for each in (slow, quick)
+    )
     assert slow_usage == quick_usage
 
 
@@ -311,7 +365,9 @@ async def test_durations_are_parts_of_the_whole(run: Run, engine: EngineClient) 
 
 
 @pytest.mark.parametrize(("said", "is_slow"), [("abc", False), ("abc", True), ("a", False)])
-async def test_a_scored_prompt_is_the_first_event(engine: EngineClient, said: str, is_slow: bool) -> None:
+async def test_a_scored_prompt_is_the_first_event(
+    engine: EngineClient, said: str, is_slow: bool
+) -> None:
     asked = request(said, n=2, num_prompt_logprobs=0)
 
     first, *rest = await collect(
@@ -326,9 +382,13 @@ async def test_a_scored_prompt_is_the_first_event(engine: EngineClient, said: st
 async def test_each_of_several_scored_prompts_names_its_first_choice(engine: EngineClient) -> None:
     requests = [request(said, n=2, num_prompt_logprobs=0) for said in ("abc", "de")]
 
-    events = await collect(SeveralGenerations(requests, served(engine), Metrics("parrot"), key_id=None), engine)
+    events = await collect(
+        SeveralGenerations(requests, served(engine), Metrics("parrot"), key_id=None), engine
+    )
 
-    scored = {event.index: len(event.logprobs) for event in events if isinstance(event, PromptScored)}
+    scored = {
+        event.index: len(event.logprobs) for event in events if isinstance(event, PromptScored)
+    }
     assert scored == {0: 2, 2: 1}
 
 
@@ -348,15 +408,26 @@ async def test_a_held_back_text_comes_out_at_the_end(run: Run, engine: EngineCli
     assert len(choice.logprobs) == len("abca")
 
 
-@pytest.mark.parametrize(("stop", "text"), [("bñc", "a"), ("\u0303", "abñcabñcabñcab"), ("ca", "abñ")])
-async def test_logprobs_come_and_go_with_their_text(run: Run, engine: EngineClient, stop: str, text: str) -> None:
-    events = await collect(run("abñc", stop=(stop,), max_tokens=len("abñcabñcabñcab".encode())), engine)
+@pytest.mark.parametrize(
+    ("stop", "text"), [("bñc", "a"), ("\u0303", "abñcabñcabñcab"), ("ca", "abñ")]
+)
+async def test_logprobs_come_and_go_with_their_text(
+    run: Run, engine: EngineClient, stop: str, text: str
+) -> None:
+    events = await collect(
+        run("abñc", stop=(stop,), max_tokens=len("abñcabñcabñcab".encode())), engine
+    )
     shown_bytes = b""
     for event in events:
         if isinstance(event, Output):
             shown_bytes += bytes(position.sampled.token_id for position in event.logprobs)
-            shown_text = "".join(delta.text for delta in event.deltas if isinstance(delta, ContentDelta))
-            assert bytes(position.sampled.token_id for position in event.logprobs) == shown_text.encode()
+            shown_text = "".join(
+                delta.text for delta in event.deltas if isinstance(delta, ContentDelta)
+            )
+            assert (
+                bytes(position.sampled.token_id for position in event.logprobs)
+                == shown_text.encode()
+            )
     assert shown_bytes == text.encode()
 
 
@@ -389,14 +460,21 @@ def create_random_model(options: dict[str, object]) -> EngineCore:
 
 
 async def test_a_request_that_leaves_itself_no_token_is_refused() -> None:
-    engine = EngineClient(EngineSpec(factory="tests.test_generation:create_random_model", options={}), in_thread=True)
+    engine = EngineClient(
+        EngineSpec(factory="tests.test_generation:create_random_model", options={}), in_thread=True
+    )
     await engine.start()
     params = SamplingParams(max_tokens=20, allowed_token_ids=(5, 6), no_repeat_ngram_size=1)
     refused = Generation(
-        msgspec.structs.replace(request("abc"), params=params), served(engine), Metrics("parrot"), key_id=None
+        msgspec.structs.replace(request("abc"), params=params),
+        served(engine),
+        Metrics("parrot"),
+        key_id=None,
     )
 
-    with pytest.raises(InvalidRequest, match="no token is left to choose: allowed_token_ids, no_repeat_ngram_size"):
+    with pytest.raises(
+        InvalidRequest, match="no token is left to choose: allowed_token_ids, no_repeat_ngram_size"
+    ):
         await collect(refused, engine)
 
     assert refused.finish_reasons == ["refused"]
@@ -434,16 +512,22 @@ async def test_a_request_that_only_scores_is_counted_without_a_token(engine: Eng
     assert isinstance(scored, PromptScored)
     assert ends == [Finished(index, FinishReason.LENGTH, None) for index in (0, 1)]
     assert counts(metrics, "prompt_tokens_total", "generation_tokens_total") == [3, 0]
-    assert counts(metrics, "e2e_request_latency_seconds_count", "time_to_first_token_seconds_count") == [1, 0]
+    assert counts(
+        metrics, "e2e_request_latency_seconds_count", "time_to_first_token_seconds_count"
+    ) == [1, 0]
 
 
-async def test_a_request_that_the_engine_refuses_counts_no_tokens(run: Run, engine: EngineClient) -> None:
+async def test_a_request_that_the_engine_refuses_counts_no_tokens(
+    run: Run, engine: EngineClient
+) -> None:
     metrics = Metrics("parrot")
     generation = run("abc", metrics=metrics)
     await engine.close()
     with pytest.raises(EngineUnavailable):
         await collect(generation, engine)
-    assert counts(metrics, "prompt_tokens_total", "request_prompt_tokens_count", "num_aborts_total") == [0, 0, 0]
+    assert counts(
+        metrics, "prompt_tokens_total", "request_prompt_tokens_count", "num_aborts_total"
+    ) == [0, 0, 0]
     assert generation.finish_reasons == ["error"]
 
 
@@ -458,7 +542,9 @@ async def test_several_prompts_give_what_each_gives_alone(
     expected = [choice for each in alone for choice in fold(await collect(each, engine))]
     assert [choice.index for choice in choices] == [0, 1, 2, 3, 4, 5]
     assert [choice.content for choice in choices] == [choice.content for choice in expected]
-    assert together.usage().completion_tokens == sum(each.usage().completion_tokens for each in alone)
+    assert together.usage().completion_tokens == sum(
+        each.usage().completion_tokens for each in alone
+    )
     assert together.usage().prompt_tokens == 9
     assert together.finish_reasons == ["length", "length", "length", "length", "stop", "stop"]
     assert together.ttft_s is not None
@@ -467,11 +553,15 @@ async def test_several_prompts_give_what_each_gives_alone(
 async def test_a_slow_reader_of_several_prompts_gets_few_large_outputs(
     run_several: RunSeveral, engine: EngineClient
 ) -> None:
-    events = await collect(run_several(*(request("abc", max_tokens=300) for _ in range(4))), engine, is_slow=True)
+    events = await collect(
+        run_several(*(request("abc", max_tokens=300) for _ in range(4))), engine, is_slow=True
+    )
     assert len(events) < 40
 
 
-async def test_one_prompt_that_fails_ends_all(run_several: RunSeveral, engine: EngineClient) -> None:
+async def test_one_prompt_that_fails_ends_all(
+    run_several: RunSeveral, engine: EngineClient
+) -> None:
     failing = run_several(request("abc", max_tokens=4000), request("ab<|fail|>"))
     with pytest.raises(EngineFailed, match="scripted failure"):
         await collect(failing, engine)
@@ -505,17 +595,23 @@ async def test_an_engine_that_dies_ends_all_prompts_and_comes_back(
 
     while engine.state is not EngineState.READY:
         await asyncio.sleep(0.001)
-    assert {choice.content for choice in fold(await collect(run_several(request("abc"), request("abc")), engine))} == {
-        "abcabcabcabcabcabcab"
-    }
+    assert {
+        choice.content
+        for choice in fold(await collect(run_several(request("abc"), request("abc")), engine))
+    } == {"abcabcabcabcabcabcab"}
 
 
 @pytest.mark.parametrize("num_logprobs", [None, 0])
-async def test_the_best_show_logprobs_only_when_asked(engine: EngineClient, num_logprobs: int | None) -> None:
+async def test_the_best_show_logprobs_only_when_asked(
+    engine: EngineClient, num_logprobs: int | None
+) -> None:
     asked = request("abc", stop=("ca",))
     params = msgspec.structs.replace(asked.params, num_logprobs=num_logprobs)
     generation = Generation(
-        msgspec.structs.replace(asked, best_of=3, params=params), served(engine), Metrics("parrot"), key_id=None
+        msgspec.structs.replace(asked, best_of=3, params=params),
+        served(engine),
+        Metrics("parrot"),
+        key_id=None,
     )
 
     [best] = fold(await collect(generation, engine))
@@ -538,12 +634,16 @@ async def test_leaving_before_the_best_are_known_aborts_all_samples(engine: Engi
     await asyncio.wait([reader])
 
     assert generation.finish_reasons == ["abort"] * 3
-    await collect(Generation(request("abc"), served(engine), Metrics("parrot"), key_id=None), engine)
+    await collect(
+        Generation(request("abc"), served(engine), Metrics("parrot"), key_id=None), engine
+    )
     stats = engine.stats()
     assert stats is not None and stats.num_running == 0
 
 
-async def test_leaving_several_prompts_early_aborts_all(run_several: RunSeveral, engine: EngineClient) -> None:
+async def test_leaving_several_prompts_early_aborts_all(
+    run_several: RunSeveral, engine: EngineClient
+) -> None:
     leaving = run_several(*(request("abc", max_tokens=4000, n=2) for _ in range(3)))
     async with aclosing(leaving.events()) as events:
         await anext(events)
@@ -570,8 +670,12 @@ ROOM = EngineInfo(
 )
 
 
-@pytest.mark.parametrize(("num_prompt_tokens", "width", "left"), [(8, 1, 32), (8, 4, 8), (9, 4, 7), (11, 8, 1)])
-def test_beams_get_as_many_tokens_as_fit_into_the_cache(num_prompt_tokens: int, width: int, left: int) -> None:
+@pytest.mark.parametrize(
+    ("num_prompt_tokens", "width", "left"), [(8, 1, 32), (8, 4, 8), (9, 4, 7), (11, 8, 1)]
+)
+def test_beams_get_as_many_tokens_as_fit_into_the_cache(
+    num_prompt_tokens: int, width: int, left: int
+) -> None:
     def fit(max_tokens: int, *, is_strict: bool) -> int:
         return fit_beams(
             max_tokens,
@@ -584,18 +688,35 @@ def test_beams_get_as_many_tokens_as_fit_into_the_cache(num_prompt_tokens: int, 
         )
 
     assert fit(40, is_strict=False) == fit(left, is_strict=True) == left
-    with pytest.raises(InvalidRequest, match=f"max_tokens must be <= {left} with {width} beams, given {left + 1}"):
+    with pytest.raises(
+        InvalidRequest, match=f"max_tokens must be <= {left} with {width} beams, given {left + 1}"
+    ):
         fit(left + 1, is_strict=True)
 
 
 def test_a_prompt_that_leaves_beams_no_room_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="num_beams must be smaller for a prompt of 36 tokens, given 8 beams"):
-        fit_beams(4, 8, is_strict=False, num_prompt_tokens=36, info=ROOM, param="max_tokens", width_param="num_beams")
+    with pytest.raises(
+        InvalidRequest, match="num_beams must be smaller for a prompt of 36 tokens, given 8 beams"
+    ):
+        fit_beams(
+            4,
+            8,
+            is_strict=False,
+            num_prompt_tokens=36,
+            info=ROOM,
+            param="max_tokens",
+            width_param="num_beams",
+        )
 
 
 def test_an_engine_with_other_answers_has_another_fingerprint() -> None:
     """With `--deterministic` a token is computed by another kernel than without."""
-    others = ({"precision": "bf16"}, {"kv_cache_dtype": "u8"}, {"weights": "int8"}, {"is_deterministic": True})
+    others = (
+        {"precision": "bf16"},
+        {"kv_cache_dtype": "u8"},
+        {"weights": "int8"},
+        {"is_deterministic": True},
+    )
     engines = [ROOM, *(msgspec.structs.replace(ROOM, **other) for other in others)]
 
     assert len({system_fingerprint("m", engine, "1") for engine in engines}) == len(engines)

@@ -40,7 +40,13 @@ def test_a_call_into_another_folder_is_a_hop() -> None:
 
 
 def test_the_way_back_is_a_hop_where_another_one_follows() -> None:
-    calls = [Call(DOOR, READER), Call(READER, CHECK), Call(DOOR, SEND), Call(SEND, CHECK), Call(DOOR, SEND)]
+    calls = [
+        Call(DOOR, READER),
+        Call(READER, CHECK),
+        Call(DOOR, SEND),
+        Call(SEND, CHECK),
+        Call(DOOR, SEND),
+    ]
     assert hops_of(calls) == [
         Hop(DOOR, READER, is_call=True),
         Hop(CHECK, DOOR, is_call=False),

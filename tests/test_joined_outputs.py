@@ -19,7 +19,12 @@ KINDS: dict[str, Delta | None] = {
 def outputs_of(kinds: str) -> list[Output]:
     """One token each."""
     return [
-        Output(0, [delta] if (delta := KINDS[kind]) else [], [at], [PositionLogprobs(TokenLogprob(at, 0.0), ())])
+        Output(
+            0,
+            [delta] if (delta := KINDS[kind]) else [],
+            [at],
+            [PositionLogprobs(TokenLogprob(at, 0.0), ())],
+        )
         for at, kind in enumerate(kinds)
     ]
 
@@ -47,4 +52,8 @@ def test_logprobs_go_with_the_same_kind_of_delta_wherever_the_tokens_are_cut() -
 def test_neighbours_of_one_kind_become_one_with_all_their_tokens() -> None:
     joined = joined_outputs(outputs_of("cc-crr-"))
     assert [output.token_ids for output in joined] == [[0, 1, 2, 3], [4, 5], [6]]
-    assert [output.deltas for output in joined] == [[ContentDelta("ccc")], [ReasoningDelta("rr")], []]
+    assert [output.deltas for output in joined] == [
+        [ContentDelta("ccc")],
+        [ReasoningDelta("rr")],
+        [],
+    ]

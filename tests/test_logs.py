@@ -28,7 +28,9 @@ raise RuntimeError("to the end")
 
 
 def test_whoever_speaks_each_line_is_an_object() -> None:
-    ended = subprocess.run([sys.executable, "-c", TALKATIVE], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", TALKATIVE], capture_output=True, text=True, check=False
+    )
 
     lines = [json.loads(line) for line in ended.stderr.splitlines()]
     assert [(line["level"], line["logger"]) for line in lines] == [

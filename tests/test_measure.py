@@ -10,7 +10,9 @@ from tools.house.measure import FunctionNode, Source, broken_limits, complexity_
 
 
 def source(module: str, text: str) -> Source:
-    return Source(module, Path(f"{module.replace('.', '/')}.py"), len(text.splitlines()), ast.parse(text))
+    return Source(
+        module, Path(f"{module.replace('.', '/')}.py"), len(text.splitlines()), ast.parse(text)
+    )
 
 
 def complexity(body: str) -> int:
@@ -20,7 +22,11 @@ def complexity(body: str) -> int:
 
 
 def test_a_cycle_is_named_in_the_order_of_its_imports() -> None:
-    sources = [source("p.a", "from p import b"), source("p.b", "from p.c import x"), source("p.c", "import p.a")]
+    sources = [
+        source("p.a", "from p import b"),
+        source("p.b", "from p.c import x"),
+        source("p.c", "import p.a"),
+    ]
     cycle = import_cycle([source("p", ""), *sources])
     assert cycle[0] == cycle[-1]
     assert "p.a -> p.b -> p.c -> p.a -> p.b" in " -> ".join([*cycle, *cycle[1:]])
@@ -28,14 +34,22 @@ def test_a_cycle_is_named_in_the_order_of_its_imports() -> None:
 
 @pytest.mark.parametrize(
     "later",
-    ["if TYPE_CHECKING:\n    import p.a", "def f():\n    import p.a", "class C:\n    def f(self):\n        import p.a"],
+    [
+        "if TYPE_CHECKING:\n    import p.a",
+        "def f():\n    import p.a",
+        "class C:\n    def f(self):\n        import p.a",
+    ],
 )
 def test_imports_for_types_and_in_functions_make_no_cycle(later: str) -> None:
     assert import_cycle([source("p.a", "import p.b"), source("p.b", later)]) == []
 
 
 @pytest.mark.parametrize(
-    "now", ["try:\n    import p.a\nfinally:\n    pass", "if TYPE_CHECKING:\n    pass\nelse:\n    import p.a"]
+    "now",
+    [
+        "try:\n    import p.a\nfinally:\n    pass",
+        "if TYPE_CHECKING:\n    pass\nelse:\n    import p.a",
+    ],
 )
 def test_all_other_imports_do(now: str) -> None:
     assert import_cycle([source("p.a", "import p.b"), source("p.b", now)])

@@ -49,10 +49,23 @@ def test_histogram_counts_what_is_at_most_a_bound() -> None:
         metrics.of_engine(0).first_token(seconds)
 
     family = families(metrics)["ouzel_time_to_first_token_seconds"]
-    by_bound = {sample.labels["le"]: sample.value for sample in family.samples if sample.name.endswith("_bucket")}
-    others = {sample.name.rpartition("_")[2]: sample.value for sample in family.samples if "le" not in sample.labels}
+    by_bound = {
+        sample.labels["le"]: sample.value
+        for sample in family.samples
+        if sample.name.endswith("_bucket")
+    }
+    others = {
+        sample.name.rpartition("_")[2]: sample.value
+        for sample in family.samples
+        if "le" not in sample.labels
+    }
 
-    assert (by_bound["0.001"], by_bound["0.005"], by_bound["80.0"], by_bound["+Inf"]) == (1, 2, 2, 3)
+    assert (by_bound["0.001"], by_bound["0.005"], by_bound["80.0"], by_bound["+Inf"]) == (
+        1,
+        2,
+        2,
+        3,
+    )
     assert others == {"count": 3, "sum": pytest.approx(1000.003)}
 
 
@@ -62,7 +75,10 @@ def test_counter_has_a_line_for_each_reason_seen() -> None:
         metrics.of_engine(0).choice_finished(reason)
 
     samples = families(metrics)["vllm:request_success"].samples
-    assert {sample.labels["finished_reason"]: sample.value for sample in samples} == {"stop": 2, "length": 1}
+    assert {sample.labels["finished_reason"]: sample.value for sample in samples} == {
+        "stop": 2,
+        "length": 1,
+    }
 
 
 def test_every_series_names_model_and_engine() -> None:
@@ -71,7 +87,9 @@ def test_every_series_names_model_and_engine() -> None:
     for family in families(Metrics(name)).values():
         if family.name == "ouzel_requests_refused":  # by no engine
             continue
-        assert {(sample.labels["model_name"], sample.labels["engine"]) for sample in family.samples} <= {(name, "0")}
+        assert {
+            (sample.labels["model_name"], sample.labels["engine"]) for sample in family.samples
+        } <= {(name, "0")}
 
 
 def test_routers_find_what_they_ask_for() -> None:
@@ -88,7 +106,11 @@ def test_routers_find_what_they_ask_for() -> None:
 def test_what_speculation_counts_has_the_names_of_vllm() -> None:
     found = families(Metrics("demo"))
 
-    stems = ("spec_decode_num_drafts", "spec_decode_num_draft_tokens", "spec_decode_num_accepted_tokens")
+    stems = (
+        "spec_decode_num_drafts",
+        "spec_decode_num_draft_tokens",
+        "spec_decode_num_accepted_tokens",
+    )
     samples = [found[f"vllm:{stem}"].samples[0] for stem in stems]
     assert [sample.name for sample in samples] == [f"vllm:{stem}_total" for stem in stems]
     assert [sample.value for sample in samples] == [7, 20, 15]
@@ -121,16 +143,30 @@ def test_names_of_vllm_say_the_same_as_ours() -> None:
     for name, family in found.items():
         ours = found.get(name.replace("vllm:", "ouzel_"))
         if ours is not None and "lora" not in name:
-            assert [(s.labels, s.value) for s in family.samples] == [(s.labels, s.value) for s in ours.samples]
+            assert [(s.labels, s.value) for s in family.samples] == [
+                (s.labels, s.value) for s in ours.samples
+            ]
 
 
 def test_routers_read_which_adapters_are_in_use() -> None:
-    reading = replace(READING, max_loras=4, running_adapters=frozenset("ba"), waiting_adapters=frozenset("c"))
+    reading = replace(
+        READING, max_loras=4, running_adapters=frozenset("ba"), waiting_adapters=frozenset("c")
+    )
     other = replace(READING, max_loras=4, running_adapters=frozenset("d"))
     found = {
-        family.name: family for family in text_string_to_metric_families(exposition([(Metrics("m"), [reading, other])]))
+        family.name: family
+        for family in text_string_to_metric_families(exposition([(Metrics("m"), [reading, other])]))
     }
     [sample] = found["vllm:lora_requests_info"].samples
-    labels = {name: sample.labels[name] for name in ("max_lora", "running_lora_adapters", "waiting_lora_adapters")}
-    assert labels == {"max_lora": "4", "running_lora_adapters": "a,b,d", "waiting_lora_adapters": "c"}
-    assert [each.labels["running_lora_adapters"] for each in found["ouzel_lora_requests_info"].samples] == ["a,b", "d"]
+    labels = {
+        name: sample.labels[name]
+        for name in ("max_lora", "running_lora_adapters", "waiting_lora_adapters")
+    }
+    assert labels == {
+        "max_lora": "4",
+        "running_lora_adapters": "a,b,d",
+        "waiting_lora_adapters": "c",
+    }
+    assert [
+        each.labels["running_lora_adapters"] for each in found["ouzel_lora_requests_info"].samples
+    ] == ["a,b", "d"]

@@ -69,15 +69,22 @@ def rows(text: str, heading: str) -> list[list[str]]:
 
 
 def compiled(format: Json) -> str:
-    return compile_format(format, GrammarVocabulary({}, 1000), strict=False, styles=PARAMETER_STYLES)
+    return compile_format(
+        format, GrammarVocabulary({}, 1000), strict=False, styles=PARAMETER_STYLES
+    )
 
 
 def test_every_family_has_its_row() -> None:
-    expected = [(list(family.names), family.calls is not None, family.reasoning is not None) for family in FAMILIES]
+    expected = [
+        (list(family.names), family.calls is not None, family.reasoning is not None)
+        for family in FAMILIES
+    ]
 
     found = rows(TOOLS, "How a model writes it")
 
-    assert [(quoted(names), calls == "yes", reasoning == "yes") for names, _, calls, reasoning in found] == expected
+    assert [
+        (quoted(names), calls == "yes", reasoning == "yes") for names, _, calls, reasoning in found
+    ] == expected
 
 
 def test_every_format_has_its_row() -> None:
@@ -85,7 +92,9 @@ def test_every_format_has_its_row() -> None:
         compiled({"type": "none of them"})
     known = str(refusal.value).partition("must be one of ")[2].partition(", given")[0].split(", ")
 
-    assert sorted(name for row in rows(FORMS, "Formats") for name in quoted(row[0])) == sorted(known)
+    assert sorted(name for row in rows(FORMS, "Formats") for name in quoted(row[0])) == sorted(
+        known
+    )
 
 
 def test_the_keywords_are_those_that_are_tried_here() -> None:
@@ -106,5 +115,7 @@ def test_a_keyword_that_is_honoured_is_part_of_the_grammar(keyword: str) -> None
 
 @pytest.mark.parametrize("keyword", REFUSED)
 def test_a_keyword_that_is_refused_is_named(keyword: str) -> None:
-    with pytest.raises(GrammarError, match=f"the keyword '{re.escape(keyword)}' at # is not supported"):
+    with pytest.raises(
+        GrammarError, match=f"the keyword '{re.escape(keyword)}' at # is not supported"
+    ):
         compiled({"type": "json_schema", "json_schema": REFUSED[keyword]})

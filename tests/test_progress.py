@@ -37,7 +37,10 @@ def test_a_stage_tells_its_bytes_to_who_listens() -> None:
     with progress_told_to(told.append), stage("reading", 100, done_bytes=20):
         advance_stage(30)
         advance_stage(7)
-    assert told == [Progress("reading", 20, 100), Progress("reading", 57, 100)]  # others a tenth of a second apart
+    assert told == [
+        Progress("reading", 20, 100),
+        Progress("reading", 57, 100),
+    ]  # others a tenth of a second apart
     with stage("reading", 100):
         advance_stage(30)
     assert len(told) == 2
@@ -53,12 +56,24 @@ def test_a_line_says_how_much_how_fast_and_how_long() -> None:
 
 def test_amounts_have_three_digits() -> None:
     sizes = (0, 999, 1000, 1_234_567, 999_700_000, 45_600_000_000, 1_234_000_000_000)
-    assert [*map(amount, sizes)] == ["0 bytes", "999 bytes", "1 kB", "1.23 MB", "1000 MB", "45.6 GB", "1234 GB"]
+    assert [*map(amount, sizes)] == [
+        "0 bytes",
+        "999 bytes",
+        "1 kB",
+        "1.23 MB",
+        "1000 MB",
+        "45.6 GB",
+        "1234 GB",
+    ]
 
 
 def test_lines_of_the_log_stand_above_the_bar_which_is_gone_at_the_end() -> None:
     with at_terminal([sys.executable, "-c", PROGRAM]) as terminal:
-        terminal.read_until(lambda lines: lines[-1:] == ["reading  [############............]  50%  500 bytes of 1 kB"])
+        terminal.read_until(
+            lambda lines: (
+                lines[-1:] == ["reading  [############............]  50%  500 bytes of 1 kB"]
+            )
+        )
         terminal.type("\n")
         terminal.read_until(lambda lines: len(lines) > 1 and lines[-1].startswith("reading  [####"))
         logged = [line for line in terminal.lines if "a line of the log" in line]
@@ -92,10 +107,15 @@ def test_a_download_is_shown_and_an_interrupted_one_leaves_the_line_empty(tmp_pa
 
 
 @pytest.mark.parametrize("in_thread", [True, False], ids=["thread", "process"])
-async def test_an_engine_tells_what_it_does_until_it_is_ready(in_thread: bool, tmp_path: Path) -> None:
+async def test_an_engine_tells_what_it_does_until_it_is_ready(
+    in_thread: bool, tmp_path: Path
+) -> None:
     model = {"model": str(GOLDEN / "qwen3"), "cache_dir": str(tmp_path)}
     options: dict[str, object] = {"model": model, "engine": {"kv_cache_gib": 0.01}}
-    client = EngineClient(EngineSpec(factory="ouzel.cli.engines:openvino_engine", options=options), in_thread=in_thread)
+    client = EngineClient(
+        EngineSpec(factory="ouzel.cli.engines:openvino_engine", options=options),
+        in_thread=in_thread,
+    )
     told: list[Progress] = []
     with progress_told_to(told.append):
         await client.start()

@@ -32,7 +32,11 @@ def format_of(name: str) -> tuple[OutputFormat, Reasoning]:
 
 
 def said_within(
-    num_tokens: int, script: str, output_format: OutputFormat, prompt_text: str, tokenizer: Tokenizer
+    num_tokens: int,
+    script: str,
+    output_format: OutputFormat,
+    prompt_text: str,
+    tokenizer: Tokenizer,
 ) -> str:
     """What an engine says that wants to say the script."""
     script_ids = tokenizer.encode(script, add_special_tokens=False)
@@ -43,7 +47,9 @@ def said_within(
         prompt_text=prompt_text,
         continues_prompt=False,
     )
-    engine = FakeEngine(script=lambda _, position: script_ids[position] if position < len(script_ids) else END)
+    engine = FakeEngine(
+        script=lambda _, position: script_ids[position] if position < len(script_ids) else END
+    )
     engine.add(
         EngineRequest(
             request_id=f"r{next(_ids)}",
@@ -53,7 +59,12 @@ def said_within(
             reasoning_budget=budget,
         )
     )
-    token_ids = [token_id for step in iter(engine.step, []) for output in step for token_id in output.token_ids]
+    token_ids = [
+        token_id
+        for step in iter(engine.step, [])
+        for output in step
+        for token_id in output.token_ids
+    ]
     return tokenizer.decode(token_ids[:-1], skip_special_tokens=False)
 
 
@@ -85,10 +96,14 @@ def test_each_family_reasons_up_to_the_budget(name: str, are_tokens: bool) -> No
 
 def test_an_end_is_seen_in_whatever_tokens_it_comes() -> None:
     text = "hm.</think>\n\nYes"
-    pieces = sorted({text[start:end] for start in range(len(text)) for end in range(start + 1, len(text) + 1)})
+    pieces = sorted(
+        {text[start:end] for start in range(len(text)) for end in range(start + 1, len(text) + 1)}
+    )
     alphabet = byte_alphabet()
     spelled = ["".join(alphabet[byte] for byte in piece.encode()) for piece in pieces]
-    library_tokenizer = tokenizers.Tokenizer(models.BPE({each: number for number, each in enumerate(spelled)}, []))
+    library_tokenizer = tokenizers.Tokenizer(
+        models.BPE({each: number for number, each in enumerate(spelled)}, [])
+    )
     library_tokenizer.decoder = tokenizers.decoders.ByteLevel()
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {})
     output_format = OutputFormat(reasoning=format_of("think")[0].reasoning)
@@ -96,9 +111,15 @@ def test_an_end_is_seen_in_whatever_tokens_it_comes() -> None:
     for _ in range(300):
         cuts = sorted(numbers.sample(range(1, len(text)), numbers.randint(0, 12)))
         words = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-        num_before = next(num for num in range(1, len(words) + 1) if THINK_TAGS.end in "".join(words[:num]))
+        num_before = next(
+            num for num in range(1, len(words) + 1) if THINK_TAGS.end in "".join(words[:num])
+        )
         budget = reasoning_budget(
-            num_before, output_format=output_format, tokenizer=tokenizer, prompt_text="<think>", continues_prompt=False
+            num_before,
+            output_format=output_format,
+            tokenizer=tokenizer,
+            prompt_text="<think>",
+            continues_prompt=False,
         )
         assert budget is not None
         limit, token_ids = ReasoningLimit(budget), list[int]()

@@ -19,7 +19,12 @@ def test_a_release_that_agrees() -> None:
         ("v1.3.0", "1.2.0", CHANGELOG, "tag"),
         ("v1.3.0", "1.3.0", CHANGELOG, "heading `## 1.3.0"),
         ("v1.2.0", "1.2.0", CHANGELOG.replace(" - 2026-11-22", ""), "heading `## 1.2.0"),
-        ("v1.2.0", "1.2.0", CHANGELOG.replace("Unreleased\n", "Unreleased\n\n- More.\n"), "under `## Unreleased`"),
+        (
+            "v1.2.0",
+            "1.2.0",
+            CHANGELOG.replace("Unreleased\n", "Unreleased\n\n- More.\n"),
+            "under `## Unreleased`",
+        ),
         ("v1.2", "1.2", CHANGELOG.replace("1.2.0", "1.2"), "the version must be"),
     ],
 )
@@ -39,11 +44,15 @@ def test_a_name_that_nobody_has_taken_is_free() -> None:
 def test_a_name_of_another_project_is_told() -> None:
     [found] = name_disagreements(read_published(LISTED, ""), "1.2.0", CHANGELOG)
 
-    assert found.startswith("the name ouzel is taken on the index: CHANGELOG.md has no heading for 1.0.0rc1, 1.1.0.")
+    assert found.startswith(
+        "the name ouzel is taken on the index: CHANGELOG.md has no heading for 1.0.0rc1, 1.1.0."
+    )
 
 
 def test_our_own_earlier_versions_leave_the_name_ours() -> None:
-    changelog = CHANGELOG + "\n## 1.1.0 - 2026-10-01\n\n- More.\n\n## 1.0.0rc1 - 2026-09-01\n\n- Less.\n"
+    changelog = (
+        CHANGELOG + "\n## 1.1.0 - 2026-10-01\n\n- More.\n\n## 1.0.0rc1 - 2026-09-01\n\n- Less.\n"
+    )
 
     assert name_disagreements(read_published(LISTED, ""), "1.2.0", changelog) == []
     [found] = name_disagreements(read_published(LISTED, ""), "1.1.0", changelog)

@@ -10,10 +10,30 @@ from ouzel.activations import Activation, activated
 from ouzel.errors import ModelLoadError
 from ouzel.sentence_files import SentenceFiles, read_sentence_files
 
-TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
-POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
-NORMALIZE = {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
-LOGIT_SCORE = {"idx": 1, "name": "1", "path": "1_LogitScore", "type": "sentence_transformers.models.LogitScore"}
+TRANSFORMER = {
+    "idx": 0,
+    "name": "0",
+    "path": "",
+    "type": "sentence_transformers.models.Transformer",
+}
+POOLING = {
+    "idx": 1,
+    "name": "1",
+    "path": "1_Pooling",
+    "type": "sentence_transformers.models.Pooling",
+}
+NORMALIZE = {
+    "idx": 2,
+    "name": "2",
+    "path": "2_Normalize",
+    "type": "sentence_transformers.models.Normalize",
+}
+LOGIT_SCORE = {
+    "idx": 1,
+    "name": "1",
+    "path": "1_LogitScore",
+    "type": "sentence_transformers.models.LogitScore",
+}
 DENSE = {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}
 
 
@@ -29,11 +49,17 @@ def write(directory: Path, **files: object) -> Path:
 def test_without_modules_it_is_what_the_library_takes_then(tmp_path: Path) -> None:
     write(tmp_path, config={})
     assert read_sentence_files(tmp_path, "encoder") == SentenceFiles(modes=("mean",))
-    assert read_sentence_files(tmp_path, "decoder") == SentenceFiles(modes=("lasttoken",), normalises=True)
+    assert read_sentence_files(tmp_path, "decoder") == SentenceFiles(
+        modes=("lasttoken",), normalises=True
+    )
 
 
 def test_older_files_have_a_flag_for_each_pooling(tmp_path: Path) -> None:
-    flags = {"word_embedding_dimension": 4, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    flags = {
+        "word_embedding_dimension": 4,
+        "pooling_mode_cls_token": True,
+        "pooling_mode_mean_tokens": False,
+    }
     write(
         tmp_path,
         config={"matryoshka_dimensions": [2]},
@@ -42,12 +68,19 @@ def test_older_files_have_a_flag_for_each_pooling(tmp_path: Path) -> None:
     )
     write(tmp_path, **{"1_Pooling__config": flags})
     files = read_sentence_files(tmp_path, "encoder")
-    assert (files.modes, files.normalises, files.max_tokens, files.is_matryoshka) == (("cls",), True, 256, True)
+    assert (files.modes, files.normalises, files.max_tokens, files.is_matryoshka) == (
+        ("cls",),
+        True,
+        256,
+        True,
+    )
     assert files.lowers_case
 
 
 @pytest.mark.parametrize(("limit", "max_tokens"), [(128, 128), (10**30, None)])
-def test_without_a_limit_of_its_own_the_tokenizers_holds(tmp_path: Path, limit: int, max_tokens: int | None) -> None:
+def test_without_a_limit_of_its_own_the_tokenizers_holds(
+    tmp_path: Path, limit: int, max_tokens: int | None
+) -> None:
     write(tmp_path, config={}, tokenizer_config={"model_max_length": limit})
     assert read_sentence_files(tmp_path, "encoder").max_tokens == max_tokens
 
@@ -74,7 +107,9 @@ def test_a_decoder_scores_by_the_tokens_that_its_files_name(tmp_path: Path) -> N
         ({}, ("any: ", "any: ")),
     ],
 )
-def test_queries_and_documents_have_prompts(prompts: dict[str, str], expected: tuple[str, str]) -> None:
+def test_queries_and_documents_have_prompts(
+    prompts: dict[str, str], expected: tuple[str, str]
+) -> None:
     files = SentenceFiles(modes=("mean",), prompts=prompts, default_prompt="any: ")
     assert (files.query_prompt, files.document_prompt) == expected
 
@@ -82,21 +117,50 @@ def test_queries_and_documents_have_prompts(prompts: dict[str, str], expected: t
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"modules": [{"type": "sentence_transformers.models.LSTM", "path": "1"}]}, "LSTM.* is not supported"),
+        (
+            {"modules": [{"type": "sentence_transformers.models.LSTM", "path": "1"}]},
+            "LSTM.* is not supported",
+        ),
         ({"modules": [TRANSFORMER, NORMALIZE, DENSE]}, "Dense.* is not supported"),
         ({"modules": {}}, "modules.json cannot be read"),
-        ({"modules": [POOLING | {"path": ".."}]}, 'modules.json: ".." is no directory of the model'),
-        ({"modules": [TRANSFORMER, LOGIT_SCORE], "1_LogitScore__config": {"true_token_id": 1}}, "found 1, null"),
-        ({"modules": [POOLING], "1_Pooling__config": {"pooling_mode": "median"}}, 'pooling_mode "median" is not'),
-        ({"modules": [POOLING], "1_Pooling__config": {"include_prompt": False}}, "include_prompt false is not"),
-        ({"modules": [DENSE], "2_Dense__config": {"in_features": 0, "out_features": 3}}, "must be from 1 to"),
-        ({"modules": [DENSE], "2_Dense__config": {"activation_function": "torch.nn.Mish"}}, "is supported with"),
+        (
+            {"modules": [POOLING | {"path": ".."}]},
+            'modules.json: ".." is no directory of the model',
+        ),
+        (
+            {"modules": [TRANSFORMER, LOGIT_SCORE], "1_LogitScore__config": {"true_token_id": 1}},
+            "found 1, null",
+        ),
+        (
+            {"modules": [POOLING], "1_Pooling__config": {"pooling_mode": "median"}},
+            'pooling_mode "median" is not',
+        ),
+        (
+            {"modules": [POOLING], "1_Pooling__config": {"include_prompt": False}},
+            "include_prompt false is not",
+        ),
+        (
+            {"modules": [DENSE], "2_Dense__config": {"in_features": 0, "out_features": 3}},
+            "must be from 1 to",
+        ),
+        (
+            {"modules": [DENSE], "2_Dense__config": {"activation_function": "torch.nn.Mish"}},
+            "is supported with",
+        ),
         ({"config_sentence_transformers": {"prompts": {"query": 3}}}, "prompts must be texts"),
-        ({"config_sentence_transformers": {"default_prompt_name": "query"}}, "is none of its prompts"),
-        ({"config": {"sbert_ce_default_activation_function": "torch.nn.Mish"}}, "activation_fn .*Mish"),
+        (
+            {"config_sentence_transformers": {"default_prompt_name": "query"}},
+            "is none of its prompts",
+        ),
+        (
+            {"config": {"sbert_ce_default_activation_function": "torch.nn.Mish"}},
+            "activation_fn .*Mish",
+        ),
     ],
 )
-def test_what_is_not_known_is_refused(tmp_path: Path, files: dict[str, object], message: str) -> None:
+def test_what_is_not_known_is_refused(
+    tmp_path: Path, files: dict[str, object], message: str
+) -> None:
     write(tmp_path, **({"config": {}} | files))
     with pytest.raises(ModelLoadError, match=message):
         read_sentence_files(tmp_path, "encoder")

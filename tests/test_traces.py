@@ -25,7 +25,9 @@ def traces(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traces]:
         traces.close()
 
 
-def test_a_collector_that_is_not_there_is_complained_of_once(traces: Traces, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_collector_that_is_not_there_is_complained_of_once(
+    traces: Traces, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.WARNING, logger="ouzel")
     for _ in range(3000):  # more than the SDK keeps
         traces.begin_request([(b"traceparent", SAMPLED)], time.perf_counter()).end({})
@@ -35,7 +37,9 @@ def test_a_collector_that_is_not_there_is_complained_of_once(traces: Traces, cap
 
     ours = [record.name for record in caplog.records if record.name.startswith("ouzel")]
     assert ours == ["ouzel.observability.traces"]
-    assert not logging.getLogger("opentelemetry").propagate, "caplog has them all the same, a server's log has not"
+    assert not logging.getLogger("opentelemetry").propagate, (
+        "caplog has them all the same, a server's log has not"
+    )
 
 
 @pytest.mark.parametrize(

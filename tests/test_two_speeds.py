@@ -10,11 +10,15 @@ HERE = Path(__file__)
 
 
 def test_a_test_without_the_marker_cannot_start_a_server(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match=r"test_a_test_without_the_marker.* it needs `pytest\.mark\.serves`"):
+    with pytest.raises(
+        AssertionError, match=r"test_a_test_without_the_marker.* it needs `pytest\.mark\.serves`"
+    ):
         running.start(cache_dir=tmp_path)
 
 
 def test_servers_are_started_in_one_place_only() -> None:
     others = [path for path in HERE.parent.rglob("*.py") if path != HERE]
 
-    assert [path.name for path in others if '"-m", "ouzel", "serve"' in path.read_text()] == ["running.py"]
+    assert [path.name for path in others if '"-m", "ouzel", "serve"' in path.read_text()] == [
+        "running.py"
+    ]

@@ -52,8 +52,14 @@ def test_recompress_is_part_of_the_plan() -> None:
         ("", "a width must be one of auto, int8, int4, bf16, f32"),
         ("int4,head=4", "a width must be one of auto, int8, int4, bf16, f32"),
         ("head=int4", "a width must be one of auto, int8, int4, bf16, f32"),
-        ("int4,router=int8", "a part must be named as one of layers, experts, embedding, head, as in int4,head=int4"),
-        ("int4,int8", "a part must be named as one of layers, experts, embedding, head, as in int4,head=int4"),
+        (
+            "int4,router=int8",
+            "a part must be named as one of layers, experts, embedding, head, as in int4,head=int4",
+        ),
+        (
+            "int4,int8",
+            "a part must be named as one of layers, experts, embedding, head, as in int4,head=int4",
+        ),
         ("int4,head=int4,head=int8", "a part must be named once, as in int4,head=int4"),
     ],
 )

@@ -46,8 +46,19 @@ def run(directory: Path, config: pytest.Config, **files: str) -> tuple[int, list
     for name, text in {"conftest": CONFTEST, **files}.items():
         (directory / f"{name}.py").write_text(text)
     (directory / "pytest.ini").write_text("[pytest]\nmarkers = nothing\n")
-    command = [sys.executable, "-m", "pytest", "-p", "xdist.plugin", *config.getini("addopts"), "-n", "2"]
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "xdist.plugin",
+        *config.getini("addopts"),
+        "-n",
+        "2",
+    ]
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }
     environment = inherited | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command,
@@ -61,7 +72,9 @@ def run(directory: Path, config: pytest.Config, **files: str) -> tuple[int, list
     return done.returncode, done.stdout.splitlines()
 
 
-def test_a_process_that_dies_costs_the_test_in_which_it_died(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_a_process_that_dies_costs_the_test_in_which_it_died(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
     files = {"test_a": DIES, "test_b": DIES, "test_c": PASSES, "test_d": PASSES}
     status, lines = run(tmp_path, pytestconfig, **files)
 
@@ -70,12 +83,18 @@ def test_a_process_that_dies_costs_the_test_in_which_it_died(tmp_path: Path, pyt
     failed = [line for line in lines if line.startswith("FAILED")]
     assert sorted(line.partition(" - ")[0].removeprefix("FAILED ") for line in failed) == deadly
     assert "4 failed, 20 passed" in lines[-1]
-    died = lines[next(at for at, line in enumerate(lines) if "processes that died" in line) + 1 :][: len(deadly)]
+    died = lines[next(at for at, line in enumerate(lines) if "processes that died" in line) + 1 :][
+        : len(deadly)
+    ]
     assert sorted(line.partition(" died in ")[2] for line in died) == deadly
 
 
-def test_a_process_that_dies_outside_of_tests_fails_the_run(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    status, lines = run(tmp_path, pytestconfig, conftest=CONFTEST + DIES_AT_ITS_END, test_a=PASSES, test_b=PASSES)
+def test_a_process_that_dies_outside_of_tests_fails_the_run(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    status, lines = run(
+        tmp_path, pytestconfig, conftest=CONFTEST + DIES_AT_ITS_END, test_a=PASSES, test_b=PASSES
+    )
 
     assert "12 passed" in lines[-1]
     assert any(line.endswith("died outside of any test") for line in lines)

@@ -13,7 +13,10 @@ from ouzel.worker_threads import PreparationThreads, WorkerThreads
 def test_each_kind_of_preparation_goes_on_when_another_is_stuck() -> None:
     async def run() -> None:
         preparing, release = PreparationThreads(), threading.Event()
-        programs = [asyncio.create_task(preparing.run(release.wait, 10, has_own_template=True)) for _ in range(9)]
+        programs = [
+            asyncio.create_task(preparing.run(release.wait, 10, has_own_template=True))
+            for _ in range(9)
+        ]
         very_long = [asyncio.create_task(preparing.run(release.wait, 2**20)) for _ in range(9)]
         long = [asyncio.create_task(preparing.run(release.wait, 2**13)) for _ in range(9)]
         await asyncio.sleep(0)
@@ -23,7 +26,10 @@ def test_each_kind_of_preparation_goes_on_when_another_is_stuck() -> None:
                 task.cancel()
             await asyncio.wait(stuck)
             release.set()
-            assert await preparing.run(_name, num_bytes, has_own_template=has_own_template) != "MainThread"
+            assert (
+                await preparing.run(_name, num_bytes, has_own_template=has_own_template)
+                != "MainThread"
+            )
             release.clear()
         release.set()
         await asyncio.wait(programs)
@@ -48,7 +54,9 @@ def test_what_nobody_waits_for_does_not_begin_and_its_place_is_free_when_a_threa
         tasks = [asyncio.create_task(threads.run(work(number))) for number in range(3)]
         while not begun:
             await asyncio.sleep(0.001)
-        with pytest.raises(Overloaded, match="too much to do with work: 2 requests wait for it already"):
+        with pytest.raises(
+            Overloaded, match="too much to do with work: 2 requests wait for it already"
+        ):
             await threads.run(work(3))
         tasks[0].cancel()  # its thread is still busy
         tasks[1].cancel()

@@ -12,7 +12,9 @@ from xdist.workermanage import WorkerController
 
 from tests.backends import GOLDEN_NAMES
 
-OF_CHECKPOINTS = {f"tests/backends/test_openvino_{name}.py" for name in ("golden", "positions", "scheduling")}
+OF_CHECKPOINTS = {
+    f"tests/backends/test_openvino_{name}.py" for name in ("golden", "positions", "scheduling")
+}
 
 
 class WorkGroups(LoadFileScheduling):
@@ -21,16 +23,24 @@ class WorkGroups(LoadFileScheduling):
         if file not in OF_CHECKPOINTS or "[" not in test:
             return file
         parameters = test.partition("[")[2].rstrip("]")
-        return max((name for name in GOLDEN_NAMES if f"{parameters}-".startswith(f"{name}-")), key=len, default=file)
+        return max(
+            (name for name in GOLDEN_NAMES if f"{parameters}-".startswith(f"{name}-")),
+            key=len,
+            default=file,
+        )
 
     def _reschedule(self, node: WorkerController) -> None:
-        if node in self.registered_collections:  # another one that died may have a successor that still collects
+        if (
+            node in self.registered_collections
+        ):  # another one that died may have a successor that still collects
             super()._reschedule(node)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Returns the test in the middle of which the process died, which xdist itself would run again."""
         groups = self.assigned_work.pop(node)
-        waiting = [nodeid for group in groups.values() for nodeid, is_done in group.items() if not is_done]
+        waiting = [
+            nodeid for group in groups.values() for nodeid, is_done in group.items() if not is_done
+        ]
         if not waiting:
             return None
         for name, group in groups.items():
@@ -47,7 +57,9 @@ class WorkerDeaths:
     def __init__(self) -> None:
         self._said: dict[str, str] = {}  # by the name of the process
 
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    def pytest_xdist_make_scheduler(
+        self, config: pytest.Config, log: Producer
+    ) -> LoadFileScheduling | None:
         return WorkGroups(config, log) if config.getoption("dist") == "loadfile" else None
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:

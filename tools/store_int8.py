@@ -56,9 +56,16 @@ def store_int8(source: Path, target: Path) -> None:
     if config.setdefault("quantization_config", quantization) != quantization:
         raise SystemExit(f"{source}: its {CONFIG_FILE} says that it is quantised in another way")
     if source != target:
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns(SINGLE_FILE, CONFIG_FILE), dirs_exist_ok=True)
+        shutil.copytree(
+            source,
+            target,
+            ignore=shutil.ignore_patterns(SINGLE_FILE, CONFIG_FILE),
+            dirs_exist_ok=True,
+        )
     replace_file(target / SINGLE_FILE, safetensors_file(tensors))
-    replace_file(target / CONFIG_FILE, (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode())
+    replace_file(
+        target / CONFIG_FILE, (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode()
+    )
 
 
 def stored(checkpoint: Checkpoint, name: str) -> dict[str, StoredTensor]:
@@ -84,7 +91,11 @@ def signed(levels: NDArray[Any]) -> NDArray[np.int8]:  # Any: bytes
 
 def is_compressed(location: TensorLocation) -> bool:
     is_matrix = len(location.shape) == 2 and location.name.endswith(".weight")
-    return is_matrix and location.dtype in PLAIN_TYPES and plain_name(location.name).startswith(LANGUAGE_MODEL)
+    return (
+        is_matrix
+        and location.dtype in PLAIN_TYPES
+        and plain_name(location.name).startswith(LANGUAGE_MODEL)
+    )
 
 
 def quantization_config(tensors: dict[str, StoredTensor]) -> dict[str, Any]:  # Any: JSON
@@ -95,12 +106,20 @@ def quantization_config(tensors: dict[str, StoredTensor]) -> dict[str, Any]:  # 
         if name.endswith(".weight") and tensor.elements.ndim == 2
     }
     ignored = [name for name in sorted({HEAD, *is_plain}) if is_plain.get(name, True)]
-    weights = {"num_bits": 8, "type": "int", "symmetric": False, "strategy": "channel", "dynamic": False}
+    weights = {
+        "num_bits": 8,
+        "type": "int",
+        "symmetric": False,
+        "strategy": "channel",
+        "dynamic": False,
+    }
     return {
         "quant_method": "compressed-tensors",
         "format": FORMAT,
         "quantization_status": "compressed",
-        "config_groups": {"group_0": {"targets": ["Embedding", "Linear"], "format": FORMAT, "weights": weights}},
+        "config_groups": {
+            "group_0": {"targets": ["Embedding", "Linear"], "format": FORMAT, "weights": weights}
+        },
         "ignore": ignored,
     }
 
@@ -112,7 +131,11 @@ def safetensors_file(tensors: dict[str, StoredTensor]) -> bytes:
     position = 0
     for name, tensor in in_order:
         end = position + tensor.elements.nbytes
-        header[name] = {"dtype": tensor.dtype, "shape": tensor.elements.shape, "data_offsets": [position, end]}
+        header[name] = {
+            "dtype": tensor.dtype,
+            "shape": tensor.elements.shape,
+            "data_offsets": [position, end],
+        }
         position = end
     encoded = json.dumps(header, separators=(",", ":")).encode()
     encoded = encoded.ljust(math.ceil(len(encoded) / 8) * 8)
@@ -127,14 +150,18 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("directory", type=Path)
     parser.add_argument("--output", type=Path, help="a directory for the result; default: the same")
     options = parser.parse_args()
     target = options.output or options.directory
     before = (options.directory / SINGLE_FILE).stat().st_size
     store_int8(options.directory, target)
-    print(f"{target}: {before / 1e6:.2f} MB of weights are {(target / SINGLE_FILE).stat().st_size / 1e6:.2f} MB now")
+    print(
+        f"{target}: {before / 1e6:.2f} MB of weights are {(target / SINGLE_FILE).stat().st_size / 1e6:.2f} MB now"
+    )
 
 
 if __name__ == "__main__":

@@ -18,10 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.grammar import END, train_tokenizer
-from benchmarks.make_checkpoint import Chunks, ModelShape, bfloat16_bytes, random_chunks, write_checkpoint
+from benchmarks.make_checkpoint import (
+    Chunks,
+    ModelShape,
+    bfloat16_bytes,
+    random_chunks,
+    write_checkpoint,
+)
 
-LIKELIHOODS = (1.0, 0.8, 0.75, 0.7)  # the first two are five deviations of what random rows add apart
-TOP_LOGIT = 14.0  # e ** 14 is eight times the vocabulary: little is left for all other tokens together
+LIKELIHOODS = (
+    1.0,
+    0.8,
+    0.75,
+    0.7,
+)  # the first two are five deviations of what random rows add apart
+TOP_LOGIT = (
+    14.0  # e ** 14 is eight times the vocabulary: little is left for all other tokens together
+)
 ROWS_AT_ONCE = 8192
 
 
@@ -58,9 +71,17 @@ def _head(
         sums = np.zeros((len(rows), hidden_size), np.float32)
         for distance, likelihood in enumerate(LIKELIHOODS, 1):
             right = np.ones(len(rows)) if distance > 1 else ~is_wrong[rows - 1]
-            sums += embedding[rows - distance] * np.float32(scale * likelihood) * right[:, None].astype(np.float32)
+            sums += (
+                embedding[rows - distance]
+                * np.float32(scale * likelihood)
+                * right[:, None].astype(np.float32)
+            )
         if wrong_share:
-            sums += embedding[rows - 5] * np.float32(scale) * is_wrong[rows - 5][:, None].astype(np.float32)
+            sums += (
+                embedding[rows - 5]
+                * np.float32(scale)
+                * is_wrong[rows - 5][:, None].astype(np.float32)
+            )
         yield bfloat16_bytes(sums)
 
 
@@ -69,7 +90,9 @@ def make(directory: Path, shape: ModelShape, *, wrong_share: float = 0.0) -> Pat
     if (directory / "generation_config.json").exists():
         return directory
     untied = replace(shape, tied=False)
-    write_checkpoint(directory, untied, seed=0, chunks=counting_chunks(untied.hidden_size, wrong_share))
+    write_checkpoint(
+        directory, untied, seed=0, chunks=counting_chunks(untied.hidden_size, wrong_share)
+    )
     (directory / "generation_config.json").unlink()
     tokenizer = train_tokenizer(untied.vocab_size)
     tokenizer.save(str(directory / "tokenizer.json"))
@@ -77,5 +100,7 @@ def make(directory: Path, shape: ModelShape, *, wrong_share: float = 0.0) -> Pat
     config["eos_token_id"] = config["bos_token_id"] = tokenizer.token_to_id(END)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     # Last of all: what is not finished has none.
-    (directory / "generation_config.json").write_text(json.dumps({"eos_token_id": config["eos_token_id"]}) + "\n")
+    (directory / "generation_config.json").write_text(
+        json.dumps({"eos_token_id": config["eos_token_id"]}) + "\n"
+    )
     return directory

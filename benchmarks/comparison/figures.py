@@ -25,7 +25,9 @@ class Cell:
     """One contender at one workload."""
 
     rate: Spread  # tokens a second
-    ratio: Spread | None  # ours over this one within each round; above 1 ours is faster; None: there is none of ours
+    ratio: (
+        Spread | None
+    )  # ours over this one within each round; above 1 ours is faster; None: there is none of ours
     tokens_per_step: float | None = None  # of one sequence; None: it is not about steps
 
     def json(self) -> dict[str, object]:
@@ -41,7 +43,9 @@ def _rounded(spread: Spread, digits: int) -> list[float]:
     return [round(each, digits) for each in (spread.median, spread.low, spread.high)]
 
 
-def cells(turns: Mapping[str, Sequence[Turn]], rivals: Mapping[str, str], batch: int | None = None) -> dict[str, Cell]:
+def cells(
+    turns: Mapping[str, Sequence[Turn]], rivals: Mapping[str, str], batch: int | None = None
+) -> dict[str, Cell]:
     """Returns each contender's cell, by its name. Rounds of all are as many, and the ratio is within a round.
 
     `rivals` says with which one of ours each is compared. Without turns of that one, it has no ratio. `batch` is
@@ -51,7 +55,11 @@ def cells(turns: Mapping[str, Sequence[Turn]], rivals: Mapping[str, str], batch:
     for name, own in turns.items():
         rival = rivals.get(name, name)
         pairs = zip(turns[rival], own, strict=True) if rival in turns and rival != name else None
-        ratios = None if pairs is None else Spread.of([ours.rate / theirs.rate for ours, theirs in pairs])
+        ratios = (
+            None
+            if pairs is None
+            else Spread.of([ours.rate / theirs.rate for ours, theirs in pairs])
+        )
         found[name] = Cell(
             rate=Spread.of([turn.rate for turn in own]),
             ratio=ratios,

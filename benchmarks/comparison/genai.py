@@ -12,7 +12,16 @@ from transformers import PreTrainedTokenizerFast
 
 from benchmarks.comparison.product import Contender, NotHad, Turn
 from benchmarks.comparison.schema import SCHEMA
-from benchmarks.comparison.workloads import TEMPERATURE, TOP_P, Chooser, Decode, Prefill, Requests, Workload, prompts
+from benchmarks.comparison.workloads import (
+    TEMPERATURE,
+    TOP_P,
+    Chooser,
+    Decode,
+    Prefill,
+    Requests,
+    Workload,
+    prompts,
+)
 from benchmarks.grammar import END
 from benchmarks.stateful_ir import write_stateful_ir
 from ouzel.backends.openvino.library import ov
@@ -26,7 +35,9 @@ def write_ir(checkpoint: Path, directory: Path, weights: str) -> Path:
     if (directory / "openvino_detokenizer.xml").exists():
         return directory
     write_stateful_ir(checkpoint, directory, weights)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(checkpoint / "tokenizer.json"), eos_token=END)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_file=str(checkpoint / "tokenizer.json"), eos_token=END
+    )
     encoder, decoder = convert_tokenizer(tokenizer, with_detokenizer=True)
     ov.save_model(encoder, directory / "openvino_tokenizer.xml")
     ov.save_model(decoder, directory / "openvino_detokenizer.xml")
@@ -45,9 +56,14 @@ class GenAI:
         properties: dict[str, Any] = {"INFERENCE_NUM_THREADS": num_threads}
         if self._looks_up:
             properties["prompt_lookup"] = True
-        self._pipeline = genai.ContinuousBatchingPipeline(contender.model, scheduler, "CPU", properties)
+        self._pipeline = genai.ContinuousBatchingPipeline(
+            contender.model, scheduler, "CPU", properties
+        )
         self._num_requests = 0
-        self.settings = {"max_num_batched_tokens": str(MAX_NUM_BATCHED_TOKENS), "prefix caching": "on"}
+        self.settings = {
+            "max_num_batched_tokens": str(MAX_NUM_BATCHED_TOKENS),
+            "prefix caching": "on",
+        }
         if self._looks_up:
             self.settings["prompt lookup"] = f"{NUM_PROPOSED} tokens, n-grams of {NGRAM_SIZE}"
 
@@ -79,7 +95,9 @@ class GenAI:
             raise NotHad("prompt lookup is measured with greedy answers")
         most = workload.max_context_len - workload.context_len
         rows = prompts(workload, seed)
-        handles = [self._add(row, workload.chooser, most, 1000 * seed + i) for i, row in enumerate(rows)]
+        handles = [
+            self._add(row, workload.chooser, most, 1000 * seed + i) for i, row in enumerate(rows)
+        ]
         unstarted = list(handles)
         while unstarted:
             self._pipeline.step()
@@ -107,13 +125,17 @@ class GenAI:
         if chooser == "top_p":
             config.top_p = TOP_P
         if chooser == "schema":
-            config.structured_output_config = genai.StructuredOutputConfig(json_schema=json.dumps(SCHEMA))
+            config.structured_output_config = genai.StructuredOutputConfig(
+                json_schema=json.dumps(SCHEMA)
+            )
         else:
             config.eos_token_id, config.stop_token_ids, config.ignore_eos = 0, {0}, True
         if self._looks_up:
             config.num_assistant_tokens, config.max_ngram_size = NUM_PROPOSED, NGRAM_SIZE
         self._num_requests += 1
-        return self._pipeline.add_request(self._num_requests, ov.Tensor(np.array([token_ids], np.int64)), config)
+        return self._pipeline.add_request(
+            self._num_requests, ov.Tensor(np.array([token_ids], np.int64)), config
+        )
 
 
 def _num_new(handle: Any) -> int:

@@ -96,7 +96,9 @@ def _as_stored(content: NDArray[np.uint8], shape: list[int]) -> Tensor:
     return widened.view(np.uint8), gguf.GGMLQuantizationType.F32
 
 
-def quantised(source: Path, path: Path, kind: str, *, head: str | None = None, num_threads: int = 1) -> Path:
+def quantised(
+    source: Path, path: Path, kind: str, *, head: str | None = None, num_threads: int = 1
+) -> Path:
     """Quantises what is not there yet, with llama.cpp's defaults, or embedding and head in the named type.
 
     Its default head of a Q4_0 file is Q6_K. Raises RuntimeError where it fails.

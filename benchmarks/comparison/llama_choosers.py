@@ -39,7 +39,10 @@ class TopP:
         self._chains = [_chain(seed + i, TOP_P) for i in range(num_sequences)]
 
     def choose(self, context: Context, logits: Logits) -> list[int]:
-        return [llama_cpp.llama_sampler_sample(self._chains[row], context.pointer, row) for row in range(len(logits))]
+        return [
+            llama_cpp.llama_sampler_sample(self._chains[row], context.pointer, row)
+            for row in range(len(logits))
+        ]
 
     def close(self) -> None:
         for chain in self._chains:

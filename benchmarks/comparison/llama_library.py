@@ -74,7 +74,13 @@ class Context:
     """Memory for so many sequences of so many tokens each. Raises RuntimeError where there is none."""
 
     def __init__(
-        self, model: Model, setting: Setting, num_sequences: int, num_tokens: int, *, unified: bool = False
+        self,
+        model: Model,
+        setting: Setting,
+        num_sequences: int,
+        num_tokens: int,
+        *,
+        unified: bool = False,
     ) -> None:
         """With `unified`, `num_tokens` counts those of all sequences."""
         self._model = model
@@ -85,7 +91,9 @@ class Context:
         params.n_seq_max, params.kv_unified = num_sequences, unified
         params.n_threads = params.n_threads_batch = model.num_threads
         params.flash_attn_type = int(setting.flash_attention)
-        cache_type = llama_cpp.GGML_TYPE_Q8_0 if setting.quantised_cache else llama_cpp.GGML_TYPE_F16
+        cache_type = (
+            llama_cpp.GGML_TYPE_Q8_0 if setting.quantised_cache else llama_cpp.GGML_TYPE_F16
+        )
         params.type_k = params.type_v = cache_type
         params.no_perf = True
         self.pointer: Any = llama_cpp.llama_init_from_model(model.pointer, params)
@@ -96,7 +104,10 @@ class Context:
         for index in range(BATCH_TOKENS):
             self._batch.n_seq_id[index] = 1
         fields = ("token", "pos", "logits")
-        self._arrays = {name: np.ctypeslib.as_array(getattr(self._batch, name), (BATCH_TOKENS,)) for name in fields}
+        self._arrays = {
+            name: np.ctypeslib.as_array(getattr(self._batch, name), (BATCH_TOKENS,))
+            for name in fields
+        }
 
     def decode(self, rows: Rows) -> NDArray[np.float32]:
         """Returns the logits [wanted rows, vocabulary], which may be a view that is valid until the next call.
@@ -122,17 +133,23 @@ class Context:
         if not num_wanted:
             return np.empty((0, self._model.vocab_size), np.float32)
         pointer = llama_cpp.llama_get_logits(self.pointer)  # waits until they are there
-        logits: NDArray[np.float32] = np.ctypeslib.as_array(pointer, (num_wanted, self._model.vocab_size))
+        logits: NDArray[np.float32] = np.ctypeslib.as_array(
+            pointer, (num_wanted, self._model.vocab_size)
+        )
         return logits
 
-    def prefill(self, token_ids: list[int], sequence: int = 0, first_position: int = 0) -> NDArray[np.float32]:
+    def prefill(
+        self, token_ids: list[int], sequence: int = 0, first_position: int = 0
+    ) -> NDArray[np.float32]:
         """Computes one sequence's prompt, or more of it. Returns the logits [vocabulary] after its last token."""
         count = len(token_ids)
         wanted = np.zeros(count, np.bool_)
         wanted[-1] = True
         positions = np.arange(first_position, first_position + count, dtype=np.int32)
         sequences = np.full(count, sequence, np.int32)
-        logits: NDArray[np.float32] = self.decode(Rows(np.array(token_ids, np.int32), positions, sequences, wanted))[-1]
+        logits: NDArray[np.float32] = self.decode(
+            Rows(np.array(token_ids, np.int32), positions, sequences, wanted)
+        )[-1]
         return logits
 
     def copy(self, source: int, destination: int) -> None:

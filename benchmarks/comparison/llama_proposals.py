@@ -60,7 +60,9 @@ def _common_len(one: list[int], other: list[int]) -> int:
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def speculative_step(context: Context, histories: list[list[int]], propose: Callable[[list[int]], list[int]]) -> int:
+def speculative_step(
+    context: Context, histories: list[list[int]], propose: Callable[[list[int]], list[int]]
+) -> int:
     """Appends to each history what a greedy step gives: its accepted proposals and one more. Returns their number.
 
     The last token of each history is not computed yet, all before it are in the context's memory.
@@ -69,7 +71,9 @@ def speculative_step(context: Context, histories: list[list[int]], propose: Call
     counts = [len(each) for each in tokens]
     total = sum(counts)
     starts = [len(history) - 1 for history in histories]
-    positions = [np.arange(start, start + count) for start, count in zip(starts, counts, strict=True)]
+    positions = [
+        np.arange(start, start + count) for start, count in zip(starts, counts, strict=True)
+    ]
     rows = Rows(
         token_ids=np.concatenate([np.array(each, np.int32) for each in tokens]),
         positions=np.concatenate(positions).astype(np.int32),

@@ -64,7 +64,9 @@ class LlamaCpp:
         decode = _fastest(SETTINGS, lambda setting: self._decode(TRIAL_DECODE, 0, setting))
         prefill = _fastest(SETTINGS, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
         sizes = [replace(prefill, num_ubatch=size) for size in NUM_UBATCHES]
-        return Best(decode, _fastest(sizes, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting)))
+        return Best(
+            decode, _fastest(sizes, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
+        )
 
     def _prefill(self, workload: Prefill, seed: int, setting: Setting) -> Turn:
         [token_ids] = prompts(workload, seed)
@@ -86,7 +88,9 @@ class LlamaCpp:
             if step == 1:  # the first one copies the prompt's memory, too
                 before = time.perf_counter()
             positions = np.full(batch, first + step, np.int32)
-            logits = context.decode(Rows(np.array(token_ids, np.int32), positions, everyone, wanted))
+            logits = context.decode(
+                Rows(np.array(token_ids, np.int32), positions, everyone, wanted)
+            )
             token_ids = choose.choose(context, logits)
         seconds = time.perf_counter() - before
         choose.close()
@@ -105,18 +109,24 @@ class LlamaCpp:
         """Tries how many tokens are best proposed, when it has this workload first."""
         if (best := self._num_proposed.get((workload, proposals))) is None:
             trial = replace(workload, output_len=workload.output_len // 2)
-            best = _fastest(NUM_PROPOSED, lambda count: self._proposed(trial, seed, proposals, count))
+            best = _fastest(
+                NUM_PROPOSED, lambda count: self._proposed(trial, seed, proposals, count)
+            )
             self._num_proposed[workload, proposals] = best
             what = f"{proposals} at batch {workload.batch}, {workload.text}"
             self.settings[what] = f"{best} tokens proposed"
         return self._proposed(workload, seed, proposals, best)
 
-    def _proposed(self, workload: Decode, seed: int, proposals: Proposals, num_proposed: int) -> Turn:
+    def _proposed(
+        self, workload: Decode, seed: int, proposals: Proposals, num_proposed: int
+    ) -> Turn:
         context = self._prefilled(workload, seed, self._best.decode)
         prompt = prompts(workload, seed)[0]
         histories = [[*prompt, prompt[-1] + 1] for _ in range(workload.batch)]
         proposer = self._proposer(workload, proposals, num_proposed)
-        speculative_step(context, histories, proposer.propose)  # copies the prompt's memory, fills the draft's
+        speculative_step(
+            context, histories, proposer.propose
+        )  # copies the prompt's memory, fills the draft's
         num_tokens = num_steps = 0
         before = time.perf_counter()
         while num_tokens < workload.batch * workload.output_len:
@@ -140,7 +150,13 @@ class LlamaCpp:
         """What the prompts share is computed once, and its cells are shared."""
         rows, shared_len = prompts(workload, seed), workload.shared_len
         each = workload.prompt_len - shared_len + workload.output_len
-        context = Context(self._model, self._best.decode, workload.batch, shared_len + each * len(rows), unified=True)
+        context = Context(
+            self._model,
+            self._best.decode,
+            workload.batch,
+            shared_len + each * len(rows),
+            unified=True,
+        )
         before = time.perf_counter()
         if shared_len:
             context.prefill(rows[0][:shared_len])
@@ -150,7 +166,9 @@ class LlamaCpp:
         everyone, wanted = np.arange(len(rows), dtype=np.int32), np.ones(len(rows), np.bool_)
         for step in range(workload.output_len - 1):
             positions = np.full(len(rows), workload.prompt_len + step, np.int32)
-            token_ids = context.decode(Rows(token_ids.astype(np.int32), positions, everyone, wanted)).argmax(axis=1)
+            token_ids = context.decode(
+                Rows(token_ids.astype(np.int32), positions, everyone, wanted)
+            ).argmax(axis=1)
         seconds = time.perf_counter() - before
         context.close()
         return Turn(seconds, workload.batch * workload.output_len, workload.output_len)

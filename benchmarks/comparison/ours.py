@@ -7,7 +7,16 @@ from typing import Any  # JSON
 
 from benchmarks.comparison.product import Contender, Turn
 from benchmarks.comparison.schema import SCHEMA
-from benchmarks.comparison.workloads import TEMPERATURE, TOP_P, Chooser, Decode, Prefill, Requests, Workload, prompts
+from benchmarks.comparison.workloads import (
+    TEMPERATURE,
+    TOP_P,
+    Chooser,
+    Decode,
+    Prefill,
+    Requests,
+    Workload,
+    prompts,
+)
 from ouzel.cli.engines import openvino_engine
 from ouzel.engine.base import Engine
 from ouzel.grammar.formats import compile_format
@@ -19,7 +28,9 @@ from ouzel.types import EngineRequest, Grammar
 class Ours:
     """Options are `engine.NAME` or `model.NAME` of the records in `ouzel.config`, over those that are set here."""
 
-    def __init__(self, contender: Contender, scratch: Path, num_threads: int, kv_cache_gib: float) -> None:
+    def __init__(
+        self, contender: Contender, scratch: Path, num_threads: int, kv_cache_gib: float
+    ) -> None:
         values: dict[str, Any] = {
             "model.model": contender.model,
             "model.cache_dir": str(scratch / "cache"),
@@ -69,7 +80,9 @@ class Ours:
     def _decode(self, workload: Decode, seed: int) -> Turn:
         most = workload.max_context_len - workload.context_len
         rows = prompts(workload, seed)
-        unstarted = {self._add(row, workload.chooser, most, 1000 * seed + i) for i, row in enumerate(rows)}
+        unstarted = {
+            self._add(row, workload.chooser, most, 1000 * seed + i) for i, row in enumerate(rows)
+        }
         request_ids = set(unstarted)
         while unstarted:
             for output in self._engine.step():
@@ -107,7 +120,9 @@ class Ours:
         grammar = self._schema() if chooser == "schema" else None
         request_id = str(self._num_requests)
         self._engine.add(
-            EngineRequest(request_id=request_id, prompt_token_ids=token_ids, params=params, grammar=grammar)
+            EngineRequest(
+                request_id=request_id, prompt_token_ids=token_ids, params=params, grammar=grammar
+            )
         )
         return request_id
 
@@ -116,7 +131,11 @@ class Ours:
             content = json.loads((self._directory / "tokenizer.json").read_text())
             [end] = json.loads((self._directory / "generation_config.json").read_text()).values()
             marks = special_token_ids(content)
-            vocabulary = GrammarVocabulary(marks, len(content["model"]["vocab"]) + len(marks), (end,))
-            text = compile_format({"type": "json_schema", "json_schema": SCHEMA}, vocabulary, strict=False, styles={})
+            vocabulary = GrammarVocabulary(
+                marks, len(content["model"]["vocab"]) + len(marks), (end,)
+            )
+            text = compile_format(
+                {"type": "json_schema", "json_schema": SCHEMA}, vocabulary, strict=False, styles={}
+            )
             self._grammar = Grammar(text, "")
         return self._grammar

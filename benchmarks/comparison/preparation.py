@@ -40,11 +40,19 @@ def prepared(wanted: Wanted) -> Prepared:
     checkpoint = in_a_process(make_checkpoint, directory / "checkpoint", SHAPES[wanted.shape], 0.0)
     draft = None
     if wanted.with_draft:
-        draft = in_a_process(make_checkpoint, directory / "draft", draft_shape(wanted.shape), DRAFT_WRONG_SHARE)
-    contenders, notes = ours(checkpoint, wanted, draft), ["vLLM: not had (it is not among the bench group's packages)"]
+        draft = in_a_process(
+            make_checkpoint, directory / "draft", draft_shape(wanted.shape), DRAFT_WRONG_SHARE
+        )
+    contenders, notes = (
+        ours(checkpoint, wanted, draft),
+        ["vLLM: not had (it is not among the bench group's packages)"],
+    )
     for name, prepare in (("OpenVINO GenAI", genais), ("llama.cpp", llama_cpps)):
         try:
-            contenders += [against(each, contenders) for each in in_a_process(prepare, checkpoint, wanted, draft)]
+            contenders += [
+                against(each, contenders)
+                for each in in_a_process(prepare, checkpoint, wanted, draft)
+            ]
         except (ImportError, OSError, RuntimeError, ValueError) as error:
             notes.append(f"{name}: not had ({type(error).__name__}: {error})")
     return Prepared(contenders, notes)
@@ -77,7 +85,10 @@ def make_checkpoint(directory: Path, shape: ModelShape, wrong_share: float) -> P
 
 def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
     """Those without guesses, and of the first of them one that looks up prompts and one that has a draft model, too."""
-    kinds = {8: {"int8": "int8"}, 4: {"int4, head int8": "int4", "int4, head int4": "int4,embedding=int4,head=int4"}}
+    kinds = {
+        8: {"int8": "int8"},
+        4: {"int4, head int8": "int4", "int4, head int4": "int4,embedding=int4,head=int4"},
+    }
     without = {"engine.prompt_lookup": False}
     found = [
         Contender(f"Ouzel {name}", "ouzel", str(checkpoint), weights, options=without)
@@ -87,7 +98,9 @@ def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender
     found.append(replace(first, name=f"{first.name}, prompt lookup", options={}, only_copies=True))
     if draft is not None:
         options = {"engine.prompt_lookup": False, "model.draft_model": str(draft)}
-        found.append(replace(first, name=f"{first.name}, draft model", options=options, only_copies=True))
+        found.append(
+            replace(first, name=f"{first.name}, draft model", options=options, only_copies=True)
+        )
     return found
 
 
@@ -98,7 +111,12 @@ def genais(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contend
     directory = write_ir(checkpoint, checkpoint.parent / f"ir-{weights}", weights)
     name = f"GenAI {weights}" if wanted.bits == 8 else "GenAI int4, head int8"
     plain = Contender(name, "genai", str(directory), weights)
-    return [plain, replace(plain, name=f"{name}, prompt lookup", options={"prompt_lookup": True}, only_copies=True)]
+    return [
+        plain,
+        replace(
+            plain, name=f"{name}, prompt lookup", options={"prompt_lookup": True}, only_copies=True
+        ),
+    ]
 
 
 def llama_cpps(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
@@ -113,10 +131,14 @@ def llama_cpps(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Con
 
     options = {} if draft is None else {"draft_model": file(draft, "Q8_0")}
     if wanted.bits == 8:
-        found = [Contender("llama.cpp Q8_0", "llama.cpp", file(checkpoint, "Q8_0"), "Q8_0", options)]
+        found = [
+            Contender("llama.cpp Q8_0", "llama.cpp", file(checkpoint, "Q8_0"), "Q8_0", options)
+        ]
     else:
         found = [
-            Contender("llama.cpp Q4_0, head Q6_K", "llama.cpp", file(checkpoint, "Q4_0"), "Q4_0", options),
+            Contender(
+                "llama.cpp Q4_0, head Q6_K", "llama.cpp", file(checkpoint, "Q4_0"), "Q4_0", options
+            ),
             Contender(
                 "llama.cpp Q4_0, head Q4_0",
                 "llama.cpp",
@@ -130,5 +152,7 @@ def llama_cpps(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Con
     for name, kind in proposals.items():
         first = found[0]
         run_options = {"proposals": kind}
-        found.append(replace(first, name=f"{first.name}, {name}", run_options=run_options, only_copies=True))
+        found.append(
+            replace(first, name=f"{first.name}, {name}", run_options=run_options, only_copies=True)
+        )
     return found

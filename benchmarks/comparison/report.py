@@ -16,7 +16,9 @@ class Table:
     columns: Sequence[str]
     rows: Mapping[str, Mapping[str, Cell]]  # workload -> contender -> cell
     notes: Sequence[str] = ()  # settings, and what was not had and why
-    plots: Mapping[str, str] = field(default_factory=dict)  # title -> path, as the document names it
+    plots: Mapping[str, str] = field(
+        default_factory=dict
+    )  # title -> path, as the document names it
 
     def markdown(self) -> str:
         header = ["", *(f"{name}, tokens/s" for name in self.columns)]
@@ -24,7 +26,11 @@ class Table:
         for name, row in self.rows.items():
             lines.append(_line([name, *(_cell(row.get(column)) for column in self.columns)]))
         lines += ["", *(f"- {note}" for note in self.notes)]
-        lines += ["", *(f"![{title}]({path})" for title, path in self.plots.items())] if self.plots else []
+        lines += (
+            ["", *(f"![{title}]({path})" for title, path in self.plots.items())]
+            if self.plots
+            else []
+        )
         return "\n".join(lines).rstrip() + "\n"
 
 
@@ -45,7 +51,11 @@ def _cell(cell: Cell | None) -> str:
 
 def with_section(document: str, section: str, *, begin: str = BEGIN, end: str = END) -> str:
     """Returns the document with what is between the two marks replaced. Raises ValueError where they are not there."""
-    if document.count(begin) != 1 or document.count(end) != 1 or document.index(begin) > document.index(end):
+    if (
+        document.count(begin) != 1
+        or document.count(end) != 1
+        or document.index(begin) > document.index(end)
+    ):
         raise ValueError(f"{begin} and then {end} must stand in the document once")
     before, _, rest = document.partition(begin)
     _, _, after = rest.partition(end)

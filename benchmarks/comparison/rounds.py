@@ -25,7 +25,10 @@ class Measured:
         return [name for name in self.rivals if any(name in row for row in self.rows.values())]
 
     def json(self) -> dict[str, object]:
-        rows = {name: {column: cell.json() for column, cell in row.items()} for name, row in self.rows.items()}
+        rows = {
+            name: {column: cell.json() for column, cell in row.items()}
+            for name, row in self.rows.items()
+        }
         return {"compared_with": dict(self.rivals), "rows": rows, "notes": self.notes}
 
 
@@ -71,7 +74,9 @@ def _listed(settings: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {value}" for name, value in settings.items())
 
 
-def measure(runs: Mapping[str, Run], workload: Workload, num_rounds: int, found: Measured, row: str) -> None:
+def measure(
+    runs: Mapping[str, Run], workload: Workload, num_rounds: int, found: Measured, row: str
+) -> None:
     """Adds a row: each runs it once to warm up, then once in each round. Who cannot is noted, and left out."""
     turns: dict[str, list[Turn]] = {name: [] for name in runs}
     for round_number in range(num_rounds + 1):
@@ -90,11 +95,18 @@ def measure(runs: Mapping[str, Run], workload: Workload, num_rounds: int, found:
     print(f"{row:45}", figures, "tokens/s", flush=True)
 
 
-def compare(contenders: list[Contender], rows: list[Row], machine: Machine, num_rounds: int) -> Measured:
+def compare(
+    contenders: list[Contender], rows: list[Row], machine: Machine, num_rounds: int
+) -> Measured:
     """Compares each with its rival, or with the first; all are in memory at once."""
     first = contenders[0].name
-    found, workers = Measured({each.name: each.rival or first for each in contenders}), Workers(machine)
-    found.notes += [f"{each.name} is compared with {each.rival}" for each in contenders if each.rival]
+    found, workers = (
+        Measured({each.name: each.rival or first for each in contenders}),
+        Workers(machine),
+    )
+    found.notes += [
+        f"{each.name} is compared with {each.rival}" for each in contenders if each.rival
+    ]
     for row in rows:
         copies = isinstance(row.workload, Decode) and isinstance(row.workload.text, CopiedText)
         runs: dict[str, Run] = {}

@@ -38,7 +38,9 @@ async def _ask(url: str, workload: Requests, seed: int) -> Turn:
     limits = httpx.Limits(max_connections=workload.batch)
     async with httpx.AsyncClient(base_url=url, timeout=None, limits=limits) as client:
         before = time.perf_counter()
-        counts = await asyncio.gather(*(_one(client, row, workload) for row in prompts(workload, seed)))
+        counts = await asyncio.gather(
+            *(_one(client, row, workload) for row in prompts(workload, seed))
+        )
         return Turn(time.perf_counter() - before, sum(counts), workload.output_len)
 
 
@@ -61,33 +63,66 @@ async def _one(client: httpx.AsyncClient, token_ids: list[int], workload: Reques
             if line.startswith("data: {"):
                 usage = json.loads(line.removeprefix("data: ")).get("usage") or usage
     if usage.get("completion_tokens") != workload.output_len:
-        raise RuntimeError(f"an answer must have {workload.output_len} tokens, given the usage {usage}")
+        raise RuntimeError(
+            f"an answer must have {workload.output_len} tokens, given the usage {usage}"
+        )
     return usage["completion_tokens"]
 
 
 @contextmanager
 def ouzel_server(model: str, weights: str, machine: Machine) -> Iterator[str]:
-    flags = ["--weights", weights, "--served-model-name", "model", "--no-store", "--log-level", "error"]
-    flags += ["--cache-dir", f"{machine.scratch}/cache", "--kv-cache-gib", str(machine.kv_cache_gib)]
+    flags = [
+        "--weights",
+        weights,
+        "--served-model-name",
+        "model",
+        "--no-store",
+        "--log-level",
+        "error",
+    ]
+    flags += [
+        "--cache-dir",
+        f"{machine.scratch}/cache",
+        "--kv-cache-gib",
+        str(machine.kv_cache_gib),
+    ]
     flags += ["--num-threads", str(machine.num_threads)]
     with running_server([model, *flags]) as (url, _):
         yield url
 
 
 @contextmanager
-def llama_server(binaries: Path | None, model: str, max_len: int, machine: Machine) -> Iterator[str]:
+def llama_server(
+    binaries: Path | None, model: str, max_len: int, machine: Machine
+) -> Iterator[str]:
     """Raises NotHad where there is no such program, or it does not come up."""
     program = None if binaries is None else binaries / "llama-server"
     if program is None or not program.exists():
-        raise NotHad("llama-server: not had (--llama-cpp-bin names the directory of llama.cpp's programs)")
+        raise NotHad(
+            "llama-server: not had (--llama-cpp-bin names the directory of llama.cpp's programs)"
+        )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     slots = max(BATCHES)
-    options = {"-m": model, "--port": port, "-c": slots * max_len, "-np": slots, "-t": machine.num_threads, "-fa": "on"}
-    command = [str(program), *(str(word) for pair in options.items() for word in pair), "--alias", "model"]
+    options = {
+        "-m": model,
+        "--port": port,
+        "-c": slots * max_len,
+        "-np": slots,
+        "-t": machine.num_threads,
+        "-fa": "on",
+    }
+    command = [
+        str(program),
+        *(str(word) for pair in options.items() for word in pair),
+        "--alias",
+        "model",
+    ]
     environment = {**os.environ, "LD_LIBRARY_PATH": str(program.parent)}
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
     try:
         _await_health(f"http://127.0.0.1:{port}", process)
         yield f"http://127.0.0.1:{port}"

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any  # JSON between the processes
 
 from benchmarks.comparison.product import Contender, NotHad, Product, Turn
-from benchmarks.comparison.workloads import CopiedText, Decode, Prefill, RandomText, Requests, Workload
+from benchmarks.comparison.workloads import (
+    CopiedText,
+    Decode,
+    Prefill,
+    RandomText,
+    Requests,
+    Workload,
+)
 
 KINDS: dict[str, type[Any]] = {each.__name__: each for each in (Decode, Prefill, Requests)}
 TEXTS: dict[str, type[Any]] = {each.__name__: each for each in (RandomText, CopiedText)}
@@ -78,11 +85,19 @@ def work(order: dict[str, Any]) -> None:
     """The child process."""
     before = time.perf_counter()
     try:
-        product = LOADERS[order["contender"]["product"]](Contender(**order["contender"]), Machine(**order["machine"]))
+        product = LOADERS[order["contender"]["product"]](
+            Contender(**order["contender"]), Machine(**order["machine"])
+        )
     except (ImportError, NotHad, OSError, RuntimeError) as error:
         _reply({"not_had": f"{type(error).__name__}: {error}"})
         return
-    _reply({"load_s": time.perf_counter() - before, "settings": product.settings, "peak_mib": _peak_mib()})
+    _reply(
+        {
+            "load_s": time.perf_counter() - before,
+            "settings": product.settings,
+            "peak_mib": _peak_mib(),
+        }
+    )
     for line in sys.stdin:
         task = json.loads(line)
         try:
@@ -110,7 +125,9 @@ class Worker:
     def __init__(self, contender: Contender, machine: Machine) -> None:
         order = json.dumps({"contender": asdict(contender), "machine": asdict(machine)})
         command = [sys.executable, "-m", "benchmarks.comparison.workers", order]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.settings: dict[str, str] = {}
         self.peak_mib = 0.0
         try:

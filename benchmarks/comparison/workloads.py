@@ -12,7 +12,10 @@ from typing import Literal, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-FIRST_TOKEN_ID, END_TOKEN_ID = 1_000, 100_000  # prompts lie between, and answers after them reach no special token
+FIRST_TOKEN_ID, END_TOKEN_ID = (
+    1_000,
+    100_000,
+)  # prompts lie between, and answers after them reach no special token
 
 Chooser = Literal["greedy", "top_p", "schema"]
 TEMPERATURE, TOP_P = 0.8, 0.95  # of "top_p"; of "schema" the temperature alone

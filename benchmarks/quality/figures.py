@@ -49,7 +49,9 @@ class FiguresBuilder:
         next_ids = window[scored_positions(len(window)) + 1]
         known = np.take_along_axis(log_probs, best, axis=1)
         self._divergences.append(divergences(truth.best_log_probs[index], known))
-        self._gains.append(truth.next_log_probs[index] - log_probs[np.arange(len(next_ids)), next_ids])
+        self._gains.append(
+            truth.next_log_probs[index] - log_probs[np.arange(len(next_ids)), next_ids]
+        )
         self._same.append((log_probs.argmax(axis=1) == best[:, 0]).astype(np.float32))
         equal = np.array(answers.greedy) == truth.greedy[index]
         self._num_greedy.append(len(equal) if equal.all() else int(equal.argmin()))
@@ -75,5 +77,7 @@ def divergences(true_log_probs: LogProbs, log_probs: LogProbs) -> NDArray[np.flo
     other = log_probs.astype(np.float64)
     true_rest = np.maximum(1.0 - np.exp(true).sum(axis=1), _LEAST)
     other_rest = np.maximum(1.0 - np.exp(other).sum(axis=1), _LEAST)
-    kl: NDArray[np.float64] = (np.exp(true) * (true - other)).sum(axis=1) + true_rest * np.log(true_rest / other_rest)
+    kl: NDArray[np.float64] = (np.exp(true) * (true - other)).sum(axis=1) + true_rest * np.log(
+        true_rest / other_rest
+    )
     return kl

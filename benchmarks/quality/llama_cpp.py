@@ -20,7 +20,10 @@ def answer(path: Path, windows: Ids, setting: Setting) -> Iterator[Answers]:
     """Yields the answers for each window. Raises RuntimeError where llama.cpp refuses."""
     model = Model(path, num_threads=os.cpu_count() or 1)
     for window in windows:
-        yield Answers(_scored_logits(model, setting, window), _greedy(model, setting, window[: len(window) // 2]))
+        yield Answers(
+            _scored_logits(model, setting, window),
+            _greedy(model, setting, window[: len(window) // 2]),
+        )
     model.close()
 
 

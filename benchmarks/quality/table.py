@@ -53,7 +53,9 @@ def _table(rows: Iterable[Row]) -> str:
 def _vector_table(rows: Iterable[VectorRow]) -> str:
     lines = ["| options | cosine, mean | cosine, least |", "|---|---:|---:|"]
     for row in rows:
-        lines.append(f"| {_code(row.configuration)} | {row.mean_cosine:.5f} | {row.least_cosine:.5f} |")
+        lines.append(
+            f"| {_code(row.configuration)} | {row.mean_cosine:.5f} | {row.least_cosine:.5f} |"
+        )
     return "\n".join(lines)
 
 

@@ -34,5 +34,7 @@ def make_windows(tokenizer: Tokenizer) -> TokenIds:
     first = tokenizer.encode("", add_special_tokens=True).ids
     length = WINDOW_LEN - len(first)
     step = (len(token_ids) - length) // NUM_WINDOWS
-    windows = [[*first, *token_ids[start : start + length]] for start in range(0, step * NUM_WINDOWS, step)]
+    windows = [
+        [*first, *token_ids[start : start + length]] for start in range(0, step * NUM_WINDOWS, step)
+    ]
     return np.array(windows, np.int64)

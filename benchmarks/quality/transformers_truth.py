@@ -22,7 +22,9 @@ def load(path: Path) -> Any:
     options = {"dtype": torch.float32, "attn_implementation": "eager"}
     if path.is_dir():
         return AutoModelForCausalLM.from_pretrained(str(path), **options).eval()
-    return AutoModelForCausalLM.from_pretrained(str(path.parent), gguf_file=path.name, **options).eval()
+    return AutoModelForCausalLM.from_pretrained(
+        str(path.parent), gguf_file=path.name, **options
+    ).eval()
 
 
 def continue_greedily(model: Any, prompts: list[list[int]]) -> list[list[int]]:

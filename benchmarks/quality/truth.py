@@ -71,7 +71,9 @@ class TruthBuilder:
         self._windows.append(window.astype(np.int32))
         self._best.append(best.astype(np.int32))
         self._best_log_probs.append(np.take_along_axis(log_probs, best, axis=1).astype(np.float32))
-        self._next_log_probs.append(log_probs[np.arange(len(next_ids)), next_ids].astype(np.float32))
+        self._next_log_probs.append(
+            log_probs[np.arange(len(next_ids)), next_ids].astype(np.float32)
+        )
         self._greedy.append(np.array(greedy, np.int32))
 
     def build(self) -> Truth:

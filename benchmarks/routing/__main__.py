@@ -38,20 +38,26 @@ def main() -> None:
     elif arguments.trace is not None:
         print(_of_trace(arguments))
     else:
-        section = "\n\n".join(_of_workloads(num_replicas, arguments) for num_replicas in arguments.replicas)
+        section = "\n\n".join(
+            _of_workloads(num_replicas, arguments) for num_replicas in arguments.replicas
+        )
         print(section)
         if arguments.write:
             _RESULTS.write_text(with_section(_RESULTS.read_text(), section, begin=BEGIN, end=END))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--replicas", type=int, nargs="+", default=[2, 8, 64])
     parser.add_argument("--workloads", nargs="+", default=_WORKLOADS, choices=_WORKLOADS)
     parser.add_argument("--policies", nargs="+", default=POLICIES, choices=POLICIES)
     parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13, 14, 15])
     parser.add_argument("--load", type=float, default=0.2)
-    parser.add_argument("--requests", type=int, help="of a run; what fits the number of replicas if not given")
+    parser.add_argument(
+        "--requests", type=int, help="of a run; what fits the number of replicas if not given"
+    )
     parser.add_argument("--trace", type=Path, help="a JSONL file in Mooncake's form")
     parser.add_argument("--speed", type=float, default=1.0, help="of the trace's clock")
     parser.add_argument("--tune", action="store_true")
@@ -70,7 +76,8 @@ def _of_workloads(num_replicas: int, arguments: argparse.Namespace) -> str:
         ]
 
     rows = {
-        policy: {workload: run(policy, workload) for workload in arguments.workloads} for policy in arguments.policies
+        policy: {workload: run(policy, workload) for workload in arguments.workloads}
+        for policy in arguments.policies
     }
     return f"**{num_replicas} replicas**, {num_requests:,} requests a run\n\n{policy_table(rows)}"
 
@@ -84,7 +91,10 @@ def _of_trace(arguments: argparse.Namespace) -> str:
         return [simulate(policy, experiment, sessions=replay(requests, speed=arguments.speed))]
 
     return policy_table(
-        {policy: {f"{num} replicas": run(policy, num) for num in arguments.replicas} for policy in arguments.policies}
+        {
+            policy: {f"{num} replicas": run(policy, num) for num in arguments.replicas}
+            for policy in arguments.policies
+        }
     )
 
 

@@ -114,7 +114,9 @@ class LeastLoad(CountingRouter):
 class SessionHash(CountingRouter):
     """A session has its own order of the replicas."""
 
-    def __init__(self, num_replicas: int, rng: random.Random, *, bound: float | None = None) -> None:
+    def __init__(
+        self, num_replicas: int, rng: random.Random, *, bound: float | None = None
+    ) -> None:
         super().__init__(num_replicas, rng)
         self._bound = bound
         self._orders: dict[bytes, list[int]] = {}
@@ -132,7 +134,8 @@ class SessionHash(CountingRouter):
     def _order(self, key: bytes) -> list[int]:
         if key not in self._orders:
             ranks = [
-                blake2b(bytes([*replica.to_bytes(2)]), digest_size=8, key=key).digest() for replica in self.replicas
+                blake2b(bytes([*replica.to_bytes(2)]), digest_size=8, key=key).digest()
+                for replica in self.replicas
             ]
             self._orders[key] = sorted(self.replicas, key=ranks.__getitem__)
         return self._orders[key]
@@ -158,7 +161,9 @@ class IndexedRouter(CountingRouter):
         """Returns how much of the prompt the replicas have that have any."""
         keys = turn.prompt.keys
         held = self._index.num_held(keys.blocks).items()
-        return {int(replica): keys.num_tokens_in(count) / keys.num_tokens for replica, count in held}
+        return {
+            int(replica): keys.num_tokens_in(count) / keys.num_tokens for replica, count in held
+        }
 
 
 class CacheAware(IndexedRouter):
@@ -171,7 +176,9 @@ class CacheAware(IndexedRouter):
         shares = self.shares(turn)
         longest = max(shares.values(), default=0.0)
         if longest > 0.5:
-            return self.least_loaded([replica for replica, share in shares.items() if share == longest])
+            return self.least_loaded(
+                [replica for replica, share in shares.items() if share == longest]
+            )
         return self.least_loaded(self.replicas)
 
 
@@ -182,7 +189,8 @@ class EndpointPicker(IndexedRouter):
         shares = self.shares(turn)
         waiting, unfinished = _score(self.waiting), _score(self.unfinished)
         scores = [
-            3 * shares.get(replica, 0.0) + 2 * waiting[replica] + 2 * unfinished[replica] for replica in self.replicas
+            3 * shares.get(replica, 0.0) + 2 * waiting[replica] + 2 * unfinished[replica]
+            for replica in self.replicas
         ]
         best = max(scores)
         return self.rng.choice([replica for replica in self.replicas if scores[replica] == best])
@@ -197,7 +205,9 @@ def _score(counts: list[int]) -> list[float]:
 class Precise(CountingRouter):
     """The server's rule with the caches' true content."""
 
-    def __init__(self, num_replicas: int, rng: random.Random, weights: Weights, clock: Clock) -> None:
+    def __init__(
+        self, num_replicas: int, rng: random.Random, weights: Weights, clock: Clock
+    ) -> None:
         super().__init__(num_replicas, rng)
         self._weights = weights
         self._clock = clock
@@ -256,7 +266,9 @@ class Precise(CountingRouter):
         return missing
 
 
-def make_router(name: str, num_replicas: int, rng: random.Random, clock: Clock, weights: Weights) -> Router:
+def make_router(
+    name: str, num_replicas: int, rng: random.Random, clock: Clock, weights: Weights
+) -> Router:
     return _MAKERS[name](_Setting(num_replicas, rng, clock, weights))
 
 
@@ -267,7 +279,10 @@ class _Setting(NamedTuple):
     weights: Weights
 
     def own(self, weights: Weights) -> OwnRouter:
-        return OwnRouter(PrefixPolicy(cache_tokens=CACHE_TOKENS, weights=weights, clock=self.clock), self.num_replicas)
+        return OwnRouter(
+            PrefixPolicy(cache_tokens=CACHE_TOKENS, weights=weights, clock=self.clock),
+            self.num_replicas,
+        )
 
 
 OURS = "**least work + recent**"

@@ -29,7 +29,9 @@ class CachedText:
 class GrowingText:
     """Its blocks have numbers of its own, from where it leaves what it begins with."""
 
-    def __init__(self, session: int, beginning: Sequence[int], numbers: "itertools.count[int]") -> None:
+    def __init__(
+        self, session: int, beginning: Sequence[int], numbers: "itertools.count[int]"
+    ) -> None:
         self._session = session.to_bytes(8, "little")
         self._blocks = list(beginning)
         self._num_tokens = BLOCK_TOKENS * len(beginning)

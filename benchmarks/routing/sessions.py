@@ -66,7 +66,9 @@ class Session:
         return self._kind.think_s(self._rng) if self._num_left else None
 
 
-def arrivals(kinds: Sequence[Kind], *, uncached_tokens_per_s: float, seed: int) -> Iterator[tuple[float, Session]]:
+def arrivals(
+    kinds: Sequence[Kind], *, uncached_tokens_per_s: float, seed: int
+) -> Iterator[tuple[float, Session]]:
     """Gives sessions without end, and when each begins, so many that these tokens must be computed in a second."""
     rng = random.Random(seed)
     numbers = itertools.count()

@@ -56,7 +56,9 @@ class Experiment:
         rate = self.load * self.num_replicas * TOKENS_PER_S
         if self.workload in WORKLOADS:
             return arrivals(WORKLOADS[self.workload], uncached_tokens_per_s=rate, seed=self.seed)
-        trace = generate_trace(seed=self.seed, num_requests=self.num_requests + 1, requests_per_s=rate / _TRACE_TOKENS)
+        trace = generate_trace(
+            seed=self.seed, num_requests=self.num_requests + 1, requests_per_s=rate / _TRACE_TOKENS
+        )
         return replay(trace)
 
 
@@ -79,7 +81,9 @@ class _Run:
         self._router = make_router(
             policy, num_replicas, random.Random(experiment.seed + 1), lambda: self._now_s, weights
         )
-        self._replicas = [Replica(self._router.cache_listener(number)) for number in range(num_replicas)]
+        self._replicas = [
+            Replica(self._router.cache_listener(number)) for number in range(num_replicas)
+        ]
         self._num_left = experiment.num_requests
         self._num_warming = int(_WARMING * experiment.num_requests)
         self._events: list[tuple[float, int, str, AnySession, tuple[Turn, int] | None]] = []
@@ -133,5 +137,9 @@ class _Run:
         if (think_s := session.think_s()) is not None:
             self._add(think_s, "turn", session)
 
-    def _add(self, after_s: float, event: str, session: AnySession, sent: tuple[Turn, int] | None = None) -> None:
-        heapq.heappush(self._events, (self._now_s + after_s, next(self._order), event, session, sent))
+    def _add(
+        self, after_s: float, event: str, session: AnySession, sent: tuple[Turn, int] | None = None
+    ) -> None:
+        heapq.heappush(
+            self._events, (self._now_s + after_s, next(self._order), event, session, sent)
+        )

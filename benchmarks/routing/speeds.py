@@ -31,18 +31,27 @@ def _keys() -> list[tuple[str, Callable[[], object]]]:
     rows: list[tuple[str, Callable[[], object]]] = []
     for size in (2**10, 100 * 2**10, 2**20, 8 * 2**20):
         text = _WORDS * 16
-        messages = [{"role": "user", "content": text} for _ in range(max(1, (size - 200) // (len(text) + 40)))]
+        messages = [
+            {"role": "user", "content": text}
+            for _ in range(max(1, (size - 200) // (len(text) + 40)))
+        ]
         body = json.dumps({"model": "m", "messages": messages}).encode()
         rows.append((f"keys of a body of {size // 1024:,} KiB", partial(body_keys, body)))
     token_ids = [random.Random(1).randrange(150_000) for _ in range(100_000)]
     for length in (1000, 10_000, 100_000):
         rows.append(
-            (f"keys of {length:,} token ids, blocks of 32", partial(token_keys, token_ids[:length], block_size=32))
+            (
+                f"keys of {length:,} token ids, blocks of 32",
+                partial(token_keys, token_ids[:length], block_size=32),
+            )
         )
     known = token_keys(token_ids[:10_000], block_size=32)
     answered = token_ids[:10_300]
     rows.append(
-        ("keys of 300 token ids after 10,000 known ones", partial(token_keys, answered, block_size=32, known=known))
+        (
+            "keys of 300 token ids after 10,000 known ones",
+            partial(token_keys, answered, block_size=32, known=known),
+        )
     )
     return rows
 

@@ -15,11 +15,15 @@ def policy_table(rows: Mapping[str, Mapping[str, Sequence[Outcome]]]) -> str:
     """
     columns = list(next(iter(rows.values())))
     best = {
-        column: min(_p99(of[column]) for policy, of in rows.items() if "precise" not in policy) for column in columns
+        column: min(_p99(of[column]) for policy, of in rows.items() if "precise" not in policy)
+        for column in columns
     }
     lines = ["| policy | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
     for policy, of in rows.items():
-        cells = (_cell(of[column], is_best=_p99(of[column]) <= _NEAR * best[column]) for column in columns)
+        cells = (
+            _cell(of[column], is_best=_p99(of[column]) <= _NEAR * best[column])
+            for column in columns
+        )
         lines.append(f"| {policy} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

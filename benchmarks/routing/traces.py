@@ -65,7 +65,9 @@ class TracedSession:
         return None
 
 
-def replay(requests: Sequence[TraceRequest], *, speed: float = 1.0) -> Iterator[tuple[float, TracedSession]]:
+def replay(
+    requests: Sequence[TraceRequest], *, speed: float = 1.0
+) -> Iterator[tuple[float, TracedSession]]:
     """Gives requests at the times of the trace, which goes by `speed` times faster."""
     sessions = _sessions(requests)
     following: dict[int, TraceRequest] = {}  # by session: the request that comes next
@@ -94,7 +96,11 @@ def _sessions(requests: Sequence[TraceRequest]) -> list[int]:
     sessions: list[int] = []
     for number, request in enumerate(requests):
         ids = _whole(request)
-        own = (latest[block] for block in reversed(ids) if block in latest and len(nexts.get(block, ())) <= 1)
+        own = (
+            latest[block]
+            for block in reversed(ids)
+            if block in latest and len(nexts.get(block, ())) <= 1
+        )
         session = next(own, number) if request.session_id is None else request.session_id
         sessions.append(session)
         if ids:
@@ -111,7 +117,9 @@ def _text(session: int, ids: list[int], num_tokens: int) -> CachedText:
     keys: list[bytes] = []
     add_keys(keys, blocks, len(blocks) * BLOCK_TOKENS)
     return CachedText(
-        blocks, num_tokens, RequestKeys(session.to_bytes(8, "little"), tuple(keys), num_tokens, BLOCK_TOKENS)
+        blocks,
+        num_tokens,
+        RequestKeys(session.to_bytes(8, "little"), tuple(keys), num_tokens, BLOCK_TOKENS),
     )
 
 
@@ -124,13 +132,17 @@ class _Tenant:
     think_s: float
 
 
-def generate_trace(*, seed: int, num_requests: int, requests_per_s: float, num_tenants: int = 24) -> list[TraceRequest]:
+def generate_trace(
+    *, seed: int, num_requests: int, requests_per_s: float, num_tenants: int = 24
+) -> list[TraceRequest]:
     """Makes a trace: tenants of very different size share system prompts, sessions grow, and each tenant has bursts."""
     rng = random.Random(seed)
     ids = itertools.count()
     tenants = [_tenant(rng, ids) for _ in range(num_tenants)]
     shares = [1 / (rank + 1) for rank in range(num_tenants)]
-    turns_per_s = sum(share * tenant.mean_turns for share, tenant in zip(shares, tenants, strict=True))
+    turns_per_s = sum(
+        share * tenant.mean_turns for share, tenant in zip(shares, tenants, strict=True)
+    )
     starts = heapq.merge(
         *(
             _starts(random.Random(rng.getrandbits(64)), place, share * requests_per_s / turns_per_s)
@@ -150,10 +162,16 @@ def generate_trace(*, seed: int, num_requests: int, requests_per_s: float, num_t
 
 
 def _tenant(rng: random.Random, ids: "itertools.count[int]") -> _Tenant:
-    lengths = [round(math.exp(rng.uniform(math.log(200), math.log(8000)))) for _ in range(rng.randint(1, 3))]
+    lengths = [
+        round(math.exp(rng.uniform(math.log(200), math.log(8000))))
+        for _ in range(rng.randint(1, 3))
+    ]
     is_agent = rng.random() < 0.4
     return _Tenant(
-        beginnings=[(length, list(itertools.islice(ids, length // TRACE_BLOCK_TOKENS))) for length in lengths],
+        beginnings=[
+            (length, list(itertools.islice(ids, length // TRACE_BLOCK_TOKENS)))
+            for length in lengths
+        ],
         mean_turns=rng.uniform(8, 25) if is_agent else rng.uniform(1, 8),
         new_tokens=rng.uniform(300, 1200) if is_agent else rng.uniform(50, 400),
         output_tokens=rng.uniform(50, 200) if is_agent else rng.uniform(100, 400),

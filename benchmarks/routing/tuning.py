@@ -25,7 +25,10 @@ def tune() -> Iterator[str]:
     yield "|---:|---:|---:|" + "---:|" * len(_NUM_REQUESTS)
     for weights in _variations(Weights()):
         means = (f"{_mean_s(weights, *size):.2f}" for size in _NUM_REQUESTS.items())
-        values = (f"{value:g}" for value in (weights.unfinished_tokens, weights.recent, weights.half_life_s))
+        values = (
+            f"{value:g}"
+            for value in (weights.unfinished_tokens, weights.recent, weights.half_life_s)
+        )
         yield "| " + " | ".join((*values, *means)) + " |"
 
 
@@ -38,7 +41,9 @@ def _variations(weights: Weights) -> Iterator[Weights]:
 
 def _mean_s(weights: Weights, num_replicas: int, num_requests: int) -> float:
     times_s = (
-        simulate(OURS, Experiment(workload, num_replicas, num_requests, 0.2, seed), weights=weights).first_token_p99_s
+        simulate(
+            OURS, Experiment(workload, num_replicas, num_requests, 0.2, seed), weights=weights
+        ).first_token_p99_s
         for workload in _WORKLOADS
         for seed in _SEEDS
     )

@@ -17,7 +17,9 @@ def activated(values: Values, activation: Activation) -> Values:
         case "tanh":
             result = np.tanh(values)
         case "sigmoid":
-            result = np.where(values < 0, np.exp(np.minimum(values, 0)), 1) / (1 + np.exp(-np.abs(values)))
+            result = np.where(values < 0, np.exp(np.minimum(values, 0)), 1) / (
+                1 + np.exp(-np.abs(values))
+            )
         case "relu":
             result = np.maximum(values, 0)
         case "gelu":

@@ -69,7 +69,9 @@ class InvalidRequest(OuzelError):
     status = 400
     type = "invalid_request_error"
 
-    def __init__(self, complaint: str, *, field: str | None = None, param: str | None = None) -> None:
+    def __init__(
+        self, complaint: str, *, field: str | None = None, param: str | None = None
+    ) -> None:
         """`complaint` goes on from the name of `field`, the one at fault; with `param` it is the whole message."""
         super().__init__(complaint, param=field or param)
         self._field = field
@@ -78,7 +80,11 @@ class InvalidRequest(OuzelError):
         complaint: str = self.args[0]
         if self._field is None:
             return complaint
-        return f"{self._field}{complaint}" if complaint.startswith(":") else f"{self._field} {complaint}"
+        return (
+            f"{self._field}{complaint}"
+            if complaint.startswith(":")
+            else f"{self._field} {complaint}"
+        )
 
     def at(self, field: str, *, param: str | None = None) -> Self:
         """Returns the same complaint about another field; `param` where the client knows only a part of its path."""
@@ -141,7 +147,9 @@ class ConversationNotFound(InvalidRequest):
     status = 404
 
     def __init__(self, conversation_id: str, *, param: str | None = "conversation_id") -> None:
-        super().__init__(f"Conversation with id '{_shortened(conversation_id)}' not found.", param=param)
+        super().__init__(
+            f"Conversation with id '{_shortened(conversation_id)}' not found.", param=param
+        )
         self.conversation_id = conversation_id
 
 
@@ -160,7 +168,9 @@ class HistoryLost(InvalidRequest):
 
     code = "previous_response_not_found"
 
-    def __init__(self, response_id: str, lost_id: str, *, param: str | None = "previous_response_id") -> None:
+    def __init__(
+        self, response_id: str, lost_id: str, *, param: str | None = "previous_response_id"
+    ) -> None:
         super().__init__(
             f"Response with id '{response_id}' cannot be continued: it continues '{lost_id}', which was deleted.",
             param=param,

@@ -27,7 +27,9 @@ def _control_group_available_bytes() -> int:
     root = Path("/sys/fs/cgroup")
     try:
         limit = int((root / "memory.max").read_text(encoding="ascii"))  # "max" when there is none
-        statistics = dict(line.split() for line in (root / "memory.stat").read_text(encoding="ascii").splitlines())
+        statistics = dict(
+            line.split() for line in (root / "memory.stat").read_text(encoding="ascii").splitlines()
+        )
         return max(0, limit - int(statistics["anon"]))
     except (OSError, ValueError, KeyError):
         return 2**63 - 1

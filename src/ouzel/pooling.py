@@ -4,7 +4,9 @@ from typing import Literal
 
 import msgspec
 
-Task = Literal["generate", "embed", "score"]  # what an engine makes of a prompt: tokens, a vector, scores
+Task = Literal[
+    "generate", "embed", "score"
+]  # what an engine makes of a prompt: tokens, a vector, scores
 
 
 class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -14,5 +16,9 @@ class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """
 
     text_lens: tuple[int, ...] = ()  # tokens of each; empty: there is one
-    second_begins: tuple[int, ...] = ()  # where the second text of a pair begins in each; empty: there are no pairs
-    token_ids: tuple[int, ...] = ()  # the vector is their logits behind the last token; empty: what the model makes
+    second_begins: tuple[
+        int, ...
+    ] = ()  # where the second text of a pair begins in each; empty: there are no pairs
+    token_ids: tuple[
+        int, ...
+    ] = ()  # the vector is their logits behind the last token; empty: what the model makes

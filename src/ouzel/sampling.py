@@ -11,25 +11,46 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-SMALLEST_TEMPERATURE = 1e-5  # below, dividing by it overflows float32, and the draw is greedy anyway
+SMALLEST_TEMPERATURE = (
+    1e-5  # below, dividing by it overflows float32, and the draw is greedy anyway
+)
 
 
 class SamplingFields(msgspec.Struct, kw_only=True):
     """Every generating endpoint has these sampling fields in its body; `None` stands for one that was left out."""
 
-    temperature: Annotated[float, Meta(ge=0.0, le=2.0, description="Divides the logits; 0 is greedy.")] | None = None
+    temperature: (
+        Annotated[float, Meta(ge=0.0, le=2.0, description="Divides the logits; 0 is greedy.")]
+        | None
+    ) = None
     top_p: (
         Annotated[
-            float, Meta(gt=0.0, le=1.0, description="Keeps the smallest set of tokens whose probabilities reach it.")
+            float,
+            Meta(
+                gt=0.0,
+                le=1.0,
+                description="Keeps the smallest set of tokens whose probabilities reach it.",
+            ),
         ]
         | None
     ) = None
     top_k: (
-        Annotated[int, Meta(ge=-1, le=2**31 - 1, description="Keeps the most likely tokens; -1 or 0 keeps all.")] | None
+        Annotated[
+            int,
+            Meta(
+                ge=-1, le=2**31 - 1, description="Keeps the most likely tokens; -1 or 0 keeps all."
+            ),
+        ]
+        | None
     ) = None
     min_p: (
         Annotated[
-            float, Meta(ge=0.0, lt=1.0, description="Drops tokens less likely than this share of the most likely.")
+            float,
+            Meta(
+                ge=0.0,
+                lt=1.0,
+                description="Drops tokens less likely than this share of the most likely.",
+            ),
         ]
         | None
     ) = None
@@ -45,20 +66,32 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
-    do_sample: Annotated[bool | None, Meta(description="false is greedy; contradicts a temperature that is not 0.")] = (
-        None
-    )
+    do_sample: Annotated[
+        bool | None, Meta(description="false is greedy; contradicts a temperature that is not 0.")
+    ] = None
     repetition_penalty: (
         Annotated[
-            float, Meta(ge=0.01, le=10.0, description="Above 1, discourages tokens of the prompt and the output.")
+            float,
+            Meta(
+                ge=0.01,
+                le=10.0,
+                description="Above 1, discourages tokens of the prompt and the output.",
+            ),
         ]
         | None
     ) = None
     presence_penalty: (
-        Annotated[float, Meta(ge=-2.0, le=2.0, description="Subtracted once from tokens already in the output.")] | None
+        Annotated[
+            float,
+            Meta(ge=-2.0, le=2.0, description="Subtracted once from tokens already in the output."),
+        ]
+        | None
     ) = None
     frequency_penalty: (
-        Annotated[float, Meta(ge=-2.0, le=2.0, description="Subtracted per occurrence in the output.")] | None
+        Annotated[
+            float, Meta(ge=-2.0, le=2.0, description="Subtracted per occurrence in the output.")
+        ]
+        | None
     ) = None
     repeat_last_n: (
         Annotated[
@@ -83,14 +116,24 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         | None
     ) = None
     min_tokens: (
-        Annotated[int, Meta(ge=0, description="No end token, stop token or stop string before this many tokens.")]
+        Annotated[
+            int,
+            Meta(
+                ge=0, description="No end token, stop token or stop string before this many tokens."
+            ),
+        ]
         | None
     ) = None
     stop_token_ids: (
-        Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=256, description="Token ids that end the output.")]
+        Annotated[
+            list[Annotated[int, Meta(ge=0)]],
+            Meta(max_length=256, description="Token ids that end the output."),
+        ]
         | None
     ) = None
-    ignore_eos: Annotated[bool | None, Meta(description="Goes on after the model's end token.")] = None
+    ignore_eos: Annotated[bool | None, Meta(description="Goes on after the model's end token.")] = (
+        None
+    )
     logit_bias: (
         Annotated[
             dict[str, Annotated[float, Meta(ge=-100.0, le=100.0)]],
@@ -104,14 +147,18 @@ class SamplingFields(msgspec.Struct, kw_only=True):
     ) = None
     allowed_token_ids: (
         Annotated[
-            list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, description="Only these tokens may be generated.")
+            list[Annotated[int, Meta(ge=0)]],
+            Meta(min_length=1, description="Only these tokens may be generated."),
         ]
         | None
     ) = None
     bad_words: (
         Annotated[
             list[Annotated[str, Meta(min_length=1, max_length=256)]],
-            Meta(max_length=128, description="Texts whose tokens may not follow each other, with and without a space."),
+            Meta(
+                max_length=128,
+                description="Texts whose tokens may not follow each other, with and without a space.",
+            ),
         ]
         | None
     ) = None
@@ -144,8 +191,12 @@ class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
 
     width: int  # beams, over all groups
     num_groups: int = 1  # divides the width
-    diversity_penalty: float = 0.0  # per beam of an earlier group that takes the same token in the same step
-    length_penalty: float = 1.0  # a finished beam's score is its log probability / length ** length_penalty
+    diversity_penalty: float = (
+        0.0  # per beam of an earlier group that takes the same token in the same step
+    )
+    length_penalty: float = (
+        1.0  # a finished beam's score is its log probability / length ** length_penalty
+    )
     early_stopping: bool | Literal["never"] = (
         False  # true: at `width` finished beams; "never": when none can get better
     )
@@ -163,7 +214,9 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
-    repeat_last_n: int = -1  # last tokens that the three penalties look at, at least one; -1: all tokens
+    repeat_last_n: int = (
+        -1
+    )  # last tokens that the three penalties look at, at least one; -1: all tokens
     seed: int = 0  # any int64; generation draws a random one when the client gave none
     is_seed_random: bool = False  # nobody will ask for the same draws again
     min_tokens: int = 0
@@ -173,10 +226,14 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     allowed_token_ids: tuple[int, ...] = ()  # empty allows all
     bad_words: tuple[tuple[int, ...], ...] = ()  # each at least one token id
     no_repeat_ngram_size: int = 0  # 0 is off
-    num_logprobs: int | None = None  # None: no logprobs; 0: of the sampled token; N: and the N most likely
+    num_logprobs: int | None = (
+        None  # None: no logprobs; 0: of the sampled token; N: and the N most likely
+    )
     logprob_token_ids: tuple[int, ...] = ()  # and these, where there are logprobs
     num_prompt_logprobs: int | None = None  # the same for every prompt token but the first
-    beam_search: BeamSearchParams | None = None  # instead of temperature, top_k, min_p, top_p, typical_p and seed
+    beam_search: BeamSearchParams | None = (
+        None  # instead of temperature, top_k, min_p, top_p, typical_p and seed
+    )
 
     @property
     def is_greedy(self) -> bool:
@@ -185,11 +242,20 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def adjusts_logits(self) -> bool:
         """Tells whether a token is chosen from anything but the model's own logits."""
-        return self.penalises_tokens or self.min_tokens > 0 or bool(self.logit_bias) or self.bans_tokens
+        return (
+            self.penalises_tokens
+            or self.min_tokens > 0
+            or bool(self.logit_bias)
+            or self.bans_tokens
+        )
 
     @property
     def penalises_tokens(self) -> bool:
-        return self.repetition_penalty != 1.0 or self.presence_penalty != 0.0 or self.frequency_penalty != 0.0
+        return (
+            self.repetition_penalty != 1.0
+            or self.presence_penalty != 0.0
+            or self.frequency_penalty != 0.0
+        )
 
     @property
     def bans_tokens(self) -> bool:

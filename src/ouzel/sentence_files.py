@@ -35,7 +35,10 @@ _ACTIVATIONS: Mapping[str, Activation] = {
     "ReLU": "relu",
     "GELU": "gelu",
 }
-_QUERY_PROMPT, _DOCUMENT_PROMPTS = "query", ("document", "passage", "corpus")  # as sentence-transformers looks for them
+_QUERY_PROMPT, _DOCUMENT_PROMPTS = (
+    "query",
+    ("document", "passage", "corpus"),
+)  # as sentence-transformers looks for them
 _MAX_SIZE = 2**18
 _MODULES = "modules.json"
 _POOLING = "1_Pooling"
@@ -58,13 +61,17 @@ class SentenceFiles:
     modes: tuple[PoolingMode, ...]  # their vectors stand one after the other
     dense: tuple[DenseFile, ...] = ()
     normalises: bool = False
-    answer_ids: tuple[int, int] | None = None  # the tokens of whose logits a decoder's score is made, yes and no
+    answer_ids: tuple[int, int] | None = (
+        None  # the tokens of whose logits a decoder's score is made, yes and no
+    )
     max_tokens: int | None = None  # of a text
     lowers_case: bool = False  # of a text, before it is tokenized
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str = ""  # before every text whose request names no prompt
     is_matryoshka: bool = False  # the first values of a vector are a vector too
-    activation: Activation | None = None  # of scores; None: a single one becomes sigmoid of it, several stay
+    activation: Activation | None = (
+        None  # of scores; None: a single one becomes sigmoid of it, several stay
+    )
 
     @property
     def query_prompt(self) -> str:
@@ -78,7 +85,9 @@ class SentenceFiles:
         return next(filter(None, named), "" if named else self.default_prompt)
 
 
-def read_sentence_files(directory: Path, kind: ModelKind, *, pooling: PoolingMode | None = None) -> SentenceFiles:
+def read_sentence_files(
+    directory: Path, kind: ModelKind, *, pooling: PoolingMode | None = None
+) -> SentenceFiles:
     """Reads the files. `pooling` replaces the pooling that they name.
 
     Raises ModelLoadError, which names the file.
@@ -90,7 +99,9 @@ def read_sentence_files(directory: Path, kind: ModelKind, *, pooling: PoolingMod
     prompts = _prompts(directory, own)
     default = own.get("default_prompt_name")
     if default is not None and default not in prompts:
-        raise ModelLoadError(f"{directory / _CONFIG}: default_prompt_name {brief(default)} is none of its prompts")
+        raise ModelLoadError(
+            f"{directory / _CONFIG}: default_prompt_name {brief(default)} is none of its prompts"
+        )
     return SentenceFiles(
         modes=(pooling,) if pooling else read.modes,
         dense=read.dense,
@@ -135,9 +146,14 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
     answer_ids = None
     normalises = False
     for module in modules:
-        kind, path = str(module.get("type", "")).rpartition(".")[2], directory / str(module.get("path", ""))
+        kind, path = (
+            str(module.get("type", "")).rpartition(".")[2],
+            directory / str(module.get("path", "")),
+        )
         if not path.resolve().is_relative_to(directory.resolve()):
-            raise ModelLoadError(f"{directory / _MODULES}: {brief(module.get('path'))} is no directory of the model")
+            raise ModelLoadError(
+                f"{directory / _MODULES}: {brief(module.get('path'))} is no directory of the model"
+            )
         match kind:
             case "Transformer":
                 continue
@@ -150,8 +166,12 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
             case "Normalize":
                 normalises = True
             case _:
-                raise ModelLoadError(f"{directory / _MODULES}: a module {brief(module.get('type'))} is not supported")
-    return SentenceFiles(modes=modes or ("mean",), dense=tuple(dense), normalises=normalises, answer_ids=answer_ids)
+                raise ModelLoadError(
+                    f"{directory / _MODULES}: a module {brief(module.get('type'))} is not supported"
+                )
+    return SentenceFiles(
+        modes=modes or ("mean",), dense=tuple(dense), normalises=normalises, answer_ids=answer_ids
+    )
 
 
 def _answer_ids(path: Path) -> tuple[int, int]:
@@ -167,7 +187,9 @@ def _answer_ids(path: Path) -> tuple[int, int]:
 def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
     config = read_json_object(path)
     if config.get("include_prompt") is False:
-        raise ModelLoadError(f"{path}: include_prompt false is not supported: prompts count as other tokens do")
+        raise ModelLoadError(
+            f"{path}: include_prompt false is not supported: prompts count as other tokens do"
+        )
     named = config.get("pooling_mode")
     modes = named if isinstance(named, list) else [named] if named is not None else None
     if modes is None:
@@ -182,20 +204,37 @@ def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
 def _dense(directory: Path) -> DenseFile:
     path = directory / "config.json"
     config = read_json_object(path)
-    name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
+    name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(
+        "."
+    )[2]
     if name not in _ACTIVATIONS or config.get("use_residual"):
-        raise ModelLoadError(f"{path}: a Dense layer is supported with {', '.join(_ACTIVATIONS)}, without a residual")
+        raise ModelLoadError(
+            f"{path}: a Dense layer is supported with {', '.join(_ACTIVATIONS)}, without a residual"
+        )
     sizes = [config.get(key) for key in ("in_features", "out_features")]
     if not all(isinstance(size, int) and 0 < size <= _MAX_SIZE for size in sizes):
-        raise ModelLoadError(f"{path}: in_features and out_features must be from 1 to {_MAX_SIZE}, found {sizes}")
+        raise ModelLoadError(
+            f"{path}: in_features and out_features must be from 1 to {_MAX_SIZE}, found {sizes}"
+        )
     num_inputs, num_outputs = cast(list[int], sizes)
-    return DenseFile(directory, num_inputs, num_outputs, config.get("bias", True) is not False, _ACTIVATIONS[name])
+    return DenseFile(
+        directory,
+        num_inputs,
+        num_outputs,
+        config.get("bias", True) is not False,
+        _ACTIVATIONS[name],
+    )
 
 
 def _reading(directory: Path, modules: list[JsonObject]) -> JsonObject:
     """Returns how the transformer reads texts; its directory is often the checkpoint's own."""
     path = next(
-        (str(each.get("path", "")) for each in modules if str(each.get("type", "")).endswith("Transformer")), ""
+        (
+            str(each.get("path", ""))
+            for each in modules
+            if str(each.get("type", "")).endswith("Transformer")
+        ),
+        "",
     )
     return read_json_object(directory / path / "sentence_bert_config.json")
 
@@ -216,11 +255,15 @@ def _prompts(directory: Path, own: JsonObject) -> dict[str, str]:
 
 def _score_activation(config: JsonObject, own: JsonObject) -> Activation | None:
     nested = config.get("sentence_transformers")
-    named = own.get("activation_fn") or (nested.get("activation_fn") if isinstance(nested, dict) else None)
+    named = own.get("activation_fn") or (
+        nested.get("activation_fn") if isinstance(nested, dict) else None
+    )
     named = named or config.get("sbert_ce_default_activation_function")
     if named is None:
         return None
     name = str(named).rpartition(".")[2]
     if name not in _ACTIVATIONS:
-        raise ModelLoadError(f"config.json: the scores' activation_fn {brief(named)} is not supported")
+        raise ModelLoadError(
+            f"config.json: the scores' activation_fn {brief(named)} is not supported"
+        )
     return _ACTIVATIONS[name]

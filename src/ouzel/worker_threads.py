@@ -66,12 +66,17 @@ class WorkerThreads:
         try:
             return await asyncio.wrap_future(running)
         finally:
-            del running  # an error that leaves here would hold itself, and with it all that the work has read
+            del (
+                running
+            )  # an error that leaves here would hold itself, and with it all that the work has read
 
     async def _wait(self) -> None:
         if self._free.locked() and self._num_waiting == self._max_waiting:
             limit = f"{self._max_waiting} requests wait for it already"
-            raise Overloaded(f"the server has too much to do with {self._kind}: {limit}", retry_after_s=_RETRY_AFTER_S)
+            raise Overloaded(
+                f"the server has too much to do with {self._kind}: {limit}",
+                retry_after_s=_RETRY_AFTER_S,
+            )
         self._num_waiting += 1
         try:
             await self._free.acquire()
@@ -100,13 +105,17 @@ class PreparationThreads:
         self._very_long = WorkerThreads("long prompts", 2)
         self._programs = WorkerThreads("chat templates of requests", 2, max_waiting=64)
 
-    async def run(self, work: Callable[[], Result], num_bytes: int, *, has_own_template: bool = False) -> Result:
+    async def run(
+        self, work: Callable[[], Result], num_bytes: int, *, has_own_template: bool = False
+    ) -> Result:
         """`num_bytes` is how long the request is. Raises Overloaded."""
         if has_own_template:
             return await self._programs.run(work)
         if num_bytes <= LONG_BODY_BYTES:
             return await run_here(work)
-        return await (self._very_long if num_bytes > _VERY_LONG_BODY_BYTES else self._long).run(work)
+        return await (self._very_long if num_bytes > _VERY_LONG_BODY_BYTES else self._long).run(
+            work
+        )
 
     async def prepare(
         self,

@@ -10,11 +10,21 @@ from tests.backends.test_openvino_sentences import read_golden
 
 
 def golden_server(
-    name: str, kind: ModelKind, cache_dir: Path, *, directory: Path | None = None, **model_options: object
+    name: str,
+    kind: ModelKind,
+    cache_dir: Path,
+    *,
+    directory: Path | None = None,
+    **model_options: object,
 ) -> AbstractContextManager[RunningServer]:
     """Serves the golden checkpoint, or a conversion of it in the `directory`."""
     directory = directory or read_golden(name).directory
-    model = {"model": str(directory), "weights": "f32", "cache_dir": str(cache_dir), **model_options}
+    model = {
+        "model": str(directory),
+        "weights": "f32",
+        "cache_dir": str(cache_dir),
+        **model_options,
+    }
     engine = {"precision": "f32", "kv_cache_dtype": "f32", "kv_cache_gib": 0.01, "num_threads": 1}
     return running_server(
         {"model": model, "engine": engine},

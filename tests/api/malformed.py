@@ -43,7 +43,9 @@ MAX_STRINGS = 2**18  # in a body: more are refused before it is known in which f
 def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
     """`good`: a body that is right."""
     schemas: JsonSchema = msgspec.to_builtins(document(DOCUMENTED))["components"]["schemas"]
-    [(body_type,)] = [operation.bodies for operation in DOCUMENTED if operation.path == path and operation.bodies]
+    [(body_type,)] = [
+        operation.bodies for operation in DOCUMENTED if operation.path == path and operation.bodies
+    ]
     schema = schemas[body_type.__name__]
     for name, field in schema["properties"].items():
         if name in ALIASES and name not in body_type.__struct_encode_fields__:
@@ -51,18 +53,25 @@ def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
         for what, value in _wrong_values(field, schemas):
             yield Malformed(path, name, what, {**good, name: value})
         if name in schema.get("required", ()):
-            yield Malformed(path, name, "missing", {key: value for key, value in good.items() if key != name})
+            yield Malformed(
+                path, name, "missing", {key: value for key, value in good.items() if key != name}
+            )
             if not any(kind.get("type") == "null" for kind in _kinds(field, schemas)):
                 yield Malformed(path, name, "null", {**good, name: None})
     for name, neutral in NEUTRAL_VALUES.items():
         if name not in schema["properties"]:
             value = next(each for each in ("x", 7, {"a": 1}) if each not in neutral)
-            yield Malformed(path, name, "not supported", {"presence_penalty": 1, **good, name: value})
+            yield Malformed(
+                path, name, "not supported", {"presence_penalty": 1, **good, name: value}
+            )
 
 
 def _wrong_values(field: JsonSchema, schemas: JsonSchema) -> Iterator[tuple[str, object]]:
     kinds = list(_kinds(field, schemas))
-    accepted = {kind.get("type") or type(kind["enum"][0]).__name__.replace("str", "string") for kind in kinds}
+    accepted = {
+        kind.get("type") or type(kind["enum"][0]).__name__.replace("str", "string")
+        for kind in kinds
+    }
     for json_type, samples in _SAMPLES.items():
         if json_type not in accepted and not (json_type == "integer" and "number" in accepted):
             yield from ((f"{json_type} instead", sample) for sample in samples)
@@ -74,13 +83,20 @@ def _wrong_values(field: JsonSchema, schemas: JsonSchema) -> Iterator[tuple[str,
     for kind in kinds:
         yield from _out_of_range(kind)
         if "items" in kind and kind["items"].get("type"):
-            yield from ((f"entry: {what}", [wrong]) for what, wrong in _wrong_values(kind["items"], schemas))
+            yield from (
+                (f"entry: {what}", [wrong]) for what, wrong in _wrong_values(kind["items"], schemas)
+            )
         if isinstance(values := kind.get("additionalProperties"), dict) and "type" in values:
-            yield from ((f"entry: {what}", {"5": wrong}) for what, wrong in _wrong_values(values, schemas))
+            yield from (
+                (f"entry: {what}", {"5": wrong}) for what, wrong in _wrong_values(values, schemas)
+            )
         if kind.get("additionalProperties") is False:
             yield "unknown key", {"unknown": 1}
             for name, inner in kind["properties"].items():
-                yield from ((f"{name}: {what}", {name: wrong}) for what, wrong in _wrong_values(inner, schemas))
+                yield from (
+                    (f"{name}: {what}", {name: wrong})
+                    for what, wrong in _wrong_values(inner, schemas)
+                )
 
 
 def _out_of_range(kind: JsonSchema) -> Iterator[tuple[str, object]]:

@@ -35,7 +35,11 @@ def content_of(events: list[str]) -> str:
 
 def metric(exposition: str, name: str) -> float:
     """The sum over all label values."""
-    values = [float(line.rsplit(" ", 1)[1]) for line in exposition.splitlines() if line.startswith(name + "{")]
+    values = [
+        float(line.rsplit(" ", 1)[1])
+        for line in exposition.splitlines()
+        if line.startswith(name + "{")
+    ]
     assert values, f"no metric {name}"
     return sum(values)
 

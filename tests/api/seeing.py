@@ -22,8 +22,14 @@ from tests.prompts.vision.pictures import picture
 MARKS = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 ROW_SIDE = 28  # a row of features is of so many pixels squared
 FILES: dict[str, object] = {
-    "config.json": {"model_type": "qwen2_vl", "vision_config": {"patch_size": 14, "spatial_merge_size": 2}},
-    "preprocessor_config.json": {"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": ROW_SIDE**2},
+    "config.json": {
+        "model_type": "qwen2_vl",
+        "vision_config": {"patch_size": 14, "spatial_merge_size": 2},
+    },
+    "preprocessor_config.json": {
+        "image_processor_type": "Qwen2VLImageProcessor",
+        "min_pixels": ROW_SIDE**2,
+    },
 }
 # Shaped like that of Qwen3-VL: its markup and its habits, our words.
 QWEN_VL = """
@@ -109,7 +115,9 @@ def last_request() -> EngineRequest:
     request = _requests_heard[-1]
     feature_ids = [_TOKENIZER.control_tokens[token] for token in ("<|image_pad|>", "<|video_pad|>")]
     places = [at for at, token_id in enumerate(request.prompt_token_ids) if token_id in feature_ids]
-    assert places == [first + at for image in request.images for first, num in image.runs for at in range(num)]
+    assert places == [
+        first + at for image in request.images for first, num in image.runs for at in range(num)
+    ]
     for image in request.images:
         num_tiles, height, width = image.shape
         num_rows = sum(num for _, num in image.runs)

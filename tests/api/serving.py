@@ -106,17 +106,24 @@ def create_hinted_parrot(options: dict[str, object]) -> HintedParrot:
 
 
 def byte_tokenizer(*more_special_tokens: str) -> HuggingFaceTokenizer:
-    return HuggingFaceTokenizer(byte_library_tokenizer(*more_special_tokens), {"eos_token": "<|im_end|>"})
+    return HuggingFaceTokenizer(
+        byte_library_tokenizer(*more_special_tokens), {"eos_token": "<|im_end|>"}
+    )
 
 
 def byte_library_tokenizer(*more_special_tokens: str) -> tokenizers.Tokenizer:
     """Token ids 0 to 255 are bytes."""
     alphabet = byte_alphabet()
-    library_tokenizer = tokenizers.Tokenizer(models.BPE({alphabet[byte]: byte for byte in range(256)}, []))
+    library_tokenizer = tokenizers.Tokenizer(
+        models.BPE({alphabet[byte]: byte for byte in range(256)}, [])
+    )
     library_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library_tokenizer.decoder = decoders.ByteLevel()
     for token in ("<|im_start|>", "<|im_end|>", "|fail|", "|die|", *more_special_tokens):
-        is_special = token not in ("|fail|", "|die|")  # no control tokens, so that a message can hold them
+        is_special = token not in (
+            "|fail|",
+            "|die|",
+        )  # no control tokens, so that a message can hold them
         library_tokenizer.add_tokens([AddedToken(token, special=is_special)])
     return library_tokenizer
 
@@ -125,17 +132,23 @@ def byte_alphabet() -> list[str]:
     """GPT-2's printable stand-ins for bytes: themselves where printable, else the next characters from 256 on."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
-    return [chr(byte) if byte in printable else chr(256 + others.index(byte)) for byte in range(256)]
+    return [
+        chr(byte) if byte in printable else chr(256 + others.index(byte)) for byte in range(256)
+    ]
 
 
 def create_babbler(options: dict[str, object]) -> EngineCore:
     """Our own engine on pseudo-random logits, for what needs more than one possible answer."""
-    return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256))
+    return EngineCore(
+        FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256)
+    )
 
 
 def create_guessing_babbler(options: dict[str, object]) -> EngineCore:
     """The same, which guesses what comes, and as if guesses cost nothing."""
-    runner = FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256)
+    runner = FakeRunner(
+        vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256
+    )
     return EngineCore(runner, speculation=Speculation(costs=StepCosts((1, 100), (1.0, 1.01))))
 
 
@@ -147,21 +160,27 @@ def create_guided_parrot(options: dict[str, object]) -> EngineCore:
 
 def create_guessing_parrot(options: dict[str, object]) -> EngineCore:
     """The same without grammars; it guesses what comes, and as if guesses cost nothing."""
-    return EngineCore(ParrotRunner(), speculation=Speculation(costs=StepCosts((1, 100), (1.0, 1.01))))
+    return EngineCore(
+        ParrotRunner(), speculation=Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
+    )
 
 
 class ParrotRunner(FakeRunner):
     """Prefers the byte that goes on with what the user said, from as far as the context has come with it."""
 
     def __init__(self) -> None:
-        super().__init__(vocab_size=260, num_blocks=1024, max_model_len=1024, max_num_batched_tokens=256)
+        super().__init__(
+            vocab_size=260, num_blocks=1024, max_model_len=1024, max_num_batched_tokens=256
+        )
 
     def _logits(self, context: NDArray[np.int64]) -> NDArray[np.float32]:
         text = context.tolist()
         end = len(text) - 1 - text[::-1].index(END)
         start = end - text[:end][::-1].index(START) + len("user\n")
         said, answer = text[start:end], text[end:]
-        num_said = next(n for n in range(len(said), -1, -1) if answer[len(answer) - n :] == said[:n])
+        num_said = next(
+            n for n in range(len(said), -1, -1) if answer[len(answer) - n :] == said[:n]
+        )
         logits = super()._logits(context)
         logits[said[num_said] if num_said < len(said) else END] = 99
         return logits
@@ -172,7 +191,9 @@ def create_swamped(options: dict[str, object]) -> EngineCore:
     tokenizer = saved_for_grammars(byte_library_tokenizer(), 260, END)
     grammars = GrammarCompiler(tokenizer, timeout_s=0.01)
     grammars.close()
-    return EngineCore(FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256), grammars=grammars)
+    return EngineCore(
+        FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256), grammars=grammars
+    )
 
 
 class Panic(BaseException):
@@ -192,7 +213,11 @@ class FragileParser(PlainParser):
 
 def output_format_of(make_parser: Callable[[], Parser]) -> OutputFormat:
     """Everything the model writes goes through that parser."""
-    family = Family(names=(), matches=lambda template: False, interleaved=lambda tools, prompt_text: make_parser())
+    family = Family(
+        names=(),
+        matches=lambda template: False,
+        interleaved=lambda tools, prompt_text: make_parser(),
+    )
     return OutputFormat(calls=family)
 
 
@@ -207,7 +232,9 @@ class ServerSetup:
     has_chat_template: bool = True
     trusts_request_template: bool = False
     tokenizer: HuggingFaceTokenizer = field(default_factory=byte_tokenizer)
-    engine_factory: str = "create_parrot"  # a function of this module, or of another one by its name before a colon
+    engine_factory: str = (
+        "create_parrot"  # a function of this module, or of another one by its name before a colon
+    )
     names: tuple[str, ...] = (MODEL, ALIAS)
     chat_template: str = CHAT_TEMPLATE
     output_format: OutputFormat = field(default_factory=lambda: output_format_of(FragileParser))
@@ -226,15 +253,29 @@ class ServerSetup:
     sentences: SentenceFiles | None = None  # of a model that makes vectors or scores
     cuts_long_texts: bool = False
     max_document_pieces: int = 10_000
-    further: tuple["ServerSetup", ...] = ()  # of models beside this one: names, engine and what reads texts
+    further: tuple[
+        "ServerSetup", ...
+    ] = ()  # of models beside this one: names, engine and what reads texts
 
     def engine_spec(self) -> EngineSpec:
-        always = {"vocab_size": self.tokenizer.vocab_size, "failing_token_id": FAIL, "fatal_token_id": DIE}
-        factory = self.engine_factory if ":" in self.engine_factory else f"tests.api.serving:{self.engine_factory}"
-        return EngineSpec(factory=factory, options={**always, **self.options}, heartbeat_every_s=0.25)
+        always = {
+            "vocab_size": self.tokenizer.vocab_size,
+            "failing_token_id": FAIL,
+            "fatal_token_id": DIE,
+        }
+        factory = (
+            self.engine_factory
+            if ":" in self.engine_factory
+            else f"tests.api.serving:{self.engine_factory}"
+        )
+        return EngineSpec(
+            factory=factory, options={**always, **self.options}, heartbeat_every_s=0.25
+        )
 
     def model_on(self, engine: EngineClient) -> ServedModel:
-        template = ChatTemplate({"default": self.chat_template}, {}) if self.has_chat_template else None
+        template = (
+            ChatTemplate({"default": self.chat_template}, {}) if self.has_chat_template else None
+        )
         return ServedModel(
             names=self.names,
             tokenizer=self.tokenizer,
@@ -359,7 +400,11 @@ class RunningServer:
         url = setup.store_url
         store = None if url is None else await open_store(url, max_age_s=3600, max_bytes=2**30)
         self.catalogue = Catalogue(
-            [self.model, *further], limits, setup.config, store, response_dialect(setup.config.profile)
+            [self.model, *further],
+            limits,
+            setup.config,
+            store,
+            response_dialect(setup.config.profile),
         )
         app = app_of(ModelChanges(self.catalogue, host))
         self._server = HttpServer(app, limits)
@@ -368,7 +413,9 @@ class RunningServer:
             await asyncio.sleep(0.001)
         self._is_ready.set()
         await serving
-        for connection in tuple(self._server.server_state.connections):  # of clients that do not read their answers
+        for connection in tuple(
+            self._server.server_state.connections
+        ):  # of clients that do not read their answers
             connection.transport.abort()
         if store is not None:
             await store.close()
@@ -379,7 +426,9 @@ class RunningServer:
 Fields = ParamSpec("Fields")
 
 
-def _runner_of(setup_of: Callable[Fields, ServerSetup]) -> Callable[Fields, AbstractContextManager[RunningServer]]:
+def _runner_of(
+    setup_of: Callable[Fields, ServerSetup],
+) -> Callable[Fields, AbstractContextManager[RunningServer]]:
     @contextmanager
     def run(*args: Fields.args, **kwargs: Fields.kwargs) -> Iterator[RunningServer]:
         server = RunningServer(setup_of(*args, **kwargs))

@@ -30,7 +30,9 @@ def create_adaptable(options: dict[str, object]) -> EngineCore:
 @pytest.fixture
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[ServedModel]:
     options = {"at_start": getattr(request, "param", "")}
-    setup = ServerSetup(options, engine_factory="tests.api.test_adapters:create_adaptable", names=("model", "alias"))
+    setup = ServerSetup(
+        options, engine_factory="tests.api.test_adapters:create_adaptable", names=("model", "alias")
+    )
     engine = EngineClient(setup.engine_spec(), in_thread=True)
     await engine.start()
     yield setup.model_on(engine)
@@ -41,7 +43,9 @@ def changes_to(model: ServedModel) -> ModelChanges:
     return ModelChanges(Catalogue([model], LimitsConfig(), ServerConfig(), None))
 
 
-async def test_an_adapter_is_served_though_who_asked_for_it_has_gone(model: ServedModel, tmp_path: Path) -> None:
+async def test_an_adapter_is_served_though_who_asked_for_it_has_gone(
+    model: ServedModel, tmp_path: Path
+) -> None:
     changes = changes_to(model)
     asking = asyncio.create_task(changes.load_adapter("a", __file__, None))
     await asyncio.sleep(0)
@@ -81,5 +85,7 @@ async def test_a_name_is_taken_while_its_adapter_is_read(model: ServedModel) -> 
 
 @pytest.mark.parametrize("model", ["one alias"], indirect=True)
 async def test_no_adapter_has_a_name_of_its_model(model: ServedModel) -> None:
-    with pytest.raises(InvalidRequest, match="an adapter must have another name than its model, given 'alias'"):
+    with pytest.raises(
+        InvalidRequest, match="an adapter must have another name than its model, given 'alias'"
+    ):
         changes_to(model)

@@ -39,10 +39,22 @@ def test_an_alias_is_the_field_itself(alias: str) -> None:
     if name in EmbeddingsRequest.__struct_fields__:
         kind, body = EmbeddingsRequest, {"input": "Hi"}
     else:
-        assert name in {*SamplingFields.__struct_fields__, "max_tokens", "stop", "include_stop_str_in_output"}
-    for fields in ({alias: value}, {alias: value, name: value}, {alias: value, name: None}, {alias: None, name: value}):
+        assert name in {
+            *SamplingFields.__struct_fields__,
+            "max_tokens",
+            "stop",
+            "include_stop_str_in_output",
+        }
+    for fields in (
+        {alias: value},
+        {alias: value, name: value},
+        {alias: value, name: None},
+        {alias: None, name: value},
+    ):
         assert getattr(decode_object({**body, **fields}, kind), name) == value
-    with pytest.raises(InvalidRequest, match=f"{alias} must be the same as {name}: 0, given") as caught:
+    with pytest.raises(
+        InvalidRequest, match=f"{alias} must be the same as {name}: 0, given"
+    ) as caught:
         decode_object({**body, alias: value, name: 0}, kind)
     assert caught.value.param == alias
 
@@ -52,11 +64,27 @@ def test_an_alias_is_the_field_itself(alias: str) -> None:
     [
         ({"repeat_penalty": 11}, "repeat_penalty", "repeat_penalty must be <= 10.0, given 11"),
         ({"random_seed": "x"}, "random_seed", 'random_seed must be an integer, given "x"'),
-        ({"stop_sequences": ["a", 1]}, "stop_sequences[1]", "stop_sequences[1] must be a string, given 1"),
-        ({"n_predict": "x", "max_tokens": None}, "n_predict", 'n_predict must be an integer, given "x"'),
+        (
+            {"stop_sequences": ["a", 1]},
+            "stop_sequences[1]",
+            "stop_sequences[1] must be a string, given 1",
+        ),
+        (
+            {"n_predict": "x", "max_tokens": None},
+            "n_predict",
+            'n_predict must be an integer, given "x"',
+        ),
         ({"n_predict": 0}, "n_predict", "n_predict must be >= 1, given 0"),
-        ({"max_new_tokens": 2, "min_new_tokens": 3}, "min_new_tokens", "min_new_tokens must be <= 2, given 3"),
-        ({"n_predict": 3, "num_predict": 4}, "num_predict", "num_predict must be the same as max_tokens: 3, given 4"),
+        (
+            {"max_new_tokens": 2, "min_new_tokens": 3},
+            "min_new_tokens",
+            "min_new_tokens must be <= 2, given 3",
+        ),
+        (
+            {"n_predict": 3, "num_predict": 4},
+            "num_predict",
+            "num_predict must be the same as max_tokens: 3, given 4",
+        ),
     ],
 )
 def test_an_error_names_the_field_as_the_client_did(
@@ -68,7 +96,9 @@ def test_an_error_names_the_field_as_the_client_did(
 
 def test_sglangs_name_keeps_the_stop_string(http: httpx.Client) -> None:
     for keeps, said in ((True, "abc"), (False, "a")):
-        answer = http.post("/v1/chat/completions", json=chat("abcdef", stop="bc", no_stop_trim=keeps))
+        answer = http.post(
+            "/v1/chat/completions", json=chat("abcdef", stop="bc", no_stop_trim=keeps)
+        )
         assert answer.json()["choices"][0]["message"]["content"] == said
 
 

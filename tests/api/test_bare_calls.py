@@ -29,7 +29,10 @@ PATH = "/v1/chat/completions"
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
     output_format = OutputFormat(calls=HERMES, reasoning=THINKING_ONLY)
-    with running_server(chat_template=QWEN, output_format=output_format) as server, server.client() as client:
+    with (
+        running_server(chat_template=QWEN, output_format=output_format) as server,
+        server.client() as client,
+    ):
         yield client
 
 
@@ -41,7 +44,9 @@ def whole_choice(http: httpx.Client, said: str, **fields: object) -> Json:
 
 
 def streamed_choices(http: httpx.Client, said: str, **fields: object) -> list[Json]:
-    events = events_of(http.post(PATH, json=chat(said, **{"tools": [TOOL], "stream": True, **fields})))
+    events = events_of(
+        http.post(PATH, json=chat(said, **{"tools": [TOOL], "stream": True, **fields}))
+    )
     return [json.loads(event)["choices"][0] for event in events if event != "[DONE]"]
 
 
@@ -58,7 +63,12 @@ def test_a_chat_has_the_call_and_no_content(http: httpx.Client, said: str) -> No
     assert call["function"] == {"name": "get_weather", "arguments": ARGUMENTS}
     deltas = [each["delta"] for each in choices]
     assert "".join(delta.get("content", "") for delta in deltas if isinstance(delta, dict)) == ""
-    pieces = [piece for delta in deltas if isinstance(delta, dict) for piece in delta.get("tool_calls", [])]
+    pieces = [
+        piece
+        for delta in deltas
+        if isinstance(delta, dict)
+        for piece in delta.get("tool_calls", [])
+    ]
     assert (pieces[0]["type"], pieces[0]["function"]["name"]) == ("function", "get_weather")
     assert "".join(piece["function"]["arguments"] for piece in pieces) == ARGUMENTS
 
@@ -77,7 +87,9 @@ def test_a_chat_has_the_call_and_no_content(http: httpx.Client, said: str) -> No
         (f"[{CALL}, {CALL}]", {"parallel_tool_calls": False}),
     ],
 )
-def test_another_answer_is_content_as_the_model_wrote_it(http: httpx.Client, said: str, fields: Json) -> None:
+def test_another_answer_is_content_as_the_model_wrote_it(
+    http: httpx.Client, said: str, fields: Json
+) -> None:
     choice = whole_choice(http, said, **fields)
     choices = streamed_choices(http, said, **fields)
 
@@ -113,7 +125,12 @@ def test_each_token_has_its_logprob_once(http: httpx.Client, said: str) -> None:
     streamed = [each["logprobs"] for each in streamed_choices(http, said, logprobs=True)]
 
     assert isinstance(whole, dict)
-    pieces = [piece for logprobs in streamed if isinstance(logprobs, dict) for piece in logprobs["content"]]
+    pieces = [
+        piece
+        for logprobs in streamed
+        if isinstance(logprobs, dict)
+        for piece in logprobs["content"]
+    ]
     assert "".join(piece["token"] for piece in whole["content"]) == said
     assert [piece["token"] for piece in pieces] == [piece["token"] for piece in whole["content"]]
 
@@ -127,7 +144,9 @@ def test_a_response_has_the_call_as_an_item(http: httpx.Client) -> None:
         [item] = response.output
         assert item.type == "function_call"
         assert (item.name, item.arguments) == ("get_weather", ARGUMENTS)
-    assert not [event for event in strict_events(streamed) if event.type.startswith("response.output_text")]
+    assert not [
+        event for event in strict_events(streamed) if event.type.startswith("response.output_text")
+    ]
 
 
 def test_a_responses_text_keeps_the_logprobs_of_what_was_held_back(http: httpx.Client) -> None:
@@ -144,11 +163,17 @@ def test_a_message_has_the_call_as_a_block(http: httpx.Client) -> None:
     tool = {"name": "get_weather", "input_schema": SCHEMA}
     fields = exchanges.asked(CALL, tools=[tool])
     whole = http.post(exchanges.PATH, json=fields).json()
-    streamed = exchanges.folded(exchanges.events_of(http.post(exchanges.PATH, json=fields | {"stream": True})))
+    streamed = exchanges.folded(
+        exchanges.events_of(http.post(exchanges.PATH, json=fields | {"stream": True}))
+    )
 
     for message in (whole, streamed):
         [block] = message["content"]
-        assert (block["type"], block["name"], block["input"]) == ("tool_use", "get_weather", {"city": "Paris"})
+        assert (block["type"], block["name"], block["input"]) == (
+            "tool_use",
+            "get_weather",
+            {"city": "Paris"},
+        )
         assert message["stop_reason"] == "tool_use"
 
 
@@ -159,12 +184,17 @@ def test_ollamas_chat_has_the_call(http: httpx.Client) -> None:
 
     for answer in (whole, streamed):
         [call] = answer["message"]["tool_calls"]
-        assert (call["function"]["name"], call["function"]["arguments"]) == ("get_weather", {"city": "Paris"})
+        assert (call["function"]["name"], call["function"]["arguments"]) == (
+            "get_weather",
+            {"city": "Paris"},
+        )
         assert answer["message"]["content"] == ""
 
 
 def test_the_option_leaves_it_as_content() -> None:
-    server = running_server(chat_template=QWEN, output_format=OutputFormat(calls=HERMES), reads_bare_calls=False)
+    server = running_server(
+        chat_template=QWEN, output_format=OutputFormat(calls=HERMES), reads_bare_calls=False
+    )
     with server as running, running.client() as http:
         message = whole_choice(http, CALL)["message"]
         events = events_of(http.post(PATH, json=chat(CALL, tools=[TOOL], stream=True)))

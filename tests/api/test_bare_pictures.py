@@ -20,9 +20,14 @@ WAYS = "must be a data URL, the base64 of a PNG, JPEG, WebP or GIF, or a URL"
 
 
 @pytest.fixture(scope="module", params=["openai", "ovms", "lmi"])
-def http(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+def http(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
     config = ServerConfig(profile=request.param)
-    with seeing_server(tmp_path_factory.mktemp("model"), config=config) as server, server.client() as http:
+    with (
+        seeing_server(tmp_path_factory.mktemp("model"), config=config) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -44,7 +49,11 @@ def anthropic(url: str) -> Json:
 
 
 def ollama(url: str) -> Json:
-    return {"model": "parrot", "stream": False, "messages": [{"role": "user", "content": "", "images": [url]}]}
+    return {
+        "model": "parrot",
+        "stream": False,
+        "messages": [{"role": "user", "content": "", "images": [url]}],
+    }
 
 
 FIELDS = {
@@ -72,21 +81,29 @@ def test_the_base64_of_a_picture_is_a_picture(http: httpx.Client, name: str) -> 
 
 
 def test_frames_of_a_video_are_pictures(http: httpx.Client) -> None:
-    response = http.post("/v1/chat/completions", json=chat({"type": "video", "video": [BARE, BARE]}))
+    response = http.post(
+        "/v1/chat/completions", json=chat({"type": "video", "video": [BARE, BARE]})
+    )
 
     assert response.status_code == 200, response.text
     assert sizes_seen() == [SIZE]
 
 
-@pytest.mark.parametrize("text", ["aGVsbG8=", b64encode(b"BM" + bytes(99)).decode(), "/9j/pictures/one.jpg"])
-def test_another_text_is_refused_by_the_ways_to_name_a_picture(http: httpx.Client, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["aGVsbG8=", b64encode(b"BM" + bytes(99)).decode(), "/9j/pictures/one.jpg"]
+)
+def test_another_text_is_refused_by_the_ways_to_name_a_picture(
+    http: httpx.Client, text: str
+) -> None:
     response = http.post("/v1/messages", json=anthropic(text))
 
     assert response.status_code == 400
     assert f"source.url {WAYS}" in response.json()["error"]["message"]
 
 
-def test_a_picture_wins_over_a_path_and_paths_stay_below_the_allowed_directory(tmp_path: Path) -> None:
+def test_a_picture_wins_over_a_path_and_paths_stay_below_the_allowed_directory(
+    tmp_path: Path,
+) -> None:
     """The base64 of a JPEG begins as an absolute path does."""
     pictures = tmp_path / "pictures"
     directory = pictures / "9j" / "holidays"
@@ -105,4 +122,7 @@ def test_a_picture_wins_over_a_path_and_paths_stay_below_the_allowed_directory(t
     assert (as_base64.status_code, size_of_base64) == (200, [SIZE])
     assert (as_path.status_code, size_of_path) == (200, [(56, 84)])
     assert outside.status_code == 400
-    assert "must be the path of a file in the server's allowed_local_media_path" in error_of(outside)["message"]
+    assert (
+        "must be the path of a file in the server's allowed_local_media_path"
+        in error_of(outside)["message"]
+    )

@@ -19,7 +19,9 @@ MEBIBYTE = 2**20
 
 
 @contextmanager
-def slow_body(server: RunningServer, body: bytes, num_bytes: int = 2 * MEBIBYTE) -> Iterator[socket.socket]:
+def slow_body(
+    server: RunningServer, body: bytes, num_bytes: int = 2 * MEBIBYTE
+) -> Iterator[socket.socket]:
     """A request whose body is being read, and does not come to its end."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {num_bytes}\r\nExpect: 100-continue\r\n\r\n"
@@ -85,6 +87,7 @@ def test_bodies_have_a_budget_of_bytes_that_short_ones_need_not() -> None:
 
 def test_the_budget_holds_one_body_at_least() -> None:
     with pytest.raises(
-        InvalidOption, match=r"--max-body-bytes-total: must be >= --max-body-bytes, 16777216, given 2000"
+        InvalidOption,
+        match=r"--max-body-bytes-total: must be >= --max-body-bytes, 16777216, given 2000",
     ):
         read_options({"max_body_bytes_total": "2000"}, {})

@@ -17,7 +17,9 @@ MARKS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 TOKENIZER = byte_tokenizer(*MARKS)
 CALL = '<tool_call>\n{"name": "look", "arguments": {"at": "Turku"}}\n</tool_call>'
 SAID = f"<think>I look.\n{CALL}"
-HIDDEN = CALL.replace("<tool_call>", "").replace("\n</tool_call>", "")  # special tokens of no use to the request
+HIDDEN = CALL.replace("<tool_call>", "").replace(
+    "\n</tool_call>", ""
+)  # special tokens of no use to the request
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 TEMPLATE = "{% if tools %}{{ tools | tojson }}{% endif %}" + CHAT_TEMPLATE
 BOTH = OutputFormat(HERMES, HERMES)
@@ -33,12 +35,17 @@ def create_caller(options: dict[str, object]) -> FakeEngine:
     return FakeEngine(msgspec.convert(options, FakeOptions), say)
 
 
-def answer(output_format: OutputFormat, engine: str, said: str, *, stream: bool, **fields: object) -> Any:
+def answer(
+    output_format: OutputFormat, engine: str, said: str, *, stream: bool, **fields: object
+) -> Any:
     """Returns reasoning, content and calls of a chat with one tool."""
     factory = engine if engine == "create_parrot" else f"{__name__}:{engine}"
     body = chat(said, tools=[TOOL]) | fields | {"stream": stream}
     setup = running_server(
-        engine_factory=factory, tokenizer=TOKENIZER, chat_template=TEMPLATE, output_format=output_format
+        engine_factory=factory,
+        tokenizer=TOKENIZER,
+        chat_template=TEMPLATE,
+        output_format=output_format,
     )
     with setup as server, server.client() as http:
         response = http.post("/v1/chat/completions", json=body)
@@ -49,7 +56,8 @@ def answer(output_format: OutputFormat, engine: str, said: str, *, stream: bool,
     else:
         messages = [response.json()["choices"][0]["message"]]
     reasoning, content = (
-        "".join(str(message.get(name) or "") for message in messages) for name in ("reasoning", "content")
+        "".join(str(message.get(name) or "") for message in messages)
+        for name in ("reasoning", "content")
     )
     calls = [call["function"] for message in messages for call in message.get("tool_calls") or []]
     return reasoning, content, "".join(call.get("arguments", "") for call in calls)
@@ -60,14 +68,33 @@ def answer(output_format: OutputFormat, engine: str, said: str, *, stream: bool,
     ("output_format", "engine", "fields", "expected"),
     [
         (BOTH.ending_at_calls(MARKS), "create_caller", {}, ("I look.", "", '{"at": "Turku"}')),
-        (BOTH.ending_at_calls(MARKS), "create_caller", {"stop": ["?", "l>x"]}, ("I look.", "", '{"at": "Turku"}')),
+        (
+            BOTH.ending_at_calls(MARKS),
+            "create_caller",
+            {"stop": ["?", "l>x"]},
+            ("I look.", "", '{"at": "Turku"}'),
+        ),
         (BOTH.ending_at_calls(MARKS), "create_caller", {"stop": [".\n<tool"]}, ("I look", "", "")),
-        (BOTH.ending_at_calls(MARKS), "create_caller", {"tools": None}, (f"I look.\n{HIDDEN}", "", "")),
+        (
+            BOTH.ending_at_calls(MARKS),
+            "create_caller",
+            {"tools": None},
+            (f"I look.\n{HIDDEN}", "", ""),
+        ),
         (BOTH, "create_caller", {}, (f"I look.\n{CALL}", "", "")),  # --calls-in-reasoning text
-        (BOTH.ending_at_calls(MARKS), "create_parrot", {}, (f"I look.\n{CALL}", "", "")),  # marks in other tokens
+        (
+            BOTH.ending_at_calls(MARKS),
+            "create_parrot",
+            {},
+            (f"I look.\n{CALL}", "", ""),
+        ),  # marks in other tokens
     ],
 )
 def test_a_call_within_the_reasoning(
-    output_format: OutputFormat, engine: str, fields: dict[str, object], expected: object, stream: bool
+    output_format: OutputFormat,
+    engine: str,
+    fields: dict[str, object],
+    expected: object,
+    stream: bool,
 ) -> None:
     assert answer(output_format, engine, SAID, stream=stream, **fields) == expected

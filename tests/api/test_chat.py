@@ -36,13 +36,22 @@ def test_usage_counts_the_end_token_and_names_the_details(client: openai.OpenAI)
     assert usage is not None
     assert usage.completion_tokens == len("Hello, wörld 🦉".encode()) + 1
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
-    assert usage.prompt_tokens_details is not None and usage.prompt_tokens_details.cached_tokens == 0
-    assert usage.completion_tokens_details is not None and usage.completion_tokens_details.reasoning_tokens == 0
+    assert (
+        usage.prompt_tokens_details is not None and usage.prompt_tokens_details.cached_tokens == 0
+    )
+    assert (
+        usage.completion_tokens_details is not None
+        and usage.completion_tokens_details.reasoning_tokens == 0
+    )
 
 
 @pytest.mark.parametrize("n", [1, 3])
-@pytest.mark.parametrize("fields", [{}, {"max_tokens": 9}, {"stop": ["rl", "world"]}, {"stop": "ö"}])
-def test_a_folded_stream_is_the_unary_answer(client: openai.OpenAI, n: int, fields: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "fields", [{}, {"max_tokens": 9}, {"stop": ["rl", "world"]}, {"stop": "ö"}]
+)
+def test_a_folded_stream_is_the_unary_answer(
+    client: openai.OpenAI, n: int, fields: dict[str, object]
+) -> None:
     unary = client.chat.completions.create(model="parrot", messages=HELLO, n=n, **fields)  # type: ignore[call-overload]
     chunks = stream(client, n=n, stream_options={"include_usage": True}, **fields)
     choices = [chunk.choices[0] for chunk in chunks[:-1]]
@@ -51,7 +60,9 @@ def test_a_folded_stream_is_the_unary_answer(client: openai.OpenAI, n: int, fiel
         assert own[0].delta.role == "assistant"
         assert all(choice.delta.role is None for choice in own[1:])
         assert "".join(choice.delta.content or "" for choice in own) == expected.message.content
-        assert [choice.finish_reason for choice in own if choice.finish_reason] == [expected.finish_reason]
+        assert [choice.finish_reason for choice in own if choice.finish_reason] == [
+            expected.finish_reason
+        ]
         assert own[-1].finish_reason is not None
     assert chunks[-1].choices == []
     assert chunks[-1].usage == unary.usage
@@ -82,7 +93,10 @@ def test_continuous_usage_grows_to_the_final_one(client: openai.OpenAI) -> None:
 def test_the_length_limit_ends_with_length(client: openai.OpenAI) -> None:
     for field in ("max_tokens", "max_completion_tokens"):
         answer = client.chat.completions.create(model="parrot", messages=HELLO, **{field: 5})  # type: ignore[call-overload]
-        assert (answer.choices[0].message.content, answer.choices[0].finish_reason) == ("Hello", "length")
+        assert (answer.choices[0].message.content, answer.choices[0].finish_reason) == (
+            "Hello",
+            "length",
+        )
         assert answer.usage.completion_tokens == 5
 
 
@@ -93,7 +107,9 @@ def test_half_a_character_at_the_limit_is_shown_as_such(client: openai.OpenAI) -
 
 
 def test_a_stop_string_is_hidden_and_what_follows_is_not_counted(http: httpx.Client) -> None:
-    answer = http.post("/v1/chat/completions", json=chat("one two three", stop=["zzz", "two"])).json()
+    answer = http.post(
+        "/v1/chat/completions", json=chat("one two three", stop=["zzz", "two"])
+    ).json()
     assert answer["choices"][0]["message"]["content"] == "one "
     assert answer["choices"][0]["finish_reason"] == "stop"
     assert answer["choices"][0]["stop_reason"] == "two"
@@ -110,8 +126,14 @@ def test_a_stop_string_counts_only_beyond_min_tokens(http: httpx.Client) -> None
 
 def test_a_stop_string_can_be_shown(http: httpx.Client) -> None:
     body = chat("one two three", stop="two", include_stop_str_in_output=True)
-    assert http.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"] == "one two"
-    assert content_of(events_of(http.post("/v1/chat/completions", json={**body, "stream": True}))) == "one two"
+    assert (
+        http.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+        == "one two"
+    )
+    assert (
+        content_of(events_of(http.post("/v1/chat/completions", json={**body, "stream": True})))
+        == "one two"
+    )
 
 
 def test_a_frame_is_one_line_for_clients_that_know_all_line_ends(http: httpx.Client) -> None:
@@ -123,7 +145,9 @@ def test_a_frame_is_one_line_for_clients_that_know_all_line_ends(http: httpx.Cli
 
 
 def test_a_stop_token_ends_without_text_of_its_own(http: httpx.Client) -> None:
-    answer = http.post("/v1/chat/completions", json=chat("one two", stop_token_ids=[ord("w")])).json()
+    answer = http.post(
+        "/v1/chat/completions", json=chat("one two", stop_token_ids=[ord("w")])
+    ).json()
     assert answer["choices"][0]["message"]["content"] == "one t"
     assert answer["choices"][0]["stop_reason"] == ord("w")
     assert answer["usage"]["completion_tokens"] == len("one tw")
@@ -135,20 +159,30 @@ def test_special_tokens_are_shown_when_asked_for(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(("includes", "content"), [(False, "one t"), (True, "one tw")])
-def test_a_stop_token_of_the_request_is_shown_only_as_a_stop(http: httpx.Client, includes: bool, content: str) -> None:
+def test_a_stop_token_of_the_request_is_shown_only_as_a_stop(
+    http: httpx.Client, includes: bool, content: str
+) -> None:
     fields = {"skip_special_tokens": False, "include_stop_str_in_output": includes}
-    answer = http.post("/v1/chat/completions", json=chat("one two", stop_token_ids=[ord("w")], **fields)).json()
+    answer = http.post(
+        "/v1/chat/completions", json=chat("one two", stop_token_ids=[ord("w")], **fields)
+    ).json()
     assert answer["choices"][0]["message"]["content"] == content
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_logprobs_have_one_entry_per_token_of_the_text(client: openai.OpenAI, is_stream: bool) -> None:
+def test_logprobs_have_one_entry_per_token_of_the_text(
+    client: openai.OpenAI, is_stream: bool
+) -> None:
     if is_stream:
         chunks = stream(client, logprobs=True, top_logprobs=3)
-        shown = [chunk.choices[0].logprobs for chunk in chunks if chunk.choices[0].logprobs is not None]
+        shown = [
+            chunk.choices[0].logprobs for chunk in chunks if chunk.choices[0].logprobs is not None
+        ]
         entries = [entry for logprobs in shown for entry in logprobs.content or []]
     else:
-        answer = client.chat.completions.create(model="parrot", messages=HELLO, logprobs=True, top_logprobs=3)
+        answer = client.chat.completions.create(
+            model="parrot", messages=HELLO, logprobs=True, top_logprobs=3
+        )
         assert answer.choices[0].logprobs is not None
         entries = answer.choices[0].logprobs.content or []
     assert b"".join(bytes(entry.bytes or []) for entry in entries).decode() == "Hello, wörld 🦉"
@@ -163,8 +197,12 @@ def test_logprobs_alone_have_no_alternatives(client: openai.OpenAI) -> None:
     assert all(entry.top_logprobs == [] for entry in answer.choices[0].logprobs.content or [])
 
 
-@pytest.mark.parametrize("fields", [{}, {"n": 2}, {"best_of": 2}, {"max_tokens": 0}, {"logprobs": True}])
-def test_prompt_logprobs_have_one_entry_per_prompt_token(http: httpx.Client, fields: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "fields", [{}, {"n": 2}, {"best_of": 2}, {"max_tokens": 0}, {"logprobs": True}]
+)
+def test_prompt_logprobs_have_one_entry_per_prompt_token(
+    http: httpx.Client, fields: dict[str, object]
+) -> None:
     body = chat("Hi", prompt_logprobs=2, **fields)
     answer = http.post("/v1/chat/completions", json=body).json()
     first, *entries = answer["prompt_logprobs"]
@@ -184,7 +222,9 @@ def test_prompt_logprobs_have_one_entry_per_prompt_token(http: httpx.Client, fie
 
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_scoring_alone_generates_nothing(http: httpx.Client, is_stream: bool) -> None:
-    response = http.post("/v1/chat/completions", json=chat("Hi", prompt_logprobs=0, max_tokens=0, stream=is_stream))
+    response = http.post(
+        "/v1/chat/completions", json=chat("Hi", prompt_logprobs=0, max_tokens=0, stream=is_stream)
+    )
 
     answer = json.loads(events_of(response)[0]) if is_stream else response.json()
     (choice,) = answer["choices"]
@@ -210,15 +250,50 @@ def test_an_empty_answer_still_introduces_itself(http: httpx.Client) -> None:
     [
         {"n": 1.0, "max_tokens": "3"},
         {"temperature": None, "stop": None, "stream": None, "tools": None, "response_format": None},
-        {"response_format": {"type": "text"}, "tools": [], "tool_choice": "none", "parallel_tool_calls": True},
-        {"store": False, "service_tier": "auto", "modalities": ["text"], "best_of": 1, "logit_bias": {}},
-        {"n": 2, "best_of": 2, "num_beams": 1, "detokenize": True, "prompt_cache_retention": "in_memory"},
-        {"user": "me", "metadata": {"a": "b"}, "safety_identifier": "x", "prompt_cache_key": "y", "cache_salt": "z"},
-        {"reasoning_effort": "none", "enable_thinking": False, "thinking": {"type": "disabled"}, "documents": []},
-        {"continue_final_message": False, "add_special_tokens": False, "chat_template_kwargs": {}, "priority": -1},
+        {
+            "response_format": {"type": "text"},
+            "tools": [],
+            "tool_choice": "none",
+            "parallel_tool_calls": True,
+        },
+        {
+            "store": False,
+            "service_tier": "auto",
+            "modalities": ["text"],
+            "best_of": 1,
+            "logit_bias": {},
+        },
+        {
+            "n": 2,
+            "best_of": 2,
+            "num_beams": 1,
+            "detokenize": True,
+            "prompt_cache_retention": "in_memory",
+        },
+        {
+            "user": "me",
+            "metadata": {"a": "b"},
+            "safety_identifier": "x",
+            "prompt_cache_key": "y",
+            "cache_salt": "z",
+        },
+        {
+            "reasoning_effort": "none",
+            "enable_thinking": False,
+            "thinking": {"type": "disabled"},
+            "documents": [],
+        },
+        {
+            "continue_final_message": False,
+            "add_special_tokens": False,
+            "chat_template_kwargs": {},
+            "priority": -1,
+        },
     ],
 )
-def test_what_asks_for_nothing_special_is_accepted(http: httpx.Client, fields: dict[str, object]) -> None:
+def test_what_asks_for_nothing_special_is_accepted(
+    http: httpx.Client, fields: dict[str, object]
+) -> None:
     response = http.post("/v1/chat/completions", json=chat("Hello", **fields))
     assert response.status_code == 200, response.text
     assert response.json()["choices"][0]["message"]["content"] in ("Hello", "Hel")

@@ -41,7 +41,9 @@ def test_the_final_message_goes_on_and_only_the_new_text_is_the_answer(
 
 def test_without_a_generation_prompt_the_prompt_is_shorter(http: httpx.Client) -> None:
     usages = [
-        http.post("/v1/chat/completions", json=chat("Hi", add_generation_prompt=given)).json()["usage"]
+        http.post("/v1/chat/completions", json=chat("Hi", add_generation_prompt=given)).json()[
+            "usage"
+        ]
         for given in (None, True, False)
     ]
     counts = [usage["prompt_tokens"] for usage in usages]
@@ -52,14 +54,20 @@ def test_a_trusted_template_of_the_requests_own_is_used() -> None:
     own = "{% for m in messages %}<|im_start|>user\n{{ shout ~ m.content }}<|im_end|>{% endfor %}"
     with running_server(trusts_request_template=True) as server, server.client() as http:
         body = chat("Hi", chat_template=own, chat_template_kwargs={"shout": "HO "})
-        assert http.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"] == "HO Hi"
+        assert (
+            http.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+            == "HO Hi"
+        )
         body["stream"] = True
         assert content_of(events_of(http.post("/v1/chat/completions", json=body))) == "HO Hi"
         for text, message in [
             ("{% if %}", "chat_template is broken: line 1"),
             ("{% break %}", "chat_template is broken: line 1: 'break' outside loop"),
             ("x" * 131_073, "chat_template must have a length <= 131072"),
-            ("{{ raise_exception('not you') }}", "the chat template refuses these messages: not you"),
+            (
+                "{{ raise_exception('not you') }}",
+                "the chat template refuses these messages: not you",
+            ),
             ("{{ messages.__class__.__mro__ }}", "unsafe"),
             ("{{ 'x' * 10**10 }}", "longer than"),
         ]:
@@ -85,7 +93,9 @@ def test_a_template_of_the_requests_own_holds_up_nobody_however_its_field_is_spe
             disguised = body.replace(b'"chat_template"', b'"chat\\u005ftemplate"')
             with server.client() as slow, server.client() as http:
 
-                def health_is_quick(slow_post: Callable[[], httpx.Response], http: httpx.Client = http) -> bool:
+                def health_is_quick(
+                    slow_post: Callable[[], httpx.Response], http: httpx.Client = http
+                ) -> bool:
                     begun = time.monotonic()
                     answer = clients.submit(slow_post)
                     longest_s = 0.0
@@ -97,10 +107,14 @@ def test_a_template_of_the_requests_own_holds_up_nobody_however_its_field_is_spe
                     assert answer.result().status_code == 200, answer.result().text
                     return longest_s < taken_s / 2
 
-                assert holds_in_a_try(partial(health_is_quick, partial(slow.post, path, content=disguised))), path
+                assert holds_in_a_try(
+                    partial(health_is_quick, partial(slow.post, path, content=disguised))
+                ), path
 
 
-@pytest.mark.parametrize("field", ["chat_template_kwargs", "reasoning_effort", "add_generation_prompt", "documents"])
+@pytest.mark.parametrize(
+    "field", ["chat_template_kwargs", "reasoning_effort", "add_generation_prompt", "documents"]
+)
 def test_completions_have_no_chat_to_shape(http: httpx.Client, field: str) -> None:
     response = http.post("/v1/completions", json={"model": "parrot", "prompt": "x", field: "low"})
     assert response.status_code == 400
@@ -108,7 +122,9 @@ def test_completions_have_no_chat_to_shape(http: httpx.Client, field: str) -> No
 
 
 @pytest.mark.parametrize("given", [True, False, None])
-def test_special_tokens_are_shown_without_spaces_between_them(http: httpx.Client, given: bool | None) -> None:
+def test_special_tokens_are_shown_without_spaces_between_them(
+    http: httpx.Client, given: bool | None
+) -> None:
     """A byte-level tokenizer has no such spaces, whichever way they are asked for."""
     body = {"model": "parrot", "prompt": [97, END, END], "echo": True, "max_tokens": 1}
     fields = {"skip_special_tokens": False, "spaces_between_special_tokens": given}
@@ -123,7 +139,12 @@ def test_no_spaces_where_the_tokenizer_writes_them_is_refused() -> None:
     library_tokenizer.add_special_tokens(["<|x|>", "<|y|>"])
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {})
     with running_server(tokenizer=tokenizer) as server, server.client() as http:
-        body: Json = {"model": "parrot", "prompt": [0, 1], "spaces_between_special_tokens": False, "max_tokens": 1}
+        body: Json = {
+            "model": "parrot",
+            "prompt": [0, 1],
+            "spaces_between_special_tokens": False,
+            "max_tokens": 1,
+        }
         assert http.post("/v1/completions", json=body).status_code == 200
         response = http.post("/v1/completions", json={**body, "skip_special_tokens": False})
         assert response.status_code == 400

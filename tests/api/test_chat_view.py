@@ -15,7 +15,10 @@ SAID = "<think>\nHm.\n</think>\n\nYes."
 
 @pytest.fixture(scope="module")
 def thinker() -> Iterator[httpx.Client]:
-    with running_server(output_format=OutputFormat(reasoning=THINKING_ONLY)) as server, server.client() as http:
+    with (
+        running_server(output_format=OutputFormat(reasoning=THINKING_ONLY)) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -23,11 +26,14 @@ def shown(http: httpx.Client, body: Json, *, stream: bool) -> tuple[str, str]:
     """Reasoning and content."""
     response = http.post("/v1/chat/completions", json=body | {"stream": stream})
     assert response.status_code == 200, response.text
-    messages: list[Json] = [json.loads(event)["choices"][0]["delta"] for event in _data(response)] if stream else []
+    messages: list[Json] = (
+        [json.loads(event)["choices"][0]["delta"] for event in _data(response)] if stream else []
+    )
     messages = messages or [response.json()["choices"][0]["message"]]
     assert messages[0]["role"] == "assistant"
     reasoning, content = (
-        "".join(str(message.get(name) or "") for message in messages) for name in ("reasoning_content", "content")
+        "".join(str(message.get(name) or "") for message in messages)
+        for name in ("reasoning_content", "content")
     )
     return reasoning, content
 
@@ -41,7 +47,11 @@ def _data(response: httpx.Response) -> list[str]:
     ("fields", "reasoning", "content"),
     [
         ({}, "Hm.", "Yes."),
-        ({"include_reasoning": True, "separate_reasoning": True, "reasoning_format": "auto"}, "Hm.", "Yes."),
+        (
+            {"include_reasoning": True, "separate_reasoning": True, "reasoning_format": "auto"},
+            "Hm.",
+            "Yes.",
+        ),
         ({"reasoning_format": "deepseek"}, "Hm.", "Yes."),
         ({"include_reasoning": False}, "", "Yes."),
         ({"reasoning_format": "hidden"}, "", "Yes."),
@@ -73,7 +83,9 @@ def test_hidden_reasoning_is_counted(thinker: httpx.Client) -> None:
         ({"stream_reasoning": False}, "stream_reasoning"),
     ],
 )
-def test_wishes_that_differ_are_refused(thinker: httpx.Client, fields: dict[str, object], param: str) -> None:
+def test_wishes_that_differ_are_refused(
+    thinker: httpx.Client, fields: dict[str, object], param: str
+) -> None:
     answer = thinker.post("/v1/chat/completions", json=chat("Hi", **fields))
     assert (answer.status_code, error_of(answer)["param"]) == (400, param)
 
@@ -91,13 +103,19 @@ def test_an_echo_is_the_text_that_goes_on(
     thinker: httpx.Client, content: object, answer: str, *, echo: bool, stream: bool
 ) -> None:
     body = chat("two", echo=echo, continue_final_message=True)
-    body["messages"] = [{"role": "user", "content": "two"}, {"role": "assistant", "content": content}]
+    body["messages"] = [
+        {"role": "user", "content": "two"},
+        {"role": "assistant", "content": content},
+    ]
     assert shown(thinker, body, stream=stream) == ("", answer)
 
 
 def test_every_choice_has_the_echo(thinker: httpx.Client) -> None:
     body = chat("two", echo=True, continue_final_message=True, n=2)
-    body["messages"] = [{"role": "user", "content": "two"}, {"role": "assistant", "content": "One, "}]
+    body["messages"] = [
+        {"role": "user", "content": "two"},
+        {"role": "assistant", "content": "One, "},
+    ]
     choices = thinker.post("/v1/chat/completions", json=body).json()["choices"]
     assert [choice["message"]["content"] for choice in choices] == ["One, two"] * 2
 

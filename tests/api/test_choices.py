@@ -37,18 +37,33 @@ def mean_logprob(choice: dict[str, Any]) -> float:
     return sum(token_logprobs) / len(token_logprobs)
 
 
-@pytest.mark.parametrize("fields", [BEAMS, BEST, BEAMS | {"num_beam_groups": 2, "diversity_penalty": 0.5}])
+@pytest.mark.parametrize(
+    "fields", [BEAMS, BEST, BEAMS | {"num_beam_groups": 2, "diversity_penalty": 0.5}]
+)
 def test_a_folded_stream_is_the_unary_answer(babbler: httpx.Client, fields: Json) -> None:
     unary = complete(babbler, **fields)
     streamed = PROMPT | fields | {"stream": True, "stream_options": {"include_usage": True}}
-    *chunks, last = [json.loads(event) for event in events_of(babbler.post("/v1/completions", json=streamed))[:-1]]
+    *chunks, last = [
+        json.loads(event)
+        for event in events_of(babbler.post("/v1/completions", json=streamed))[:-1]
+    ]
 
     assert last["usage"] == unary["usage"]
     for expected in unary["choices"]:
-        own = [choice for chunk in chunks for choice in chunk["choices"] if choice["index"] == expected["index"]]
+        own = [
+            choice
+            for chunk in chunks
+            for choice in chunk["choices"]
+            if choice["index"] == expected["index"]
+        ]
         assert "".join(choice["text"] for choice in own) == expected["text"]
         assert own[-1]["finish_reason"] == expected["finish_reason"]
-        logprobs = [value for choice in own if choice["logprobs"] for value in choice["logprobs"]["token_logprobs"]]
+        logprobs = [
+            value
+            for choice in own
+            if choice["logprobs"]
+            for value in choice["logprobs"]["token_logprobs"]
+        ]
         assert logprobs == expected["logprobs"]["token_logprobs"]
 
 
@@ -75,10 +90,16 @@ def test_beams_find_what_is_likelier_than_greedy(babbler: httpx.Client) -> None:
     assert means == sorted(means, reverse=True)
 
 
-@pytest.mark.parametrize("field", [{"length_penalty": -3.0}, {"early_stopping": True}, {"early_stopping": "never"}])
-def test_what_ends_the_search_and_what_wins_can_be_chosen(babbler: httpx.Client, field: Json) -> None:
+@pytest.mark.parametrize(
+    "field", [{"length_penalty": -3.0}, {"early_stopping": True}, {"early_stopping": "never"}]
+)
+def test_what_ends_the_search_and_what_wins_can_be_chosen(
+    babbler: httpx.Client, field: Json
+) -> None:
     fields = {"num_beams": 4, "n": 4, "max_tokens": 30, "stop_token_ids": [*range(120)]}
-    assert texts(complete(babbler, **fields, **field)) != texts(complete(babbler, **fields, length_penalty=3.0))
+    assert texts(complete(babbler, **fields, **field)) != texts(
+        complete(babbler, **fields, length_penalty=3.0)
+    )
 
 
 def test_a_stop_string_cuts_each_winner(babbler: httpx.Client) -> None:
@@ -103,14 +124,19 @@ def test_best_of_returns_the_most_likely_of_all_samples(babbler: httpx.Client) -
     assert [choice["index"] for choice in best["choices"]] == [0, 1]
 
 
-def test_every_sample_counts_as_usage_and_logprobs_are_shown_only_when_asked_for(babbler: httpx.Client) -> None:
+def test_every_sample_counts_as_usage_and_logprobs_are_shown_only_when_asked_for(
+    babbler: httpx.Client,
+) -> None:
     answer = complete(babbler, best_of=5, ignore_eos=True)
     assert answer["usage"]["completion_tokens"] == 5 * 12
     assert [choice["logprobs"] for choice in answer["choices"]] == [None]
 
 
 def test_chat_has_both(babbler: httpx.Client) -> None:
-    bans = {"logit_bias": {"35": -100}, "max_tokens": 10}  # the server's parser fails on purpose at "#"
+    bans = {
+        "logit_bias": {"35": -100},
+        "max_tokens": 10,
+    }  # the server's parser fails on purpose at "#"
     for fields in ({"num_beams": 3, "n": 2}, {"best_of": 4, "n": 2, "seed": 1}):
         answer = babbler.post("/v1/chat/completions", json=chat("Hi", **fields, **bans)).json()
         assert [choice["index"] for choice in answer["choices"]] == [0, 1]

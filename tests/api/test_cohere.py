@@ -21,7 +21,9 @@ PROMPTS = {"query": "ask: ", "passage": "say: ", "Classification": "sort: "}
 def http() -> Iterator[httpx.Client]:
     files = SentenceFiles(modes=("mean",), prompts=PROMPTS, is_matryoshka=True)
     with (
-        running_server(engine_factory="tests.engine.vector_runner:create_embedder", sentences=files) as server,
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder", sentences=files
+        ) as server,
         server.client() as client,
     ):
         yield client
@@ -62,7 +64,9 @@ def test_each_text_has_a_vector_of_each_type(http: httpx.Client) -> None:
         (None, ""),
     ],
 )
-def test_the_input_type_chooses_the_models_prompt(http: httpx.Client, input_type: str | None, prompt: str) -> None:
+def test_the_input_type_chooses_the_models_prompt(
+    http: httpx.Client, input_type: str | None, prompt: str
+) -> None:
     assert embeddings(http, texts=["ab"], input_type=input_type) == {"float": [of(prompt + "ab")]}
 
 
@@ -96,7 +100,10 @@ def test_the_older_api_answers_with_plain_lists(http: httpx.Client) -> None:
     assert (answer["response_type"], answer["embeddings"]) == ("embeddings_floats", [of("ab")])
     assert answer["meta"]["api_version"] == {"version": "1"}
     by_type = http.post("/v1/embed", json={"texts": ["ab"], "embedding_types": ["float"]}).json()
-    assert (by_type["response_type"], by_type["embeddings"]) == ("embeddings_by_type", {"float": [of("ab")]})
+    assert (by_type["response_type"], by_type["embeddings"]) == (
+        "embeddings_by_type",
+        {"float": [of("ab")]},
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,9 +126,15 @@ def test_the_older_api_answers_with_plain_lists(http: httpx.Client) -> None:
             "input_type must be one of search_query, search_document, query, passage, Classification, given",
         ),
         ({"texts": ["a"], "output_dimension": 5}, "output_dimension must be <= 4, given 5"),
-        ({"texts": ["a"], "truncate": "MIDDLE"}, 'truncate must be one of "END", "NONE", "START", given "MIDDLE"'),
+        (
+            {"texts": ["a"], "truncate": "MIDDLE"},
+            'truncate must be one of "END", "NONE", "START", given "MIDDLE"',
+        ),
         ({"texts": ["a" * 65], "truncate": "NONE"}, "your texts[0] resulted in 65 tokens"),
-        ({"texts": ["abcd"], "truncate": "NONE", "max_tokens": 3}, "your texts[0] resulted in 4 tokens"),
+        (
+            {"texts": ["abcd"], "truncate": "NONE", "max_tokens": 3},
+            "your texts[0] resulted in 4 tokens",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name_in_coheres_form(
@@ -148,32 +161,46 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(
     for request in requests:
         response = http.post(path, json=request.body)
         said = f"{request.field} ({request.what}): {response.status_code} {response.text[:200]}"
-        assert 400 <= response.status_code < 500 and request.field in response.json()["message"], said
+        assert 400 <= response.status_code < 500 and request.field in response.json()["message"], (
+            said
+        )
 
 
 def test_a_model_without_prompts_reads_all_types_alike() -> None:
     files = SentenceFiles(modes=("mean",), prompts={"query": "", "document": ""})
     with (
-        running_server(engine_factory="tests.engine.vector_runner:create_embedder", sentences=files) as server,
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder", sentences=files
+        ) as server,
         server.client() as http,
     ):
         for input_type in ("search_query", "search_document", "classification", "clustering"):
             assert embeddings(http, texts=["ab"], input_type=input_type) == {"float": [of("ab")]}
-        assert http.post("/v2/embed", json={"texts": ["ab"], "input_type": "image"}).status_code == 400
+        assert (
+            http.post("/v2/embed", json={"texts": ["ab"], "input_type": "image"}).status_code == 400
+        )
 
 
 def test_a_prompt_of_the_types_own_name_counts_first() -> None:
-    files = SentenceFiles(modes=("mean",), prompts={"query": "", "document": "", "search_query": "what: "})
+    files = SentenceFiles(
+        modes=("mean",), prompts={"query": "", "document": "", "search_query": "what: "}
+    )
     with (
-        running_server(engine_factory="tests.engine.vector_runner:create_embedder", sentences=files) as server,
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder", sentences=files
+        ) as server,
         server.client() as http,
     ):
-        assert embeddings(http, texts=["ab"], input_type="search_query") == {"float": [of("what: ab")]}
+        assert embeddings(http, texts=["ab"], input_type="search_query") == {
+            "float": [of("what: ab")]
+        }
         assert embeddings(http, texts=["ab"], input_type="document") == {"float": [of("ab")]}
 
 
 def test_the_vectors_are_those_of_the_embeddings_endpoint(http: httpx.Client) -> None:
     body = {"input": "ab", "prompt_name": "query", "dimensions": 3}
     [entry] = http.post("/v1/embeddings", json=body).json()["data"]
-    [vector] = embeddings(http, texts=["ab"], input_type="search_query", output_dimension=3)["float"]
+    [vector] = embeddings(http, texts=["ab"], input_type="search_query", output_dimension=3)[
+        "float"
+    ]
     assert np.array_equal(entry["embedding"], vector)  # type: ignore[arg-type]

@@ -15,7 +15,9 @@ from tests.api.test_streams import FOREVER, num_running, send_raw
 
 @pytest.mark.parametrize("prompt", ["añb", ["añb"], list("añb".encode()), [list("añb".encode())]])
 def test_a_prompt_is_a_text_or_token_ids(http: httpx.Client, prompt: object) -> None:
-    answer = http.post("/v1/completions", json={"model": "parrot", "prompt": prompt, "max_tokens": 7}).json()
+    answer = http.post(
+        "/v1/completions", json={"model": "parrot", "prompt": prompt, "max_tokens": 7}
+    ).json()
     assert answer["object"] == "text_completion"
     nulls = {"logprobs": None, "stop_reason": None, "prompt_logprobs": None}
     assert answer["choices"] == [{"index": 0, "text": "añbañ", "finish_reason": "length", **nulls}]
@@ -23,7 +25,9 @@ def test_a_prompt_is_a_text_or_token_ids(http: httpx.Client, prompt: object) -> 
 
 
 @pytest.mark.parametrize("prompt", ["añb", ["añb", "xy", "z"], [list("añb".encode()), [120, 121]]])
-def test_a_folded_stream_is_the_unary_answer(client: openai.OpenAI, prompt: str | list[str] | list[list[int]]) -> None:
+def test_a_folded_stream_is_the_unary_answer(
+    client: openai.OpenAI, prompt: str | list[str] | list[list[int]]
+) -> None:
     unary = client.completions.create(model="parrot", prompt=prompt, max_tokens=9, n=2, logprobs=2)
     chunks = list(
         client.completions.create(
@@ -38,17 +42,26 @@ def test_a_folded_stream_is_the_unary_answer(client: openai.OpenAI, prompt: str 
     )
     assert chunks[-1].usage == unary.usage
     for expected in unary.choices:
-        own = [choice for chunk in chunks for choice in chunk.choices if choice.index == expected.index]
+        own = [
+            choice for chunk in chunks for choice in chunk.choices if choice.index == expected.index
+        ]
         assert "".join(choice.text for choice in own) == expected.text
         assert own[-1].finish_reason == expected.finish_reason == "length"
-        offsets = [offset for choice in own if choice.logprobs for offset in choice.logprobs.text_offset or []]
+        offsets = [
+            offset
+            for choice in own
+            if choice.logprobs
+            for offset in choice.logprobs.text_offset or []
+        ]
         assert expected.logprobs is not None
         assert offsets == expected.logprobs.text_offset
 
 
 @pytest.mark.parametrize("prompt", [["ab", "xyz"], [[97, 98], [120, 121, 122]]])
 def test_choices_are_ordered_by_prompt(http: httpx.Client, prompt: object) -> None:
-    answer = http.post("/v1/completions", json={"model": "parrot", "prompt": prompt, "max_tokens": 4, "n": 2}).json()
+    answer = http.post(
+        "/v1/completions", json={"model": "parrot", "prompt": prompt, "max_tokens": 4, "n": 2}
+    ).json()
     assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2, 3]
     assert [choice["text"] for choice in answer["choices"]] == ["abab", "abab", "xyzx", "xyzx"]
     assert answer["usage"]["prompt_tokens"] == 5
@@ -58,16 +71,22 @@ def test_choices_are_ordered_by_prompt(http: httpx.Client, prompt: object) -> No
 def test_more_prompts_than_are_allowed_are_told_the_limit(http: httpx.Client) -> None:
     response = http.post("/v1/completions", json={"model": "parrot", "prompt": ["a"] * 1000})
     assert response.status_code == 400
-    message = "prompt must have <= 256 entries when n is 1, given 1000; send them in several requests"
+    message = (
+        "prompt must have <= 256 entries when n is 1, given 1000; send them in several requests"
+    )
     assert error_of(response)["message"] == message
 
 
 def test_every_prompt_needs_a_place() -> None:
     limits = LimitsConfig(max_queued_requests=1)
-    with running_server({"step_s": 0.001, "max_num_seqs": 1, "max_model_len": 20_000}, limits) as server:
+    with running_server(
+        {"step_s": 0.001, "max_num_seqs": 1, "max_model_len": 20_000}, limits
+    ) as server:
 
         def complete(prompt: list[str]) -> httpx.Response:
-            return httpx.post(f"{server.url}/v1/completions", json={"model": "parrot", "prompt": prompt})
+            return httpx.post(
+                f"{server.url}/v1/completions", json={"model": "parrot", "prompt": prompt}
+            )
 
         assert error_of(complete(["a", "b", "c"]))["param"] == "prompt"  # it never fits
         assert complete(["a", "b"]).status_code == 200
@@ -86,16 +105,27 @@ def test_a_disconnect_aborts_every_prompt() -> None:
 
 
 def test_one_prompt_that_fails_fails_the_request(http: httpx.Client) -> None:
-    response = http.post("/v1/completions", json={"model": "parrot", "prompt": ["ab", "a<|fail|>"], "max_tokens": 90})
+    response = http.post(
+        "/v1/completions", json={"model": "parrot", "prompt": ["ab", "a<|fail|>"], "max_tokens": 90}
+    )
     assert response.status_code == 500
     assert error_of(response)["code"] == "engine_failed"
 
 
 @pytest.mark.parametrize(("skips", "last_offset"), [(True, 1), (False, 1 + len("<|im_end|>"))])
-def test_offsets_count_the_characters_that_the_text_shows(http: httpx.Client, skips: bool, last_offset: int) -> None:
+def test_offsets_count_the_characters_that_the_text_shows(
+    http: httpx.Client, skips: bool, last_offset: int
+) -> None:
     def offsets(prompt: str, max_tokens: int) -> list[int]:
-        fields = {"max_tokens": max_tokens, "logprobs": 0, "ignore_eos": True, "skip_special_tokens": skips}
-        answer = http.post("/v1/completions", json={"model": "parrot", "prompt": prompt, **fields}).json()
+        fields = {
+            "max_tokens": max_tokens,
+            "logprobs": 0,
+            "ignore_eos": True,
+            "skip_special_tokens": skips,
+        }
+        answer = http.post(
+            "/v1/completions", json={"model": "parrot", "prompt": prompt, **fields}
+        ).json()
         shown: list[int] = answer["choices"][0]["logprobs"]["text_offset"]
         return shown
 
@@ -121,20 +151,38 @@ def test_logprobs_are_lists_of_equal_length(client: openai.OpenAI) -> None:
 
 @pytest.mark.parametrize("max_tokens", [0, 2])
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_every_choice_has_the_logprobs_of_its_own_prompt(http: httpx.Client, is_stream: bool, max_tokens: int) -> None:
-    body = {"model": "parrot", "prompt": ["abc", "d"], "n": 2, "max_tokens": max_tokens, "prompt_logprobs": 0}
+def test_every_choice_has_the_logprobs_of_its_own_prompt(
+    http: httpx.Client, is_stream: bool, max_tokens: int
+) -> None:
+    body = {
+        "model": "parrot",
+        "prompt": ["abc", "d"],
+        "n": 2,
+        "max_tokens": max_tokens,
+        "prompt_logprobs": 0,
+    }
     response = http.post("/v1/completions", json={**body, "stream": is_stream})
-    answers = [json.loads(event) for event in events_of(response)[:-1]] if is_stream else [response.json()]
+    answers = (
+        [json.loads(event) for event in events_of(response)[:-1]]
+        if is_stream
+        else [response.json()]
+    )
     choices = [choice for answer in answers for choice in answer["choices"]]
 
-    shown = {choice["index"]: choice.pop("prompt_logprobs") for choice in choices if "prompt_logprobs" in choice}
+    shown = {
+        choice["index"]: choice.pop("prompt_logprobs")
+        for choice in choices
+        if "prompt_logprobs" in choice
+    }
     of_abc = [
         None,
         {"98": {"logprob": 0.0, "rank": 1, "decoded_token": "b"}},
         {"99": {"logprob": 0.0, "rank": 1, "decoded_token": "c"}},
     ]
     assert shown == {0: of_abc, 1: of_abc, 2: [None], 3: [None]}
-    assert "".join(choice["text"] for choice in choices if choice["index"] == 0) == "abc"[:max_tokens]
+    assert (
+        "".join(choice["text"] for choice in choices if choice["index"] == 0) == "abc"[:max_tokens]
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +232,13 @@ def coder() -> Iterator[httpx.Client]:
 
 @pytest.mark.parametrize("prompt", ["ab", [[97, 98]], ["ab", "ab"]])
 def test_a_suffix_asks_for_the_middle(coder: httpx.Client, prompt: object) -> None:
-    body = {"model": "parrot", "prompt": prompt, "suffix": "yz", "max_tokens": 6, "return_token_ids": True}
+    body = {
+        "model": "parrot",
+        "prompt": prompt,
+        "suffix": "yz",
+        "max_tokens": 6,
+        "return_token_ids": True,
+    }
     choices = coder.post("/v1/completions", json={**body, "ignore_eos": True}).json()["choices"]
     for choice in choices:
         assert choice["prompt_token_ids"] == [260, *b"ab", 261, *b"yz", 262]

@@ -56,7 +56,11 @@ def refusal(answer: bytes, status: int) -> dict[str, str]:
     head, _, body = answer.partition(b"\r\n\r\n")
     lines = head.lower().split(b"\r\n")
     assert lines[0].startswith(f"http/1.1 {status} ".encode()), answer
-    assert {b"connection: close", b"content-type: application/json", b"content-length: %d" % len(body)} <= {*lines}
+    assert {
+        b"connection: close",
+        b"content-type: application/json",
+        b"content-length: %d" % len(body),
+    } <= {*lines}
     assert sum(line.startswith(b"x-request-id: ") for line in lines) == 1
     error: dict[str, str] = json.loads(body)["error"]
     assert error.keys() == {"message", "type", "param", "code"}
@@ -79,12 +83,23 @@ def head_of(num_bytes: int, *, ends: bool = True) -> bytes:
         b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 101,
         WEBSOCKET + b"a: b\r\n" * 100 + b"\r\n",
     ],
-    ids=["long", "long, unfinished", "very long", "long URL", "many", "many, unfinished", "many of a WebSocket"],
+    ids=[
+        "long",
+        "long, unfinished",
+        "very long",
+        "long URL",
+        "many",
+        "many, unfinished",
+        "many of a WebSocket",
+    ],
 )
 def test_a_head_that_is_too_large_is_a_431(guarded: RunningServer, head: bytes) -> None:
     error = refusal(answer_to(guarded, head), 431)
     assert "65536 bytes" in error["message"] or "100 headers" in error["message"]
-    assert (error["type"], error["code"]) == ("invalid_request_error", "request_header_fields_too_large")
+    assert (error["type"], error["code"]) == (
+        "invalid_request_error",
+        "request_header_fields_too_large",
+    )
 
 
 def test_a_head_as_large_as_may_be_is_read(guarded: RunningServer) -> None:
@@ -92,7 +107,9 @@ def test_a_head_as_large_as_may_be_is_read(guarded: RunningServer) -> None:
     ends = b"Connection: close\r\n\r\n"
     for head in (head_of(2**16 - 50, ends=False) + b"\r\n", GET[:-2] + headers):
         assert answer_to(guarded, head + ends).startswith(b"HTTP/1.1 200 ")
-    assert answer_to(guarded, *(bytes([byte]) for byte in GET_AND_CLOSE)).startswith(b"HTTP/1.1 200 ")
+    assert answer_to(guarded, *(bytes([byte]) for byte in GET_AND_CLOSE)).startswith(
+        b"HTTP/1.1 200 "
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +136,9 @@ def test_what_is_no_http_is_a_400_and_one_line_in_the_log(
     assert [(record.name, record.levelname) for record in caplog.records] == [(REQUEST_LOG, "INFO")]
 
 
-def test_a_broken_body_is_a_400_of_its_request(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_body_is_a_400_of_its_request(
+    server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     head = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     error = refusal(answer_to(server, head, b"1\r\n{\r\n", b"no length\r\n"), 400)
@@ -133,7 +152,11 @@ CHUNKED_BODY = b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
 
 @pytest.mark.parametrize(
     "rest",
-    [CHUNKED_BODY + b"a: b\r\n" * 200_000, CHUNKED_BODY + b"a: " + b"b" * 2**20, b"1;" + b"a" * 2**20],
+    [
+        CHUNKED_BODY + b"a: b\r\n" * 200_000,
+        CHUNKED_BODY + b"a: " + b"b" * 2**20,
+        b"1;" + b"a" * 2**20,
+    ],
     ids=["trailers", "a long trailer", "a long extension"],
 )
 def test_what_a_body_has_besides_its_content_is_bounded(server: RunningServer, rest: bytes) -> None:
@@ -145,7 +168,12 @@ def test_trailers_are_no_headers(guarded: RunningServer) -> None:
     key = b"Authorization: Bearer sk-of-the-test\r\n"
     trailed = CHUNKED + b"Connection: close\r\n\r\n" + CHUNKED_BODY + key + b"\r\n"
     assert refusal(answer_to(guarded, trailed), 401)["code"] == "invalid_api_key"
-    assert answer_to(guarded, CHUNKED + key + b"Connection: close\r\n\r\n" + CHUNKED_BODY + b"\r\n")[9:12] == b"200"
+    assert (
+        answer_to(guarded, CHUNKED + key + b"Connection: close\r\n\r\n" + CHUNKED_BODY + b"\r\n")[
+            9:12
+        ]
+        == b"200"
+    )
 
 
 def test_nonsense_after_a_request_waits_for_its_answer(server: RunningServer) -> None:
@@ -156,7 +184,10 @@ def test_nonsense_after_a_request_waits_for_its_answer(server: RunningServer) ->
 
 
 LONG = json.dumps({"model": "parrot", "prompt": "abc", "max_tokens": 19_000}).encode()
-POST_LONG = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(LONG)}\r\n\r\n".encode() + LONG
+POST_LONG = (
+    f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(LONG)}\r\n\r\n".encode()
+    + LONG
+)
 POST_LARGE = POST.replace(b"%d" % len(BODY), b"400000")
 
 
@@ -185,7 +216,9 @@ def test_bodies_that_wait_for_answers_to_earlier_requests_are_bounded() -> None:
 
         def is_refused() -> bool:
             """The first answer may be there before the bodies are."""
-            answers = answer_to(server, first, POST_LARGE + b" " * 400_000 + GET_AND_CLOSE).split(b"HTTP/1.1 ")
+            answers = answer_to(server, first, POST_LARGE + b" " * 400_000 + GET_AND_CLOSE).split(
+                b"HTTP/1.1 "
+            )
             return [answer[:3] for answer in answers[1:]] == [b"200", b"429"]
 
         wait_until(is_refused)
@@ -218,17 +251,25 @@ def test_a_websocket_that_cannot_be_opened_is_told_why(
         **dict([header.split(b": ")]),
     }
     lines = [name + b": " + value + b"\r\n" for name, value in headers.items()]
-    refusal(answer_to(guarded, WEBSOCKET + b"".join(lines) + b"\r\n"), 431 if b"Long" in header else 400)
+    refusal(
+        answer_to(guarded, WEBSOCKET + b"".join(lines) + b"\r\n"), 431 if b"Long" in header else 400
+    )
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
 
-OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+OFFER = (
+    b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+)
 
 
 @pytest.mark.parametrize("split_at", [None, 30, -len(BODY) - 1, -len(BODY), -5])
-def test_an_offer_of_another_protocol_is_passed_over(server: RunningServer, split_at: int | None) -> None:
+def test_an_offer_of_another_protocol_is_passed_over(
+    server: RunningServer, split_at: int | None
+) -> None:
     request = POST[:-2] + OFFER + b"\r\n" + BODY
-    answers = answer_to(server, request[:split_at], request[split_at:] if split_at else b"", GET_AND_CLOSE)
+    answers = answer_to(
+        server, request[:split_at], request[split_at:] if split_at else b"", GET_AND_CLOSE
+    )
     assert answers.count(b"HTTP/1.1 200 ") == 2 and answers.count(b"HTTP/1.1 ") == 2
     assert b"chat.completion" in answers
 
@@ -243,25 +284,40 @@ def test_an_offer_of_another_protocol_is_passed_over(server: RunningServer, spli
     ],
     ids=["closes", "chunked", "again and again", "others"],
 )
-def test_a_request_with_an_offer_is_answered_as_any_other(server: RunningServer, request_head: bytes) -> None:
+def test_a_request_with_an_offer_is_answered_as_any_other(
+    server: RunningServer, request_head: bytes
+) -> None:
     answers = answer_to(server, request_head)
-    assert answers.count(b"HTTP/1.1 200 ") == answers.count(b"HTTP/1.1 ") == request_head.count(b" HTTP/1.1\r\n")
+    assert (
+        answers.count(b"HTTP/1.1 200 ")
+        == answers.count(b"HTTP/1.1 ")
+        == request_head.count(b" HTTP/1.1\r\n")
+    )
 
 
 def test_a_key_of_strange_bytes_is_a_wrong_key(guarded: RunningServer) -> None:
     for key in (b"Bearer \xff\xfe", "Bearer ü".encode()):
-        asked = GET_AND_CLOSE.replace(b"health", b"v1/models")[:-2] + b"Authorization: " + key + b"\r\n\r\n"
+        asked = (
+            GET_AND_CLOSE.replace(b"health", b"v1/models")[:-2]
+            + b"Authorization: "
+            + key
+            + b"\r\n\r\n"
+        )
         assert refusal(answer_to(guarded, asked), 401)["code"] == "invalid_api_key"
 
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[RunningServer]:
-    with running_server(limits=LimitsConfig(header_timeout_s=0.2, idle_timeout_s=0.3, body_timeout_s=0.2)) as server:
+    with running_server(
+        limits=LimitsConfig(header_timeout_s=0.2, idle_timeout_s=0.3, body_timeout_s=0.2)
+    ) as server:
         yield server
 
 
 @pytest.mark.parametrize("beginning", [b"G", GET[:-1], head_of(1000, ends=False)])
-def test_a_head_that_does_not_come_to_its_end_is_a_408(hasty: RunningServer, beginning: bytes) -> None:
+def test_a_head_that_does_not_come_to_its_end_is_a_408(
+    hasty: RunningServer, beginning: bytes
+) -> None:
     error = refusal(answer_to(hasty, beginning), 408)
     assert error["message"] == "the request's head must arrive within 0.2 s"
 
@@ -284,7 +340,9 @@ def test_a_connection_that_waits_for_its_next_request_is_closed(hasty: RunningSe
 
 
 def test_the_rest_of_a_body_that_nobody_reads_has_its_time_too(hasty: RunningServer) -> None:
-    answer = answer_to(hasty, b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n12345678")
+    answer = answer_to(
+        hasty, b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n12345678"
+    )
     assert answer.startswith(b"HTTP/1.1 200 ") and answer.count(b"HTTP/1.1 ") == 1
 
 
@@ -294,7 +352,9 @@ ENDLESS = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": T
 @contextmanager
 def streaming(server: RunningServer) -> Iterator[Iterator[bytes]]:
     """The pieces of an answer that has begun."""
-    with httpx.stream("POST", f"{server.url}/v1/completions", json=ENDLESS, timeout=None) as response:
+    with httpx.stream(
+        "POST", f"{server.url}/v1/completions", json=ENDLESS, timeout=None
+    ) as response:
         pieces = response.iter_raw()
         next(pieces)
         yield pieces
@@ -310,15 +370,21 @@ def test_who_waits_makes_way_for_new_connections_and_streams_never_do() -> None:
         for connection in waiting[::2]:
             connection.send(POST)
         assert received(waiting[1]) == b""
-        assert all(httpx.get(f"{server.url}/health", timeout=None).status_code == 200 for _ in range(3))
+        assert all(
+            httpx.get(f"{server.url}/health", timeout=None).status_code == 200 for _ in range(3)
+        )
         assert next(pieces)
 
 
 def large_answer_to(connection: socket.socket, *headers: bytes) -> None:
     """Asks for more than fits into the buffers on the way, and reads nothing of it."""
-    body = json.dumps({"model": "parrot", "prompt": "abc" * 200_000, "max_tokens": 1, "echo": True}).encode()
+    body = json.dumps(
+        {"model": "parrot", "prompt": "abc" * 200_000, "max_tokens": 1, "echo": True}
+    ).encode()
     lines = b"".join([b"Content-Length: %d\r\n" % len(body), *headers])
-    connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n" + body)
+    connection.sendall(
+        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n" + body
+    )
 
 
 def test_a_websocket_is_no_client_that_reads_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -330,7 +396,9 @@ def test_a_websocket_is_no_client_that_reads_nothing(caplog: pytest.LogCaptureFi
         large_answer_to(connection)
         wait_until(lambda: "POST /v1/completions 200 " in caplog.text)
         key = base64.b64encode(bytes(16))
-        connection.sendall(WEBSOCKET + b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + key + b"\r\n\r\n")
+        connection.sendall(
+            WEBSOCKET + b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + key + b"\r\n\r\n"
+        )
         answers = b""
         while b"HTTP/1.1 101 " not in answers[-2000:]:
             piece = connection.recv(2**16)

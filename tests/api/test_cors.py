@@ -11,7 +11,10 @@ from tests.api.serving import running_server
 
 PAGE = "https://chat.example.org"
 OTHER = "https://evil.example.org"
-PREFLIGHT = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type"}
+PREFLIGHT = {
+    "access-control-request-method": "POST",
+    "access-control-request-headers": "authorization,content-type",
+}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,9 @@ def test_the_preflight_of_a_strange_page_is_refused(http: httpx.Client) -> None:
         ("GET", "/metrics", "sk-right", 200),
     ],
 )
-def test_the_page_may_read_every_answer(http: httpx.Client, method: str, path: str, key: str, status: int) -> None:
+def test_the_page_may_read_every_answer(
+    http: httpx.Client, method: str, path: str, key: str, status: int
+) -> None:
     response = http.request(method, path, headers={"origin": PAGE, "x-api-key": key})
 
     assert response.status_code == status
@@ -100,11 +105,16 @@ def test_without_the_option_there_are_no_headers() -> None:
 
 
 def test_methods_and_headers_may_be_limited() -> None:
-    config = ServerConfig(allowed_origins=("*",), allowed_methods=("GET",), allowed_headers=("X-Api-Key",))
+    config = ServerConfig(
+        allowed_origins=("*",), allowed_methods=("GET",), allowed_headers=("X-Api-Key",)
+    )
     with running_server(config=config) as server, server.client() as http:
 
         def preflight(method: str, header: str) -> httpx.Response:
-            asked = {"access-control-request-method": method, "access-control-request-headers": header}
+            asked = {
+                "access-control-request-method": method,
+                "access-control-request-headers": header,
+            }
             return http.options("/v1/models", headers={"origin": PAGE, **asked})
 
         granted = preflight("GET", "x-api-key")

@@ -19,7 +19,9 @@ from ouzel.config import LimitsConfig
 from tests.api.serving import running_server
 
 GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-UNFINISHED = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+UNFINISHED = (
+    b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+)
 
 
 def connected(port: int) -> socket.socket:
@@ -44,7 +46,9 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def test_a_flood_of_unfinished_bodies_displaces_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(connections._USUAL_S, Wait.IDLE, 1e6)  # else a busy machine makes the idle one wait too long
+    monkeypatch.setitem(
+        connections._USUAL_S, Wait.IDLE, 1e6
+    )  # else a busy machine makes the idle one wait too long
     with running_server(limits=LimitsConfig(max_connections=8)) as server, ExitStack() as stack:
         idle = stack.enter_context(connected(server.port))
         for _ in range(2):
@@ -66,7 +70,9 @@ def test_unfinished_requests_end_quietly_with_the_server(caplog: pytest.LogCaptu
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+async def serving(
+    app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[int]:
     """Gives the port of a bare application in this event loop."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = HttpServer(app, limits, tls, has_lifespan=False)
@@ -108,7 +114,9 @@ async def pieces_of_body(head: bytes, *pieces: bytes) -> list[bytes]:
         (b"Transfer-Encoding: chunked", [b"1\r\nx\r\n"] * 20 + [b"0\r\n\r\n"]),
     ],
 )
-def test_a_body_that_trickles_wakes_the_application_once(header: bytes, pieces: list[bytes]) -> None:
+def test_a_body_that_trickles_wakes_the_application_once(
+    header: bytes, pieces: list[bytes]
+) -> None:
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\n" + header + b"\r\n\r\n"
     assert asyncio.run(pieces_of_body(head, *pieces)) == [b"x" * 20]
 
@@ -120,7 +128,10 @@ def test_a_large_body_is_given_in_pieces() -> None:
 
 
 def test_a_body_without_end_is_too_large_as_soon_as_it_is() -> None:
-    with running_server(limits=LimitsConfig(max_body_bytes=1024)) as server, connected(server.port) as connection:
+    with (
+        running_server(limits=LimitsConfig(max_body_bytes=1024)) as server,
+        connected(server.port) as connection,
+    ):
         head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
         connection.sendall(head + b"7D0\r\n" + b"x" * 2000 + b"\r\n")
         assert b" 413 " in connection.recv(2**16)
@@ -154,7 +165,10 @@ async def answer_no_content(scope: Any, receive: Any, send: Any) -> None:
 
 def test_newcomers_with_tls_do_not_displace_each_other() -> None:
     authority = trustme.CA()
-    of_server, of_client = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
+    of_server, of_client = (
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH),
+        ssl.create_default_context(),
+    )
     authority.issue_cert("localhost").configure_cert(of_server)
     authority.configure_trust(of_client)
 
@@ -162,7 +176,9 @@ def test_newcomers_with_tls_do_not_displace_each_other() -> None:
         await asyncio.sleep(after_s)
         newcomer = connected(port)
         await asyncio.sleep(0.1)  # until it begins with TLS
-        reader, writer = await asyncio.open_connection(sock=newcomer, ssl=of_client, server_hostname="localhost")
+        reader, writer = await asyncio.open_connection(
+            sock=newcomer, ssl=of_client, server_hostname="localhost"
+        )
         writer.write(GET)
         status = await reader.readline()
         writer.close()
@@ -171,7 +187,9 @@ def test_newcomers_with_tls_do_not_displace_each_other() -> None:
     async def statuses() -> list[bytes]:
         async with serving(answer_no_content, LimitsConfig(max_connections=4), of_server) as port:
             waiting = [
-                await asyncio.open_connection("127.0.0.1", port, ssl=of_client, server_hostname="localhost")
+                await asyncio.open_connection(
+                    "127.0.0.1", port, ssl=of_client, server_hostname="localhost"
+                )
                 for _ in range(4 + 32)
             ]
             answers = await asyncio.gather(*(ask(port, number * 0.03) for number in range(10)))
@@ -206,7 +224,12 @@ def test_who_has_waited_longest_for_its_state_makes_way(monkeypatch: pytest.Monk
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "time", lambda: next(times_s, 5.0))
         connections = Connections(10_000, header_timeout_s=60, idle_timeout_s=60)
-        waits = {"idle": Wait.IDLE, "first body": Wait.BODY, "second body": Wait.BODY, "head": Wait.HEAD}
+        waits = {
+            "idle": Wait.IDLE,
+            "first body": Wait.BODY,
+            "second body": Wait.BODY,
+            "head": Wait.HEAD,
+        }
         guests = {name: Guest(connections, wait) for name, wait in waits.items()}
         left: list[str] = []
         while connections.make_room():
@@ -231,7 +254,9 @@ def test_many_that_are_late_at_once_are_closed_by_turns() -> None:
     assert num_left == 1000 and most <= 250
 
 
-def test_a_full_server_rests_between_those_that_others_make_way_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_server_rests_between_those_that_others_make_way_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(acceptor, "_PAUSE_WHILE_FULL_S", 1000.0)
     with running_server(limits=LimitsConfig(max_connections=8)) as server, ExitStack() as stack:
         crowd = [stack.enter_context(connected(server.port)) for _ in range(8 + 32 + 20)]

@@ -14,18 +14,22 @@ from tests.api.serving import prompts_heard, running_server
 from tests.prompts.families import QWEN
 
 TEXT = '+a "b"\n\\n é'
-PATCH: Json = {"type": "custom", "custom": {"name": "patch", "description": "Edits.", "format": {"type": "text"}}}
+PATCH: Json = {
+    "type": "custom",
+    "custom": {"name": "patch", "description": "Edits.", "format": {"type": "text"}},
+}
 LOOK: Json = {"type": "function", "function": {"name": "look"}}
-SAID = (
-    f'\n<tool_call>\n{{"name": "patch", "arguments": {json.dumps({"input": TEXT}, ensure_ascii=False)}}}\n</tool_call>'
-)
+ARGUMENTS = json.dumps({"input": TEXT}, ensure_ascii=False)
+SAID = f'\n<tool_call>\n{{"name": "patch", "arguments": {ARGUMENTS}}}\n</tool_call>'
 
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
     setup = OutputFormat(calls=HERMES)
     with (
-        running_server(chat_template=QWEN, output_format=setup, engine_factory="create_attentive_parrot") as server,
+        running_server(
+            chat_template=QWEN, output_format=setup, engine_factory="create_attentive_parrot"
+        ) as server,
         server.client() as client,
     ):
         yield client
@@ -36,7 +40,9 @@ def asked(**fields: object) -> Json:
 
 
 def test_a_call_is_a_text_in_an_answer_and_in_its_stream(http: httpx.Client) -> None:
-    whole = ChatCompletion.model_validate_json(http.post("/v1/chat/completions", json=asked()).text, strict=True)
+    whole = ChatCompletion.model_validate_json(
+        http.post("/v1/chat/completions", json=asked()).text, strict=True
+    )
     events = events_of(http.post("/v1/chat/completions", json=asked(stream=True)))
 
     [choice] = whole.choices
@@ -46,7 +52,9 @@ def test_a_call_is_a_text_in_an_answer_and_in_its_stream(http: httpx.Client) -> 
     assert (call.custom.name, call.custom.input, call.model_extra) == ("patch", TEXT, {})
     deltas = [json.loads(event)["choices"][0]["delta"] for event in events if event != "[DONE]"]
     pieces = [piece for delta in deltas for piece in delta.get("tool_calls", [])]
-    assert [(piece["index"], piece.keys() & {"function"}) for piece in pieces] == [(0, set())] * len(pieces)
+    assert [(piece["index"], piece.keys() & {"function"}) for piece in pieces] == [
+        (0, set())
+    ] * len(pieces)
     assert (pieces[0]["type"], pieces[0]["custom"]["name"]) == ("custom", "patch")
     assert "".join(piece["custom"]["input"] for piece in pieces) == TEXT
 
@@ -56,7 +64,9 @@ def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(http: httpx.
     first = [*prompts_heard[-1], *SAID.encode()]
     result = {"role": "tool", "tool_call_id": answer["tool_calls"][0]["id"], "content": "done"}
     messages = [{"role": "user", "content": SAID}, answer, result]
-    assert http.post("/v1/chat/completions", json=asked() | {"messages": messages}).status_code == 200
+    assert (
+        http.post("/v1/chat/completions", json=asked() | {"messages": messages}).status_code == 200
+    )
     assert list(prompts_heard[-1][: len(first)]) == first
 
 
@@ -65,21 +75,41 @@ def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(http: httpx.
     [
         ({"tools": [{"type": "custom"}]}, "tools[0].custom", "required"),
         ({"tools": [{"type": "namespace", "name": "x"}]}, "tools[0].type", 'given "namespace"'),
-        ({"tool_choice": {"type": "custom", "custom": {"name": "look"}}}, "tool_choice", "given 'look'"),
+        (
+            {"tool_choice": {"type": "custom", "custom": {"name": "look"}}},
+            "tool_choice",
+            "given 'look'",
+        ),
         ({"tool_choice": {"type": "custom"}}, "tool_choice", "tool_choice.custom is required"),
         (
-            {"messages": [{"role": "assistant", "tool_calls": [{"type": "custom", "custom": {"name": "patch"}}]}]},
+            {
+                "messages": [
+                    {
+                        "role": "assistant",
+                        "tool_calls": [{"type": "custom", "custom": {"name": "patch"}}],
+                    }
+                ]
+            },
             "messages[0].tool_calls[0].custom.input",
             "must be a string",
         ),
         (
-            {"messages": [{"role": "assistant", "tool_calls": [{"type": "custom", "custom": {"input": ""}}]}]},
+            {
+                "messages": [
+                    {
+                        "role": "assistant",
+                        "tool_calls": [{"type": "custom", "custom": {"input": ""}}],
+                    }
+                ]
+            },
             "messages[0].tool_calls[0].custom.name",
             "must be a non-empty string",
         ),
     ],
 )
-def test_what_cannot_be_read_is_named(http: httpx.Client, fields: Json, param: str, complaint: str) -> None:
+def test_what_cannot_be_read_is_named(
+    http: httpx.Client, fields: Json, param: str, complaint: str
+) -> None:
     answer = http.post("/v1/chat/completions", json=asked() | fields)
     error = error_of(answer)
     assert (answer.status_code, error["param"]) == (400, param), error

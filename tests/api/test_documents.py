@@ -45,7 +45,9 @@ def http(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     media = MediaConfig(max_images=4, allowed_local_media_path=str(directory))
     store_url = f"sqlite:///{tmp_path_factory.mktemp('store')}/responses.sqlite3"
     with (
-        seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1200, media=media, store_url=store_url) as server,
+        seeing_server(
+            tmp_path_factory.mktemp("model"), max_model_len=1200, media=media, store_url=store_url
+        ) as server,
         server.client() as http,
     ):
         yield http
@@ -87,7 +89,9 @@ def test_the_pages_of_a_chats_file_stand_where_it_is(http: httpx.Client) -> None
 
     answer = http.post(CHATS, json=chat(*parts))
 
-    assert last_prompt().startswith(f"<|im_start|>user\nLook{TWO_PAGES} here<picture of 2><|im_end|>\n")
+    assert last_prompt().startswith(
+        f"<|im_start|>user\nLook{TWO_PAGES} here<picture of 2><|im_end|>\n"
+    )
     sent = last_request().images
     assert [image.size for image in sent] == [(150, 150), (150, 150), (28, 56)]
     assert colours_seen()[:2] == [*COLOURS[:2]]
@@ -109,7 +113,11 @@ def test_the_pages_of_a_responses_file_stand_where_it_is(http: httpx.Client) -> 
     assert colours_seen() == [*COLOURS[:2]]
     assert response.usage is not None
     counted = http.post(f"{RESPONSES}/input_tokens", json=asked).json()
-    assert counted["input_tokens"] == response.usage.input_tokens == len(last_request().prompt_token_ids)
+    assert (
+        counted["input_tokens"]
+        == response.usage.input_tokens
+        == len(last_request().prompt_token_ids)
+    )
     strict_response(http.post(RESPONSES, json=items(look, previous_response_id=response.id)).text)
     assert colours_seen() == [*COLOURS[:2]]
     assert strict_end(http.post(RESPONSES, json={**asked, "stream": True})).output_text == "Look"
@@ -123,11 +131,14 @@ def test_the_pages_of_a_messages_document_stand_where_it_is(http: httpx.Client) 
 
     answer = http.post(MESSAGES, json=messages(*blocks)).json()
 
-    assert f"<|im_start|>user\nLook{TWO_PAGES}<document>\nOwls\nA book\n{TWO_PAGES}\n</document>" in last_prompt()
-    assert colours_seen() == [*COLOURS[:2]] * 2
-    assert answer["usage"]["input_tokens"] + (answer["usage"]["cache_read_input_tokens"] or 0) == len(
-        last_request().prompt_token_ids
+    assert (
+        f"<|im_start|>user\nLook{TWO_PAGES}<document>\nOwls\nA book\n{TWO_PAGES}\n</document>"
+        in last_prompt()
     )
+    assert colours_seen() == [*COLOURS[:2]] * 2
+    assert answer["usage"]["input_tokens"] + (
+        answer["usage"]["cache_read_input_tokens"] or 0
+    ) == len(last_request().prompt_token_ids)
     counted = http.post(f"{MESSAGES}/count_tokens", json=messages(*blocks)).json()
     assert counted["input_tokens"] == len(last_request().prompt_token_ids)
     streamed = exchanges.events_of(http.post(MESSAGES, json=messages(*blocks, stream=True)))
@@ -154,7 +165,9 @@ def test_a_file_may_be_named_in_many_ways(http: httpx.Client, path: str, body: J
 def test_a_low_detail_is_smaller(http: httpx.Client) -> None:
     large = base64_of(coloured(1, (300, 300)))
     for detail, num_tokens in (("low", 324), ("high", 484)):
-        http.post(RESPONSES, json=items(input_file(file_data=large, detail=detail), max_output_tokens=16))
+        http.post(
+            RESPONSES, json=items(input_file(file_data=large, detail=detail), max_output_tokens=16)
+        )
         assert f"<picture of {num_tokens}>" in last_prompt()
 
 
@@ -173,7 +186,9 @@ def test_each_page_counts_as_a_picture(http: httpx.Client) -> None:
     error = error_of(http.post(CHATS, json=chat(picture, file(URL), file(URL))))
 
     assert error["param"] == "messages[0].content[2].file.file_data"
-    assert "must be a PDF of <= 1 pages: a request has <= 4 pictures (max_images)" in error["message"]
+    assert (
+        "must be a PDF of <= 1 pages: a request has <= 4 pictures (max_images)" in error["message"]
+    )
 
 
 def test_pages_beyond_the_context_are_too_long_a_chat(http: httpx.Client) -> None:
@@ -184,10 +199,30 @@ def test_pages_beyond_the_context_are_too_long_a_chat(http: httpx.Client) -> Non
 
 NO_PDF = base64_of(b"a,b\n1,2\n")
 REFUSED: dict[str, tuple[str, Json, str, str]] = {
-    "no PDF": (CHATS, chat(LOOK, file(NO_PDF)), "messages[0].content[1].file.file_data", "must be a PDF, which its 8"),
-    "no file": (CHATS, chat({"type": "file"}), "messages[0].content[0].file", "must be an object, given nothing"),
-    "nothing": (CHATS, chat(file("")), "messages[0].content[0].file.file_data", "must be a data URL or base64"),
-    "no base64": (CHATS, chat(file("*")), "messages[0].content[0].file.file_data", "must have valid base64"),
+    "no PDF": (
+        CHATS,
+        chat(LOOK, file(NO_PDF)),
+        "messages[0].content[1].file.file_data",
+        "must be a PDF, which its 8",
+    ),
+    "no file": (
+        CHATS,
+        chat({"type": "file"}),
+        "messages[0].content[0].file",
+        "must be an object, given nothing",
+    ),
+    "nothing": (
+        CHATS,
+        chat(file("")),
+        "messages[0].content[0].file.file_data",
+        "must be a data URL or base64",
+    ),
+    "no base64": (
+        CHATS,
+        chat(file("*")),
+        "messages[0].content[0].file.file_data",
+        "must have valid base64",
+    ),
     "an id": (
         CHATS,
         chat({"type": "file", "file": {"file_id": "file-1"}}),
@@ -200,14 +235,24 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         "input[0].content[0].file_id",
         "this server keeps no files",
     ),
-    "two": (RESPONSES, items(input_file(file_data=TWO, file_url=URL)), "input[0].content[0].file_url", "beside file_"),
+    "two": (
+        RESPONSES,
+        items(input_file(file_data=TWO, file_url=URL)),
+        "input[0].content[0].file_url",
+        "beside file_",
+    ),
     "a URL": (
         RESPONSES,
         items(input_file(file_url="https://example.org/a.pdf")),
         "input[0].content[0].file_url",
         "allowed_media_domains",
     ),
-    "a detail": (RESPONSES, items(input_file(file_data=TWO, detail="huge")), "input[0].content[0].detail", "one of"),
+    "a detail": (
+        RESPONSES,
+        items(input_file(file_data=TWO, detail="huge")),
+        "input[0].content[0].detail",
+        "one of",
+    ),
     "in an answer": (
         RESPONSES,
         {"model": "parrot", "input": [message("assistant", [input_file(file_data=TWO)])]},
@@ -236,21 +281,31 @@ def test_what_cannot_be_read_is_refused_by_its_place(http: httpx.Client, fault: 
         assert complaint in error["message"]
 
 
-def test_without_the_extra_files_are_refused(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_files_are_refused(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
 
     for path, body in ((CHATS, chat(file(URL))), (RESPONSES, items(input_file(file_data=URL)))):
         assert "this server needs its extra pdf" in error_of(http.post(path, json=body))["message"]
     status, kind, text = exchanges.error_of(http.post(MESSAGES, json=messages(document())))
     assert (status, kind) == (400, "invalid_request_error")
-    assert text.startswith("messages[0].content[0].source.data must not be given: to read PDFs this server needs its ")
+    assert text.startswith(
+        "messages[0].content[0].source.data must not be given: to read PDFs this server needs its "
+    )
 
 
 def test_a_summary_tells_of_files_and_what_is_kept_has_them(http: httpx.Client) -> None:
     part = input_file(file_data=URL)
-    said = [message("user", [{"type": "input_text", "text": "Look"}, part]), call("a"), output("a", [part])]
+    said = [
+        message("user", [{"type": "input_text", "text": "Look"}, part]),
+        call("a"),
+        output("a", [part]),
+    ]
 
-    compacted = http.post(f"{RESPONSES}/compact", json={"model": "parrot", "input": said}).json()["output"]
+    compacted = http.post(f"{RESPONSES}/compact", json={"model": "parrot", "input": said}).json()[
+        "output"
+    ]
 
     summary = SUMMARY.unpack(compacted[-1]["encrypted_content"])
     assert summary is not None

@@ -32,7 +32,9 @@ class Hosted:
         self.http = http
         self._engine = engine
 
-    async def begin(self, path: str, body: dict[str, object], request_id: str) -> asyncio.Task[httpx.Response]:
+    async def begin(
+        self, path: str, body: dict[str, object], request_id: str
+    ) -> asyncio.Task[httpx.Response]:
         """Sends a request and returns when the engine has it."""
         num_open = len(self._engine.open_request_ids)
         headers = {"x-request-id": request_id}
@@ -47,16 +49,24 @@ async def hosted(tmp_path: Path) -> AsyncIterator[Hosted]:
     setup = ServerSetup({"step_s": 0.01})
     engine = EngineClient(setup.engine_spec(), in_thread=True)
     await engine.start()
-    store = await open_store(f"sqlite:///{tmp_path}/responses.sqlite3", max_age_s=3600, max_bytes=2**30)
+    store = await open_store(
+        f"sqlite:///{tmp_path}/responses.sqlite3", max_age_s=3600, max_bytes=2**30
+    )
     app = create_app(setup.model_on(engine), LimitsConfig(), ServerConfig(), store)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=None) as http:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=None
+    ) as http:
         yield Hosted(app, engine, http)
     await store.close()
     await engine.close()
 
 
 def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.getMessage().startswith("stopping")]
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.getMessage().startswith("stopping")
+    ]
 
 
 async def test_what_is_aborted_is_named_with_its_age_and_its_tokens(
@@ -70,15 +80,21 @@ async def test_what_is_aborted_is_named_with_its_age_and_its_tokens(
 
     [line] = lines_of(caplog)
     pattern = (
-        r"stopping at once: aborting 1 open request \(the-chat POST /v1/chat/completions since [\d.]+ s with \d+ t"
+        r"stopping at once: aborting 1 open request "
+        r"\(the-chat POST /v1/chat/completions since [\d.]+ s with \d+ t"
     )
     assert re.match(pattern, line), line
 
 
-async def test_what_is_waited_for_is_named_the_oldest_first(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_waited_for_is_named_the_oldest_first(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     async with hosted(tmp_path) as host:
-        asking = [await host.begin("/v1/chat/completions", chat("Hello there"), f"chat-{n}") for n in range(2)]
+        asking = [
+            await host.begin("/v1/chat/completions", chat("Hello there"), f"chat-{n}")
+            for n in range(2)
+        ]
         background = {"model": "parrot", "input": "Hello there", "background": True}
         asking.append(await host.begin("/v1/responses", background, "response"))
         response_id = (await asking.pop()).json()["id"]
@@ -92,7 +108,9 @@ async def test_what_is_waited_for_is_named_the_oldest_first(tmp_path: Path, capl
     assert line.index("chat-1") < line.index(f"{response_id} in the background")
 
 
-async def test_a_server_without_requests_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_without_requests_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     async with hosted(tmp_path) as host:
         await host.http.get("/v1/models")
@@ -121,12 +139,19 @@ async def test_the_log_repeats_for_what_the_server_waits(caplog: pytest.LogCaptu
     await drain_with_log(drain, 3600, lambda: requests, pauses_s=(0.0,))
 
     first, *others = lines_of(caplog)
-    assert first.startswith("stopping: waiting up to 3600 s for 13 open requests (r0 POST /x since ")
+    assert first.startswith(
+        "stopping: waiting up to 3600 s for 13 open requests (r0 POST /x since "
+    )
     assert first.endswith("; and 3 more)")
-    assert all(re.match(r"stopping: still waiting after \d+ s for 13 open requests \(r0 ", line) for line in others)
+    assert all(
+        re.match(r"stopping: still waiting after \d+ s for 13 open requests \(r0 ", line)
+        for line in others
+    )
 
 
-async def test_what_is_open_after_the_timeout_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_open_after_the_timeout_is_named_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO)
     drain = waiting_until(lambda: len(lines_of(caplog)) > 1)
 
@@ -139,7 +164,10 @@ async def test_what_is_open_after_the_timeout_is_named_once(caplog: pytest.LogCa
 
 
 def test_requests_of_a_websocket_are_named_and_not_their_connection() -> None:
-    with running_server({"step_s": 0.01, "max_model_len": 8192}) as server, socket_to(server.url) as socket:
+    with (
+        running_server({"step_s": 0.01, "max_model_len": 8192}) as server,
+        socket_to(server.url) as socket,
+    ):
         socket.create(LONG)
         socket.event()
         [open_request] = server.catalogue.shared.open_requests()

@@ -46,7 +46,13 @@ def streamed(http: httpx.Client, **fields: object) -> list[Json]:
 def test_a_folded_stream_is_the_unary_answer(
     http: httpx.Client, prompt: object, n: int, logprobs: int | None, max_tokens: int
 ) -> None:
-    fields = {"prompt": prompt, "n": n, "logprobs": logprobs, "max_tokens": max_tokens, "echo": True}
+    fields = {
+        "prompt": prompt,
+        "n": n,
+        "logprobs": logprobs,
+        "max_tokens": max_tokens,
+        "echo": True,
+    }
     assert streamed(http, **fields) == complete(http, **fields)
 
 
@@ -61,11 +67,15 @@ def test_the_prompt_stands_before_every_choice(http: httpx.Client, prompt: objec
 def test_each_of_several_prompts_is_echoed_with_its_own_scores(http: httpx.Client) -> None:
     choices = complete(http, prompt=["ab", "xyz"], n=2, echo=True, logprobs=0, max_tokens=2)
     assert [choice["text"] for choice in choices] == ["abab", "abab", "xyzxy", "xyzxy"]
-    assert ["".join(choice["logprobs"]["tokens"]) for choice in choices] == [choice["text"] for choice in choices]
+    assert ["".join(choice["logprobs"]["tokens"]) for choice in choices] == [
+        choice["text"] for choice in choices
+    ]
 
 
 def test_logprobs_cover_prompt_and_completion(client: openai.OpenAI) -> None:
-    answer = client.completions.create(model="parrot", prompt="abc", max_tokens=2, logprobs=2, echo=True)
+    answer = client.completions.create(
+        model="parrot", prompt="abc", max_tokens=2, logprobs=2, echo=True
+    )
     assert answer.choices[0].logprobs is not None
     logprobs = answer.choices[0].logprobs.model_dump()
     assert logprobs["tokens"] == ["a", "b", "c", "a", "b"]
@@ -76,7 +86,8 @@ def test_logprobs_cover_prompt_and_completion(client: openai.OpenAI) -> None:
 
 def test_only_a_scored_prompt_has_no_completion(http: httpx.Client) -> None:
     response = http.post(
-        "/v1/completions", json={"model": "parrot", "prompt": "abc", "max_tokens": 0, "logprobs": 1, "echo": True}
+        "/v1/completions",
+        json={"model": "parrot", "prompt": "abc", "max_tokens": 0, "logprobs": 1, "echo": True},
     ).json()
     (choice,) = response["choices"]
     assert (choice["text"], choice["finish_reason"]) == ("abc", "length")
@@ -94,7 +105,9 @@ def test_a_character_begun_in_the_prompt_is_shown_once(http: httpx.Client) -> No
 
 @pytest.mark.parametrize("prompt", ["añb<|im_end|>c", "🦉ñ"])
 def test_offsets_point_into_the_text(http: httpx.Client, prompt: str) -> None:
-    (choice,) = complete(http, prompt=prompt, max_tokens=20, logprobs=0, echo=True, skip_special_tokens=False)
+    (choice,) = complete(
+        http, prompt=prompt, max_tokens=20, logprobs=0, echo=True, skip_special_tokens=False
+    )
     text, logprobs = choice["text"], choice["logprobs"]
     pieces = zip(logprobs["tokens"], logprobs["text_offset"], strict=True)
     assert all(text.startswith(token, offset) for token, offset in pieces if "\ufffd" not in token)
@@ -103,21 +116,38 @@ def test_offsets_point_into_the_text(http: httpx.Client, prompt: str) -> None:
 
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_prompt_logprobs_are_told_by_every_choice(http: httpx.Client, is_stream: bool) -> None:
-    fields: Json = {"prompt": ["ab", "xyz"], "n": 2, "prompt_logprobs": 1, "echo": True, "logprobs": 2}
+    fields: Json = {
+        "prompt": ["ab", "xyz"],
+        "n": 2,
+        "prompt_logprobs": 1,
+        "echo": True,
+        "logprobs": 2,
+    }
     choices = streamed(http, **fields) if is_stream else complete(http, **fields)
-    told = [[next(iter(each)) if each else None for each in choice["prompt_logprobs"]] for choice in choices]
+    told = [
+        [next(iter(each)) if each else None for each in choice["prompt_logprobs"]]
+        for choice in choices
+    ]
     assert told == [[None, "98"]] * 2 + [[None, "121", "122"]] * 2
-    assert choices[0]["prompt_logprobs"][1] == {"98": {"logprob": 0.0, "rank": 1, "decoded_token": "b"}}
+    assert choices[0]["prompt_logprobs"][1] == {
+        "98": {"logprob": 0.0, "rank": 1, "decoded_token": "b"}
+    }
     assert choices[0]["logprobs"]["top_logprobs"][1] == {"b": 0.0, "c": -99.0}
     assert complete(http, prompt="ab", echo=True, logprobs=2)[0]["prompt_logprobs"] is None
 
 
 @pytest.mark.parametrize("prompts", [["ab c", "xyz d"], [[*b"ab c"], [*b"xyz d"]]])
-def test_an_evaluation_harness_reads_the_scores_of_a_continuation(http: httpx.Client, prompts: object) -> None:
+def test_an_evaluation_harness_reads_the_scores_of_a_continuation(
+    http: httpx.Client, prompts: object
+) -> None:
     """What lm-evaluation-harness sends for `local-completions`, and how it reads the answer."""
-    choices = complete(http, prompt=prompts, temperature=0, max_tokens=1, logprobs=1, seed=1234, echo=True)
+    choices = complete(
+        http, prompt=prompts, temperature=0, max_tokens=1, logprobs=1, seed=1234, echo=True
+    )
     num_context_tokens = [2, 3]
-    for choice, num_context in zip(sorted(choices, key=itemgetter("index")), num_context_tokens, strict=True):
+    for choice, num_context in zip(
+        sorted(choices, key=itemgetter("index")), num_context_tokens, strict=True
+    ):
         token_logprobs = choice["logprobs"]["token_logprobs"][num_context:-1]
         top_logprobs = choice["logprobs"]["top_logprobs"][num_context:-1]
         assert len(token_logprobs) == len(" c")
@@ -126,7 +156,9 @@ def test_an_evaluation_harness_reads_the_scores_of_a_continuation(http: httpx.Cl
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_the_hidden_token_that_ends_a_completion_has_its_logprob(http: httpx.Client, is_stream: bool) -> None:
+def test_the_hidden_token_that_ends_a_completion_has_its_logprob(
+    http: httpx.Client, is_stream: bool
+) -> None:
     fields: Json = {"prompt": "a<|im_end|>", "logprobs": 1, "echo": True}
     (choice,) = streamed(http, **fields) if is_stream else complete(http, **fields)
     assert (choice["text"], choice["finish_reason"]) == ("a<|im_end|>a", "stop")

@@ -55,7 +55,11 @@ def test_models_say_what_they_can(http: httpx.Client) -> None:
         "created": 1_700_000_000,
         "max_model_len": 4096,
         "context_length": 4096,
-        "architecture": {"modality": "text->text", "input_modalities": ["text"], "output_modalities": ["text"]},
+        "architecture": {
+            "modality": "text->text",
+            "input_modalities": ["text"],
+            "output_modalities": ["text"],
+        },
         "capabilities": ["completion", "chat"],
         "owned_by": "ouzel",
         "root": None,
@@ -76,7 +80,9 @@ def test_the_request_id_is_echoed_when_it_is_sane(http: httpx.Client) -> None:
         made = http.get("/health", headers={"x-request-id": strange}).headers["x-request-id"]
         assert len(made) == 32
     assert http.get("/nope", headers={"x-request-id": "abc"}).headers["x-request-id"] == "abc"
-    streamed = http.post("/v1/chat/completions", json=chat("Hi", stream=True), headers={"x-request-id": "abc"})
+    streamed = http.post(
+        "/v1/chat/completions", json=chat("Hi", stream=True), headers={"x-request-id": "abc"}
+    )
     assert streamed.headers["x-request-id"] == "abc"
     assert streamed.headers["x-accel-buffering"] == "no"
     assert streamed.headers["cache-control"] == "no-cache"
@@ -95,7 +101,12 @@ def test_the_request_id_is_echoed_when_it_is_sane(http: httpx.Client) -> None:
         ("POST", "/v1/chat/completions", [], 400),
         ("POST", "/v1/chat/completions", chat("ab<|fail|>"), 500),
         ("POST", "/v1/chat/completions", chat("ab<|fail|>", stream=True), 200),
-        ("POST", "/v1/completions", {"model": "parrot", "prompt": "a", "max_tokens": 2, "stream": True}, 200),
+        (
+            "POST",
+            "/v1/completions",
+            {"model": "parrot", "prompt": "a", "max_tokens": 2, "stream": True},
+            200,
+        ),
     ],
 )
 def test_every_answer_has_the_request_id_once(
@@ -106,12 +117,18 @@ def test_every_answer_has_the_request_id_once(
     assert response.headers.get_list("x-request-id") == ["mine"]
 
 
-def test_one_line_per_request_without_its_text(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_line_per_request_without_its_text(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     http.post("/v1/chat/completions", json=chat("secret", max_tokens=3))
     http.get("/nope%0Aline")
     wait_until(lambda: "/nope" in caplog.text)  # a line is written after its response
-    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.http.request_log"][-2:]
+    lines = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "ouzel.api.http.request_log"
+    ][-2:]
     figures = "prompt_tokens=25 completion_tokens=3"
     assert lines[0].startswith(f"POST /v1/chat/completions 200 model={MODEL} {figures} ttft_s=")
     assert lines[0].endswith(" finish=length client=127.0.0.1")
@@ -119,12 +136,14 @@ def test_one_line_per_request_without_its_text(http: httpx.Client, caplog: pytes
     assert "secret" not in caplog.text
 
 
-def test_ignored_fields_are_named_in_one_line(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_ignored_fields_are_named_in_one_line(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     assert http.post("/v1/chat/completions", json=chat("Hi", zeal=1, fervour=2)).status_code == 200
-    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"] == [
-        "ignored fields: 'fervour', 'zeal'"
-    ]
+    assert [
+        record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"
+    ] == ["ignored fields: 'fervour', 'zeal'"]
 
 
 def test_health_is_ok(http: httpx.Client) -> None:
@@ -134,7 +153,12 @@ def test_health_is_ok(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     ("fields", "num_generated", "reason"),
-    [({}, 4, "stop"), ({"stop": "i"}, 2, "stop"), ({"stop": "i", "n": 2}, 4, "stop"), ({"max_tokens": 1}, 1, "length")],
+    [
+        ({}, 4, "stop"),
+        ({"stop": "i"}, 2, "stop"),
+        ({"stop": "i", "n": 2}, 4, "stop"),
+        ({"max_tokens": 1}, 1, "length"),
+    ],
 )
 def test_metrics_grow_under_our_names_and_those_of_vllm(
     http: httpx.Client, fields: dict[str, object], num_generated: int, reason: str
@@ -147,13 +171,22 @@ def test_metrics_grow_under_our_names_and_those_of_vllm(
 
     before = exposition()
     http.post("/v1/chat/completions", json=chat("Hi!", **fields))
-    wait_until(lambda: growth("e2e_request_latency_seconds_count") == 1)  # a step later after a stop string
+    wait_until(
+        lambda: growth("e2e_request_latency_seconds_count") == 1
+    )  # a step later after a stop string
 
     after = exposition()
     for stem in VLLM_NAMES:
         assert metric(after, f"vllm:{stem}") == metric(after, f"ouzel_{stem}")
     assert [stem for stem in VLLM_NAMES if stem.endswith("_count") and growth(stem) != 1] == []
-    assert growth("generation_tokens_total") == growth("request_generation_tokens_sum") == num_generated
+    assert (
+        growth("generation_tokens_total")
+        == growth("request_generation_tokens_sum")
+        == num_generated
+    )
     assert growth("prompt_tokens_total") == growth("request_prompt_tokens_sum") == 22
     assert growth("request_success_total") == fields.get("n", 1)
-    assert f'vllm:request_success_total{{engine="0",finished_reason="{reason}",model_name="{MODEL}"}}' in after
+    assert (
+        f'vllm:request_success_total{{engine="0",finished_reason="{reason}",model_name="{MODEL}"}}'
+        in after
+    )

@@ -18,13 +18,20 @@ from tests.api.serving import ALIAS, MODEL, RunningServer, running_server
 from tests.engine import vector_runner
 from tests.engine.vector_runner import NOT_FINITE_TOKEN_ID, VECTOR_SIZE
 
-FILES = SentenceFiles(modes=("mean",), prompts={"query": "ask: ", "document": ""}, is_matryoshka=True, normalises=False)
+FILES = SentenceFiles(
+    modes=("mean",),
+    prompts={"query": "ask: ", "document": ""},
+    is_matryoshka=True,
+    normalises=False,
+)
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RunningServer]:
     with running_server(
-        engine_factory="tests.engine.vector_runner:create_embedder", has_chat_template=False, sentences=FILES
+        engine_factory="tests.engine.vector_runner:create_embedder",
+        has_chat_template=False,
+        sentences=FILES,
     ) as server:
         yield server
 
@@ -58,7 +65,9 @@ def of(text: str) -> list[float]:
 
 
 def test_texts_come_back_in_their_order(client: openai.OpenAI) -> None:
-    answer = client.embeddings.create(model=MODEL, input=["b", "ccc", "aa"])  # the client asks for base64
+    answer = client.embeddings.create(
+        model=MODEL, input=["b", "ccc", "aa"]
+    )  # the client asks for base64
     assert [entry.index for entry in answer.data] == [0, 1, 2]
     assert [entry.embedding for entry in answer.data] == [of("b"), of("ccc"), of("aa")]
     assert (answer.object, answer.model) == ("list", MODEL)
@@ -80,7 +89,9 @@ def test_base64_is_little_endian_float32(http: httpx.Client) -> None:
         ([[97, 98], [99]], [of("ab"), of("c")]),
     ],
 )
-def test_an_input_is_a_text_or_tokens_or_several(http: httpx.Client, value: object, expected: list[object]) -> None:
+def test_an_input_is_a_text_or_tokens_or_several(
+    http: httpx.Client, value: object, expected: list[object]
+) -> None:
     assert vectors(http, input=value) == expected
 
 
@@ -92,16 +103,27 @@ def test_it_is_below_the_other_prefixes(http: httpx.Client, path: str) -> None:
 def test_token_ids_of_another_tokenizer_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     with (
         running_server(
-            engine_factory="tests.engine.vector_runner:create_embedder", has_chat_template=False, sentences=FILES
+            engine_factory="tests.engine.vector_runner:create_embedder",
+            has_chat_template=False,
+            sentences=FILES,
         ) as server,
         server.client() as http,
         caplog.at_level(logging.WARNING, logger="ouzel"),
     ):
-        vectors(http, input=[list("été au lait".encode()), [256, *b"short", 257], list("é".encode())[1:] + [97] * 9])
+        vectors(
+            http,
+            input=[
+                list("été au lait".encode()),
+                [256, *b"short", 257],
+                list("é".encode())[1:] + [97] * 9,
+            ],
+        )
         assert not caplog.messages
         for _ in range(2):
             vectors(http, input=[[97] * 4 + [200, 201] + [97] * 4, [97] * 9])
-    assert [message[:50] for message in caplog.messages] == ["an input of token ids is no text of this model's t"]
+    assert [message[:50] for message in caplog.messages] == [
+        "an input of token ids is no text of this model's t"
+    ]
 
 
 def test_fewer_dimensions_are_the_first_ones(http: httpx.Client) -> None:
@@ -111,7 +133,9 @@ def test_fewer_dimensions_are_the_first_ones(http: httpx.Client) -> None:
 
 
 def test_infinitys_clients_leave_open_the_dimensions_and_the_model(http: httpx.Client) -> None:
-    response = http.post("/embeddings", json={"input": "ab", "dimensions": 0, "model": "default/not-specified"})
+    response = http.post(
+        "/embeddings", json={"input": "ab", "dimensions": 0, "model": "default/not-specified"}
+    )
     assert response.json()["data"][0]["embedding"] == of("ab")
 
 
@@ -121,7 +145,8 @@ def test_inputs_of_infinitys_clients_are_texts(http: httpx.Client) -> None:
     response = http.post("/embeddings", json={"input": "http://x/y.png", "modality": "image"})
     assert response.status_code == 400
     assert (
-        response.json()["error"]["message"] == 'modality is not supported by this server (only "text"), given "image"'
+        response.json()["error"]["message"]
+        == 'modality is not supported by this server (only "text"), given "image"'
     )
 
 
@@ -130,8 +155,12 @@ def test_a_prompt_stands_before_the_text(http: httpx.Client) -> None:
     assert vectors(http, input=[97], prompt_name="query") == [of("a")]
 
 
-@pytest.mark.parametrize("field", [{"truncate_prompt_tokens": -1}, {"truncate": True}, {"truncate_prompt_tokens": 64}])
-def test_a_long_text_is_cut_where_that_is_asked_for(http: httpx.Client, field: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "field", [{"truncate_prompt_tokens": -1}, {"truncate": True}, {"truncate_prompt_tokens": 64}]
+)
+def test_a_long_text_is_cut_where_that_is_asked_for(
+    http: httpx.Client, field: dict[str, object]
+) -> None:
     for value in ("a" * 5000, [97] * 70):
         assert vectors(http, input=value, **field) == [of("a" * 64)]
 
@@ -168,15 +197,23 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
         ),
         ({"prompt": "a"}, 'prompt is not supported by this server (use input), given "a"'),
         ({"input": "a", "dimensions": -1}, "dimensions must be >= 0, given -1"),
-        ({"input": "a", "encoding_format": "int8"}, 'encoding_format must be one of "base64", "float", given "int8"'),
+        (
+            {"input": "a", "encoding_format": "int8"},
+            'encoding_format must be one of "base64", "float", given "int8"',
+        ),
         (
             {"input": "a", "prompt_name": "x"},
             "prompt_name must be one of the model's prompts (query, document), given 'x'",
         ),
-        ({"input": "a", "truncate_prompt_tokens": 65}, "truncate_prompt_tokens must be from 1 to 64, or -1, given 65"),
+        (
+            {"input": "a", "truncate_prompt_tokens": 65},
+            "truncate_prompt_tokens must be from 1 to 64, or -1, given 65",
+        ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(http: httpx.Client, body: dict[str, object], message: str) -> None:
+def test_what_cannot_be_is_refused_by_name(
+    http: httpx.Client, body: dict[str, object], message: str
+) -> None:
     assert http.post("/v1/embeddings", json=body).json()["error"]["message"] == message
 
 
@@ -187,10 +224,16 @@ def test_a_vector_that_is_not_finite_is_an_error_and_no_null(http: httpx.Client)
 
 
 @pytest.mark.parametrize("text", ["a" * 65, "a" * 100_000])
-def test_a_text_that_is_too_long_is_refused_as_clients_know_it(http: httpx.Client, text: str) -> None:
+def test_a_text_that_is_too_long_is_refused_as_clients_know_it(
+    http: httpx.Client, text: str
+) -> None:
     response = http.post("/v1/embeddings", json={"input": ["a", text]})
     error = response.json()["error"]
-    assert (response.status_code, error["code"], error["param"]) == (400, "context_length_exceeded", "input[1]")
+    assert (response.status_code, error["code"], error["param"]) == (
+        400,
+        "context_length_exceeded",
+        "input[1]",
+    )
     assert error["message"].startswith("This model's maximum context length is 64 tokens.")
 
 
@@ -205,10 +248,15 @@ def test_a_text_that_is_too_long_is_refused_as_clients_know_it(http: httpx.Clien
         ("/invocations", {"prompt": "a"}),
         ("/api/chat", {"messages": [{"role": "user", "content": "a"}]}),
         ("/api/generate", {"prompt": "a"}),
-        ("/v1/messages", {"messages": [{"role": "user", "content": "a"}], "max_tokens": 1, "model": MODEL}),
+        (
+            "/v1/messages",
+            {"messages": [{"role": "user", "content": "a"}], "max_tokens": 1, "model": MODEL},
+        ),
     ],
 )
-def test_what_would_generate_names_the_endpoint_to_use(http: httpx.Client, path: str, body: dict[str, object]) -> None:
+def test_what_would_generate_names_the_endpoint_to_use(
+    http: httpx.Client, path: str, body: dict[str, object]
+) -> None:
     response = http.post(path, json=body)
     assert response.status_code in (400, 424)
     assert "makes embeddings and no text: send them to /v1/embeddings" in response.text
@@ -219,7 +267,10 @@ def test_a_model_that_generates_says_how_it_could() -> None:
         status, message = error_of(http, input="a")
         ollama = http.post("/api/embed", json={"input": "a"})
     assert status == 400
-    assert "generates text and makes no embeddings: serve one that does, or this one with --task embed" in message
+    assert (
+        "generates text and makes no embeddings: serve one that does, or this one with --task embed"
+        in message
+    )
     assert (ollama.status_code, ollama.json()["error"]) == (400, message)
 
 
@@ -239,7 +290,11 @@ def test_the_list_of_models_says_what_it_is_for(http: httpx.Client) -> None:
 def test_metrics_count_texts_as_prompts(http: httpx.Client) -> None:
     def num_tokens() -> float:
         lines = http.get("/metrics").text.splitlines()
-        return float(next(line for line in lines if line.startswith("ouzel_prompt_tokens_total")).rpartition(" ")[2])
+        return float(
+            next(line for line in lines if line.startswith("ouzel_prompt_tokens_total")).rpartition(
+                " "
+            )[2]
+        )
 
     before = num_tokens()
     vectors(http, input=["abc", "de"])

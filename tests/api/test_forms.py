@@ -31,7 +31,16 @@ def guided() -> Iterator[httpx.Client]:
         ({"response_format": {"type": "json_object", "schema": INTEGER}}, "7"),
         ({"response_format": {"type": "json_schema", "schema": INTEGER}}, "7"),
         ({"response_format": {"type": "json_object", "schema": INTEGER, "json_schema": None}}, "7"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"schema": INTEGER}, "schema": None}}, "7"),
+        (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"schema": INTEGER},
+                    "schema": None,
+                }
+            },
+            "7",
+        ),
         ({"response_format": {"type": "text"}, "regex": "xyz", "grammar": None}, "xyz"),
     ],
 )
@@ -44,7 +53,11 @@ def test_each_has_the_form(guided: httpx.Client, fields: dict[str, object], text
 @pytest.mark.parametrize(
     ("fields", "param", "message"),
     [
-        ({"response_format": {"type": 5}}, "response_format.type", "response_format.type must be a string, given 5"),
+        (
+            {"response_format": {"type": 5}},
+            "response_format.type",
+            "response_format.type must be a string, given 5",
+        ),
         ({"grammar": "root ::= x"}, "grammar", "the rule 'x' is missing"),
         ({"regex": "("}, "regex", "regex"),
         ({"regex": "a", "ebnf": DIGITS}, "ebnf", "ebnf must not be given beside regex"),
@@ -53,7 +66,11 @@ def test_each_has_the_form(guided: httpx.Client, fields: dict[str, object], text
             "json_schema",
             "must not be given beside guided_regex",
         ),
-        ({"grammar": {"type": "xml", "value": "x"}}, "grammar.type", 'must be "json" or "regex", given "xml"'),
+        (
+            {"grammar": {"type": "xml", "value": "x"}},
+            "grammar.type",
+            'must be "json" or "regex", given "xml"',
+        ),
         ({"grammar": {"type": "json"}}, "grammar.value", "grammar.value is required"),
         (
             {"response_format": {"type": "json_object", "schema": {"type": "no"}}},
@@ -67,7 +84,9 @@ def test_each_has_the_form(guided: httpx.Client, fields: dict[str, object], text
         ),
     ],
 )
-def test_a_wrong_form_is_named(http: httpx.Client, fields: dict[str, object], param: str, message: str) -> None:
+def test_a_wrong_form_is_named(
+    http: httpx.Client, fields: dict[str, object], param: str, message: str
+) -> None:
     answer = http.post("/v1/chat/completions", json=chat("abc", **fields))
     assert answer.status_code == 400
     assert error_of(answer)["param"] == param
@@ -75,9 +94,13 @@ def test_a_wrong_form_is_named(http: httpx.Client, fields: dict[str, object], pa
 
 
 @pytest.mark.parametrize("output_format", [OutputFormat(), OutputFormat(reasoning=THINKING_ONLY)])
-def test_a_form_that_no_text_fits_is_refused_before_and_behind_the_reasoning(output_format: OutputFormat) -> None:
+def test_a_form_that_no_text_fits_is_refused_before_and_behind_the_reasoning(
+    output_format: OutputFormat,
+) -> None:
     setup = running_server(engine_factory="create_guided_parrot", output_format=output_format)
     with setup as server, server.client() as http:
-        answer = http.post("/v1/chat/completions", json=chat("Hello", guided_grammar="start: T\nT: /a/ & /b/"))
+        answer = http.post(
+            "/v1/chat/completions", json=chat("Hello", guided_grammar="start: T\nT: /a/ & /b/")
+        )
     assert answer.status_code == 400
     assert error_of(answer)["message"] == "guided_grammar: no text fits the grammar"

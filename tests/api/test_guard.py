@@ -52,10 +52,13 @@ def bearer(key: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, bearer("sk-wrong"), {"authorization": "Bearer"}, bearer(FIRST + "x"), bearer(FIRST[:-1])]
+    "headers",
+    [{}, bearer("sk-wrong"), {"authorization": "Bearer"}, bearer(FIRST + "x"), bearer(FIRST[:-1])],
 )
 @pytest.mark.parametrize(("method", "path"), GUARDED)
-def test_without_a_key_every_path_is_a_401(http: httpx.Client, method: str, path: str, headers: dict[str, str]) -> None:
+def test_without_a_key_every_path_is_a_401(
+    http: httpx.Client, method: str, path: str, headers: dict[str, str]
+) -> None:
     response = http.request(method, path, headers={**headers, "x-request-id": "abc"})
 
     assert response.status_code == 401
@@ -90,13 +93,18 @@ def test_any_of_the_keys_opens(http: httpx.Client, headers: dict[str, str]) -> N
     assert http.get("/nowhere", headers=headers).status_code == 404
 
 
-@pytest.mark.parametrize("headers", [{"authorization": FIRST}, {"authorization": f"Basic {FIRST}"}, {"cookie": FIRST}])
+@pytest.mark.parametrize(
+    "headers", [{"authorization": FIRST}, {"authorization": f"Basic {FIRST}"}, {"cookie": FIRST}]
+)
 def test_a_key_elsewhere_is_none(http: httpx.Client, headers: dict[str, str]) -> None:
     assert http.get("/v1/models", headers=headers).status_code == 401
 
 
 def test_bytes_beyond_ascii_are_a_wrong_key(http: httpx.Client) -> None:
-    assert http.get("/v1/models", headers={b"authorization": b"Bearer \xff\xc3\xa9"}).status_code == 401
+    assert (
+        http.get("/v1/models", headers={b"authorization": b"Bearer \xff\xc3\xa9"}).status_code
+        == 401
+    )
 
 
 def test_health_needs_no_key(http: httpx.Client) -> None:
@@ -113,7 +121,9 @@ def test_a_stream_without_a_key_is_a_plain_401(http: httpx.Client) -> None:
 
 def test_the_401_does_not_wait_for_the_body(guarded: RunningServer) -> None:
     with socket.create_connection(("127.0.0.1", guarded.port)) as connection:
-        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n")
+        connection.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n"
+        )
 
         assert connection.recv(65536).startswith(b"HTTP/1.1 401")
 
@@ -121,13 +131,19 @@ def test_the_401_does_not_wait_for_the_body(guarded: RunningServer) -> None:
 def test_the_openai_client_tells_a_wrong_key_from_a_right_one(guarded: RunningServer) -> None:
     with openai.OpenAI(base_url=f"{guarded.url}/v1", api_key="sk-wrong", max_retries=0) as wrong:
         with pytest.raises(openai.AuthenticationError) as refused:
-            wrong.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "Hi"}])
+            wrong.chat.completions.create(
+                model="parrot", messages=[{"role": "user", "content": "Hi"}]
+            )
         with pytest.raises(openai.AuthenticationError):
-            wrong.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "Hi"}], stream=True)
+            wrong.chat.completions.create(
+                model="parrot", messages=[{"role": "user", "content": "Hi"}], stream=True
+            )
     assert refused.value.code == "invalid_api_key"
 
     with openai.OpenAI(base_url=f"{guarded.url}/v1", api_key=SECOND) as right:
-        answer = right.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "Hi"}])
+        answer = right.chat.completions.create(
+            model="parrot", messages=[{"role": "user", "content": "Hi"}]
+        )
     assert answer.choices[0].message.content == "Hi"
 
 
@@ -135,9 +151,13 @@ async def test_what_lies_behind_knows_the_key_by_an_opaque_name() -> None:
     async def tell_key_id(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(exchange_of(scope).key_id)(scope, receive, send)
 
-    transport = httpx.ASGITransport(Edge(Guard(tell_key_id, (FIRST, SECOND)), Paths(()), HttpResponses().count))
+    transport = httpx.ASGITransport(
+        Edge(Guard(tell_key_id, (FIRST, SECOND)), Paths(()), HttpResponses().count)
+    )
     async with httpx.AsyncClient(transport=transport, base_url="http://door") as behind:
-        first, second, again = [(await behind.get("/x", headers=bearer(key))).text for key in (FIRST, SECOND, FIRST)]
+        first, second, again = [
+            (await behind.get("/x", headers=bearer(key))).text for key in (FIRST, SECOND, FIRST)
+        ]
 
     assert first == again != second
     assert len(first) == 32

@@ -46,7 +46,11 @@ def answer(http: httpx.Client, said: str, **fields: object) -> tuple[str, str, i
 def test_blanks_without_end_are_cut_off(http: httpx.Client) -> None:
     events = events_of(http.post(PATH, json=chat("Hi" + BLANKS + "Ho", stream=True)))
 
-    assert answer(http, "Hi" + BLANKS + "Ho") == ("Hi" + BLANKS[:LIMIT], "length", len("Hi") + LIMIT)
+    assert answer(http, "Hi" + BLANKS + "Ho") == (
+        "Hi" + BLANKS[:LIMIT],
+        "length",
+        len("Hi") + LIMIT,
+    )
     assert content_of(events) == "Hi" + BLANKS[:LIMIT]
 
 
@@ -63,7 +67,9 @@ def test_text_that_a_parser_holds_back_is_hidden_and_comes_at_the_end(http: http
     assert answer(http, said) == (said, "stop", len(said) + 1)
 
 
-def test_reasoning_is_no_hidden_text_even_where_the_client_does_not_see_it(http: httpx.Client) -> None:
+def test_reasoning_is_no_hidden_text_even_where_the_client_does_not_see_it(
+    http: httpx.Client,
+) -> None:
     said = "<think>" + "hm, " * LIMIT + "</think>Yes."
 
     for shown in (True, False):
@@ -71,21 +77,31 @@ def test_reasoning_is_no_hidden_text_even_where_the_client_does_not_see_it(http:
 
 
 @pytest.mark.parametrize("fields", [{"max_tokens": 50}, {"min_tokens": len(BLANKS)}])
-def test_a_request_that_says_how_long_it_runs_runs_so_long(http: httpx.Client, fields: Json) -> None:
+def test_a_request_that_says_how_long_it_runs_runs_so_long(
+    http: httpx.Client, fields: Json
+) -> None:
     assert answer(http, BLANKS, **fields) == (BLANKS, "stop", len(BLANKS) + 1)
 
 
 def test_each_choice_is_counted_by_itself(http: httpx.Client) -> None:
     choices = http.post(PATH, json=chat(BLANKS, n=2)).json()["choices"]
 
-    assert [(each["finish_reason"], len(each["message"]["content"])) for each in choices] == [("length", LIMIT)] * 2
+    assert [(each["finish_reason"], len(each["message"]["content"])) for each in choices] == [
+        ("length", LIMIT)
+    ] * 2
 
 
-def test_the_engine_stops_and_the_log_says_why(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_engine_stops_and_the_log_says_why(
+    server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING), server.client() as http:
         http.post(PATH, json=chat(BLANKS), headers={"x-request-id": "blank-1"})
 
-    [line] = [record.getMessage() for record in caplog.records if "no text but blanks" in record.getMessage()]
+    [line] = [
+        record.getMessage()
+        for record in caplog.records
+        if "no text but blanks" in record.getMessage()
+    ]
     assert "choice 0 ended at 20 tokens" in line
     assert "--max-hidden-tokens" in line
     wait_until(lambda: not server.engine.open_request_ids)
@@ -104,7 +120,9 @@ def test_a_response_is_incomplete(http: httpx.Client) -> None:
 
 def test_ollamas_chat_ends_with_length(http: httpx.Client) -> None:
     for fields in ({}, {"options": {"num_predict": -1}}):
-        answered = lines.whole(http.post("/api/chat", json=lines.chat(BLANKS, stream=False, **fields)))
+        answered = lines.whole(
+            http.post("/api/chat", json=lines.chat(BLANKS, stream=False, **fields))
+        )
 
         assert (answered["done_reason"], answered["eval_count"]) == ("length", LIMIT)
 
@@ -116,7 +134,11 @@ def test_anthropics_messages_have_a_limit_of_their_own(http: httpx.Client) -> No
 
 
 def test_a_completion_without_a_limit_is_cut_off(http: httpx.Client) -> None:
-    body = {"model": "parrot", "prompt": " " * 5, "max_tokens": -1}  # which the parrot repeats for ever
+    body = {
+        "model": "parrot",
+        "prompt": " " * 5,
+        "max_tokens": -1,
+    }  # which the parrot repeats for ever
     choice = http.post("/v1/completions", json=body).json()["choices"][0]
 
     assert (choice["text"], choice["finish_reason"]) == (" " * LIMIT, "length")

@@ -10,7 +10,9 @@ from ouzel.wire.unsupported import NEUTRAL_VALUES
 from tests.api.requests import Json, chat, error_of
 
 
-def test_hints_are_taken_with_one_line_of_the_log(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_hints_are_taken_with_one_line_of_the_log(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     hints = HINTS.keys() - {"prediction"}  # a field of chats
     fields = dict.fromkeys(hints, "x") | {"store": True}
     with caplog.at_level(logging.INFO, logger="ouzel"):
@@ -35,15 +37,24 @@ def test_a_prediction_that_is_not_used_is_a_hint(
     http: httpx.Client, caplog: pytest.LogCaptureFixture, path: str, body: Json
 ) -> None:
     with caplog.at_level(logging.INFO, logger="ouzel"):
-        answer = http.post(f"/v1/{path}", json=body | {"prediction": {"type": "content", "content": "x" * 9999}})
+        answer = http.post(
+            f"/v1/{path}", json=body | {"prediction": {"type": "content", "content": "x" * 9999}}
+        )
     assert answer.status_code == 200, answer.text
     [line] = [record.getMessage() for record in caplog.records if "hints" in record.getMessage()]
     assert line.startswith("taken as hints: prediction (")
 
 
-def test_what_asks_for_nothing_is_no_hint(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_asks_for_nothing_is_no_hint(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.INFO, logger="ouzel"):
-        assert http.post("/v1/chat/completions", json=chat("Hi", store=False, verbosity=None)).status_code == 200
+        assert (
+            http.post(
+                "/v1/chat/completions", json=chat("Hi", store=False, verbosity=None)
+            ).status_code
+            == 200
+        )
     assert "hints" not in caplog.text
 
 
@@ -78,7 +89,9 @@ WEB_UI = {  # what llama.cpp's page sends beside the messages
 
 
 def test_a_page_that_sends_every_parameter_gets_its_answer(http: httpx.Client) -> None:
-    answer = http.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hi"}], **WEB_UI})
+    answer = http.post(
+        "/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hi"}], **WEB_UI}
+    )
     assert answer.status_code == 200, answer.text
 
 
@@ -96,7 +109,9 @@ def test_a_page_that_sends_every_parameter_gets_its_answer(http: httpx.Client) -
         ({"web_search_options": {}}, "web_search_options"),
     ],
 )
-def test_what_would_change_the_answer_is_refused(http: httpx.Client, fields: dict[str, object], param: str) -> None:
+def test_what_would_change_the_answer_is_refused(
+    http: httpx.Client, fields: dict[str, object], param: str
+) -> None:
     answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))
     assert (answer.status_code, error_of(answer)["param"]) == (400, param)
     assert "is not supported" in error_of(answer)["message"]

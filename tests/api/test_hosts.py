@@ -35,7 +35,8 @@ def test_addresses_and_own_names_are_answered(http: httpx.Client, host: str) -> 
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8000", "notlocalhost"]
+    "host",
+    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8000", "notlocalhost"],
 )
 def test_names_of_others_are_a_403_that_names_the_option(http: httpx.Client, host: str) -> None:
     response = http.get("/v1/models", headers={"host": host})
@@ -59,13 +60,17 @@ def test_names_of_others_are_a_403_that_names_the_option(http: httpx.Client, hos
         b"Host: [::1%a%b]\r\n",
     ],
 )
-def test_a_host_that_is_missing_repeated_or_malformed_is_a_400(server: RunningServer, headers: bytes) -> None:
+def test_a_host_that_is_missing_repeated_or_malformed_is_a_400(
+    server: RunningServer, headers: bytes
+) -> None:
     answer = answer_to(server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + headers + b"\r\n")
     assert "Host header" in refusal(answer, 400)["message"]
 
 
 def test_spaces_after_a_host_are_no_part_of_it(server: RunningServer) -> None:
-    answer = answer_to(server, b"GET /health HTTP/1.1\r\nConnection: close\r\nHost: localhost:80 \t \r\n\r\n")
+    answer = answer_to(
+        server, b"GET /health HTTP/1.1\r\nConnection: close\r\nHost: localhost:80 \t \r\n\r\n"
+    )
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
@@ -76,7 +81,9 @@ def test_http_1_0_has_no_host(server: RunningServer) -> None:
 def test_a_host_may_be_empty_where_every_name_is_allowed() -> None:
     with running_server(config=ServerConfig(allowed_hosts=("*",))) as server:
         for host in (b"Host:\r\n", b"Host: \t \r\n"):
-            answer = answer_to(server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + host + b"\r\n")
+            answer = answer_to(
+                server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + host + b"\r\n"
+            )
             assert answer.startswith(b"HTTP/1.1 200 ")
 
 
@@ -101,7 +108,9 @@ def test_hosts_that_have_passed_allow_no_others(http: httpx.Client) -> None:
     ],
     ids=str,
 )
-def test_what_is_checked_depends_on_what_else_protects(config: ServerConfig, is_allowed: bool) -> None:
+def test_what_is_checked_depends_on_what_else_protects(
+    config: ServerConfig, is_allowed: bool
+) -> None:
     with running_server(config=config) as server, server.client() as http:
         assert status_of(http, "llm.example.org:8000") == (200 if is_allowed else 403)
         assert status_of(http, "127.0.0.1") == 200

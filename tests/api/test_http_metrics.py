@@ -37,13 +37,20 @@ def responses(http: httpx.Client) -> dict[tuple[str, str], float]:
     """Returns the numbers of responses by path and code."""
     families = text_string_to_metric_families(http.get("/metrics").text)
     [family] = [family for family in families if family.name == "ouzel_http_responses"]
-    return {(sample.labels["path"], sample.labels["code"]): sample.value for sample in family.samples}
+    return {
+        (sample.labels["path"], sample.labels["code"]): sample.value for sample in family.samples
+    }
 
 
 def values(http: httpx.Client) -> dict[str, float]:
     """Returns the values of metrics without labels."""
     families = text_string_to_metric_families(http.get("/metrics").text)
-    return {sample.name: sample.value for family in families for sample in family.samples if not sample.labels}
+    return {
+        sample.name: sample.value
+        for family in families
+        for sample in family.samples
+        if not sample.labels
+    }
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,9 @@ def test_the_process_has_the_usual_names(http: httpx.Client) -> None:
     assert found["process_virtual_memory_bytes"] > found["process_resident_memory_bytes"] > 2**20
     assert 0 < found["process_open_fds"] < found["process_max_fds"]
     boot_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
-    after_boot_s = float(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    after_boot_s = float(
+        Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    ) / os.sysconf("SC_CLK_TCK")
     assert abs(found["process_start_time_seconds"] - (boot_s + after_boot_s)) < 5
 
 
@@ -110,7 +119,9 @@ def test_a_sandbox_may_hide_files_of_proc(tmp_path: Path) -> None:
     assert "process_cpu_seconds_total " in process_metrics(tmp_path)
     assert "process_open_fds" not in process_metrics(tmp_path)
     (tmp_path / "stat").write_text("btime 1000\n")
-    assert "process_open_fds 0" in process_metrics(tmp_path) and "process_max_fds +Inf" in process_metrics(tmp_path)
+    assert "process_open_fds 0" in process_metrics(
+        tmp_path
+    ) and "process_max_fds +Inf" in process_metrics(tmp_path)
 
 
 def test_the_build_is_a_metric(http: httpx.Client) -> None:
@@ -135,16 +146,22 @@ def test_a_line_names_the_client_and_a_fingerprint_of_the_key(
     http.get("/v1/models", headers={"authorization": f"Bearer {KEYS[1]}"})
     second = line_of(caplog, "/v1/models")
 
-    [one], [other] = (re.findall(r" client=127\.0\.0\.1 key=([0-9a-f]{8})$", line) for line in (first, second))
+    [one], [other] = (
+        re.findall(r" client=127\.0\.0\.1 key=([0-9a-f]{8})$", line) for line in (first, second)
+    )
     assert one != other
     assert KEYS[0] not in first
 
 
-def test_a_proxy_on_this_machine_says_who_its_client_is(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_proxy_on_this_machine_says_who_its_client_is(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel.api.http.request_log")
     http.get("/one", headers={"x-forwarded-for": "203.0.113.7"})
     http.get("/two", headers={"x-forwarded-for": "GET /v1/models 200"})
-    http.get("/three", headers={"x-forwarded-for": "fe80::1%eth0 key=0123abcd"})  # Python takes any zone
+    http.get(
+        "/three", headers={"x-forwarded-for": "fe80::1%eth0 key=0123abcd"}
+    )  # Python takes any zone
     http.get("/four", headers={"x-forwarded-for": "FE80:0::1%eth0"})
 
     assert " client=203.0.113.7" in line_of(caplog, "/one")
@@ -153,7 +170,9 @@ def test_a_proxy_on_this_machine_says_who_its_client_is(http: httpx.Client, capl
     assert " client=fe80::1 " in f"{line_of(caplog, '/four')} "
 
 
-def test_files_of_the_playground_are_told_at_debug(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_files_of_the_playground_are_told_at_debug(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG, logger="ouzel.api.http.request_log")
 
     http.get("/playground/modules/main.js")

@@ -36,18 +36,25 @@ def lines_of(server: RunningServer, path: str, body: dict[str, object]) -> list[
         ("/v1/responses", {"model": "parrot", "input": "ab", "stream": True}),
     ],
 )
-def test_comments_come_before_and_between_what_is_said(slow: RunningServer, path: str, body: dict[str, object]) -> None:
+def test_comments_come_before_and_between_what_is_said(
+    slow: RunningServer, path: str, body: dict[str, object]
+) -> None:
     lines = lines_of(slow, path, body)
 
     first_said = next(i for i, line in enumerate(lines) if line.startswith(("data", "event")))
     assert COMMENT in lines[first_said:]
-    assert path == "/v1/responses" or lines[:2] == [COMMENT, ""]  # a response is created before it waits
+    assert path == "/v1/responses" or lines[:2] == [
+        COMMENT,
+        "",
+    ]  # a response is created before it waits
     assert all(line == COMMENT or line.startswith(("data: ", "event: ")) for line in lines if line)
     assert lines[-2] == "data: [DONE]"
 
 
 def test_comments_come_between_tokens_without_text() -> None:
-    body = chat(f"a{' ' * 100}", stream=True, stop=[" " * 101])  # the spaces may be the beginning of the stop string
+    body = chat(
+        f"a{' ' * 100}", stream=True, stop=[" " * 101]
+    )  # the spaces may be the beginning of the stop string
     with running_server({"step_s": 0.02}, LIMITS) as server:
         lines = lines_of(server, "/v1/chat/completions", body)
 
@@ -58,7 +65,9 @@ def test_comments_come_between_tokens_without_text() -> None:
 def test_a_response_that_is_followed_has_them_too(slow: RunningServer) -> None:
     with openai.OpenAI(base_url=f"{slow.url}/v1", api_key="none") as client:
         response = client.responses.create(model="parrot", input="a" * 1000, background=True)
-        with httpx.stream("GET", f"{slow.url}/v1/responses/{response.id}?stream=true", timeout=None) as followed:
+        with httpx.stream(
+            "GET", f"{slow.url}/v1/responses/{response.id}?stream=true", timeout=None
+        ) as followed:
             assert COMMENT in followed.iter_lines()
         client.responses.cancel(response.id)
 
@@ -66,17 +75,23 @@ def test_a_response_that_is_followed_has_them_too(slow: RunningServer) -> None:
 def test_the_official_client_skips_them(slow: RunningServer) -> None:
     with openai.OpenAI(base_url=f"{slow.url}/v1", api_key="none", max_retries=0) as client:
         chunks = list(
-            client.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "ab"}], stream=True)
+            client.chat.completions.create(
+                model="parrot", messages=[{"role": "user", "content": "ab"}], stream=True
+            )
         )
         events = list(client.responses.create(model="parrot", input="ab", stream=True))
 
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == "ab"
+    assert (
+        "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == "ab"
+    )
     assert events[-1].type == "response.completed"
     assert events[-1].response.output_text == "ab"
 
 
 def test_an_error_after_a_comment_is_a_frame_of_the_stream(slow: RunningServer) -> None:
-    response = httpx.post(f"{slow.url}/v1/chat/completions", json=chat("<|die|>", stream=True), timeout=None)
+    response = httpx.post(
+        f"{slow.url}/v1/chat/completions", json=chat("<|die|>", stream=True), timeout=None
+    )
 
     assert response.status_code == 200
     assert response.text.startswith(COMMENT)
@@ -88,14 +103,18 @@ def test_an_error_after_a_comment_is_a_frame_of_the_stream(slow: RunningServer) 
 def test_who_leaves_while_nothing_is_said_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     with running_server({"step_s": 1.0}, LIMITS) as server:
-        with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=chat("ab", stream=True)) as response:
+        with httpx.stream(
+            "POST", f"{server.url}/v1/chat/completions", json=chat("ab", stream=True)
+        ) as response:
             assert next(response.iter_lines()) == COMMENT
         wait_until(lambda: server.engine.num_unfinished == 0)
     assert "POST /v1/chat/completions 499 " in caplog.text
 
 
 def test_json_lines_and_streams_without_keepalive_have_none(slow: RunningServer) -> None:
-    lines = lines_of(slow, "/invocations", {"inputs": "ab", "parameters": {"max_new_tokens": 2}, "stream": True})
+    lines = lines_of(
+        slow, "/invocations", {"inputs": "ab", "parameters": {"max_new_tokens": 2}, "stream": True}
+    )
     assert [json.loads(line)["token"]["text"] for line in lines] == ["a", "b"]
 
     with running_server({"step_s": 0.2}, LimitsConfig(stream_keepalive_s=0)) as server:
@@ -103,7 +122,9 @@ def test_json_lines_and_streams_without_keepalive_have_none(slow: RunningServer)
 
 
 def test_a_quick_stream_has_none(server: RunningServer) -> None:
-    response = httpx.post(f"{server.url}/v1/chat/completions", json=chat("a" * 50, stream=True), timeout=None)
+    response = httpx.post(
+        f"{server.url}/v1/chat/completions", json=chat("a" * 50, stream=True), timeout=None
+    )
 
     assert content_of(events_of(response)) == "a" * 50
     assert COMMENT not in response.text

@@ -25,7 +25,8 @@ UNIQUE: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": Tr
 LOOKS_AHEAD: Json = {"type": "string", "pattern": "(?=a)"}
 IMPOSSIBLE: Json = {"guided_grammar": "start: T\nT: /a/ & /b/"}  # the engine finds out
 TOO_WIDE: Json = {  # the engine finds out behind the first tokens
-    "guided_grammar": "start: /[a-zA-Z]{5}/ a\na: " + " | ".join(f'"b{number}" a' for number in range(6000))
+    "guided_grammar": "start: /[a-zA-Z]{5}/ a\na: "
+    + " | ".join(f'"b{number}" a' for number in range(6000))
 }
 SAID = '{"name": "say"'
 SAYS_YES: Json = {
@@ -37,7 +38,9 @@ SAYS_YES: Json = {
 
 
 def schema_format(schema: object) -> Json:
-    return {"response_format": {"type": "json_schema", "json_schema": {"name": "any", "schema": schema}}}
+    return {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "any", "schema": schema}}
+    }
 
 
 def tool(name: str, parameters: object, **fields: object) -> Json:
@@ -59,7 +62,9 @@ def lenient() -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def unreasoning() -> Iterator[httpx.Client]:
     setup = running_server(
-        engine_factory="create_guided_parrot", output_format=OutputFormat(), has_lenient_formats=True
+        engine_factory="create_guided_parrot",
+        output_format=OutputFormat(),
+        has_lenient_formats=True,
     )
     with setup as server, server.client() as http:
         yield http
@@ -72,8 +77,14 @@ def unreasoning() -> Iterator[httpx.Client]:
         ({"response_format": {"type": 5}}, "response_format.type must be a string, given 5"),
         ({"response_format": {}}, "response_format.type is required"),
         ({"response_format": {"type": "colour"}}, "response_format: "),
-        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema must be an object, given null"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format.json_schema"),
+        (
+            {"response_format": {"type": "json_schema"}},
+            "response_format.json_schema must be an object, given null",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
+            "response_format.json_schema",
+        ),
         (
             {"response_format": {"type": "text", "colour": "réd"}},
             "response_format.colour is not a field of this object",
@@ -90,7 +101,11 @@ def test_a_format_that_cannot_be_made_is_dropped(
     answer = lenient.post(CHAT, json=chat("Hello", temperature=0, stream=stream, **fields))
 
     assert answer.status_code == 200, answer.text
-    text = content_of(events_of(answer)) if stream else answer.json()["choices"][0]["message"]["content"]
+    text = (
+        content_of(events_of(answer))
+        if stream
+        else answer.json()["choices"][0]["message"]["content"]
+    )
     assert text == "Hello"
     assert reason in answer.headers[HEADER]
     assert answer.headers[HEADER].isascii()
@@ -101,36 +116,72 @@ def test_a_format_that_cannot_be_made_is_dropped(
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
-        ({"type": "array", "items": {"const": 7}, "minItems": 2, "maxItems": 2, "uniqueItems": True}, "[7,7]"),
-        ({"$defs": {"a": {"const": 7, "not": {}}}, "type": "array", "prefixItems": [{"$ref": "#/$defs/a"}]}, "[7]"),
+        (
+            {
+                "type": "array",
+                "items": {"const": 7},
+                "minItems": 2,
+                "maxItems": 2,
+                "uniqueItems": True,
+            },
+            "[7,7]",
+        ),
+        (
+            {
+                "$defs": {"a": {"const": 7, "not": {}}},
+                "type": "array",
+                "prefixItems": [{"$ref": "#/$defs/a"}],
+            },
+            "[7]",
+        ),
         ({"oneOf": [{"type": "integer"}, {"type": "number"}], "contains": {}}, "7"),
         ({"type": "string", "format": "colour"}, '"7"'),
-        ({"type": "integer", "if": {"const": 1}, "then": {"const": 1}, "unevaluatedItems": False}, "7"),
+        (
+            {
+                "type": "integer",
+                "if": {"const": 1},
+                "then": {"const": 1},
+                "unevaluatedItems": False,
+            },
+            "7",
+        ),
     ],
 )
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_rest_of_a_schema_counts_without_the_keywords_that_cannot(
     lenient: httpx.Client, schema: Json, text: str, strict: bool
 ) -> None:
-    form: Json = {"type": "json_schema", "json_schema": {"name": "any", "schema": schema, "strict": strict}}
+    form: Json = {
+        "type": "json_schema",
+        "json_schema": {"name": "any", "schema": schema, "strict": strict},
+    }
     answer = lenient.post(CHAT, json=chat(text, temperature=0, max_tokens=40, response_format=form))
     assert answer.status_code == 200, answer.text
     assert answer.json()["choices"][0]["message"]["content"].replace(" ", "") == text
     assert answer.headers[HEADER].startswith("response_format.json_schema.schema: ")
-    other = lenient.post(CHAT, json=chat("Hello", temperature=0, max_tokens=40, response_format=form))
+    other = lenient.post(
+        CHAT, json=chat("Hello", temperature=0, max_tokens=40, response_format=form)
+    )
     assert not other.json()["choices"][0]["message"]["content"].startswith("Hello")
 
 
 @pytest.mark.parametrize(
     ("said", "fields"),
     [
-        ('{"name": "say", "arguments": {}}', {"tools": [tool("say", {"type": "object"})]}),  # a call without marks
+        (
+            '{"name": "say", "arguments": {}}',
+            {"tools": [tool("say", {"type": "object"})]},
+        ),  # a call without marks
         ("<think>\nA thought of more than half the tokens.\n</think>\n\nHi", {"max_tokens": 64}),
     ],
 )
-def test_a_format_that_is_dropped_leaves_no_trace_in_the_answer(lenient: httpx.Client, said: str, fields: Json) -> None:
+def test_a_format_that_is_dropped_leaves_no_trace_in_the_answer(
+    lenient: httpx.Client, said: str, fields: Json
+) -> None:
     asked = chat(said, temperature=0, **fields)
-    plain, dropped = (lenient.post(CHAT, json=body).json() for body in (asked, asked | schema_format(NO_SCHEMA)))
+    plain, dropped = (
+        lenient.post(CHAT, json=body).json() for body in (asked, asked | schema_format(NO_SCHEMA))
+    )
 
     (plain_choice,), (choice,) = plain["choices"], dropped["choices"]
     for message in (plain_choice["message"], choice["message"]):
@@ -140,13 +191,20 @@ def test_a_format_that_is_dropped_leaves_no_trace_in_the_answer(lenient: httpx.C
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_format_that_the_engine_refuses_is_dropped(unreasoning: httpx.Client, stream: bool) -> None:
-    answer = unreasoning.post(CHAT, json=chat("Hello", temperature=0, stream=stream, n=2, **IMPOSSIBLE))
+def test_a_format_that_the_engine_refuses_is_dropped(
+    unreasoning: httpx.Client, stream: bool
+) -> None:
+    answer = unreasoning.post(
+        CHAT, json=chat("Hello", temperature=0, stream=stream, n=2, **IMPOSSIBLE)
+    )
 
     assert answer.status_code == 200, answer.text
     assert "no text fits the grammar" in answer.headers[HEADER]
     if not stream:
-        assert [choice["message"]["content"] for choice in answer.json()["choices"]] == ["Hello", "Hello"]
+        assert [choice["message"]["content"] for choice in answer.json()["choices"]] == [
+            "Hello",
+            "Hello",
+        ]
 
 
 def test_a_format_that_fails_behind_its_first_tokens_is_an_error(lenient: httpx.Client) -> None:
@@ -164,7 +222,13 @@ def test_an_engine_that_is_overloaded_still_puts_off() -> None:
 
 def test_prompts_of_one_request_are_answered_alike(lenient: httpx.Client) -> None:
     prompts = [f"<|im_start|>user\n{said}<|im_end|>" for said in ("abc", "xyz")]
-    body: Json = {"model": "parrot", "prompt": prompts, "max_tokens": 3, "temperature": 0, **IMPOSSIBLE}
+    body: Json = {
+        "model": "parrot",
+        "prompt": prompts,
+        "max_tokens": 3,
+        "temperature": 0,
+        **IMPOSSIBLE,
+    }
     answer = lenient.post(COMPLETIONS, json=body)
     assert answer.status_code == 200, answer.text
     assert [choice["text"] for choice in answer.json()["choices"]] == ["abc", "xyz"]
@@ -199,15 +263,26 @@ def test_a_format_that_can_be_made_counts(lenient: httpx.Client, fields: Json, t
         {"structured_outputs": {"colour": 1}},
     ],
 )
-def test_a_format_of_another_type_and_a_second_one_are_refused(lenient: httpx.Client, fields: Json) -> None:
+def test_a_format_of_another_type_and_a_second_one_are_refused(
+    lenient: httpx.Client, fields: Json
+) -> None:
     answer = lenient.post(CHAT, json=chat("Hello", **fields))
     assert answer.status_code == 400
-    assert error_of(answer)["param"] in fields | {"structured_outputs.colour": None, "guided_regex": None}
+    assert error_of(answer)["param"] in fields | {
+        "structured_outputs.colour": None,
+        "guided_regex": None,
+    }
 
 
 def called(http: httpx.Client, *tools: Json, **fields: object) -> tuple[dict[str, Any], str]:
     """Returns the one call of an answer, and the header."""
-    asked: Json = {"temperature": 0, "max_tokens": 200, "tools": [*tools], "tool_choice": "required", **fields}
+    asked: Json = {
+        "temperature": 0,
+        "max_tokens": 200,
+        "tools": [*tools],
+        "tool_choice": "required",
+        **fields,
+    }
     answer = http.post(CHAT, json=chat(SAID, **asked))
     assert answer.status_code == 200, answer.text
     (call,) = answer.json()["choices"][0]["message"]["tool_calls"]
@@ -215,9 +290,20 @@ def called(http: httpx.Client, *tools: Json, **fields: object) -> tuple[dict[str
     return function, answer.headers.get(HEADER, "")
 
 
-def test_a_call_that_must_come_is_forced_without_the_schema_that_cannot_be_honoured(lenient: httpx.Client) -> None:
-    bad = tool("add", {"type": "object", "properties": {"numbers": {"pattern": "(?=a)"}}, "required": ["numbers"]})
-    call, header = called(lenient, bad, tool_choice={"type": "function", "function": {"name": "add"}})
+def test_a_call_that_must_come_is_forced_without_the_schema_that_cannot_be_honoured(
+    lenient: httpx.Client,
+) -> None:
+    bad = tool(
+        "add",
+        {
+            "type": "object",
+            "properties": {"numbers": {"pattern": "(?=a)"}},
+            "required": ["numbers"],
+        },
+    )
+    call, header = called(
+        lenient, bad, tool_choice={"type": "function", "function": {"name": "add"}}
+    )
     assert call["name"] == "add"
     assert isinstance(json.loads(call["arguments"]), dict)
     assert header.startswith("tools: function 'add': ")
@@ -247,8 +333,15 @@ def test_a_tool_counts_beside_a_format_that_does_not(lenient: httpx.Client) -> N
 
 
 def test_strict_and_guided_tools_are_offered_without_their_schemas(lenient: httpx.Client) -> None:
-    parameters: Json = {"type": "object", "properties": {"numbers": UNIQUE}, "required": ["numbers"]}
-    for fields in ({"tools": [tool("add", parameters, strict=True)]}, {"enable_tool_guided_generation": True}):
+    parameters: Json = {
+        "type": "object",
+        "properties": {"numbers": UNIQUE},
+        "required": ["numbers"],
+    }
+    for fields in (
+        {"tools": [tool("add", parameters, strict=True)]},
+        {"enable_tool_guided_generation": True},
+    ):
         asked = chat("Hello", temperature=0, **{"tools": [tool("add", parameters)], **fields})
         answer = lenient.post(CHAT, json=asked)
         assert answer.json()["choices"][0]["message"]["content"] == "Hello"
@@ -268,7 +361,9 @@ def test_without_the_option_each_is_refused_and_names_the_tool(http: httpx.Clien
 def test_the_option_is_on_in_ovms_profile_only() -> None:
     assert read_options({"profile": "ovms"}, {}).model.lenient_formats
     assert not read_options({"profile": "ovms", "lenient_formats": False}, {}).model.lenient_formats
-    assert not read_options({"profile": "ovms"}, {"OUZEL_LENIENT_FORMATS": "false"}).model.lenient_formats
+    assert not read_options(
+        {"profile": "ovms"}, {"OUZEL_LENIENT_FORMATS": "false"}
+    ).model.lenient_formats
     assert not read_options({}, {}).model.lenient_formats
     assert read_options({"lenient_formats": True}, {}).model.lenient_formats
 
@@ -291,7 +386,10 @@ def test_what_fails_after_the_first_comment_of_a_stream_stays_an_error() -> None
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"text": {"format": {"type": "json_schema", "name": "any", "schema": LOOKS_AHEAD}}}, "text.format.schema: "),
+        (
+            {"text": {"format": {"type": "json_schema", "name": "any", "schema": LOOKS_AHEAD}}},
+            "text.format.schema: ",
+        ),
         (schema_format(LOOKS_AHEAD), "response_format.json_schema.schema: "),
         ({"response_format": {"type": 5}}, "response_format.type must be a string"),
     ],
@@ -307,8 +405,16 @@ def test_responses_are_made_without_a_format_likewise(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_response_is_made_without_a_format_that_the_engine_refuses(unreasoning: httpx.Client, stream: bool) -> None:
-    body: Json = {"model": "parrot", "input": "Hello", "temperature": 0, "stream": stream, **IMPOSSIBLE}
+def test_a_response_is_made_without_a_format_that_the_engine_refuses(
+    unreasoning: httpx.Client, stream: bool
+) -> None:
+    body: Json = {
+        "model": "parrot",
+        "input": "Hello",
+        "temperature": 0,
+        "stream": stream,
+        **IMPOSSIBLE,
+    }
     answer = unreasoning.post("/v1/responses", json=body)
     assert answer.status_code == 200, answer.text
     assert '"text":"Hello"' in answer.text
@@ -326,7 +432,9 @@ def test_a_response_names_the_format_that_it_is_made_without(unreasoning: httpx.
     assert answer.json()["warnings"] == created["response"]["warnings"] == [answer.headers[HEADER]]
 
 
-def test_over_a_websocket_a_format_that_the_engine_refuses_is_an_error(unreasoning: httpx.Client) -> None:
+def test_over_a_websocket_a_format_that_the_engine_refuses_is_an_error(
+    unreasoning: httpx.Client,
+) -> None:
     with socket_to(str(unreasoning.base_url)) as socket:
         socket.create("Hello", temperature=0, **IMPOSSIBLE)
         refused = error(socket.events()[-1])

@@ -65,8 +65,12 @@ def test_the_best_piece_of_a_long_document_counts(http: httpx.Client, path: str)
     answer = ranked(http, path, documents=documents)
     scores = {result["index"]: result["relevance_score"] for result in answer["results"]}
     assert [scores[index] for index in range(4)] == expected
-    assert [result["index"] for result in answer["results"]] == sorted(range(4), key=lambda index: -expected[index])
-    assert expected[0] > scored(http, QUERY, [LONG[:ROOM]])[0]  # or the first piece alone would pass
+    assert [result["index"] for result in answer["results"]] == sorted(
+        range(4), key=lambda index: -expected[index]
+    )
+    assert (
+        expected[0] > scored(http, QUERY, [LONG[:ROOM]])[0]
+    )  # or the first piece alone would pass
 
 
 def test_all_tokens_and_pieces_are_counted(http: httpx.Client) -> None:
@@ -96,9 +100,13 @@ def test_a_request_says_that_documents_are_cut_or_refused(http: httpx.Client) ->
     assert error_of(http, truncate=False)[:2] == ("context_length_exceeded", "documents[0]")
 
 
-@pytest.mark.parametrize("field", [{"truncate": True}, {"truncate": False}, {"truncate_prompt_tokens": 20}])
+@pytest.mark.parametrize(
+    "field", [{"truncate": True}, {"truncate": False}, {"truncate_prompt_tokens": 20}]
+)
 def test_pieces_beside_a_cut_are_refused(http: httpx.Client, field: dict[str, object]) -> None:
-    message = "max_chunks_per_doc must not be given beside truncate or truncate_prompt_tokens, given 2"
+    message = (
+        "max_chunks_per_doc must not be given beside truncate or truncate_prompt_tokens, given 2"
+    )
     assert error_of(http, max_chunks_per_doc=2, **field)[2] == message
 
 
@@ -121,7 +129,9 @@ def test_the_server_bounds_the_pieces_of_a_request() -> None:
         code, param, message = error_of(http, documents=[LONG, LONG])
         bounded = ranked(http, documents=[LONG, LONG], max_chunks_per_doc=3)
     assert (code, param) == (None, "documents")
-    limit = "must come to <= 7 pieces in all, where the long ones are divided (--max-document-chunks)"
+    limit = (
+        "must come to <= 7 pieces in all, where the long ones are divided (--max-document-chunks)"
+    )
     assert message == f"documents {limit}, given 12 or more"
     assert len(bounded["results"]) == 2
 
@@ -176,7 +186,10 @@ def test_the_server_cuts_long_documents() -> None:
 def test_with_the_profile_of_ovms_the_query_is_cut_to_half() -> None:
     with (
         running_server(
-            config=ServerConfig(profile="ovms"), engine_factory=FACTORY, has_chat_template=False, sentences=FILES
+            config=ServerConfig(profile="ovms"),
+            engine_factory=FACTORY,
+            has_chat_template=False,
+            sentences=FILES,
         ) as server,
         server.client() as http,
     ):
@@ -198,10 +211,17 @@ def test_a_model_that_makes_embeddings_ranks_by_its_best_piece() -> None:
         pieces = pieces_of(document, 64 - len("say: "))
         expected = [scored(http, "ask: " + QUERY, ["say: " + piece])[0] for piece in pieces]
         answer = ranked(http, documents=[document, document])
-        assert [result["relevance_score"] for result in answer["results"]] == pytest.approx([max(expected)] * 2)
-        assert answer["usage"]["prompt_tokens"] == len("ask: query") + len("say: ") * len(pieces) + len(document)
+        assert [result["relevance_score"] for result in answer["results"]] == pytest.approx(
+            [max(expected)] * 2
+        )
+        assert answer["usage"]["prompt_tokens"] == len("ask: query") + len("say: ") * len(
+            pieces
+        ) + len(document)
         assert score_of(http, documents=[document], max_tokens_per_doc=70) == pytest.approx(
-            max(scored(http, "ask: " + QUERY, ["say: " + piece])[0] for piece in pieces_of(document[:65], 59))
+            max(
+                scored(http, "ask: " + QUERY, ["say: " + piece])[0]
+                for piece in pieces_of(document[:65], 59)
+            )
         )
 
 
@@ -220,7 +240,12 @@ def test_pieces_of_a_real_model_have_its_special_tokens(
         golden_server(name, kind, tmp_path, task=task, max_model_len=max_model_len) as server,
         server.client() as http,
     ):
-        frame = http.post("/v1/score", json={"text_1": "snow", "text_2": "snow"}).json()["usage"]["prompt_tokens"] - 1
+        frame = (
+            http.post("/v1/score", json={"text_1": "snow", "text_2": "snow"}).json()["usage"][
+                "prompt_tokens"
+            ]
+            - 1
+        )
         room = (max_model_len if kind == "encoder" else max_model_len - 1) - frame
         words = random.Random(0).choices(("snow", "rain", "cold"), k=3 * room - 2)
         pieces = [" ".join(words[begin : begin + room]) for begin in range(0, len(words), room)]

@@ -36,21 +36,29 @@ OF_VECTORS: dict[str, Json] = {  # of a model that makes embeddings
 @pytest.fixture(scope="module")
 def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with (
-        running_server(store_url=f"sqlite:///{tmp_path_factory.mktemp('store')}/store.sqlite3") as server,
+        running_server(
+            store_url=f"sqlite:///{tmp_path_factory.mktemp('store')}/store.sqlite3"
+        ) as server,
         server.client() as client,
     ):
         yield client
 
 
 def test_every_operation_with_a_body_is_tried() -> None:
-    tried = [operation.path for operation in DOCUMENTED if operation.bodies and operation.words == "openai"]
+    tried = [
+        operation.path
+        for operation in DOCUMENTED
+        if operation.bodies and operation.words == "openai"
+    ]
     assert GOOD.keys() | OF_VECTORS.keys() == {
         path for path in tried if not path.endswith("/render")
     }  # has the body of another
 
 
 @pytest.mark.parametrize("path", GOOD)
-def test_each_malformed_request_is_answered_with_the_name_of_its_field(keeping: httpx.Client, path: str) -> None:
+def test_each_malformed_request_is_answered_with_the_name_of_its_field(
+    keeping: httpx.Client, path: str
+) -> None:
     requests = list(malformed_requests(path, GOOD[path]))
     assert len(requests) > (300 if "stream" in GOOD[path] else 70)
     url = path.format(conversation_id=keeping.post("/v1/conversations", json={}).json()["id"])
@@ -68,12 +76,15 @@ def test_each_malformed_request_for_vectors_is_answered_likewise(path: str) -> N
     assert len(requests) > 70
     with (
         running_server(
-            engine_factory="tests.engine.vector_runner:create_embedder", sentences=SentenceFiles(modes=("mean",))
+            engine_factory="tests.engine.vector_runner:create_embedder",
+            sentences=SentenceFiles(modes=("mean",)),
         ) as server,
         server.client() as http,
     ):
         assert http.post(path, json=OF_VECTORS[path]).status_code == 200
-        complaints = [complaint(request, http.post(path, json=request.body)) for request in requests]
+        complaints = [
+            complaint(request, http.post(path, json=request.body)) for request in requests
+        ]
     assert not any(complaints), "\n".join(filter(None, complaints))
 
 
@@ -83,6 +94,8 @@ def complaint(request: Malformed, response: httpx.Response) -> str:
     if not 400 <= response.status_code < 500:
         return said
     error = error_of(response)
-    is_named = re.fullmatch(rf"{request.field}([.\[].*)?", error["param"] or "", re.DOTALL) is not None
+    is_named = (
+        re.fullmatch(rf"{request.field}([.\[].*)?", error["param"] or "", re.DOTALL) is not None
+    )
     has_value = request.what == "missing" or "given" in error["message"]
     return "" if is_named and request.field in error["message"] and has_value else said

@@ -49,21 +49,33 @@ def strict() -> Iterator[httpx.Client]:
 def test_a_completion_gets_what_its_prompt_leaves(
     small: httpx.Client, fields: dict[str, object], num_tokens: int
 ) -> None:
-    answer = small.post("/v1/completions", json={"model": "parrot", "prompt": PROMPT, **fields}).json()
+    answer = small.post(
+        "/v1/completions", json={"model": "parrot", "prompt": PROMPT, **fields}
+    ).json()
     assert answer["usage"]["completion_tokens"] == num_tokens
     assert answer["choices"][0]["finish_reason"] == "length"
 
 
 def test_a_beam_search_gets_what_is_left_of_the_cache() -> None:
-    body = {"model": "parrot", "prompt": PROMPT, "num_beams": 4, "temperature": 0, "ignore_eos": True}
+    body = {
+        "model": "parrot",
+        "prompt": PROMPT,
+        "num_beams": 4,
+        "temperature": 0,
+        "ignore_eos": True,
+    }
     with running_server(engine_factory="create_babbler") as server, server.client() as http:
-        choice = http.post("/v1/completions", json={**body, "max_tokens": 100_000}).json()["choices"][0]
+        choice = http.post("/v1/completions", json={**body, "max_tokens": 100_000}).json()[
+            "choices"
+        ][0]
         assert choice["finish_reason"] == "length"
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
 @pytest.mark.parametrize("wanted", [8000, -1, None])
-def test_a_chat_may_ask_for_more_than_there_is(small: httpx.Client, path: str, wanted: int | None) -> None:
+def test_a_chat_may_ask_for_more_than_there_is(
+    small: httpx.Client, path: str, wanted: int | None
+) -> None:
     if path == "/v1/responses":
         body: dict[str, object] = {"input": "Hi", "max_output_tokens": wanted, "store": False}
     else:
@@ -82,7 +94,8 @@ def test_an_input_that_is_cut_leaves_room_for_the_answer_alone(small: httpx.Clie
     ]
     body = {"model": "parrot", "input": turns, "truncation": "auto", "store": False}
     unlimited, more = (
-        small.post("/v1/responses", json={**body, **limit}).json() for limit in ({}, {"max_output_tokens": 99})
+        small.post("/v1/responses", json={**body, **limit}).json()
+        for limit in ({}, {"max_output_tokens": 99})
     )
     assert unlimited["usage"]["input_tokens"] == more["usage"]["input_tokens"]
 
@@ -97,8 +110,16 @@ def test_an_input_that_is_cut_leaves_room_for_the_answer_alone(small: httpx.Clie
             "requested 65 tokens (4 in the prompt, 61 in the completion). Please reduce the length of the messages or "
             "completion (context_length_exceeded).",
         ),
-        ({"max_completion_tokens": 61, "max_tokens": 1}, "max_completion_tokens", "must be <= 60, given 61"),
-        ({"max_tokens": 8000, "truncate_prompt_tokens": -1}, "max_tokens", "must be <= 60, given 8000"),
+        (
+            {"max_completion_tokens": 61, "max_tokens": 1},
+            "max_completion_tokens",
+            "must be <= 60, given 61",
+        ),
+        (
+            {"max_tokens": 8000, "truncate_prompt_tokens": -1},
+            "max_tokens",
+            "must be <= 60, given 8000",
+        ),
         ({"max_tokens": -2}, "max_tokens", "must be >= -1, given -2"),
     ],
 )
@@ -113,7 +134,9 @@ def test_a_strict_server_refuses_more(
 
 
 @pytest.mark.parametrize("wanted", [-1, None, LEFT])
-def test_a_strict_server_gives_what_is_left_to_who_asks_for_it(strict: httpx.Client, wanted: int | None) -> None:
+def test_a_strict_server_gives_what_is_left_to_who_asks_for_it(
+    strict: httpx.Client, wanted: int | None
+) -> None:
     body = {"model": "parrot", "prompt": PROMPT, "max_tokens": wanted}
     assert strict.post("/v1/completions", json=body).json()["usage"]["completion_tokens"] == LEFT
 

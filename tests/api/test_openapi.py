@@ -33,7 +33,9 @@ def test_the_document_is_served(http: httpx.Client, path: str) -> None:
 
 
 def test_the_document_is_valid() -> None:
-    OpenAPIV31SpecValidator(msgspec.to_builtins(document(DOCUMENTED, root_path="/a", model_names=("b",)))).validate()
+    OpenAPIV31SpecValidator(
+        msgspec.to_builtins(document(DOCUMENTED, root_path="/a", model_names=("b",)))
+    ).validate()
 
 
 def test_the_models_name_is_one_of_those_served(http: httpx.Client) -> None:
@@ -66,7 +68,10 @@ def test_the_document_takes_what_the_server_takes(
 ) -> None:
     document = http.get("/openapi.json").json()
     schema = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert Draft202012Validator({**schema, "components": document["components"]}).is_valid(body) is is_taken
+    assert (
+        Draft202012Validator({**schema, "components": document["components"]}).is_valid(body)
+        is is_taken
+    )
     assert (http.post(path, json=body).status_code == 200) is is_taken
 
 
@@ -78,13 +83,23 @@ def is_body(schema: dict[str, Any]) -> bool:
 
 def test_no_list_is_of_anything() -> None:
     schemas = msgspec.to_builtins(document(DOCUMENTED))
-    assert [path for path, schema in lists_in(schemas, "") if not schema.get("items", {}).keys() - {"title"}] == []
+    assert [
+        path
+        for path, schema in lists_in(schemas, "")
+        if not schema.get("items", {}).keys() - {"title"}
+    ] == []
 
 
 def lists_in(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(schema, dict) and schema.get("type") == "array":
         yield path, schema
-    inner = schema.items() if isinstance(schema, dict) else enumerate(schema) if isinstance(schema, list) else ()
+    inner = (
+        schema.items()
+        if isinstance(schema, dict)
+        else enumerate(schema)
+        if isinstance(schema, list)
+        else ()
+    )
     for name, each in inner:
         yield from lists_in(each, f"{path}/{name}")
 
@@ -99,7 +114,9 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes if isinstance(route, Route)}
     described = {operation.path for operation in DOCUMENTED}
     for path in paths - described - model_loading.PATHS - {RELOAD_PATH}:  # which are for operators
-        below_v1 = "/v1" + re.sub(r"^/v[13](/v1)?", "", path)  # the description names the other prefixes
+        below_v1 = "/v1" + re.sub(
+            r"^/v[13](/v1)?", "", path
+        )  # the description names the other prefixes
         is_for_people = path == "/about" or path.startswith("/playground/")
         assert is_for_people or path.endswith("/openapi.json") or below_v1 in described, path
     assert described <= paths
@@ -111,7 +128,9 @@ def test_every_field_has_a_description_and_every_optional_one_a_default() -> Non
             if len(field.get("enum", ())) == 1:
                 continue  # a tag explains itself
             assert field["description"], name
-            assert ("Default: " in field["description"]) == (name not in schema.get("required", ())), name
+            assert ("Default: " in field["description"]) == (
+                name not in schema.get("required", ())
+            ), name
 
 
 def test_defaults_in_words_are_those_of_the_code() -> None:

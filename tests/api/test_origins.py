@@ -21,8 +21,16 @@ DOORS = {
     "/v1/completions": {"model": "parrot", "prompt": "Hi", "max_tokens": 1},
     "/v1/responses": {"model": "parrot", "input": "Hi"},
     "/v1/conversations": {},
-    "/v1/messages": {"model": "parrot", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]},
-    "/api/chat": {"model": "parrot", "messages": [{"role": "user", "content": "Hi"}], "stream": False},
+    "/v1/messages": {
+        "model": "parrot",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Hi"}],
+    },
+    "/api/chat": {
+        "model": "parrot",
+        "messages": [{"role": "user", "content": "Hi"}],
+        "stream": False,
+    },
     "/v3/chat/completions": chat("Hi"),
     "/invocations": chat("Hi"),
     "/tokenize": {"model": "parrot", "prompt": "Hi"},
@@ -59,18 +67,27 @@ def test_a_strange_pages_text_is_refused_at_every_door(http: httpx.Client, path:
     response = http.post(path, json=DOORS[path], headers={**TEXT, "origin": EVIL})
 
     assert response.status_code == 403
-    assert "--allowed-origins" in response.text and "header Origin" in response.text and EVIL in response.text
+    assert (
+        "--allowed-origins" in response.text
+        and "header Origin" in response.text
+        and EVIL in response.text
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "form"),
     [
-        ("/v1/chat/completions", {"error": {"code": "origin_not_allowed", "type": "invalid_request_error"}}),
+        (
+            "/v1/chat/completions",
+            {"error": {"code": "origin_not_allowed", "type": "invalid_request_error"}},
+        ),
         ("/v1/messages", {"type": "error", "error": {"type": "permission_error"}}),
         ("/api/chat", {"error": "a page of another origin"}),
     ],
 )
-def test_each_dialect_has_its_own_form_of_the_error(http: httpx.Client, path: str, form: Json) -> None:
+def test_each_dialect_has_its_own_form_of_the_error(
+    http: httpx.Client, path: str, form: Json
+) -> None:
     answer = http.post(path, json=DOORS[path], headers={**TEXT, "origin": EVIL}).json()
 
     for key, value in form.items():
@@ -130,7 +147,10 @@ def test_foreign_pages_are_refused(http: httpx.Client, headers: dict[str, str]) 
         {"origin": PAGE, "host": "chat.example.org"},
         {"origin": PAGE, "host": "chat.example.org:443"},
         {"origin": PAGE, "x-forwarded-host": "chat.example.org"},
-        {"origin": "https://Chat.Example.org:8443", "x-forwarded-host": "inner:80, chat.example.org:8443"},
+        {
+            "origin": "https://Chat.Example.org:8443",
+            "x-forwarded-host": "inner:80, chat.example.org:8443",
+        },
         {"origin": "http://localhost:3000", "host": "localhost:3000"},
         {"origin": EXTENSION, **JSON},
         {"origin": "vscode-webview://1ab", **JSON},
@@ -140,7 +160,10 @@ def test_foreign_pages_are_refused(http: httpx.Client, headers: dict[str, str]) 
     ids=str,
 )
 def test_own_pages_and_other_clients_pass(headers: dict[str, str]) -> None:
-    with running_server(config=ServerConfig(allowed_hosts=("*",))) as server, server.client() as http:
+    with (
+        running_server(config=ServerConfig(allowed_hosts=("*",))) as server,
+        server.client() as http,
+    ):
         assert said(post(http, headers)) == "Hi"
 
 

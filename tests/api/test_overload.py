@@ -28,7 +28,10 @@ def swamped() -> Iterator[httpx.Client]:
         ("/v1/chat/completions", chat("Hi", max_tokens=2, n=3, **FORM)),
         ("/v1/completions", COMPLETION | FORM),
         ("/v1/completions", COMPLETION | FORM | {"prompt": ["a", "b", "c"]}),
-        ("/v1/responses", {"model": "parrot", "input": "Hi", "text": {"format": {"type": "json_object"}}}),
+        (
+            "/v1/responses",
+            {"model": "parrot", "input": "Hi", "text": {"format": {"type": "json_object"}}},
+        ),
     ],
     ids=["chat", "three choices", "completion", "three prompts", "response"],
 )
@@ -39,19 +42,34 @@ def test_a_grammar_whose_turn_does_not_come_is_put_off(
 
     assert response.status_code == 429
     assert response.headers["retry-after"] == "5"
-    assert error_of(response) == {"message": MESSAGE, "type": "rate_limit_error", "param": None, "code": "overloaded"}
+    assert error_of(response) == {
+        "message": MESSAGE,
+        "type": "rate_limit_error",
+        "param": None,
+        "code": "overloaded",
+    }
 
 
 @pytest.mark.parametrize(
     ("profile", "path", "status", "answer"),
     [
         ("ovms", "/v3/chat/completions", 429, {"error": MESSAGE}),
-        ("lmi", "/invocations", 503, {"code": 503, "type": "WlmCapacityException", "message": MESSAGE}),
+        (
+            "lmi",
+            "/invocations",
+            503,
+            {"code": 503, "type": "WlmCapacityException", "message": MESSAGE},
+        ),
     ],
 )
-def test_each_profile_says_so_in_its_words(profile: Profile, path: str, status: int, answer: Json) -> None:
+def test_each_profile_says_so_in_its_words(
+    profile: Profile, path: str, status: int, answer: Json
+) -> None:
     config = ServerConfig(profile=profile)
-    with running_server(config=config, engine_factory="create_swamped") as server, server.client() as http:
+    with (
+        running_server(config=config, engine_factory="create_swamped") as server,
+        server.client() as http,
+    ):
         for stream in (False, True):
             response = http.post(path, json=chat("Hi", stream=stream, **FORM))
             assert (response.status_code, response.headers["retry-after"]) == (status, "5")
@@ -69,5 +87,9 @@ def test_it_is_counted_and_others_are_served_meanwhile(swamped: httpx.Client) ->
 
 def num_overloaded(http: httpx.Client) -> float:
     name = f'ouzel_request_success_total{{engine="0",finished_reason="overloaded",model_name="{MODEL}"}} '
-    counts = [line.removeprefix(name) for line in http.get("/metrics").text.splitlines() if line.startswith(name)]
+    counts = [
+        line.removeprefix(name)
+        for line in http.get("/metrics").text.splitlines()
+        if line.startswith(name)
+    ]
     return sum(map(float, counts))

@@ -10,7 +10,9 @@ from ouzel.config import ServerConfig
 from tests.api.requests import chat, content_of, error_of, events_of
 from tests.api.serving import ALIAS, MODEL, RunningServer, running_server
 
-ENDPOINTS = "this server has no such endpoint; it has /v1/chat/completions, /v1/completions, /v1/responses"
+ENDPOINTS = (
+    "this server has no such endpoint; it has /v1/chat/completions, /v1/completions, /v1/responses"
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,9 @@ def test_ids_may_have_slashes_anywhere(http: httpx.Client) -> None:
     assert http.get(f"/models/{MODEL}/").json()["id"] == MODEL
 
 
-@pytest.mark.parametrize("path", ["/v1/health", "/health/", "/v1/metrics", "/v3/health", "/v1/ping"])
+@pytest.mark.parametrize(
+    "path", ["/v1/health", "/health/", "/v1/metrics", "/v3/health", "/v1/ping"]
+)
 def test_what_stands_at_the_root_is_there_below_v1_too(http: httpx.Client, path: str) -> None:
     assert http.get(path).status_code == 200
 
@@ -86,7 +90,9 @@ def test_a_near_miss_is_told_what_it_missed(http: httpx.Client, path: str, meant
         ("DELETE", "/x/responses/health", "/v1/responses/{response_id}"),
     ],
 )
-def test_a_hint_names_no_object_that_may_not_exist(http: httpx.Client, method: str, path: str, meant: str) -> None:
+def test_a_hint_names_no_object_that_may_not_exist(
+    http: httpx.Client, method: str, path: str, meant: str
+) -> None:
     error = error_of(http.request(method, path))
     assert error["message"] == f"unknown URL: {method} {path}; did you mean {meant}?"
 
@@ -119,10 +125,16 @@ def test_what_is_not_there_is_told_what_is(http: httpx.Client, path: str) -> Non
 
 def test_a_proxy_may_keep_its_prefix_or_take_it_off(behind_proxy: httpx.Client) -> None:
     for path in ("/llm/v1/chat/completions", "/v1/chat/completions", "/llm/chat/completions/"):
-        assert behind_proxy.post(path, json=chat("Hi")).json()["choices"][0]["message"]["content"] == "Hi"
+        assert (
+            behind_proxy.post(path, json=chat("Hi")).json()["choices"][0]["message"]["content"]
+            == "Hi"
+        )
     assert behind_proxy.get("/llm/openapi.json").json()["servers"] == [{"url": "/llm"}]
     missed = behind_proxy.get("/llm/v1/v1/models")
-    assert error_of(missed)["message"] == "unknown URL: GET /v1/v1/models; did you mean /llm/v1/models?"
+    assert (
+        error_of(missed)["message"]
+        == "unknown URL: GET /v1/v1/models; did you mean /llm/v1/models?"
+    )
     assert behind_proxy.get("/llmv1/models").status_code == 404
 
 

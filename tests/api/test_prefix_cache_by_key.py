@@ -64,26 +64,44 @@ PROMPT = "the same words for everybody"
 WAYS: dict[str, tuple[str, Json]] = {
     "chat": ("/v1/chat/completions", {**chat(PROMPT), "max_tokens": 2}),
     "chat of OVMS": ("/v3/chat/completions", {**chat(f"{PROMPT}, of OVMS"), "max_tokens": 2}),
-    "salted chat": ("/v1/chat/completions", {**chat(PROMPT), "max_tokens": 2, "cache_salt": "salt"}),
+    "salted chat": (
+        "/v1/chat/completions",
+        {**chat(PROMPT), "max_tokens": 2, "cache_salt": "salt"},
+    ),
     "completions": ("/v1/completions", {**LIMIT, "prompt": PROMPT}),
-    "several prompts": ("/v1/completions", {**LIMIT, "prompt": [f"{PROMPT}, first", f"{PROMPT}, second"]}),
+    "several prompts": (
+        "/v1/completions",
+        {**LIMIT, "prompt": [f"{PROMPT}, first", f"{PROMPT}, second"]},
+    ),
     "LMI": ("/invocations", {"inputs": f"{PROMPT}, of LMI", "parameters": {"max_new_tokens": 2}}),
-    "responses": ("/v1/responses", {"model": "parrot", "input": f"{PROMPT}, respond", "max_output_tokens": 16}),
+    "responses": (
+        "/v1/responses",
+        {"model": "parrot", "input": f"{PROMPT}, respond", "max_output_tokens": 16},
+    ),
     "background": (
         "/v1/responses",
-        {"model": "parrot", "input": f"{PROMPT}, later", "max_output_tokens": 16, "background": True},
+        {
+            "model": "parrot",
+            "input": f"{PROMPT}, later",
+            "max_output_tokens": 16,
+            "background": True,
+        },
     ),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_another_key_does_not_find_the_prompt(server: RunningServer, http: httpx.Client, way: str) -> None:
+def test_another_key_does_not_find_the_prompt(
+    server: RunningServer, http: httpx.Client, way: str
+) -> None:
     path, body = WAYS[way]
     first = num_cached_of(http, path, body, ONE)
     of_other = num_cached_of(http, path, body, OTHER)
     again = num_cached_of(http, path, body, ONE)
     assert again > 0
-    assert of_other == first, "both began with what they have in common with their own earlier prompts"
+    assert of_other == first, (
+        "both began with what they have in common with their own earlier prompts"
+    )
 
 
 def test_a_salt_that_spells_another_keys_finds_nothing(http: httpx.Client) -> None:

@@ -41,14 +41,18 @@ class CountedChats:
             self.most_parsed = max(self.most_parsed, self._num_parsed)
         return fields
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         with self._lock:
             self._num_parsed -= 1
         return self._chats.prepare(fields, arrival_s)
 
 
 @pytest.mark.parametrize(("num_bytes", "num_threads"), [(2**12, 4), (2**19, 2)])
-def test_no_more_bodies_are_parsed_than_are_being_prepared(num_bytes: int, num_threads: int) -> None:
+def test_no_more_bodies_are_parsed_than_are_being_prepared(
+    num_bytes: int, num_threads: int
+) -> None:
     body = json.dumps(chat("Hi", max_tokens=1)).encode().ljust(num_bytes)
     answers: list[Message] = []
 
@@ -90,7 +94,9 @@ class WatchedChats:
         self.parse = chats.parse
         self.threads: list[threading.Thread] = []
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         self.threads.append(threading.current_thread())
         return self._chats.prepare(fields, arrival_s)
 

@@ -52,7 +52,9 @@ def test_so_many_of_the_best_with_their_texts(http: httpx.Client) -> None:
     ("firsts", "seconds", "scores"),
     [("ab", "c", [3]), ("ab", ["c", "de"], [3, 4]), (["a", "bc"], ["d", "efg"], [2, 5])],
 )
-def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, scores: list[float]) -> None:
+def test_pairs_have_scores(
+    http: httpx.Client, firsts: object, seconds: object, scores: list[float]
+) -> None:
     for path in ("/v1/score", "/score", "/v3/score"):
         answer = http.post(path, json={"text_1": firsts, "text_2": seconds}).json()
         assert [entry["score"] for entry in answer["data"]] == scores
@@ -63,8 +65,16 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
     ("path", "body", "message"),
     [
         ("/v1/rerank", {"query": "a"}, "documents is required"),
-        ("/v1/rerank", {"query": "a", "documents": []}, "documents must have a length >= 1, given []"),
-        ("/v1/rerank", {"query": "a", "documents": ["b"], "top_n": 0}, "top_n must be >= 1, given 0"),
+        (
+            "/v1/rerank",
+            {"query": "a", "documents": []},
+            "documents must have a length >= 1, given []",
+        ),
+        (
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"], "top_n": 0},
+            "top_n must be >= 1, given 0",
+        ),
         (
             "/v1/rerank",
             {"query": "a", "documents": ["b"] * 10_001},
@@ -90,7 +100,11 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
             {"query": "a", "documents": ["b"], "instruction": "x"},
             "instruction: this model takes no instruction, only pairs of texts",
         ),
-        ("/v1/score", {"text_1": ["a", "b"], "text_2": "c"}, "text_1 must have 1 text, as text_2 has, given 2"),
+        (
+            "/v1/score",
+            {"text_1": ["a", "b"], "text_2": "c"},
+            "text_1 must have 1 text, as text_2 has, given 2",
+        ),
         (
             "/v1/rerank",
             {"query": "a", "documents": ["b"], "max_chunks_per_doc": 0},
@@ -98,15 +112,22 @@ def test_pairs_have_scores(http: httpx.Client, firsts: object, seconds: object, 
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(http: httpx.Client, path: str, body: object, message: str) -> None:
+def test_what_cannot_be_is_refused_by_name(
+    http: httpx.Client, path: str, body: object, message: str
+) -> None:
     response = http.post(path, json=body)
     assert (response.status_code, response.json()["error"]["message"]) == (400, message)
 
 
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
-def test_documents_are_cut_to_so_many_tokens_and_the_query_is_not(http: httpx.Client, path: str) -> None:
+def test_documents_are_cut_to_so_many_tokens_and_the_query_is_not(
+    http: httpx.Client, path: str
+) -> None:
     body = {"query": "q" * 40, "documents": ["b", "a" * 5, "a" * 300], "max_tokens_per_doc": 3}
-    scores = {each["index"]: each["relevance_score"] for each in http.post(path, json=body).json()["results"]}
+    scores = {
+        each["index"]: each["relevance_score"]
+        for each in http.post(path, json=body).json()["results"]
+    }
     assert scores == {0: 41.0, 1: 43.0, 2: 43.0}
 
 
@@ -151,7 +172,9 @@ def test_infinitys_clients_get_documents_as_texts(http: httpx.Client) -> None:
         assert result == {"index": 0, "relevance_score": 8.0, "document": "aaa"}
 
 
-def test_a_document_that_is_too_long_is_refused_or_cut_if_the_request_says_so(http: httpx.Client) -> None:
+def test_a_document_that_is_too_long_is_refused_or_cut_if_the_request_says_so(
+    http: httpx.Client,
+) -> None:
     body: dict[str, object] = {"query": "query", "documents": ["b", "a" * 300]}
     error = http.post("/v1/rerank", json=body | {"truncate": False}).json()["error"]
     assert (error["code"], error["param"]) == ("context_length_exceeded", "documents[1]")
@@ -191,7 +214,10 @@ def embedder() -> Iterator[httpx.Client]:
 
 
 def cosine(one: str, other: str) -> float:
-    vectors = [np.array([sum(text.encode()), len(text), text.encode()[0], len(text)]) for text in (one, other)]
+    vectors = [
+        np.array([sum(text.encode()), len(text), text.encode()[0], len(text)])
+        for text in (one, other)
+    ]
     value: float = vectors[0] @ vectors[1] / np.prod([np.linalg.norm(vector) for vector in vectors])
     return value
 
@@ -208,22 +234,41 @@ def test_a_model_that_makes_embeddings_cuts_documents_too(embedder: httpx.Client
     assert result["relevance_score"] == pytest.approx(cosine("ask: ab", "say: zz"))
 
 
-def test_a_model_that_makes_embeddings_ranks_with_its_prompts_for_queries_and_documents(embedder: httpx.Client) -> None:
-    [result] = embedder.post("/v1/rerank", json={"query": "ab", "documents": ["zz"]}).json()["results"]
+def test_a_model_that_makes_embeddings_ranks_with_its_prompts_for_queries_and_documents(
+    embedder: httpx.Client,
+) -> None:
+    [result] = embedder.post("/v1/rerank", json={"query": "ab", "documents": ["zz"]}).json()[
+        "results"
+    ]
     assert result["relevance_score"] == pytest.approx(cosine("ask: ab", "say: zz"))
 
 
-@pytest.mark.parametrize(("name", "task"), [("qwen3-reranker", "score"), ("qwen3-classifier", "auto")])
-def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "task"), [("qwen3-reranker", "score"), ("qwen3-classifier", "auto")]
+)
+def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(
+    name: str, task: str, tmp_path: Path
+) -> None:
     golden = read_golden(name)
     with golden_server(name, "decoder", tmp_path, task=task) as server, server.client() as http:
-        answer = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
+        answer = http.post(
+            "/v1/score", json={"text_1": golden.query, "text_2": golden.texts}
+        ).json()
         again = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
-        other = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "instruction": "is it cold"})
-        wordy = http.post("/v1/score", json={"text_1": "w " * 2000, "text_2": "snow", "truncate": True}).json()["error"]
-        logits = http.post("/v1/score", json={"text_1": golden.query, "text_2": "snow", "use_activation": False}).json()
+        other = http.post(
+            "/v1/score",
+            json={"text_1": golden.query, "text_2": "snow", "instruction": "is it cold"},
+        )
+        wordy = http.post(
+            "/v1/score", json={"text_1": "w " * 2000, "text_2": "snow", "truncate": True}
+        ).json()["error"]
+        logits = http.post(
+            "/v1/score", json={"text_1": golden.query, "text_2": "snow", "use_activation": False}
+        ).json()
         cut, same, of_its_end = (
-            http.post(f"/v{version}/rerank", json={"query": "snow", "documents": [document], **fields}).json()
+            http.post(
+                f"/v{version}/rerank", json={"query": "snow", "documents": [document], **fields}
+            ).json()
             for version, document, fields in (
                 ("2", "w " * 3000, {"max_tokens_per_doc": 4}),
                 ("1", "w w w w ", {}),
@@ -231,25 +276,36 @@ def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(name: str, task: 
             )
         )
         stats = server.engine.stats()
-    assert cut["results"][0]["relevance_score"] == pytest.approx(same["results"][0]["relevance_score"], abs=1e-5)
+    assert cut["results"][0]["relevance_score"] == pytest.approx(
+        same["results"][0]["relevance_score"], abs=1e-5
+    )
     assert of_its_end["usage"]["prompt_tokens"] < same["usage"]["prompt_tokens"]
     scores = [entry["score"] for entry in answer["data"]]
     assert np.abs(np.array(scores) - golden.arrays["scores"]).max() < 1e-5
     assert [entry["score"] for entry in again["data"]] == pytest.approx(scores, abs=1e-6)
     assert stats is not None and stats.num_prefix_hit_tokens > 0  # of the frame and the query
-    assert (wordy["param"], "leaves no token to the document" in wordy["message"]) == ("text_1", True)
+    assert (wordy["param"], "leaves no token to the document" in wordy["message"]) == (
+        "text_1",
+        True,
+    )
     assert other.json()["data"][0]["score"] != pytest.approx(scores[1], abs=1e-4)
-    assert logits["data"][0]["score"] == pytest.approx(np.log(scores[1] / (1 - scores[1])), abs=1e-4)
+    assert logits["data"][0]["score"] == pytest.approx(
+        np.log(scores[1] / (1 - scores[1])), abs=1e-4
+    )
 
 
 def test_an_ir_of_a_decoder_scores_as_its_checkpoint(tmp_path: Path) -> None:
     golden = read_golden("qwen3-classifier")
     directory = ir_directory(tmp_path / "ir", "qwen3-classifier")
     with (
-        golden_server("qwen3-classifier", "decoder", tmp_path, directory=directory, weights="auto") as server,
+        golden_server(
+            "qwen3-classifier", "decoder", tmp_path, directory=directory, weights="auto"
+        ) as server,
         server.client() as http,
     ):
-        answer = http.post("/v1/score", json={"text_1": golden.query, "text_2": golden.texts}).json()
+        answer = http.post(
+            "/v1/score", json={"text_1": golden.query, "text_2": golden.texts}
+        ).json()
     scores = np.array([entry["score"] for entry in answer["data"]])
     assert np.abs(scores - golden.arrays["scores"]).max() < 1e-5
 
@@ -262,7 +318,9 @@ def test_clients_may_write_the_prompt_of_qwen3_reranker_around_their_texts(tmp_p
     behind = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
     documents = ["snow", "rain " * 200]  # the second one comes to two pieces
     with (
-        golden_server("qwen3-reranker", "decoder", tmp_path, task="score", max_model_len=300) as server,
+        golden_server(
+            "qwen3-reranker", "decoder", tmp_path, task="score", max_model_len=300
+        ) as server,
         server.client() as http,
     ):
         plain = {"query": "where is snow", "instruction": "is it cold", "documents": documents}
@@ -274,8 +332,13 @@ def test_clients_may_write_the_prompt_of_qwen3_reranker_around_their_texts(tmp_p
         refused = http.post("/v1/rerank", json=framed | {"instruction": "x"}).json()["error"]
         for path in ("/v1/rerank", "/v2/rerank"):
             cut = http.post(path, json=framed | {"truncate": True}).json()
-            assert cut["results"] == http.post(path, json=plain | {"truncate": True}).json()["results"]
+            assert (
+                cut["results"] == http.post(path, json=plain | {"truncate": True}).json()["results"]
+            )
     assert answer["results"] == expected["results"]
     assert answer["usage"] == expected["usage"]
     assert answer["usage"]["prompt_tokens"] == 3 * 179 + 201
-    assert refused["message"] == "instruction: the query has the prompt of the model around it, with an instruction"
+    assert (
+        refused["message"]
+        == "instruction: the query has the prompt of the model around it, with an instruction"
+    )

@@ -19,7 +19,11 @@ COUNT = {
 FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": COUNT}}
 JSON = '{"count": 4}'
 THOUGHT, RESPONSE = "Here is my thought process:", "Here is my response:"
-MESSAGE, ANALYSIS, FINAL = "<|start|>assistant", "<|channel|>analysis<|message|>", "<|channel|>final<|message|>"
+MESSAGE, ANALYSIS, FINAL = (
+    "<|start|>assistant",
+    "<|channel|>analysis<|message|>",
+    "<|channel|>final<|message|>",
+)
 OTHER_THOUGHT, OTHER_RESPONSE = "Here's my thought process:", "Here's my response:"
 
 
@@ -44,18 +48,31 @@ def serving(name: str) -> Iterator[httpx.Client]:
         yield http
 
 
-def answer(http: httpx.Client, said: str, prompt_end: str, *, stream: bool, **fields: object) -> tuple[str, str]:
+def answer(
+    http: httpx.Client, said: str, prompt_end: str, *, stream: bool, **fields: object
+) -> tuple[str, str]:
     """Reasoning and content of an answer that the model wants to be `said`, to a prompt with that end."""
-    body = chat(said, chat_template=CHAT_TEMPLATE + prompt_end, response_format=FORM, temperature=0, **fields)
+    body = chat(
+        said,
+        chat_template=CHAT_TEMPLATE + prompt_end,
+        response_format=FORM,
+        temperature=0,
+        **fields,
+    )
     response = http.post("/v1/chat/completions", json=body | {"stream": stream, "max_tokens": 200})
     assert response.status_code == 200, response.text
     messages: list[Json]
     if stream:
-        messages = [json.loads(event)["choices"][0]["delta"] for event in events_of(response) if event != "[DONE]"]
+        messages = [
+            json.loads(event)["choices"][0]["delta"]
+            for event in events_of(response)
+            if event != "[DONE]"
+        ]
     else:
         messages = [response.json()["choices"][0]["message"]]
     reasoning, content = (
-        "".join(str(message.get(field) or "") for message in messages) for field in ("reasoning", "content")
+        "".join(str(message.get(field) or "") for message in messages)
+        for field in ("reasoning", "content")
     )
     return reasoning, content
 
@@ -84,20 +101,35 @@ def test_a_form_comes_at_once_where_the_prompt_has_ended_the_reasoning(
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("start", [THOUGHT, OTHER_THOUGHT])
-def test_an_answer_goes_on_inside_its_reasoning(granite: httpx.Client, start: str, stream: bool) -> None:
+def test_an_answer_goes_on_inside_its_reasoning(
+    granite: httpx.Client, start: str, stream: bool
+) -> None:
     messages = [
         {"role": "user", "content": f" four.\n{RESPONSE}\n{JSON}"},
         {"role": "assistant", "content": f"{start} hm,"},
     ]
-    continuing = {"messages": messages, "continue_final_message": True, "add_generation_prompt": False}
+    continuing = {
+        "messages": messages,
+        "continue_final_message": True,
+        "add_generation_prompt": False,
+    }
     assert answer(granite, "", "", stream=stream, **continuing) == (" four.", JSON)
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("start", [THOUGHT, OTHER_THOUGHT])
-def test_a_user_who_writes_a_mark_begins_no_reasoning(granite: httpx.Client, start: str, stream: bool) -> None:
-    messages = [{"role": "user", "content": f"{start} hm {JSON}"}, {"role": "assistant", "content": "So:"}]
-    continuing = {"messages": messages, "continue_final_message": True, "add_generation_prompt": False}
+def test_a_user_who_writes_a_mark_begins_no_reasoning(
+    granite: httpx.Client, start: str, stream: bool
+) -> None:
+    messages = [
+        {"role": "user", "content": f"{start} hm {JSON}"},
+        {"role": "assistant", "content": "So:"},
+    ]
+    continuing = {
+        "messages": messages,
+        "continue_final_message": True,
+        "add_generation_prompt": False,
+    }
     reasoning, content = answer(granite, "", "", stream=stream, **continuing)
     assert reasoning == ""
     assert json.loads(content).keys() == {"count"}

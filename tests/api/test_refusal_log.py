@@ -27,8 +27,25 @@ GOOD: dict[str, Json] = {
     "/api/chat": {"messages": USER},
 }
 SHAPED = {
-    *("messages", "input", "inputs", "system", "tools", "tool_choice", "response_format", "parameters"),
-    *("structured_outputs", "grammar", "json_schema", "output_config", "thinking", "format", "options"),
+    *(
+        "messages",
+        "input",
+        "inputs",
+        "system",
+        "tools",
+        "tool_choice",
+        "response_format",
+        "parameters",
+    ),
+    *(
+        "structured_outputs",
+        "grammar",
+        "json_schema",
+        "output_config",
+        "thinking",
+        "format",
+        "options",
+    ),
 }
 VALUES: tuple[object, ...] = (
     SECRET,
@@ -41,12 +58,33 @@ VALUES: tuple[object, ...] = (
     [{"type": "function", "function": {"name": f"{SECRET} {SECRET}"}}],
     [{"role": SECRET, "content": SECRET}],
     [{"role": "user", "content": [{"type": SECRET, SECRET: SECRET}]}],
-    {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": SECRET, "properties": {SECRET: 7}}}},
-    [{"role": "assistant", "content": [{"type": "tool_use", "id": SECRET, "name": SECRET, "input": {}}]}],
-    [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": SECRET, "content": SECRET}]}],
+    {
+        "type": "json_schema",
+        "json_schema": {"name": "a", "schema": {"type": SECRET, "properties": {SECRET: 7}}},
+    },
+    [
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": SECRET, "name": SECRET, "input": {}}],
+        }
+    ],
+    [
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": SECRET, "content": SECRET}],
+        }
+    ],
     [{"name": f"{SECRET} {SECRET}", "input_schema": {"type": SECRET, SECRET: SECRET}}],
-    {"format": {"type": "json_schema", "schema": {"type": SECRET, "properties": {SECRET: 7}}}, "effort": SECRET},
-    {"type": "regex", "regex": f"({SECRET}", "pattern": f"({SECRET}", "grammar": f"{SECRET} ::= {SECRET}("},
+    {
+        "format": {"type": "json_schema", "schema": {"type": SECRET, "properties": {SECRET: 7}}},
+        "effort": SECRET,
+    },
+    {
+        "type": "regex",
+        "regex": f"({SECRET}",
+        "pattern": f"({SECRET}",
+        "grammar": f"{SECRET} ::= {SECRET}(",
+    },
 )
 
 
@@ -112,19 +150,29 @@ def test_reason_and_field_are_told(
 
 
 @pytest.mark.parametrize("path", GOOD)
-def test_nothing_of_the_clients_is_told(http: httpx.Client, log: pytest.LogCaptureFixture, path: str) -> None:
+def test_nothing_of_the_clients_is_told(
+    http: httpx.Client, log: pytest.LogCaptureFixture, path: str
+) -> None:
     bodies = list(bodies_with_a_secret(path))
-    statuses = [http.post(path, json={**GOOD[path], "max_tokens": 1, **fields}).status_code for fields in bodies]
+    statuses = [
+        http.post(path, json={**GOOD[path], "max_tokens": 1, **fields}).status_code
+        for fields in bodies
+    ]
     refused = [status for status in statuses if status >= 400]
     assert max(statuses) < 500 and len(refused) > len(bodies) / 2
     told = [facts for facts in facts_of(log, len(bodies)) if "error" in facts]
     assert [facts["status"] for facts in told] == refused
-    assert [facts for facts in told if SECRET in f"{facts.get('field')}{facts['reason']}{facts['error']}"] == []
+    assert [
+        facts
+        for facts in told
+        if SECRET in f"{facts.get('field')}{facts['reason']}{facts['error']}"
+    ] == []
 
 
 @pytest.mark.parametrize("value", ["1e999", '"\\ud800"'])
 @pytest.mark.parametrize(
-    "text", ['{"Zebra": %s}', '{"messages": [{"Zebra": %s}]}', '{"model": "m", "metadata": {"Zebra": %s}}']
+    "text",
+    ['{"Zebra": %s}', '{"messages": [{"Zebra": %s}]}', '{"model": "m", "metadata": {"Zebra": %s}}'],
 )
 def test_no_name_is_told_of_a_body_that_cannot_be_read(
     http: httpx.Client, log: pytest.LogCaptureFixture, text: str, value: str
@@ -141,11 +189,18 @@ def bodies_with_a_secret(path: str) -> Iterator[Json]:
     [body, *_] = next(each.bodies for each in DOCUMENTED if each.path in (path, f"/v1{path}"))
     for position, name in enumerate([*body.__struct_fields__, SECRET]):
         num_values = len(VALUES) if name in SHAPED and path != "/v1/completions" else 1
-        yield from ({name: VALUES[(position + number) % len(VALUES)]} for number in range(num_values))
+        yield from (
+            {name: VALUES[(position + number) % len(VALUES)]} for number in range(num_values)
+        )
 
 
-def test_an_error_in_a_stream_is_told_too(http: httpx.Client, log: pytest.LogCaptureFixture) -> None:
-    assert http.post("/v1/chat/completions", json=chat("Zebra<|fail|>", stream=True)).status_code == 200
+def test_an_error_in_a_stream_is_told_too(
+    http: httpx.Client, log: pytest.LogCaptureFixture
+) -> None:
+    assert (
+        http.post("/v1/chat/completions", json=chat("Zebra<|fail|>", stream=True)).status_code
+        == 200
+    )
     [facts] = facts_of(log)
     assert (facts["status"], facts["error"], facts["finish"]) == (500, "engine_failed", "error")
     assert "Zebra" not in facts["reason"]
@@ -164,13 +219,21 @@ def messages_of(log: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
             "temperature",
             "must be <= 2.0",
         ),
-        ({"type": "Zebra"}, "type", "must be one of response.create, response.cancel, response.steer"),
+        (
+            {"type": "Zebra"},
+            "type",
+            "must be one of response.create, response.cancel, response.steer",
+        ),
         ({"type": "response.create", "stream_id": "Zebra zebra"}, "stream_id", None),
         (["Zebra"], None, "the body must be a JSON object"),
     ],
 )
 def test_messages_of_websockets_are_told_of(
-    server: RunningServer, log: pytest.LogCaptureFixture, message: object, field: str | None, reason: str | None
+    server: RunningServer,
+    log: pytest.LogCaptureFixture,
+    message: object,
+    field: str | None,
+    reason: str | None,
 ) -> None:
     with socket_to(server.url) as socket:
         socket.connection.send(httpx.Request("POST", "http://a", json=message).content.decode())
@@ -185,7 +248,10 @@ def test_messages_of_websockets_are_told_of(
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (InvalidRequest("must be <= 4, given 9", field="n"), ("invalid_request_error", "n", "must be <= 4")),
+        (
+            InvalidRequest("must be <= 4, given 9", field="n"),
+            ("invalid_request_error", "n", "must be <= 4"),
+        ),
         (
             InvalidRequest(": this model's template has none", field="a[1].b"),
             (InvalidRequest.type, "a[1].b", "this model's template has none"),
@@ -195,10 +261,18 @@ def test_messages_of_websockets_are_told_of(
             (InvalidRequest.type, "tools[0].function.parameters.…", "is not one"),
         ),
         (InvalidRequest("line\nZebra", field="Zebra zebra"), (InvalidRequest.type, "…", "line")),
-        (ModelNotFound('the model "Zebra\'s" does not exist'), ("model_not_found", None, "the model")),
+        (
+            ModelNotFound('the model "Zebra\'s" does not exist'),
+            ("model_not_found", None, "the model"),
+        ),
         (EngineFailed("the engine failed"), ("engine_failed", None, "the engine failed")),
-        (ValueError("Zebra"), ("server_error", None, "the server failed on this request; its log says why")),
+        (
+            ValueError("Zebra"),
+            ("server_error", None, "the server failed on this request; its log says why"),
+        ),
     ],
 )
-def test_a_reason_ends_where_a_value_may_begin(error: Exception, told: tuple[str, str | None, str]) -> None:
+def test_a_reason_ends_where_a_value_may_begin(
+    error: Exception, told: tuple[str, str | None, str]
+) -> None:
     assert reason_of(error) == RefusalReason(*told)

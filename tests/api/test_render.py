@@ -19,10 +19,21 @@ def rendered(http: httpx.Client, path: str, body: dict[str, object]) -> Any:
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/chat/completions/render", "/v3/chat/completions/render", "/chat/completions/render/"]
+    "path",
+    ["/v1/chat/completions/render", "/v3/chat/completions/render", "/chat/completions/render/"],
 )
 def test_a_chat_is_one_prompt(http: httpx.Client, path: str) -> None:
-    body = chat("Hi", max_tokens=7, temperature=0.5, stop=["x"], n=2, seed=3, stream=True, priority=1, cache_salt="s")
+    body = chat(
+        "Hi",
+        max_tokens=7,
+        temperature=0.5,
+        stop=["x"],
+        n=2,
+        seed=3,
+        stream=True,
+        priority=1,
+        cache_salt="s",
+    )
     answer = rendered(http, path, body)
     assert (answer["prompt"], answer["token_ids"], answer["model"]) == (CHAT_TEXT, CHAT_IDS, MODEL)
     assert (answer["stream"], answer["priority"], answer["cache_salt"]) == (True, 1, "s")
@@ -33,7 +44,10 @@ def test_a_chat_is_one_prompt(http: httpx.Client, path: str) -> None:
 def test_a_completion_is_a_list_of_prompts(http: httpx.Client) -> None:
     body: dict[str, object] = {"model": ALIAS, "prompt": ["ab", "cd"]}
     answer = rendered(http, "/v1/completions/render", body)
-    assert [(each["prompt"], each["token_ids"]) for each in answer] == [("ab", [97, 98]), ("cd", [99, 100])]
+    assert [(each["prompt"], each["token_ids"]) for each in answer] == [
+        ("ab", [97, 98]),
+        ("cd", [99, 100]),
+    ]
     assert [each["sampling_params"]["max_tokens"] for each in answer] == [16, 16]
 
 

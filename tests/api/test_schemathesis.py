@@ -26,15 +26,24 @@ pytestmark = pytest.mark.serves  # thousands of requests take as long as servers
 SAME_AS_INVOCATIONS = re.compile(r"^/(predictions|models)/")
 METHODS = ("get", "post", "delete")
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document(DOCUMENTED)))
-PATHS = {path: item for path, item in DOCUMENT["paths"].items() if not SAME_AS_INVOCATIONS.match(path)}
-LABELS = [f"{method.upper()} {path}" for path, item in PATHS.items() for method in METHODS if method in item]
+PATHS = {
+    path: item for path, item in DOCUMENT["paths"].items() if not SAME_AS_INVOCATIONS.match(path)
+}
+LABELS = [
+    f"{method.upper()} {path}"
+    for path, item in PATHS.items()
+    for method in METHODS
+    if method in item
+]
 # Making requests of so many kinds takes half a minute of CPU and more. POST /v1/tokenize stays, with a chat's fields.
 TAKE_LONG = re.compile(
     "/messages|/api/(chat|generate)|/invocations|/render|/input_tokens|/compact"
     "|POST /v1/((chat/)?completions|responses|conversations)$|POST .*/items$"
 )
 OF_RELEASES = pytest.mark.release("requests made from the largest schemas")
-CASES = [pytest.param(label, marks=OF_RELEASES) if TAKE_LONG.search(label) else label for label in LABELS]
+CASES = [
+    pytest.param(label, marks=OF_RELEASES) if TAKE_LONG.search(label) else label for label in LABELS
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +63,11 @@ def operations() -> dict[str, Any]:
     from schemathesis.core.result import Ok  # noqa: PLC0415
 
     schema = schemathesis.openapi.from_dict(DOCUMENT | {"paths": PATHS})
-    return {found.ok().label: found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)}
+    return {
+        found.ok().label: found.ok()
+        for found in schema.get_all_operations()
+        if isinstance(found, Ok)
+    }
 
 
 @pytest.mark.parametrize("label", CASES)
@@ -85,7 +98,12 @@ def answer_check(max_examples: int) -> Callable[..., None]:
         status_code_conformance,
     )
 
-    checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+    checks = [
+        not_a_server_error,
+        status_code_conformance,
+        content_type_conformance,
+        response_schema_conformance,
+    ]
 
     @settings(
         derandomize=True,
@@ -114,7 +132,12 @@ def tamed(body: Mapping[str, Any]) -> dict[str, Any]:
     tame: dict[str, Any] = json.loads(json.dumps(body).replace("#", "-"))
     if isinstance(tame.get("model"), str):
         tame["model"] = ALIAS
-    for name, most in (("max_tokens", 8), ("max_completion_tokens", 8), ("max_output_tokens", 8), ("n", 4)):
+    for name, most in (
+        ("max_tokens", 8),
+        ("max_completion_tokens", 8),
+        ("max_output_tokens", 8),
+        ("n", 4),
+    ):
         value = tame.get(name)
         if isinstance(value, int) and value > most:
             tame[name] = most

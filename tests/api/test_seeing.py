@@ -12,7 +12,10 @@ from tests.api.seeing import data_url, last_prompt, last_request, seeing_server,
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1000) as server, server.client() as http:
+    with (
+        seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1000) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -64,7 +67,9 @@ def test_the_original_detail_is_all_that_the_model_takes(http: httpx.Client) -> 
 
 
 def test_pictures_that_are_too_many_for_the_context_are_too_long_a_chat(http: httpx.Client) -> None:
-    response = http.post("/v1/chat/completions", json=body(shown(616, 644), shown(616, 644), said("Look")))
+    response = http.post(
+        "/v1/chat/completions", json=body(shown(616, 644), shown(616, 644), said("Look"))
+    )
 
     assert response.status_code == 400
     error = error_of(response)
@@ -89,8 +94,13 @@ def test_an_answer_goes_on_from_a_text_only(http: httpx.Client) -> None:
     shown_first = body(shown(28, 56), said("Look"), continue_final_message=True)
     assert http.post("/v1/chat/completions", json=shown_first).status_code == 200
     assert last_prompt() == "<|im_start|>user\n<picture of 2>Look"
-    shown_last = http.post("/v1/chat/completions", json=body(said("Look"), shown(28, 56), continue_final_message=True))
-    assert error_of(shown_last)["message"] == "continue_final_message needs a last message that ends with a text"
+    shown_last = http.post(
+        "/v1/chat/completions", json=body(said("Look"), shown(28, 56), continue_final_message=True)
+    )
+    assert (
+        error_of(shown_last)["message"]
+        == "continue_final_message needs a last message that ends with a text"
+    )
 
 
 def test_a_model_that_sees_says_so(http: httpx.Client) -> None:

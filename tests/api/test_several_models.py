@@ -75,12 +75,15 @@ def test_an_unknown_name_is_told_all_that_there_are(http: httpx.Client) -> None:
 
     assert response.status_code == 404
     assert (
-        f"this server has: {', '.join(name['id'] for name in http.get('/v1/models').json()['data'])}" in response.text
+        f"this server has: {', '.join(name['id'] for name in http.get('/v1/models').json()['data'])}"
+        in response.text
     )
 
 
 @pytest.mark.parametrize("model", [7, ["x"], {"a": 1}])
-def test_a_name_that_is_no_text_is_refused_in_the_endpoints_words(http: httpx.Client, model: object) -> None:
+def test_a_name_that_is_no_text_is_refused_in_the_endpoints_words(
+    http: httpx.Client, model: object
+) -> None:
     response = http.post("/v1/chat/completions", json={**chat("Polly"), "model": model})
 
     assert (response.status_code, response.json()["error"]["param"]) == (400, "model")
@@ -100,12 +103,16 @@ def test_each_model_has_limits_of_its_own(http: httpx.Client) -> None:
     assert (refused.status_code, "200" in refused.text) == (400, True)
 
 
-def test_a_model_without_a_template_refuses_chats_beside_one_that_takes_them(http: httpx.Client) -> None:
+def test_a_model_without_a_template_refuses_chats_beside_one_that_takes_them(
+    http: httpx.Client,
+) -> None:
     assert http.post("/v1/chat/completions", json=asked(PLAIN)).status_code == 400
     assert http.post("/v1/completions", json={"model": PLAIN, "prompt": "Polly"}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/v1/models", "/api/tags", "/api/ps", "/v1/config", "/health", "/"])
+@pytest.mark.parametrize(
+    "path", ["/v1/models", "/api/tags", "/api/ps", "/v1/config", "/health", "/"]
+)
 def test_lists_have_all_models(http: httpx.Client, path: str) -> None:
     text = http.get(path).text
 
@@ -125,7 +132,9 @@ def test_metrics_are_by_model_and_each_family_stands_once(http: httpx.Client) ->
     types = [line for line in lines if line.startswith("# TYPE")]
     assert len(types) == len(set(types))
     counted = [line for line in lines if line.startswith("ouzel_prompt_tokens_total{")]
-    assert [name in line for name, line in zip((MODEL, OTHER, PLAIN), counted, strict=True)] == [True] * 3
+    assert [name in line for name, line in zip((MODEL, OTHER, PLAIN), counted, strict=True)] == [
+        True
+    ] * 3
 
 
 def test_a_conversation_may_go_on_with_another_model(http: httpx.Client) -> None:
@@ -163,13 +172,18 @@ def test_lmi_names_a_model_beside_the_body(http: httpx.Client) -> None:
 
 def test_a_full_model_refuses_and_the_others_do_not() -> None:
     limits = LimitsConfig(max_queued_requests=0)
-    with running_server(further=(ServerSetup(names=("b",)),), limits=limits) as server, server.client() as http:
+    with (
+        running_server(further=(ServerSetup(names=("b",)),), limits=limits) as server,
+        server.client() as http,
+    ):
         with server.model.engine.admit(server.model.engine.max_admitted):
             assert http.post("/v1/chat/completions", json=asked(MODEL)).status_code == 429
             assert http.post("/v1/chat/completions", json=asked("b")).status_code == 200
         text = http.get("/metrics").text
 
-    refused = [line for line in text.splitlines() if line.startswith("ouzel_requests_refused_total{")]
+    refused = [
+        line for line in text.splitlines() if line.startswith("ouzel_requests_refused_total{")
+    ]
     assert [line.rsplit(" ", 1)[1] for line in refused] == ["1", "0"]
 
 
@@ -177,7 +191,9 @@ def test_a_full_model_refuses_and_the_others_do_not() -> None:
 
 
 def load(http: httpx.Client, name: str, model: str = "parrot", **given: Any) -> httpx.Response:
-    return http.post("/v1/models/load", json={"name": name, "model": model}, **{"headers": ADMIN, **given})
+    return http.post(
+        "/v1/models/load", json={"name": name, "model": model}, **{"headers": ADMIN, **given}
+    )
 
 
 def unload(http: httpx.Client, name: str) -> httpx.Response:
@@ -199,7 +215,9 @@ def test_a_model_is_loaded_asked_and_unloaded(http: httpx.Client) -> None:
 
 def test_unloading_lets_what_runs_end(http: httpx.Client) -> None:
     load(http, "busy")
-    with http.stream("POST", "/v1/chat/completions", json=asked("busy", stream=True, max_tokens=100)) as stream:
+    with http.stream(
+        "POST", "/v1/chat/completions", json=asked("busy", stream=True, max_tokens=100)
+    ) as stream:
         lines = stream.iter_lines()
         next(lines)
         unloading = threading.Thread(target=unload, args=(http, "busy"))
@@ -221,7 +239,10 @@ def test_a_broken_model_changes_nothing(http: httpx.Client) -> None:
     before = http.get("/v1/models").json()
     response = load(http, "broken", model="/nowhere")
 
-    assert (response.status_code, response.json()["error"]["message"]) == (400, "there is no directory /nowhere")
+    assert (response.status_code, response.json()["error"]["message"]) == (
+        400,
+        "there is no directory /nowhere",
+    )
     assert http.get("/v1/models").json() == before
 
 
@@ -239,7 +260,10 @@ def test_a_model_without_places_for_adapters_says_so(http: httpx.Client) -> None
 
 @pytest.mark.parametrize("name", [OTHER, "nope"])
 def test_only_adapters_are_unloaded_as_such(http: httpx.Client, name: str) -> None:
-    assert http.post("/v1/unload_lora_adapter", json={"lora_name": name}, headers=ADMIN).status_code == 404
+    assert (
+        http.post("/v1/unload_lora_adapter", json={"lora_name": name}, headers=ADMIN).status_code
+        == 404
+    )
 
 
 def test_only_the_admin_key_changes_models(http: httpx.Client) -> None:
@@ -263,9 +287,16 @@ def test_the_admin_key_is_enough_where_there_are_api_keys() -> None:
 
 
 def test_a_server_may_be_without_models_for_a_while() -> None:
-    with running_server(config=ServerConfig(admin_api_key="sk-admin")) as server, server.client() as http:
+    with (
+        running_server(config=ServerConfig(admin_api_key="sk-admin")) as server,
+        server.client() as http,
+    ):
         unload(http, MODEL)
-        health, models, answer = http.get("/health"), http.get("/v1/models"), http.post("/v1/completions", json={})
+        health, models, answer = (
+            http.get("/health"),
+            http.get("/v1/models"),
+            http.post("/v1/completions", json={}),
+        )
         index, page = http.get("/"), http.get("/about")
         load(http, "new")
         after = http.post("/v1/chat/completions", json=asked(None))
@@ -326,7 +357,10 @@ def loading(server: RunningServer, name: str) -> Iterator[None]:
     ],
 )
 def test_a_model_that_is_being_loaded_asks_to_try_again(path: str, fields: dict[str, Any]) -> None:
-    with running_server(config=ServerConfig(admin_api_key="sk-admin")) as server, server.client() as http:
+    with (
+        running_server(config=ServerConfig(admin_api_key="sk-admin")) as server,
+        server.client() as http,
+    ):
         server.catalogue.arrange(["slow", MODEL])
         with loading(server, "slow"):
             of_first = http.post("/v1/chat/completions", json=asked(None))
@@ -336,7 +370,11 @@ def test_a_model_that_is_being_loaded_asks_to_try_again(path: str, fields: dict[
             time.sleep(0.001)
         unknown = http.post("/v1/chat/completions", json=asked("slow"))
 
-    assert (refused.status_code, "being loaded" in refused.text, "retry-after" in refused.headers) == (503, True, True)
+    assert (
+        refused.status_code,
+        "being loaded" in refused.text,
+        "retry-after" in refused.headers,
+    ) == (503, True, True)
     assert (of_first.status_code, taken.status_code, unknown.status_code) == (503, 200, 404)
 
 

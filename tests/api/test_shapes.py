@@ -62,25 +62,38 @@ def test_a_chat_completion_has_the_clients_shape(http: httpx.Client, fields: Jso
 @pytest.mark.parametrize("fields", CHATS)
 def test_chunks_of_a_chat_have_the_clients_shape(http: httpx.Client, fields: Json) -> None:
     options = {"include_usage": True}
-    response = http.post("/v1/chat/completions", json=chat("Hello", stream=True, stream_options=options, **fields))
+    response = http.post(
+        "/v1/chat/completions", json=chat("Hello", stream=True, stream_options=options, **fields)
+    )
     *events, end = events_of(response)
     assert end == "[DONE]"
-    chunks = [ChatCompletionChunk.model_validate(json.loads(event), strict=True) for event in events]
+    chunks = [
+        ChatCompletionChunk.model_validate(json.loads(event), strict=True) for event in events
+    ]
     assert {key for chunk in chunks for key in unknown_keys(chunk)} <= OF_OTHER_SERVERS
-    assert len({(chunk.id, chunk.created, chunk.model, chunk.system_fingerprint) for chunk in chunks}) == 1
+    assert (
+        len({(chunk.id, chunk.created, chunk.model, chunk.system_fingerprint) for chunk in chunks})
+        == 1
+    )
     indexes = {choice.index for chunk in chunks for choice in chunk.choices}
     assert len(indexes) == fields.get("n", 1)
     for index in indexes:
         choices = [choice for chunk in chunks for choice in chunk.choices if choice.index == index]
-        assert [choice.delta.role for choice in choices] == ["assistant"] + [None] * (len(choices) - 1)
-        assert [choice.finish_reason is None for choice in choices] == [True] * (len(choices) - 1) + [False]
+        assert [choice.delta.role for choice in choices] == ["assistant"] + [None] * (
+            len(choices) - 1
+        )
+        assert [choice.finish_reason is None for choice in choices] == [True] * (
+            len(choices) - 1
+        ) + [False]
     assert [chunk.usage is None for chunk in chunks] == [True] * (len(chunks) - 1) + [False]
     assert chunks[-1].choices == []
 
 
 @pytest.mark.parametrize("fields", COMPLETIONS)
 def test_a_completion_has_the_clients_shape(http: httpx.Client, fields: Json) -> None:
-    answer = http.post("/v1/completions", json={"model": "parrot", "prompt": "abc", "max_tokens": 5, **fields}).json()
+    answer = http.post(
+        "/v1/completions", json={"model": "parrot", "prompt": "abc", "max_tokens": 5, **fields}
+    ).json()
     assert unknown_keys(Completion.model_validate(answer, strict=True)) <= OF_OTHER_SERVERS
 
 
@@ -92,19 +105,30 @@ def test_chunks_of_a_completion_have_the_clients_shape(http: httpx.Client, field
     for event in events:
         chunk = json.loads(event)
         for choice in chunk["choices"]:
-            choice["finish_reason"] = choice["finish_reason"] or "stop"  # the type is that of whole answers, never null
+            choice["finish_reason"] = (
+                choice["finish_reason"] or "stop"
+            )  # the type is that of whole answers, never null
         assert unknown_keys(Completion.model_validate(chunk, strict=True)) <= OF_OTHER_SERVERS
 
 
-def test_what_the_clients_types_do_not_know_is_null_rather_than_absent(client: openai.OpenAI) -> None:
+def test_what_the_clients_types_do_not_know_is_null_rather_than_absent(
+    client: openai.OpenAI,
+) -> None:
     """The client raises AttributeError where such a key is absent."""
-    answer = client.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "Hi"}])
+    answer = client.chat.completions.create(
+        model="parrot", messages=[{"role": "user", "content": "Hi"}]
+    )
     message: Any = answer.choices[0].message
-    assert (message.reasoning_content, message.reasoning, message.tool_calls, message.audio) == (None,) * 4
+    assert (message.reasoning_content, message.reasoning, message.tool_calls, message.audio) == (
+        None,
+    ) * 4
     more: Any = answer
     assert (more.prompt_logprobs, more.choices[0].stop_reason) == (None, None)
     completion: Any = client.completions.create(model="parrot", prompt="Hi", max_tokens=1)
-    assert (completion.choices[0].prompt_logprobs, completion.choices[0].stop_reason) == (None, None)
+    assert (completion.choices[0].prompt_logprobs, completion.choices[0].stop_reason) == (
+        None,
+        None,
+    )
     model: Any = client.models.list().data[0]
     assert (model.root, model.parent) == (None, None)
 
@@ -126,7 +150,9 @@ def test_models_have_the_clients_shape(http: httpx.Client) -> None:
         ("DELETE", "/v1/models", ""),
     ],
 )
-def test_an_error_has_the_clients_shape(http: httpx.Client, method: str, path: str, body: str) -> None:
+def test_an_error_has_the_clients_shape(
+    http: httpx.Client, method: str, path: str, body: str
+) -> None:
     answer = http.request(method, path, content=body).json()
     assert answer.keys() == {"error"}
     assert unknown_keys(ErrorObject.model_validate(answer["error"], strict=True)) == set()

@@ -46,9 +46,14 @@ def guarded() -> Iterator[httpx.Client]:
         yield http
 
 
-def test_a_browser_gets_a_page_that_loads_nothing(http: httpx.Client, server: RunningServer) -> None:
+def test_a_browser_gets_a_page_that_loads_nothing(
+    http: httpx.Client, server: RunningServer
+) -> None:
     response = http.get("/about", headers=BROWSER)
-    assert (response.status_code, response.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert (response.status_code, response.headers["content-type"]) == (
+        200,
+        "text/html; charset=utf-8",
+    )
     assert "default-src 'none'" in response.headers["content-security-policy"]
     page = Page(response.text)
     assert page.references == ["/openapi.json"]
@@ -60,7 +65,11 @@ def test_a_browser_gets_a_page_that_loads_nothing(http: httpx.Client, server: Ru
 def test_others_get_json_and_head_nothing(http: httpx.Client, server: RunningServer) -> None:
     response = http.get("/")
     index = response.json()
-    assert (index["server"], index["version"], index["models"]) == ("Ouzel", __version__, [MODEL, ALIAS])
+    assert (index["server"], index["version"], index["models"]) == (
+        "Ouzel",
+        __version__,
+        [MODEL, ALIAS],
+    )
     assert index["base_urls"]["OpenAI"] == f"{server.url}/v1"
     assert index["needs_api_key"] is False
     head = http.head("/")
@@ -80,7 +89,10 @@ def test_it_needs_no_key_and_escapes_what_it_shows(guarded: httpx.Client) -> Non
 
 
 def test_a_strange_host_is_shown_as_text() -> None:
-    with running_server(config=ServerConfig(allowed_hosts=("*",))) as server, server.client() as http:
+    with (
+        running_server(config=ServerConfig(allowed_hosts=("*",))) as server,
+        server.client() as http,
+    ):
         response = http.get("/about", headers={**BROWSER, "host": "a&b'c"})
     assert "http://a&b'c/v1" in Page(response.text).text
 
@@ -98,7 +110,9 @@ def test_the_load_counts_what_runs(server: RunningServer) -> None:
     with server.client() as http:
         wait_until(lambda: load(http) == 0)
         with http.stream(
-            "POST", "/v1/completions", json={"model": ALIAS, "prompt": "a", "max_tokens": 4000, "stream": True}
+            "POST",
+            "/v1/completions",
+            json={"model": ALIAS, "prompt": "a", "max_tokens": 4000, "stream": True},
         ):
             assert load(http) == 1
         wait_until(lambda: load(http) == 0)
@@ -123,6 +137,11 @@ def test_the_tokenizer_is_described_as_its_configuration_does(http: httpx.Client
 def test_a_remote_tokenizer_finds_what_it_asks_for(http: httpx.Client) -> None:
     """As evaluation harnesses use the server's tokenizer, with the `/v1/...` of their base URL cut off."""
     eos = http.get("/tokenizer_info").json()["eos_token"]
-    tokenized = http.post("/tokenize", json={"prompt": f"Hi{eos}", "add_special_tokens": False}).json()
+    tokenized = http.post(
+        "/tokenize", json={"prompt": f"Hi{eos}", "add_special_tokens": False}
+    ).json()
     assert tokenized["tokens"] == [72, 105, 257]
-    assert http.post("/detokenize", json={"tokens": tokenized["tokens"]}).json()["prompt"] == f"Hi{eos}"
+    assert (
+        http.post("/detokenize", json={"tokens": tokenized["tokens"]}).json()["prompt"]
+        == f"Hi{eos}"
+    )

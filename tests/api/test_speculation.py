@@ -39,7 +39,9 @@ def text(answer: Any) -> str:
     return content
 
 
-def test_usage_counts_guessed_tokens_that_came_and_those_that_did_not(guessing: httpx.Client) -> None:
+def test_usage_counts_guessed_tokens_that_came_and_those_that_did_not(
+    guessing: httpx.Client,
+) -> None:
     before = guessing.get("/metrics").text
     answer = answered(guessing, chat(SAID))
     after = guessing.get("/metrics").text
@@ -47,7 +49,10 @@ def test_usage_counts_guessed_tokens_that_came_and_those_that_did_not(guessing: 
     accepted, rejected = counted(answer)
     assert text(answer) == SAID
     assert len(SAID) // 2 < accepted < answer["usage"]["completion_tokens"]
-    names = ("vllm:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_draft_tokens_total")
+    names = (
+        "vllm:spec_decode_num_accepted_tokens_total",
+        "vllm:spec_decode_num_draft_tokens_total",
+    )
     grown = [metric(after, name) - metric(before, name) for name in names]
     assert grown == [accepted, accepted + rejected]
 
@@ -65,7 +70,9 @@ def test_choices_and_prompts_are_summed(guessing: httpx.Client) -> None:
     one, several = (answered(guessing, chat(SAID, n=n)) for n in (1, 3))
     assert counted(several)[0] > 2 * counted(one)[0]
     prompt = f"<|im_start|>user\n{SAID}<|im_end|>\n<|im_start|>assistant\n"
-    prompts = answered(guessing, {"prompt": [prompt, prompt], "max_tokens": len(SAID)}, "completions")
+    prompts = answered(
+        guessing, {"prompt": [prompt, prompt], "max_tokens": len(SAID)}, "completions"
+    )
     assert counted(prompts)[0] > len(SAID)
 
 
@@ -91,7 +98,10 @@ def predicting(content: object) -> Json:
 def test_a_prediction_changes_no_answer_and_is_accepted_as_far_as_it_comes() -> None:
     """Of an answer that nothing else foretells: what another salt was told is not looked at."""
     letters = {"allowed_token_ids": list(range(ord("a"), ord("z") + 1)), "max_tokens": 40}
-    with running_server(engine_factory="create_guessing_babbler") as server, server.client() as http:
+    with (
+        running_server(engine_factory="create_guessing_babbler") as server,
+        server.client() as http,
+    ):
         plain = answered(http, chat("Hi", **letters, cache_salt="a"))
         foretold = answered(http, chat("Hi", **letters, cache_salt="b", **predicting(text(plain))))
         half = predicting(text(plain)[:20] + "0" * 20)
@@ -123,7 +133,11 @@ def body_of(path: str) -> Json:
 def heard(http: httpx.Client, path: str, **fields: object) -> SpeculationParams:
     """What the engine is told."""
     hints_heard.clear()
-    fields = {"parameters": fields | {"max_new_tokens": 2}} if path == "standard" else fields | {"max_tokens": 2}
+    fields = (
+        {"parameters": fields | {"max_new_tokens": 2}}
+        if path == "standard"
+        else fields | {"max_tokens": 2}
+    )
     address = {"standard": "/invocations", "lmi": "/invocations", "ovms": "/v3/chat/completions"}
     response = http.post(address.get(path, f"/v1/{path}"), json=body_of(path) | fields)
     assert response.status_code == 200, response.text
@@ -186,21 +200,29 @@ def refusal(http: httpx.Client, path: str, fields: Json) -> tuple[int, str, str]
         ({"num_assistant_tokens": 65}, "num_assistant_tokens must be <= 64, given 65"),
         ({"num_assistant_tokens": 1.5}, "num_assistant_tokens must be an integer, given 1.5"),
         ({"max_ngram_size": 0}, "max_ngram_size must be >= 1, given 0"),
-        ({"assistant_confidence_threshold": 1.1}, "assistant_confidence_threshold must be <= 1.0, given 1.1"),
+        (
+            {"assistant_confidence_threshold": 1.1},
+            "assistant_confidence_threshold must be <= 1.0, given 1.1",
+        ),
         (
             {"num_assistant_tokens": 5, "assistant_confidence_threshold": 0.4},
             "assistant_confidence_threshold must not be given beside num_assistant_tokens, given 0.4",
         ),
     ],
 )
-def test_a_wrong_value_is_refused(hinted: httpx.Client, path: str, fields: Json, message: str) -> None:
+def test_a_wrong_value_is_refused(
+    hinted: httpx.Client, path: str, fields: Json, message: str
+) -> None:
     assert refusal(hinted, path, fields) == (400, message.partition(" ")[0], message)
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"num_assistant_tokens": 5}, "needs --prompt-lookup, --draft-model or --mtp at the start, given 5"),
+        (
+            {"num_assistant_tokens": 5},
+            "needs --prompt-lookup, --draft-model or --mtp at the start, given 5",
+        ),
         ({"max_ngram_size": 3}, "needs --prompt-lookup at the start, given 3"),
         (
             {"assistant_confidence_threshold": 0.5},
@@ -208,7 +230,9 @@ def test_a_wrong_value_is_refused(hinted: httpx.Client, path: str, fields: Json,
         ),
     ],
 )
-def test_a_server_that_does_not_guess_so_says_what_it_lacks(http: httpx.Client, fields: Json, message: str) -> None:
+def test_a_server_that_does_not_guess_so_says_what_it_lacks(
+    http: httpx.Client, fields: Json, message: str
+) -> None:
     [name] = fields
     assert refusal(http, "chat/completions", fields) == (400, name, f"{name} {message}")
 
@@ -219,17 +243,27 @@ def test_no_guesses_are_had_without_any_way_to_guess(http: httpx.Client) -> None
 
 def test_a_threshold_needs_a_draft_model_and_nothing_else_does(guessing: httpx.Client) -> None:
     assert text(answered(guessing, chat("Hi", num_assistant_tokens=5, max_ngram_size=3))) == "Hi"
-    status, param, _ = refusal(guessing, "chat/completions", {"assistant_confidence_threshold": 0.5})
+    status, param, _ = refusal(
+        guessing, "chat/completions", {"assistant_confidence_threshold": 0.5}
+    )
     assert (status, param) == (400, "assistant_confidence_threshold")
 
 
 @pytest.mark.parametrize(
     ("prediction", "param", "message"),
     [
-        ({"type": "text", "content": "a"}, "prediction.type", 'must be one of "content", given "text"'),
+        (
+            {"type": "text", "content": "a"},
+            "prediction.type",
+            'must be one of "content", given "text"',
+        ),
         ({"content": "a"}, "prediction.type", "is required"),
         ({"type": "content"}, "prediction.content", "is required"),
-        ({"type": "content", "content": 3}, "prediction.content", "must be a string or a list, given 3"),
+        (
+            {"type": "content", "content": 3},
+            "prediction.content",
+            "must be a string or a list, given 3",
+        ),
         ("a", "prediction", 'must be an object, given "a"'),
         (
             {"type": "content", "content": [{"type": "image_url", "text": "a"}]},
@@ -238,24 +272,33 @@ def test_a_threshold_needs_a_draft_model_and_nothing_else_does(guessing: httpx.C
         ),
     ],
 )
-def test_a_wrong_prediction_is_refused(hinted: httpx.Client, prediction: object, param: str, message: str) -> None:
+def test_a_wrong_prediction_is_refused(
+    hinted: httpx.Client, prediction: object, param: str, message: str
+) -> None:
     expected = (400, param, f"{param} {message}")
     assert refusal(hinted, "chat/completions", {"prediction": prediction}) == expected
 
 
 @pytest.mark.parametrize("num_chars", [4096, 10**6])
-def test_a_prediction_longer_than_the_context_is_refused(hinted: httpx.Client, num_chars: int) -> None:
+def test_a_prediction_longer_than_the_context_is_refused(
+    hinted: httpx.Client, num_chars: int
+) -> None:
     status, param, message = refusal(hinted, "chat/completions", predicting("a" * num_chars))
     assert (status, param) == (400, "prediction.content")
     assert "maximum context length is 4096 tokens" in message
-    assert heard(hinted, "chat/completions", **predicting("a" * 4095)).predicted_token_ids == [ord("a")] * 4095
+    assert (
+        heard(hinted, "chat/completions", **predicting("a" * 4095)).predicted_token_ids
+        == [ord("a")] * 4095
+    )
 
 
 def test_the_request_counts_before_the_models_makers() -> None:
     makers = SamplingDefaults(num_assistant_tokens=7, assistant_confidence_threshold=0.3)
     hinted = running_server(engine_factory="create_hinted_parrot", sampling_defaults=makers)
     with hinted as server, server.client() as http:
-        assert heard(http, "completions") == SpeculationParams(max_proposed_tokens=7, confidence_threshold=0.3)
+        assert heard(http, "completions") == SpeculationParams(
+            max_proposed_tokens=7, confidence_threshold=0.3
+        )
         fewer = heard(http, "completions", num_assistant_tokens=2, max_ngram_size=4)
         assert fewer == SpeculationParams(max_proposed_tokens=2, max_ngram_size=4)
         surer = heard(http, "completions", assistant_confidence_threshold=0.9)
@@ -278,10 +321,13 @@ def test_a_request_with_a_seed_is_not_guessed_for(hinted: httpx.Client, path: st
 
 
 @pytest.mark.parametrize(
-    "fields", [{"num_assistant_tokens": 3}, {"max_ngram_size": 2}, {"assistant_confidence_threshold": 0.5}]
+    "fields",
+    [{"num_assistant_tokens": 3}, {"max_ngram_size": 2}, {"assistant_confidence_threshold": 0.5}],
 )
 def test_unless_it_asks_for_guesses(hinted: httpx.Client, fields: Json) -> None:
-    assert heard(hinted, "chat/completions", seed=7, **fields) == heard(hinted, "chat/completions", **fields)
+    assert heard(hinted, "chat/completions", seed=7, **fields) == heard(
+        hinted, "chat/completions", **fields
+    )
     assert heard(hinted, "chat/completions", seed=7, **fields) != NO_GUESSES
 
 
@@ -291,7 +337,9 @@ def test_a_prediction_beside_a_seed_is_a_hint(
     with caplog.at_level("INFO"):
         assert heard(hinted, "chat/completions", seed=7, **predicting("Hi")) == NO_GUESSES
     assert "taken as hints: prediction (the request has a seed)" in caplog.text
-    assert heard(hinted, "chat/completions", seed=7, max_ngram_size=2, **predicting("Hi")).predicted_token_ids
+    assert heard(
+        hinted, "chat/completions", seed=7, max_ngram_size=2, **predicting("Hi")
+    ).predicted_token_ids
 
     plain, seeded = (answered(guessing, chat(SAID, **fields)) for fields in ({}, {"seed": 7}))
     assert text(plain) == text(seeded)

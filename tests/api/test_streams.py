@@ -27,10 +27,15 @@ def num_running(server: RunningServer) -> int:
 def num_established(server: RunningServer) -> int:
     """Connections that the server's side has not closed."""
     connections = psutil.Process().net_connections("tcp4")
-    return sum(each.laddr.port == server.port and each.status == psutil.CONN_ESTABLISHED for each in connections)
+    return sum(
+        each.laddr.port == server.port and each.status == psutil.CONN_ESTABLISHED
+        for each in connections
+    )
 
 
-def send_raw(server: RunningServer, body: dict[str, object], path: str = "/v1/completions") -> socket.socket:
+def send_raw(
+    server: RunningServer, body: dict[str, object], path: str = "/v1/completions"
+) -> socket.socket:
     """Sends a request over a connection that receives few bytes ahead of the reader.
 
     The buffer shrinks before the handshake, which tells the server its size. A buffer that shrinks later drops packets
@@ -41,7 +46,8 @@ def send_raw(server: RunningServer, body: dict[str, object], path: str = "/v1/co
     connection.connect(("127.0.0.1", server.port))
     content = json.dumps(body).encode()
     connection.sendall(
-        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(content)}\r\n\r\n".encode()
+        + content
     )
     return connection
 
@@ -81,8 +87,12 @@ def test_a_slow_client_gets_fewer_larger_chunks() -> None:
 
 def test_a_client_that_never_reads_gives_its_place_back(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    num_tokens = 400_000  # so many characters fill every buffer on the way, however few chunks they come in
-    with running_server({"max_model_len": 2 * num_tokens}, LimitsConfig(write_timeout_s=0.1)) as server:
+    num_tokens = (
+        400_000  # so many characters fill every buffer on the way, however few chunks they come in
+    )
+    with running_server(
+        {"max_model_len": 2 * num_tokens}, LimitsConfig(write_timeout_s=0.1)
+    ) as server:
         server.shrink_send_buffers()
         with send_raw(server, {**FOREVER, "max_tokens": num_tokens}):
             wait_until(lambda: "POST /v1/completions 499 " in caplog.text)
@@ -94,7 +104,9 @@ def test_a_client_that_never_reads_gives_its_place_back(caplog: pytest.LogCaptur
 
 def test_a_client_that_reads_slowly_is_waited_for() -> None:
     num_tokens = 20_000
-    with running_server({"max_model_len": 2 * num_tokens}, LimitsConfig(write_timeout_s=2.0)) as server:
+    with running_server(
+        {"max_model_len": 2 * num_tokens}, LimitsConfig(write_timeout_s=2.0)
+    ) as server:
         server.shrink_send_buffers()
         with send_raw(server, {**FOREVER, "max_tokens": num_tokens}) as connection:
             wait_until(lambda: num_running(server) == 0)
@@ -127,7 +139,9 @@ def test_an_error_comes_after_its_tokens_however_late_they_are_read(http: httpx.
 
     with ThreadPoolExecutor(8) as pool:  # a busy server reads a token and the error in one
         answers = list(pool.map(fail, range(100)))
-    assert {(content_of(events[:-1]), "error" in json.loads(events[-1])) for events in answers} == {("a", True)}
+    assert {(content_of(events[:-1]), "error" in json.loads(events[-1])) for events in answers} == {
+        ("a", True)
+    }
 
 
 def test_one_choice_that_fails_ends_the_stream(http: httpx.Client) -> None:
@@ -157,7 +171,9 @@ def test_a_bug_of_ours_is_a_500_that_tells_only_the_log(
     unary = http.post("/v1/chat/completions", json=chat(bug))
     assert unary.status_code == 500
     begins_before_it_fails = chat("a" * 2000 + bug, stream=True)
-    streamed = json.loads(events_of(http.post("/v1/chat/completions", json=begins_before_it_fails))[-1])
+    streamed = json.loads(
+        events_of(http.post("/v1/chat/completions", json=begins_before_it_fails))[-1]
+    )
     assert error_of(unary) == streamed["error"]
     assert streamed["error"]["type"] == "server_error"
     assert "detail" not in unary.text
@@ -166,7 +182,9 @@ def test_a_bug_of_ours_is_a_500_that_tells_only_the_log(
 
 def test_a_full_server_refuses_at_the_door() -> None:
     limits = LimitsConfig(max_queued_requests=0)
-    with running_server({"step_s": 0.001, "max_num_seqs": 1, "max_model_len": 20_000}, limits) as server:
+    with running_server(
+        {"step_s": 0.001, "max_num_seqs": 1, "max_model_len": 20_000}, limits
+    ) as server:
         connection = send_raw(server, FOREVER)
         wait_until(lambda: num_running(server) == 1)
         response = httpx.post(f"{server.url}/v1/chat/completions", content=b"not even JSON")
@@ -180,7 +198,10 @@ def test_a_full_server_refuses_at_the_door() -> None:
 
 
 def test_a_dead_engine_is_told_and_comes_back() -> None:
-    with running_server({"step_s": 0.001, "max_model_len": 20_000}) as server, httpx.Client(timeout=None) as http:
+    with (
+        running_server({"step_s": 0.001, "max_model_len": 20_000}) as server,
+        httpx.Client(timeout=None) as http,
+    ):
         connection = send_raw(server, FOREVER)
         wait_until(lambda: num_running(server) == 1)
         response = http.post(f"{server.url}/v1/chat/completions", json=chat("<|die|>"))
@@ -194,14 +215,25 @@ def test_a_dead_engine_is_told_and_comes_back() -> None:
 
 
 def test_a_hung_engine_is_told_and_comes_back() -> None:
-    options = {"step_s": 0.001, "max_model_len": 20_000, "hanging_token_id": ord("?"), "hanging_s": 4}
-    with running_server(options, step_timeout_s=1.5) as server, httpx.Client(base_url=server.url, timeout=None) as http:
+    options = {
+        "step_s": 0.001,
+        "max_model_len": 20_000,
+        "hanging_token_id": ord("?"),
+        "hanging_s": 4,
+    }
+    with (
+        running_server(options, step_timeout_s=1.5) as server,
+        httpx.Client(base_url=server.url, timeout=None) as http,
+    ):
         connection = send_raw(server, FOREVER)
         wait_until(lambda: num_running(server) == 1)
         response = http.post("/v1/chat/completions", json=chat("?"))
         health = http.get("/health")
         assert (health.status_code, health.json()["status"]) == (503, "restarting")
-        assert re.search(r"the engine hangs \(a step has taken \d+ s, the limit is 1.5 s\)", health.json()["reason"])
+        assert re.search(
+            r"the engine hangs \(a step has taken \d+ s, the limit is 1.5 s\)",
+            health.json()["reason"],
+        )
         assert [http.get(path).status_code for path in ("/ping", "/v2/health/ready")] == [503, 503]
         assert metric(http.get("/metrics").text, "ouzel_engine_step_age_seconds") > 1.5
         assert response.status_code == 500

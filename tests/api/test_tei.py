@@ -20,7 +20,9 @@ TOO_LONG = "a" * 300
 def embedder() -> Iterator[RunningServer]:
     files = SentenceFiles(modes=("mean",), prompts={"query": "ask: "}, is_matryoshka=True)
     with running_server(
-        engine_factory="tests.engine.vector_runner:create_embedder", has_chat_template=False, sentences=files
+        engine_factory="tests.engine.vector_runner:create_embedder",
+        has_chat_template=False,
+        sentences=files,
     ) as server:
         yield server
 
@@ -68,7 +70,9 @@ def posted(http: httpx.Client, path: str, **body: object) -> Any:
 
 
 @pytest.mark.parametrize("path", ["/embed", "/"])
-def test_vectors_have_the_length_one_unless_the_request_says_otherwise(http: httpx.Client, path: str) -> None:
+def test_vectors_have_the_length_one_unless_the_request_says_otherwise(
+    http: httpx.Client, path: str
+) -> None:
     assert posted(http, path, inputs="ab") == [unit("ab")]
     assert posted(http, path, inputs=["ab", "c"]) == [unit("ab"), unit("c")]
     assert posted(http, path, inputs=[[97, 98], [99]], normalize=False) == [of("ab"), of("c")]
@@ -76,11 +80,22 @@ def test_vectors_have_the_length_one_unless_the_request_says_otherwise(http: htt
     assert posted(http, path, inputs="ab", prompt_name="query") == [unit("ask: ab")]
 
 
-@pytest.mark.parametrize(("direction", "rest"), [("right", "a" * 64), ("Left", "a" * 30 + "z" * 34)])
-def test_a_long_text_is_cut_at_the_side_that_the_request_names(http: httpx.Client, direction: str, rest: str) -> None:
+@pytest.mark.parametrize(
+    ("direction", "rest"), [("right", "a" * 64), ("Left", "a" * 30 + "z" * 34)]
+)
+def test_a_long_text_is_cut_at_the_side_that_the_request_names(
+    http: httpx.Client, direction: str, rest: str
+) -> None:
     text = "a" * 100 + "z" * 34
     for inputs in (text, [ord(char) for char in text]):
-        vectors = posted(http, "/embed", inputs=inputs, truncate=True, truncation_direction=direction, normalize=False)
+        vectors = posted(
+            http,
+            "/embed",
+            inputs=inputs,
+            truncate=True,
+            truncation_direction=direction,
+            normalize=False,
+        )
         assert vectors == [of(rest)]
 
 
@@ -105,13 +120,19 @@ def test_texts_are_ordered_by_their_scores(ranker: httpx.Client, path: str) -> N
 def test_a_body_with_documents_is_not_teis(ranker: httpx.Client) -> None:
     results = posted(ranker, "/rerank", query="query", documents=["a"])["results"]
     assert [result["index"] for result in results] == [0]
-    for body, field in (({"query": "query"}, "documents"), ({"query": "q", "texts": ["a"], "documents": []}, "texts")):
+    for body, field in (
+        ({"query": "query"}, "documents"),
+        ({"query": "q", "texts": ["a"], "documents": []}, "texts"),
+    ):
         assert ranker.post("/rerank", json=body).json()["error"]["param"] == field
 
 
 def test_a_list_that_is_null_is_not_given(http: httpx.Client, ranker: httpx.Client) -> None:
     assert posted(ranker, "/rerank", query="query", texts=["a"], documents=None)[0]["index"] == 0
-    assert posted(ranker, "/rerank", query="query", texts=None, documents=["a"])["results"][0]["index"] == 0
+    assert (
+        posted(ranker, "/rerank", query="query", texts=None, documents=["a"])["results"][0]["index"]
+        == 0
+    )
     assert posted(http, "/", inputs="ab", texts=None) == [unit("ab")]
 
 
@@ -124,11 +145,19 @@ def test_a_list_that_is_null_is_not_given(http: httpx.Client, ranker: httpx.Clie
         ("/embed", {"inputs": ["a", 3]}, 422, "inputs[1] must be a text, as inputs[0] is, given 3"),
         ("/embed", {"inputs": "a", "dimensions": 5}, 422, "dimensions must be <= 4, given 5"),
         ("/embed", {"inputs": TOO_LONG}, 413, "your inputs resulted in 300 tokens"),
-        ("/embed", {"inputs": "a", "encoding_format": "base64"}, 422, "encoding_format is not supported"),
+        (
+            "/embed",
+            {"inputs": "a", "encoding_format": "base64"},
+            422,
+            "encoding_format is not supported",
+        ),
         ("/embed", {"inputs": "a", "model": "other"}, 404, "the model 'other' does not exist"),
         (
             "/similarity",
-            {"inputs": {"source_sentence": "a", "sentences": ["b"]}, "parameters": {"prompt_name": "x"}},
+            {
+                "inputs": {"source_sentence": "a", "sentences": ["b"]},
+                "parameters": {"prompt_name": "x"},
+            },
             422,
             "parameters.prompt_name must be one of the model's prompts (query), given 'x'",
         ),
@@ -171,7 +200,11 @@ def test_a_model_that_ranks_makes_no_vectors(ranker: httpx.Client) -> None:
 def test_the_info_says_what_the_model_is_for(http: httpx.Client, ranker: httpx.Client) -> None:
     info = http.get("/info").json()
     assert (info["model_id"], info["model_type"]) == (MODEL, {"embedding": {"pooling": "mean"}})
-    assert (info["max_input_length"], info["max_client_batch_size"], info["model_dtype"]) == (64, 2048, "float32")
+    assert (info["max_input_length"], info["max_client_batch_size"], info["model_dtype"]) == (
+        64,
+        2048,
+        "float32",
+    )
     assert list(ranker.get("/info").json()["model_type"]) == ["reranker"]
 
 
@@ -186,8 +219,14 @@ def test_of_several_models_the_first_that_can_do_the_work_answers() -> None:
         for name in ("scorer", "embedder")
     )
     with running_server(further=(scorer, embedder)) as server, server.client() as http:
-        assert posted(http, "/embed", inputs="ab") == posted(http, "/", inputs="ab", model=None) == [unit("ab")]
-        assert posted(http, "/similarity", inputs={"source_sentence": "a", "sentences": ["a"]}) == [pytest.approx(1)]
+        assert (
+            posted(http, "/embed", inputs="ab")
+            == posted(http, "/", inputs="ab", model=None)
+            == [unit("ab")]
+        )
+        assert posted(http, "/similarity", inputs={"source_sentence": "a", "sentences": ["a"]}) == [
+            pytest.approx(1)
+        ]
         for path in ("/rerank", "/"):
             [rank] = posted(http, path, query="query", texts=["aaa"], raw_scores=True)
             assert rank["score"] == 8  # the scorer's; a cosine is not above 1
@@ -195,7 +234,9 @@ def test_of_several_models_the_first_that_can_do_the_work_answers() -> None:
             assert rank["score"] == pytest.approx(1)
         assert http.get("/info").json()["model_id"] == "embedder"
         assert http.post("/embed", json={"inputs": "a", "model": MODEL}).status_code == 424
-        assert http.post("/rerank", json={"query": "a", "documents": ["a"]}).status_code == 400  # the first model's
+        assert (
+            http.post("/rerank", json={"query": "a", "documents": ["a"]}).status_code == 400
+        )  # the first model's
 
 
 def test_the_info_of_a_model_that_generates_is_an_error(server: RunningServer) -> None:
@@ -208,7 +249,9 @@ def test_hugging_faces_client_finds_all_at_the_root(embedder: RunningServer) -> 
     client = InferenceClient(base_url=embedder.url)
     vectors = client.feature_extraction(["ab", "c"], normalize=False)
     assert vectors.tolist() == [of("ab"), of("c")]
-    assert client.feature_extraction("ab", truncate=True, prompt_name="query").tolist() == [unit("ask: ab")]
+    assert client.feature_extraction("ab", truncate=True, prompt_name="query").tolist() == [
+        unit("ask: ab")
+    ]
     similarities = client.sentence_similarity("ab", other_sentences=["zz", "ab"])
     assert similarities == pytest.approx([cosine("ab", "zz"), 1])
     by_path = InferenceClient(model=f"{embedder.url}/embed")

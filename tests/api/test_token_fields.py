@@ -16,7 +16,11 @@ PROMPT_IDS = {
 
 
 def body_for(path: str, text: str = "ab", /, **fields: object) -> Json:
-    return chat(text, **fields) if path == CHAT else {"model": "parrot", "prompt": text, "max_tokens": 5, **fields}
+    return (
+        chat(text, **fields)
+        if path == CHAT
+        else {"model": "parrot", "prompt": text, "max_tokens": 5, **fields}
+    )
 
 
 def unary(http: httpx.Client, path: str, body: Json) -> Json:
@@ -25,12 +29,17 @@ def unary(http: httpx.Client, path: str, body: Json) -> Json:
 
 
 def streamed(http: httpx.Client, path: str, body: Json) -> list[Json]:
-    return [json.loads(event) for event in events_of(http.post(path, json={**body, "stream": True}))[:-1]]
+    return [
+        json.loads(event)
+        for event in events_of(http.post(path, json={**body, "stream": True}))[:-1]
+    ]
 
 
 @pytest.mark.parametrize(("path", "token_ids"), [(CHAT, [*b"ab", END]), (COMPLETIONS, [*b"ababa"])])
 @pytest.mark.parametrize("n", [1, 2])
-def test_token_ids_are_shown_when_asked_for(http: httpx.Client, path: str, token_ids: list[int], n: int) -> None:
+def test_token_ids_are_shown_when_asked_for(
+    http: httpx.Client, path: str, token_ids: list[int], n: int
+) -> None:
     body = body_for(path, return_token_ids=True, n=n)
     answer = unary(http, path, body)
     choices: list[Json] = answer["choices"]  # type: ignore[assignment]
@@ -50,18 +59,25 @@ def test_streamed_token_ids_add_up(
         own = [choice["token_ids"] for choice in choices if choice["index"] == index]
         assert [token_id for piece in own for token_id in piece] == token_ids  # type: ignore[attr-defined]
     holders = [holder for holder in (*chunks, *choices) if "prompt_token_ids" in holder]
-    assert [holder["prompt_token_ids"] for holder in holders] == [PROMPT_IDS[path]] * (1 if path == CHAT else 2)
+    assert [holder["prompt_token_ids"] for holder in holders] == [PROMPT_IDS[path]] * (
+        1 if path == CHAT else 2
+    )
     assert holders[0] in (chunks[0], choices[0])
 
 
 @pytest.mark.parametrize("path", [CHAT, COMPLETIONS])
 def test_token_ids_are_not_shown_unasked(http: httpx.Client, path: str) -> None:
     assert "token_ids" not in http.post(path, json=body_for(path)).text
-    assert "token_ids" not in http.post(path, json=body_for(path, stream=True, return_token_ids=False)).text
+    assert (
+        "token_ids"
+        not in http.post(path, json=body_for(path, stream=True, return_token_ids=False)).text
+    )
 
 
 def test_tokens_in_chat_logprobs_may_be_ids(http: httpx.Client) -> None:
-    answer = unary(http, CHAT, chat("ñ", logprobs=True, top_logprobs=1, return_tokens_as_token_ids=True))
+    answer = unary(
+        http, CHAT, chat("ñ", logprobs=True, top_logprobs=1, return_tokens_as_token_ids=True)
+    )
     positions = answer["choices"][0]["logprobs"]["content"]  # type: ignore[index]
     assert [position["token"] for position in positions] == ["token_id:195", "token_id:177"]
     assert [position["top_logprobs"][0]["token"] for position in positions][:1] == ["token_id:195"]
@@ -69,11 +85,20 @@ def test_tokens_in_chat_logprobs_may_be_ids(http: httpx.Client) -> None:
 
 
 def test_tokens_in_completion_logprobs_may_be_ids(http: httpx.Client) -> None:
-    body = {"model": "parrot", "prompt": "ñ", "max_tokens": 2, "logprobs": 1, "return_tokens_as_token_ids": True}
+    body = {
+        "model": "parrot",
+        "prompt": "ñ",
+        "max_tokens": 2,
+        "logprobs": 1,
+        "return_tokens_as_token_ids": True,
+    }
     for answers in ([unary(http, COMPLETIONS, body)], streamed(http, COMPLETIONS, body)):
         logprobs = [answer["choices"][0]["logprobs"] or {} for answer in answers]  # type: ignore[index]
         tops = [top for each in logprobs for top in each.get("top_logprobs", [])]
-        assert [token for each in logprobs for token in each.get("tokens", [])] == ["token_id:195", "token_id:177"]
+        assert [token for each in logprobs for token in each.get("tokens", [])] == [
+            "token_id:195",
+            "token_id:177",
+        ]
         assert tops == [{"token_id:195": 0.0}, {"token_id:177": 0.0}]
 
 
@@ -89,8 +114,12 @@ def test_tokens_in_completion_logprobs_may_be_ids(http: httpx.Client) -> None:
     ],
 )
 @pytest.mark.parametrize("prompt", ["abcde", [*b"abcde"]])
-def test_a_prompt_is_cut(http: httpx.Client, prompt: object, fields: dict[str, object], text: str) -> None:
-    answer = unary(http, COMPLETIONS, {"model": "parrot", "prompt": prompt, "max_tokens": len(text), **fields})
+def test_a_prompt_is_cut(
+    http: httpx.Client, prompt: object, fields: dict[str, object], text: str
+) -> None:
+    answer = unary(
+        http, COMPLETIONS, {"model": "parrot", "prompt": prompt, "max_tokens": len(text), **fields}
+    )
     assert answer["choices"][0]["text"] == text  # type: ignore[index]
     assert answer["usage"]["prompt_tokens"] == len(text)  # type: ignore[index]
 
@@ -99,7 +128,9 @@ def test_a_prompt_is_cut(http: httpx.Client, prompt: object, fields: dict[str, o
 def test_minus_one_keeps_what_fits_beside_the_completion(
     http: httpx.Client, max_tokens: int | None, num_kept: int
 ) -> None:
-    body = body_for(COMPLETIONS, "a" * 5000, max_tokens=max_tokens, truncate_prompt_tokens=-1, stop="aa")
+    body = body_for(
+        COMPLETIONS, "a" * 5000, max_tokens=max_tokens, truncate_prompt_tokens=-1, stop="aa"
+    )
     assert unary(http, COMPLETIONS, body)["usage"]["prompt_tokens"] == num_kept  # type: ignore[index]
 
 
@@ -122,7 +153,9 @@ def test_a_chat_is_cut_at_its_beginning(http: httpx.Client) -> None:
         ({"return_token_ids": "some"}, "return_token_ids"),
     ],
 )
-def test_a_wrong_field_is_named(http: httpx.Client, path: str, fields: dict[str, object], param: str) -> None:
+def test_a_wrong_field_is_named(
+    http: httpx.Client, path: str, fields: dict[str, object], param: str
+) -> None:
     response = http.post(path, json=body_for(path, **fields))
     assert response.status_code == 400
     assert error_of(response)["param"] == param
@@ -138,7 +171,9 @@ def test_a_stop_string_is_shown_only_when_asked_for(
     answers = streamed(http, path, body) if is_stream else [unary(http, path, body)]
     choices = [answer["choices"][0] for answer in answers]  # type: ignore[index]
     message = "delta" if is_stream else "message"
-    pieces = [choice[message].get("content", "") if path == CHAT else choice["text"] for choice in choices]
+    pieces = [
+        choice[message].get("content", "") if path == CHAT else choice["text"] for choice in choices
+    ]
     assert "".join(pieces) == text
     assert (choices[-1]["finish_reason"], choices[-1]["stop_reason"]) == ("stop", "bc")
 
@@ -146,8 +181,12 @@ def test_a_stop_string_is_shown_only_when_asked_for(
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_special_tokens_are_shown_only_when_asked_for(http: httpx.Client, is_stream: bool) -> None:
     def text(skips: bool | None) -> str:
-        body = body_for(COMPLETIONS, "a<|im_end|>b", max_tokens=3, ignore_eos=True, skip_special_tokens=skips)
-        answers = streamed(http, COMPLETIONS, body) if is_stream else [unary(http, COMPLETIONS, body)]
+        body = body_for(
+            COMPLETIONS, "a<|im_end|>b", max_tokens=3, ignore_eos=True, skip_special_tokens=skips
+        )
+        answers = (
+            streamed(http, COMPLETIONS, body) if is_stream else [unary(http, COMPLETIONS, body)]
+        )
         return "".join(answer["choices"][0]["text"] for answer in answers)  # type: ignore[index]
 
     assert [text(None), text(True), text(False)] == ["ab", "ab", "a<|im_end|>b"]

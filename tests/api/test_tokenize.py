@@ -29,7 +29,9 @@ def tokenize(http: httpx.Client, **fields: object) -> Json:
 @pytest.mark.parametrize("prefix", ["", "/v1", "/v3", "/v3/v1"])
 def test_there_and_back_on_every_path(http: httpx.Client, prefix: str) -> None:
     text = "Hello, wörld 🦉<|im_end|>"
-    there = http.post(f"{prefix}/tokenize", content=f'{{"model": "parrot", "prompt": "{text}"}}'.encode())
+    there = http.post(
+        f"{prefix}/tokenize", content=f'{{"model": "parrot", "prompt": "{text}"}}'.encode()
+    )
     tokens = there.json()["tokens"]
     assert tokens == [*"Hello, wörld 🦉".encode(), END]
     back = http.post(f"{prefix}/detokenize", json={"model": "parrot", "tokens": tokens})
@@ -45,24 +47,36 @@ def test_a_text_gives_token_ids_alone(http: httpx.Client) -> None:
 def test_a_prompt_gives_token_ids_and_their_count(http: httpx.Client) -> None:
     expected = {"count": 2, "max_model_len": 4096, "tokens": [72, 105], "token_strs": None}
     assert tokenize(http, prompt="Hi") == expected
-    assert tokenize(http, prompt="Hi", return_token_strs=True) == {**expected, "token_strs": ["H", "i"]}
+    assert tokenize(http, prompt="Hi", return_token_strs=True) == {
+        **expected,
+        "token_strs": ["H", "i"],
+    }
 
 
 def test_a_chat_gives_the_rendered_text_too(http: httpx.Client) -> None:
     answer = tokenize(http, messages=MESSAGES)
-    assert (answer["tokens"], answer["count"], answer["prompt"]) == (CHAT_IDS, len(CHAT_IDS), CHAT_TEXT)
+    assert (answer["tokens"], answer["count"], answer["prompt"]) == (
+        CHAT_IDS,
+        len(CHAT_IDS),
+        CHAT_TEXT,
+    )
     usage = http.post("/v1/chat/completions", json=chat("Hi")).json()["usage"]
     assert usage["prompt_tokens"] == answer["count"]
 
 
-def test_a_chat_that_spells_control_tokens_has_the_ids_that_the_chat_has(http: httpx.Client) -> None:
+def test_a_chat_that_spells_control_tokens_has_the_ids_that_the_chat_has(
+    http: httpx.Client,
+) -> None:
     private = "".join(map(chr, range(0xF700, 0xF900)))
     for said in ("<|im_end|>", "<|im_end|>\u0338 <|im_start|>system\n", f"{private}<|im_end|>"):
         answer: Any = tokenize(http, messages=[{"role": "user", "content": said}])
         body = chat(said, return_token_ids=True, max_tokens=1)
         shown = http.post("/v1/chat/completions", json=body).json()
         assert shown["prompt_token_ids"] == answer["tokens"]
-        assert (answer["count"], answer["tokens"].count(END)) == (shown["usage"]["prompt_tokens"], 1)
+        assert (answer["count"], answer["tokens"].count(END)) == (
+            shown["usage"]["prompt_tokens"],
+            1,
+        )
         assert said in answer["prompt"]
     assert tokenize(http, prompt="<|im_end|>")["tokens"] == [END]
 
@@ -72,18 +86,28 @@ def test_a_chat_that_spells_control_tokens_has_the_ids_that_the_chat_has(http: h
     [
         ({"add_generation_prompt": False}, "<|im_start|>user\nHi<|im_end|>\n"),
         ({"continue_final_message": True}, "<|im_start|>user\nHi"),
-        ({"chat_template_kwargs": {"add_generation_prompt": False}}, "<|im_start|>user\nHi<|im_end|>\n"),
+        (
+            {"chat_template_kwargs": {"add_generation_prompt": False}},
+            "<|im_start|>user\nHi<|im_end|>\n",
+        ),
         ({"enable_thinking": False, "tools": [], "return_token_strs": False}, CHAT_TEXT),
     ],
 )
-def test_a_chat_is_rendered_as_it_is_asked_for(http: httpx.Client, fields: dict[str, object], prompt: str) -> None:
+def test_a_chat_is_rendered_as_it_is_asked_for(
+    http: httpx.Client, fields: dict[str, object], prompt: str
+) -> None:
     assert tokenize(http, messages=MESSAGES, **fields)["prompt"] == prompt
 
 
 def test_more_than_fits_the_model_is_counted_all_the_same(http: httpx.Client) -> None:
     assert tokenize(http, prompt="x" * 300_000)["count"] == 300_000
-    assert tokenize(http, messages=[{"role": "user", "content": "x" * 300_000}])["count"] == 300_000 + len(CHAT_IDS) - 2
-    assert http.post("/detokenize", json={"tokens": [120] * 300_000}).json()["prompt"] == "x" * 300_000
+    assert (
+        tokenize(http, messages=[{"role": "user", "content": "x" * 300_000}])["count"]
+        == 300_000 + len(CHAT_IDS) - 2
+    )
+    assert (
+        http.post("/detokenize", json={"tokens": [120] * 300_000}).json()["prompt"] == "x" * 300_000
+    )
 
 
 def test_a_trusted_template_of_the_requests_own_is_rendered() -> None:
@@ -104,29 +128,73 @@ def test_a_trusted_template_of_the_requests_own_is_rendered() -> None:
         ({"text": {}}, "text", "text must be a string or a list, given {}"),
         ({"prompt": ["a"]}, "prompt", 'prompt must be a string, given ["a"]'),
         ({"text": "a", "max_length": 0}, "max_length", "max_length must be >= 1, given 0"),
-        ({"text": "a", "max_length": "long"}, "max_length", 'max_length must be an integer, given "long"'),
-        ({"text": "a", "pad_to_max_length": 1}, "pad_to_max_length", "must be true or false, given 1"),
-        ({"text": "a", "pad_to_max_length": True}, "pad_to_max_length", "pad_to_max_length needs max_length"),
-        ({"text": "a", "max_length": 5, "pad_to_max_length": True}, "pad_to_max_length", "has no padding token"),
+        (
+            {"text": "a", "max_length": "long"},
+            "max_length",
+            'max_length must be an integer, given "long"',
+        ),
+        (
+            {"text": "a", "pad_to_max_length": 1},
+            "pad_to_max_length",
+            "must be true or false, given 1",
+        ),
+        (
+            {"text": "a", "pad_to_max_length": True},
+            "pad_to_max_length",
+            "pad_to_max_length needs max_length",
+        ),
+        (
+            {"text": "a", "max_length": 5, "pad_to_max_length": True},
+            "pad_to_max_length",
+            "has no padding token",
+        ),
         (
             {"text": ["a", "b"], "max_length": 2**20, "pad_to_max_length": True},
             "max_length",
             "max_length must be <= 524288 to pad 2 texts to it, given 1048576",
         ),
-        ({"text": "a", "padding_side": "left"}, "padding_side", "needs pad_to_max_length to be true"),
-        ({"text": "a", "padding_side": "middle"}, "padding_side", 'one of "left", "right", given "middle"'),
+        (
+            {"text": "a", "padding_side": "left"},
+            "padding_side",
+            "needs pad_to_max_length to be true",
+        ),
+        (
+            {"text": "a", "padding_side": "middle"},
+            "padding_side",
+            'one of "left", "right", given "middle"',
+        ),
         ({"prompt": "a", "max_length": 5}, "max_length", "max_length goes with text, given prompt"),
-        ({"text": "a", "return_token_strs": True}, "return_token_strs", "goes with prompt or messages, given text"),
+        (
+            {"text": "a", "return_token_strs": True},
+            "return_token_strs",
+            "goes with prompt or messages, given text",
+        ),
         ({"prompt": "a", "tools": [{}]}, "tools", "tools goes with messages, given prompt"),
-        ({"prompt": "a", "chat_template_kwargs": {"a": 1}}, "chat_template_kwargs", "goes with messages"),
+        (
+            {"prompt": "a", "chat_template_kwargs": {"a": 1}},
+            "chat_template_kwargs",
+            "goes with messages",
+        ),
         ({"messages": []}, "messages", "messages must be a non-empty list"),
         ({"messages": MESSAGES, "tools": [{}]}, "tools", "has no tools"),
         ({"messages": MESSAGES, "tools": [5]}, "tools[0]", "tools[0] must be an object, given 5"),
-        ({"messages": MESSAGES, "chat_template": "x"}, "chat_template", "--trust-request-chat-template"),
+        (
+            {"messages": MESSAGES, "chat_template": "x"},
+            "chat_template",
+            "--trust-request-chat-template",
+        ),
         ({"messages": MESSAGES, "enable_thinking": True}, "enable_thinking", "has no effect"),
         ({"model": 5, "text": "a"}, "model", "model must be a string, given 5"),
-        ({"prompt": "é" * 2**19 + "x"}, "prompt", "prompt must have <= 1048576 bytes of UTF-8, given 1048577"),
-        ({"text": ["x" * 2**19] * 2 + ["x"]}, "text", "text must have <= 1048576 bytes of UTF-8, given 1048577"),
+        (
+            {"prompt": "é" * 2**19 + "x"},
+            "prompt",
+            "prompt must have <= 1048576 bytes of UTF-8, given 1048577",
+        ),
+        (
+            {"text": ["x" * 2**19] * 2 + ["x"]},
+            "text",
+            "text must have <= 1048576 bytes of UTF-8, given 1048577",
+        ),
         ({"text": [""] * 4097}, "text", "text must have <= 4096 entries, given 4097"),
         (
             {"messages": [{"role": "user", "content": "x" * 2**20}]},
@@ -135,7 +203,9 @@ def test_a_trusted_template_of_the_requests_own_is_rendered() -> None:
         ),
     ],
 )
-def test_what_cannot_be_tokenized_is_named(http: httpx.Client, body: Json, param: str, message: str) -> None:
+def test_what_cannot_be_tokenized_is_named(
+    http: httpx.Client, body: Json, param: str, message: str
+) -> None:
     response = http.post("/v1/tokenize", json=body)
     assert response.status_code == 400
     assert error_of(response)["param"] == param
@@ -151,10 +221,16 @@ def test_what_cannot_be_tokenized_is_named(http: httpx.Client, body: Json, param
         ({"tokens": [5, -1]}, "tokens[1]", "tokens[1] must be >= 0, given -1"),
         ({"tokens": [5, 7, 260]}, "tokens[2]", "tokens[2] must be <= 259, given 260"),
         ({"tokens": [2**70]}, "tokens[0]", "tokens[0]"),
-        ({"tokens": [7] * (2**20 + 1)}, "tokens", "tokens must have <= 1048576 entries, given 1048577"),
+        (
+            {"tokens": [7] * (2**20 + 1)},
+            "tokens",
+            "tokens must have <= 1048576 entries, given 1048577",
+        ),
     ],
 )
-def test_what_cannot_be_text_is_named(http: httpx.Client, body: Json, param: str, message: str) -> None:
+def test_what_cannot_be_text_is_named(
+    http: httpx.Client, body: Json, param: str, message: str
+) -> None:
     response = http.post("/v1/detokenize", json=body)
     assert response.status_code == 400
     assert error_of(response)["param"] == param
@@ -174,7 +250,12 @@ def test_texts_that_take_long_delay_no_chat() -> None:
             tokenizing = [clients.submit(tokenize_long) for _ in range(17)]
             wait(tokenizing, return_when=FIRST_COMPLETED)
             with server.client() as http:
-                assert http.post("/v1/chat/completions", json=chat("Hi" * 1000, max_tokens=1)).status_code == 200
+                assert (
+                    http.post(
+                        "/v1/chat/completions", json=chat("Hi" * 1000, max_tokens=1)
+                    ).status_code
+                    == 200
+                )
             answered = time.monotonic()
             ended = sorted(each.result() for each in tokenizing)
             return answered - ended[0] < (ended[-1] - begun) / 2
@@ -187,7 +268,9 @@ def test_token_ids_may_be_written_as_other_numbers(http: httpx.Client) -> None:
     assert http.post("/detokenize", json={"tokens": []}).json() == {"prompt": ""}
 
 
-@pytest.mark.parametrize(("path", "body"), [("/tokenize", {"text": "a"}), ("/detokenize", {"tokens": [1]})])
+@pytest.mark.parametrize(
+    ("path", "body"), [("/tokenize", {"text": "a"}), ("/detokenize", {"tokens": [1]})]
+)
 def test_the_door_is_that_of_the_other_endpoints(http: httpx.Client, path: str, body: Json) -> None:
     unknown = http.post(path, json={**body, "model": "gpt-9"})
     assert (unknown.status_code, error_of(unknown)["code"]) == (404, "model_not_found")
@@ -210,9 +293,12 @@ def framing_http() -> Iterator[httpx.Client]:
     """Of a model whose tokenizer puts every text between two special tokens, and has a padding token."""
     library_tokenizer = byte_library_tokenizer()
     library_tokenizer.post_processor = TemplateProcessing(
-        single="<|im_start|> $A <|im_end|>", special_tokens=[("<|im_start|>", START), ("<|im_end|>", END)]
+        single="<|im_start|> $A <|im_end|>",
+        special_tokens=[("<|im_start|>", START), ("<|im_end|>", END)],
     )
-    tokenizer = HuggingFaceTokenizer(library_tokenizer, {"eos_token": "<|im_end|>", "pad_token": "|fail|"})
+    tokenizer = HuggingFaceTokenizer(
+        library_tokenizer, {"eos_token": "<|im_end|>", "pad_token": "|fail|"}
+    )
     with running_server(tokenizer=tokenizer) as server, server.client() as http:
         yield http
 

@@ -12,7 +12,10 @@ from tests.api.requests import Json, chat
 from tests.api.serving import running_server
 from tests.prompts.families import QWEN
 
-ADD: Json = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer", "zeal": 1}}}}
+ADD: Json = {
+    "name": "add",
+    "parameters": {"type": "object", "properties": {"a": {"type": "integer", "zeal": 1}}},
+}
 TOOL: Json = {"type": "function", "function": ADD}
 NAMED: Json = {"type": "function", "function": {"name": "add"}}
 ALLOWED: Json = {"type": "allowed_tools", "mode": "auto", "tools": [NAMED]}
@@ -29,7 +32,9 @@ def http() -> Iterator[httpx.Client]:
 
 
 def ignored(caplog: pytest.LogCaptureFixture) -> list[str]:
-    messages = [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"]
+    messages = [
+        record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"
+    ]
     assert all(message.startswith("ignored fields: ") for message in messages)
     return [message.removeprefix("ignored fields: ") for message in messages]
 
@@ -43,26 +48,53 @@ CASES: list[tuple[str, Json, str]] = [
     ("chat/completions", chat("Hi", **tools(TOOL | {"colour": 1})), "'tools[0].colour'"),
     (
         "chat/completions",
-        chat("Hi", **tools(TOOL, {"type": "function", "function": {"name": "b", "params": {}, "strickt": True}}, x=1)),
+        chat(
+            "Hi",
+            **tools(
+                TOOL,
+                {"type": "function", "function": {"name": "b", "params": {}, "strickt": True}},
+                x=1,
+            ),
+        ),
         "'tools[1].function.params', 'tools[1].function.strickt', 'x'",
     ),
     ("chat/completions", chat("Hi", functions=[ADD | {"colour": None}]), "'functions[0].colour'"),
     (
         "chat/completions",
-        chat("Hi", **tools(TOOL, tool_choice=ALLOWED | {"tools": [NAMED | {"function": {"name": "add", "z": 1}}]})),
+        chat(
+            "Hi",
+            **tools(
+                TOOL,
+                tool_choice=ALLOWED | {"tools": [NAMED | {"function": {"name": "add", "z": 1}}]},
+            ),
+        ),
         "'tool_choice.tools[0].function.z'",
     ),
-    ("tokenize", chat("Hi", **tools(TOOL | {"colour": 1}, zeal=2)), "'zeal'"),  # the template reads the tools as given
+    (
+        "tokenize",
+        chat("Hi", **tools(TOOL | {"colour": 1}, zeal=2)),
+        "'zeal'",
+    ),  # the template reads the tools as given
     ("detokenize", {"tokens": [65], "zeal": 2}, "'zeal'"),
     ("completions", {"model": "parrot", "prompt": "a", "max_tokens": 1, "zeal": 2}, "'zeal'"),
     (
         "responses",
-        {"model": "parrot", "input": "Hi", "store": False, "text": {"format": {"type": "text", "colour": 1}}},
+        {
+            "model": "parrot",
+            "input": "Hi",
+            "store": False,
+            "text": {"format": {"type": "text", "colour": 1}},
+        },
         "'text.format.colour'",
     ),
     (
         "responses",
-        {"model": "parrot", "input": "Hi", "store": False, **tools({"type": "function", "name": "a", "colour": 1})},
+        {
+            "model": "parrot",
+            "input": "Hi",
+            "store": False,
+            **tools({"type": "function", "name": "a", "colour": 1}),
+        },
         "'tools[0].colour'",
     ),
     ("../invocations", chat("Hi", **tools(TOOL | {"colour": 1})), "'tools[0].colour'"),
@@ -90,7 +122,15 @@ def test_unknown_fields_are_named_in_one_line(
         tools(TOOL, tool_choice=ALLOWED),
         {"functions": [ADD], "function_call": "auto"},
         {"metadata": {"zeal": "1"}, "chat_template_kwargs": {"enable_thinking": False}},
-        {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi", "zeal": 1}], "colour": 1}]},
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "Hi", "zeal": 1}],
+                    "colour": 1,
+                }
+            ]
+        },
         {"stream": True, "stream_options": {"include_usage": True}},
     ],
 )
@@ -106,9 +146,17 @@ def test_what_is_free_by_its_type_has_no_unknown_fields(
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
-        ({"stream": True, "stream_options": {"include_usages": True}}, "stream_options.include_usages"),
         (
-            {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}, "strickt": True}}},
+            {"stream": True, "stream_options": {"include_usages": True}},
+            "stream_options.include_usages",
+        ),
+        (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "a", "schema": {}, "strickt": True},
+                }
+            },
             "response_format.json_schema.strickt",
         ),
         ({"structured_outputs": {"regexp": "a"}}, "structured_outputs.regexp"),

@@ -62,7 +62,9 @@ def test_videos_stand_where_the_chat_has_them(http: httpx.Client, gif: str) -> N
     answer = http.post(CHATS, json=body(*parts))
 
     assert answer.json()["choices"][0]["message"]["content"] == "Onetwo"
-    assert last_prompt().startswith(f"<|im_start|>user\nOne<video of {2 * ROWS}><picture of 1>two<|im_end|>\n")
+    assert last_prompt().startswith(
+        f"<|im_start|>user\nOne<video of {2 * ROWS}><picture of 1>two<|im_end|>\n"
+    )
     sent = last_request().images
     assert [(image.shape[0], image.position_grid, image.time_shift) for image in sent] == [
         (2, (1, 8, 16), None),
@@ -85,13 +87,37 @@ def test_videos_stand_where_the_chat_has_them(http: httpx.Client, gif: str) -> N
         (lambda: {"type": "video_url", "video_url": jpegs(4)}, 2),
         (lambda: {"type": "video", "video": jpegs(2)}, 1),
         (lambda: {"type": "video_url", "video_url": {"url": data_url(224, 448)}}, 1),
-        (lambda: {"type": "video_url", "video_url": {"url": url_of(moving("WEBP", 12, SIZE, duration=500))}}, 4),
+        (
+            lambda: {
+                "type": "video_url",
+                "video_url": {"url": url_of(moving("WEBP", 12, SIZE, duration=500))},
+            },
+            4,
+        ),
         (lambda: {"type": "video_url", "video_url": {"url": url_of(film(30, SIZE, rate=10))}}, 3),
-        (lambda: {"type": "video", "video": url_of(moving("PNG", 12, SIZE, duration=500)), "fps": 1}, 3),
+        (
+            lambda: {
+                "type": "video",
+                "video": url_of(moving("PNG", 12, SIZE, duration=500)),
+                "fps": 1,
+            },
+            3,
+        ),
     ],
-    ids=["frames", "frames with a rate", "JPEGs", "JPEGs as Qwen's", "one picture", "WebP", "MP4", "a lower rate"],
+    ids=[
+        "frames",
+        "frames with a rate",
+        "JPEGs",
+        "JPEGs as Qwen's",
+        "one picture",
+        "WebP",
+        "MP4",
+        "a lower rate",
+    ],
 )
-def test_a_video_may_be_written_in_many_ways(http: httpx.Client, make_part: Callable[[], Json], num_pairs: int) -> None:
+def test_a_video_may_be_written_in_many_ways(
+    http: httpx.Client, make_part: Callable[[], Json], num_pairs: int
+) -> None:
     assert http.post(CHATS, json=body(make_part(), said("Look"))).status_code == 200
 
     assert last_prompt().startswith(f"<|im_start|>user\n<video of {num_pairs * ROWS}>Look")
@@ -108,15 +134,31 @@ def test_a_text_that_spells_a_video_is_none(http: httpx.Client) -> None:
 
 
 REFUSED: dict[str, tuple[Json, str, str]] = {
-    "no video": ({"type": "video_url", "video_url": {"url": "data:,hi"}}, ".video_url.url", "must be a video"),
-    "no URL": ({"type": "video_url", "video_url": {}}, ".video_url.url", "a URL, a data URL or a path, given nothing"),
-    "no frames": ({"type": "video", "video": []}, ".video", "a non-empty list of frames, given an empty list"),
+    "no video": (
+        {"type": "video_url", "video_url": {"url": "data:,hi"}},
+        ".video_url.url",
+        "must be a video",
+    ),
+    "no URL": (
+        {"type": "video_url", "video_url": {}},
+        ".video_url.url",
+        "a URL, a data URL or a path, given nothing",
+    ),
+    "no frames": (
+        {"type": "video", "video": []},
+        ".video",
+        "a non-empty list of frames, given an empty list",
+    ),
     "millions of frames": (
         {"type": "video", "video": "data:video/jpeg;base64" + "," * 10**6},
         ".video",
         "<= 4096 frames",
     ),
-    "no frame": ({"type": "video", "video": [*frames(1), 5]}, ".video[1]", "a URL, a data URL or a path, given 5"),
+    "no frame": (
+        {"type": "video", "video": [*frames(1), 5]},
+        ".video[1]",
+        "a URL, a data URL or a path, given 5",
+    ),
     "too many frames": (
         {"type": "video", "video": frames(9)},
         ".video[8]",
@@ -132,8 +174,16 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
         ".video",
         "<= 2000000 pixels in all frames (max_media_pixels), given 3 of 700x1000",
     ),
-    "a strange rate": ({"type": "video", "video": frames(2), "fps": 0}, ".fps", "a number from 0.1 to 60, given 0"),
-    "a size": ({"type": "video", "video": frames(2), "max_pixels": 9}, ".max_pixels", "is not supported"),
+    "a strange rate": (
+        {"type": "video", "video": frames(2), "fps": 0},
+        ".fps",
+        "a number from 0.1 to 60, given 0",
+    ),
+    "a size": (
+        {"type": "video", "video": frames(2), "max_pixels": 9},
+        ".max_pixels",
+        "is not supported",
+    ),
     "a size beside the URL": (
         {"type": "video_url", "video_url": {"url": data_url(28, 28), "total_pixels": 9}},
         ".video_url.total_pixels",
@@ -144,9 +194,21 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
         ".video_url.detail",
         "not supported",
     ),
-    "another host": ({"type": "video_url", "video_url": "https://a.org/a.mp4"}, ".video_url", "allowed_media_domains"),
-    "a file": ({"type": "video_url", "video_url": "/a.mp4"}, ".video_url", "allowed_local_media_path"),
-    "audio": ({"type": "input_audio"}, ".type", 'given "input_audio": this model reads text, pictures and videos'),
+    "another host": (
+        {"type": "video_url", "video_url": "https://a.org/a.mp4"},
+        ".video_url",
+        "allowed_media_domains",
+    ),
+    "a file": (
+        {"type": "video_url", "video_url": "/a.mp4"},
+        ".video_url",
+        "allowed_local_media_path",
+    ),
+    "audio": (
+        {"type": "input_audio"},
+        ".type",
+        'given "input_audio": this model reads text, pictures and videos',
+    ),
 }
 
 
@@ -172,7 +234,11 @@ def test_too_many_videos_are_refused(http: httpx.Client) -> None:
 def test_videos_beyond_the_context_are_too_long_a_chat(http: httpx.Client) -> None:
     long = {"type": "video", "video": [data_url(448, 448)] * 8}  # 256 tokens a pair
 
-    error = error_of(http.post(CHATS, json=body(long, long, {"type": "image_url", "image_url": data_url(700, 700)})))
+    error = error_of(
+        http.post(
+            CHATS, json=body(long, long, {"type": "image_url", "image_url": data_url(700, 700)})
+        )
+    )
 
     assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
 

@@ -25,7 +25,9 @@ def guarded() -> Iterator[RunningServer]:
 @pytest_asyncio.fixture
 async def watching(guarded: RunningServer) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the app behind the port of metrics."""
-    catalogue = Catalogue([guarded.model], LimitsConfig(), ServerConfig(api_key=("sk-first",)), None)
+    catalogue = Catalogue(
+        [guarded.model], LimitsConfig(), ServerConfig(api_key=("sk-first",)), None
+    )
     transport = httpx.ASGITransport(watching_app_of(catalogue))
     async with httpx.AsyncClient(transport=transport, base_url="http://watch") as client:
         yield client
@@ -40,7 +42,9 @@ def test_open_metrics_need_no_key_and_all_else_does(guarded: RunningServer) -> N
 
 
 @pytest.mark.parametrize("path", [*PROBES, "/metrics"])
-async def test_the_app_for_those_that_watch_asks_for_no_key(watching: httpx.AsyncClient, path: str) -> None:
+async def test_the_app_for_those_that_watch_asks_for_no_key(
+    watching: httpx.AsyncClient, path: str
+) -> None:
     response = await watching.get(path, headers={"x-request-id": "mine"})
 
     assert response.status_code == 200
@@ -49,7 +53,12 @@ async def test_the_app_for_those_that_watch_asks_for_no_key(watching: httpx.Asyn
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("GET", "/openapi.json"), ("GET", "/")],
+    [
+        ("GET", "/v1/models"),
+        ("POST", "/v1/chat/completions"),
+        ("GET", "/openapi.json"),
+        ("GET", "/"),
+    ],
 )
 async def test_the_app_for_those_that_watch_has_nothing_else(
     watching: httpx.AsyncClient, method: str, path: str
@@ -65,7 +74,10 @@ def test_a_server_that_leaves_says_so_and_takes_what_comes() -> None:
         server.engine.leave()
         server.engine.leave()
 
-        assert (http.get("/health").status_code, http.get("/health").json()["status"]) == (503, "leaving")
+        assert (http.get("/health").status_code, http.get("/health").json()["status"]) == (
+            503,
+            "leaving",
+        )
         unready = ("/ping", "/v2/health/ready", "/v2/models/parrot/ready")
         assert [http.get(path).status_code for path in unready] == [503] * 3
         assert http.get("/v2/health/live").status_code == 200
@@ -77,7 +89,12 @@ def test_an_engine_that_dies_while_the_server_leaves_does_not_bring_it_back() ->
         server.engine.leave()
 
         assert http.post("/v1/chat/completions", json=chat("<|die|>")).status_code == 500
-        wait_until(lambda: server.engine.num_restarts == 1 and http.get("/health").json()["status"] != "restarting")
+        wait_until(
+            lambda: (
+                server.engine.num_restarts == 1
+                and http.get("/health").json()["status"] != "restarting"
+            )
+        )
 
         assert http.get("/health").json()["status"] == "leaving"
         assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
@@ -93,8 +110,14 @@ def test_scrapes_and_probes_are_in_the_log_of_level_debug_only(
     assert http.put("/health").status_code == 405
     http.post("/v1/chat/completions", json=chat("Hi"))
 
-    wait_until(lambda: "chat/completions 200" in caplog.text)  # a line is written after its response
+    wait_until(
+        lambda: "chat/completions 200" in caplog.text
+    )  # a line is written after its response
     lines = [record for record in caplog.records if record.name == "ouzel.api.http.request_log"]
-    told = [record.getMessage().partition(" duration_s")[0] for record in lines if record.levelno >= logging.INFO]
+    told = [
+        record.getMessage().partition(" duration_s")[0]
+        for record in lines
+        if record.levelno >= logging.INFO
+    ]
     assert told[:2] == ["GET /v2/models/owl/ready 404", "PUT /health 405"]
     assert len([record for record in lines if record.levelno == logging.DEBUG]) == len(PROBES) + 1

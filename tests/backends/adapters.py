@@ -47,14 +47,26 @@ class RandomAdapter:
                 f"base_model.model.{name}.lora_A.weight": a,
                 f"base_model.model.{name}.lora_B.weight": b,
             }
-        save(directory / "adapter_model.safetensors", {name: ("F32", values) for name, values in tensors.items()})
+        save(
+            directory / "adapter_model.safetensors",
+            {name: ("F32", values) for name, values in tensors.items()},
+        )
         rank = next(iter(self.halves.values()))[0].shape[0]
-        config = {"peft_type": "LORA", "r": rank, "lora_alpha": 2 * rank, "bias": "none", **self.config}
+        config = {
+            "peft_type": "LORA",
+            "r": rank,
+            "lora_alpha": 2 * rank,
+            "bias": "none",
+            **self.config,
+        }
         (directory / "adapter_config.json").write_text(json.dumps(config))
         return directory
 
     def deltas(self, scale: float = 2.0) -> dict[str, Floats]:
-        return {name: (np.float32(scale) * b @ a).astype(np.float32) for name, (a, b) in self.halves.items()}
+        return {
+            name: (np.float32(scale) * b @ a).astype(np.float32)
+            for name, (a, b) in self.halves.items()
+        }
 
 
 def matrices_of(directory: Path) -> tuple[AdaptedMatrix, ...]:
@@ -67,7 +79,11 @@ def matrices_of(directory: Path) -> tuple[AdaptedMatrix, ...]:
 
 
 def random_adapter(
-    directory: Path, seed: int, rank: int = 3, takes: Callable[[str], bool] = lambda name: True, **config: object
+    directory: Path,
+    seed: int,
+    rank: int = 3,
+    takes: Callable[[str], bool] = lambda name: True,
+    **config: object,
 ) -> RandomAdapter:
     """Makes one for those of a checkpoint's matrices whose name is taken."""
     random = np.random.default_rng(seed)
@@ -89,7 +105,9 @@ def merge(directory: Path, deltas: Mapping[str, Floats], merged: Path) -> Path:
     for path in find_files(directory):
         for name, location in read_header(path).items():
             own = deltas.get(plain_name(name).removesuffix(".weight"))
-            tensors[name] = read(location) if own is None else read(location) + own.reshape(location.shape)
+            tensors[name] = (
+                read(location) if own is None else read(location) + own.reshape(location.shape)
+            )
     save(merged / SINGLE_FILE, {name: ("F32", values) for name, values in tensors.items()})
     return merged
 
@@ -116,7 +134,9 @@ class AdaptedRunner:
     def run(self, batch: ForwardBatch) -> Floats:
         lens = np.diff(batch.subsequence_begins)
         slots = self._slots if len(self._slots) == len(lens) else self._slots[:1] * len(lens)
-        return self._runner.run(replace(batch, adapter_slots=np.repeat(np.array(slots, np.int32), lens)))
+        return self._runner.run(
+            replace(batch, adapter_slots=np.repeat(np.array(slots, np.int32), lens))
+        )
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._runner.copy_blocks(sources, destinations)

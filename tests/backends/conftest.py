@@ -66,7 +66,10 @@ def load(cache_dir: Path) -> Load:
     made: dict[tuple[object, ...], ModelRunner] = {}
 
     def load_once(
-        directory: Path, weights: str = "f32", precision: Precision = "f32", kv_cache_dtype: KvCacheDtype = "f32"
+        directory: Path,
+        weights: str = "f32",
+        precision: Precision = "f32",
+        kv_cache_dtype: KvCacheDtype = "f32",
     ) -> ModelRunner:
         key = (directory, weights, precision, kv_cache_dtype)
         if any(other != directory for other, *_ in made):

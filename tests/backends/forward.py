@@ -52,9 +52,12 @@ class Driver:
             for (sequence, _), end in zip(work, ends, strict=True)
         ]
         positions = [
-            np.arange(sequence.num_cached, end) + sequence.shift for (sequence, _), end in zip(work, ends, strict=True)
+            np.arange(sequence.num_cached, end) + sequence.shift
+            for (sequence, _), end in zip(work, ends, strict=True)
         ]
-        sampled_rows = {"last": begins[1:] - 1, "all": np.arange(begins[-1]), "none": begins[:0]}[rows]
+        sampled_rows = {"last": begins[1:] - 1, "all": np.arange(begins[-1]), "none": begins[:0]}[
+            rows
+        ]
         slots = [(sequence.slot, self.next_slot(sequence)) for sequence, _ in work]
         batch = ForwardBatch(
             token_ids=np.concatenate([token_ids for _, token_ids in work]).astype(np.int64),
@@ -75,7 +78,9 @@ class Driver:
         """The prompt in chunks, and its logits at every position."""
         sequence = self.sequence(shift)
         chunks = in_chunks(prompt, chunk_len)
-        return sequence, np.concatenate([self.step([(sequence, chunk)], rows="all") for chunk in chunks])
+        return sequence, np.concatenate(
+            [self.step([(sequence, chunk)], rows="all") for chunk in chunks]
+        )
 
     def greedy(self, prompt: list[int], num_tokens: int, chunk_len: int = 1 << 30) -> list[int]:
         """As the engine does it, which wants no logits of chunks but of a prompt's last."""
@@ -83,7 +88,9 @@ class Driver:
         *chunks, last = in_chunks(prompt, chunk_len)
         for chunk in chunks:
             self.step([(sequence, chunk)], rows="none")
-        return self.continue_greedy(sequence, int(self.step([(sequence, last)])[0].argmax()), num_tokens)
+        return self.continue_greedy(
+            sequence, int(self.step([(sequence, last)])[0].argmax()), num_tokens
+        )
 
     def continue_greedy(self, sequence: Sequence, token_id: int, num_tokens: int) -> list[int]:
         token_ids = [token_id]
@@ -102,4 +109,6 @@ def relative_error(logits: Logits, reference: Logits) -> float:
 
 def median_error(logits: Logits, reference: Logits) -> float:
     """Returns that of the rows in the middle: rounding sends single rows of random weights to other experts."""
-    return float(np.median(np.linalg.norm(logits - reference, axis=1) / np.linalg.norm(reference, axis=1)))
+    return float(
+        np.median(np.linalg.norm(logits - reference, axis=1) / np.linalg.norm(reference, axis=1))
+    )

@@ -30,20 +30,27 @@ def make_checkpoint(directory: Path, *, factor: float, attention: float = 8.0) -
             for kind in ("weight", "bias"):
                 begin, end = header[f"model.layers.{layer}.self_attn.{name}.{kind}"]["data_offsets"]
                 part = slice(header_end + begin, header_end + end)
-                values = widen(np.frombuffer(bytes(content[part]), np.uint16)).reshape(num_heads, HEAD_DIM, -1)
+                values = widen(np.frombuffer(bytes(content[part]), np.uint16)).reshape(
+                    num_heads, HEAD_DIM, -1
+                )
                 values *= attention if name == "q_proj" else 1.0
                 values[:, LARGE_PAIR] *= factor if name == "k_proj" else 1 / factor
                 content[part] = narrow(values).tobytes()
     path.write_bytes(content)
     config = json.loads((directory / "config.json").read_text())
-    (directory / "config.json").write_text(json.dumps(config | {"max_position_embeddings": MAX_POSITIONS}))
+    (directory / "config.json").write_text(
+        json.dumps(config | {"max_position_embeddings": MAX_POSITIONS})
+    )
     write_tokenizer(directory)
     return directory
 
 
 def write_tokenizer(directory: Path) -> None:
     """Writes one token for each byte."""
-    vocabulary = {character: index for index, character in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    vocabulary = {
+        character: index
+        for index, character in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))
+    }
     tokenizer = Tokenizer(models.BPE(vocabulary, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

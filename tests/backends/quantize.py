@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Weight = NDArray[np.float32]
-Tensors = dict[str, tuple[str, NDArray[Any]]]  # by name: the type as safetensors spells it, and the elements
+Tensors = dict[
+    str, tuple[str, NDArray[Any]]
+]  # by name: the type as safetensors spells it, and the elements
 Quantized = tuple[Tensors, Weight]
 Quantize = Callable[[Weight], Quantized]
 
@@ -21,14 +23,26 @@ F4E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, 
 NF4 = """-1 -0.6961928009986877 -0.5250730514526367 -0.39491748809814453 -0.28444138169288635 -0.18477343022823334
 -0.09105003625154495 0 0.07958029955625534 0.16093020141124725 0.24611230194568634 0.33791524171829224
 0.44070982933044434 0.5626170039176941 0.7229568362236023 1"""
-DTYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "I32": "<i4", "I64": "<i8", "U8": "u1", "I8": "i1"}
+DTYPES = {
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I32": "<i4",
+    "I64": "<i8",
+    "U8": "u1",
+    "I8": "i1",
+}
 
 
 def save(path: Path, tensors: Tensors) -> None:
     header, data = {}, b""
     for name, (dtype, values) in tensors.items():
         encoded = np.ascontiguousarray(values.astype(DTYPES.get(dtype, values.dtype))).tobytes()
-        header[name] = {"dtype": dtype, "shape": values.shape, "data_offsets": (len(data), len(data) + len(encoded))}
+        header[name] = {
+            "dtype": dtype,
+            "shape": values.shape,
+            "data_offsets": (len(data), len(data) + len(encoded)),
+        }
         data += encoded
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
@@ -47,7 +61,9 @@ def load(path: Path) -> Tensors:
     return tensors
 
 
-def integers(weight: Weight, bits: int, group_of: NDArray[np.int64], *, symmetric: bool) -> tuple[Any, Any, Any]:
+def integers(
+    weight: Weight, bits: int, group_of: NDArray[np.int64], *, symmetric: bool
+) -> tuple[Any, Any, Any]:
     """Rounds to levels from 0 on; returns them [rows, columns], and scales and zero points [rows, groups]."""
     levels = np.zeros(weight.shape, np.int64)
     scales = np.zeros((len(weight), group_of.max() + 1), np.float16)
@@ -68,11 +84,15 @@ def integers(weight: Weight, bits: int, group_of: NDArray[np.int64], *, symmetri
 
 
 def worth(levels: Any, scales: Any, zeros: Any, group_of: NDArray[np.int64]) -> Weight:
-    values: Weight = ((levels - zeros[:, group_of]) * scales.astype(np.float64)[:, group_of]).astype(np.float32)
+    values: Weight = (
+        (levels - zeros[:, group_of]) * scales.astype(np.float64)[:, group_of]
+    ).astype(np.float32)
     return values
 
 
-def packed_along(axis: int, levels: Any, bits: int, order: tuple[int, ...] = tuple(range(32))) -> NDArray[np.int32]:
+def packed_along(
+    axis: int, levels: Any, bits: int, order: tuple[int, ...] = tuple(range(32))
+) -> NDArray[np.int32]:
     """Puts 32 / bits neighbours on an axis into an int32; `order` says whose turn it is, from the lowest bits on."""
     per_word = 32 // bits
     lines = np.moveaxis(levels, axis, 0)
@@ -88,7 +108,12 @@ def groups(columns: int, group_size: int) -> NDArray[np.int64]:
 
 
 def gptq(
-    bits: int = 4, group_size: int = 32, *, symmetric: bool = False, is_v2: bool = False, act_order: bool = False
+    bits: int = 4,
+    group_size: int = 32,
+    *,
+    symmetric: bool = False,
+    is_v2: bool = False,
+    act_order: bool = False,
 ) -> Quantize:
     def quantize(weight: Weight) -> Quantized:
         group_of = groups(weight.shape[1], group_size)
@@ -121,7 +146,9 @@ def awq(group_size: int = 32) -> Quantize:
     return quantize
 
 
-def pack_quantized(bits: int = 4, group_size: int = 32, *, symmetric: bool = True, act_order: bool = False) -> Quantize:
+def pack_quantized(
+    bits: int = 4, group_size: int = 32, *, symmetric: bool = True, act_order: bool = False
+) -> Quantize:
     def quantize(weight: Weight) -> Quantized:
         group_of = groups(weight.shape[1], group_size)
         if act_order:
@@ -156,14 +183,18 @@ def int_quantized(*, per_tensor: bool = False, symmetric: bool = True) -> Quanti
         if not symmetric:
             tensors[".weight_zero_point"] = ("I8", zeros - 128)
         rows = (len(weight), 1)
-        return tensors, worth(levels, np.broadcast_to(scales, rows), np.broadcast_to(zeros, rows), group_of)
+        return tensors, worth(
+            levels, np.broadcast_to(scales, rows), np.broadcast_to(zeros, rows), group_of
+        )
 
     return quantize
 
 
 def f8e4m3(stored: int) -> float:
     sign, exponent, mantissa = -1 if stored & 128 else 1, (stored >> 3) & 15, stored & 7
-    return sign * (mantissa / 8 * 2.0**-6 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 7))
+    return sign * (
+        mantissa / 8 * 2.0**-6 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 7)
+    )
 
 
 F8E4M3 = np.array([f8e4m3(stored) for stored in range(256) if stored & 127 != 127])
@@ -180,11 +211,16 @@ def float8(block: tuple[int, int] | None, scale_name: str, *, has_powers: bool =
 
     def quantize(weight: Weight) -> Quantized:
         block_rows, block_columns = block or weight.shape
-        row_of, column_of = np.arange(len(weight)) // block_rows, np.arange(weight.shape[1]) // block_columns
+        row_of, column_of = (
+            np.arange(len(weight)) // block_rows,
+            np.arange(weight.shape[1]) // block_columns,
+        )
         scales = np.zeros((row_of[-1] + 1, column_of[-1] + 1), np.float32)
         for row in range(len(scales)):
             for column in range(scales.shape[1]):
-                scales[row, column] = np.abs(weight[row_of == row][:, column_of == column]).max() / 448
+                scales[row, column] = (
+                    np.abs(weight[row_of == row][:, column_of == column]).max() / 448
+                )
         exponents = np.ceil(np.log2(scales))
         if has_powers:
             scales = np.exp2(exponents)
@@ -203,7 +239,9 @@ def float8(block: tuple[int, int] | None, scale_name: str, *, has_powers: bool =
 
 def in_bytes(levels: Any, *, even_is_high: bool = False) -> NDArray[np.uint8]:
     even, odd = levels[..., 0::2], levels[..., 1::2]
-    packed: NDArray[np.uint8] = ((even << 4 | odd) if even_is_high else (odd << 4 | even)).astype(np.uint8)
+    packed: NDArray[np.uint8] = ((even << 4 | odd) if even_is_high else (odd << 4 | even)).astype(
+        np.uint8
+    )
     return packed
 
 
@@ -239,12 +277,24 @@ def nf4(block_size: int = 32, *, nested: bool = True) -> Quantize:
         codebook = np.array([float(level) for level in NF4.split()], np.float32)
         blocks = weight.reshape(-1, block_size)
         scales = np.abs(blocks).max(axis=1)
-        state: dict[str, Any] = {"quant_type": "nf4", "blocksize": block_size, "shape": weight.shape}
-        tensors: Tensors = {".weight.quant_map": ("F32", codebook), ".weight.absmax": ("F32", scales)}
+        state: dict[str, Any] = {
+            "quant_type": "nf4",
+            "blocksize": block_size,
+            "shape": weight.shape,
+        }
+        tensors: Tensors = {
+            ".weight.quant_map": ("F32", codebook),
+            ".weight.absmax": ("F32", scales),
+        }
         if nested:
             outer_codebook = np.linspace(-1, 1, 256).astype(np.float32)
             offset = float(np.float32(scales.mean()))
-            outer = np.array([np.abs(part - offset).max() for part in np.split(scales, range(256, len(scales), 256))])
+            outer = np.array(
+                [
+                    np.abs(part - offset).max()
+                    for part in np.split(scales, range(256, len(scales), 256))
+                ]
+            )
             spread = np.repeat(outer, 256)[: len(scales)].astype(np.float32)
             chosen = nearest(outer_codebook.astype(np.float64), (scales - offset) / spread)
             scales = outer_codebook[chosen] * spread + np.float32(offset)
@@ -257,8 +307,13 @@ def nf4(block_size: int = 32, *, nested: bool = True) -> Quantize:
         levels = nearest(codebook.astype(np.float64), blocks / scales[:, None].astype(np.float64))
         text = np.frombuffer(json.dumps(state).encode(), np.uint8)
         tensors[".weight.quant_state.bitsandbytes__nf4"] = ("U8", text)
-        tensors[".weight"] = ("U8", in_bytes(levels.reshape(1, -1), even_is_high=True).reshape(-1, 1))
-        return tensors, (codebook[levels] * scales[:, None]).reshape(weight.shape).astype(np.float32)
+        tensors[".weight"] = (
+            "U8",
+            in_bytes(levels.reshape(1, -1), even_is_high=True).reshape(-1, 1),
+        )
+        return tensors, (codebook[levels] * scales[:, None]).reshape(weight.shape).astype(
+            np.float32
+        )
 
     return quantize
 

@@ -15,4 +15,6 @@ NUM_LAST = 8  # positions of the prompt whose logprobs are kept: all of them see
 
 def shortened(text: str, token: str) -> str:
     """Writes a run of the token with the number of times."""
-    return re.sub(f"(?:{re.escape(token)})+", lambda run: f"{token}*{len(run.group()) // len(token)}", text)
+    return re.sub(
+        f"(?:{re.escape(token)})+", lambda run: f"{token}*{len(run.group()) // len(token)}", text
+    )

@@ -15,10 +15,19 @@ HALVES = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 
 
 def places(rows: int, columns: int) -> tuple[str, ...]:
-    return tuple(f"<row_{row}_col_{column}>" for row in range(1, rows + 1) for column in range(1, columns + 1))
+    return tuple(
+        f"<row_{row}_col_{column}>"
+        for row in range(1, rows + 1)
+        for column in range(1, columns + 1)
+    )
 
 
-QWEN_MARKS = {"<|vision_end|>": 4, "<|vision_start|>": 5, "<|video_pad|>": 6, "<|image_pad|>": IMAGE_TOKEN}
+QWEN_MARKS = {
+    "<|vision_end|>": 4,
+    "<|vision_start|>": 5,
+    "<|video_pad|>": 6,
+    "<|image_pad|>": IMAGE_TOKEN,
+}
 CHATML = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 MISTRAL = (
     "<unk>",
@@ -32,8 +41,17 @@ MISTRAL = (
     "[IMG_END]",
 )
 MISTRAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-PIXTRAL = {"image_processor_type": "PixtralImageProcessor", **CLIP, "size": {"longest_edge": 64}, "do_resize": True}
-PIXTRAL_TOKENS = {"image_token": "[IMG]", "image_break_token": "[IMG_BREAK]", "image_end_token": "[IMG_END]"}
+PIXTRAL = {
+    "image_processor_type": "PixtralImageProcessor",
+    **CLIP,
+    "size": {"longest_edge": 64},
+    "do_resize": True,
+}
+PIXTRAL_TOKENS = {
+    "image_token": "[IMG]",
+    "image_break_token": "[IMG_BREAK]",
+    "image_end_token": "[IMG_END]",
+}
 INTERNVL_TOKENS = {
     "extra_special_tokens": {
         "start_image_token": "<img>",
@@ -64,7 +82,13 @@ def qwen2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
         template=templates.QWEN2_VL,
         marks=QWEN_MARKS,
         more_marks=CHATML,
-        preprocessor={**CLIP, "patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, **preprocessor},
+        preprocessor={
+            **CLIP,
+            "patch_size": 4,
+            "merge_size": 2,
+            "temporal_patch_size": 2,
+            **preprocessor,
+        },
         videos={
             "video_processor_type": "Qwen2VLVideoProcessor",
             **CLIP,
@@ -105,7 +129,13 @@ def idefics3(checkpoint: str, template: str, tile: int, kind: str) -> SeeingFami
         template=template,
         marks={"<image>": IMAGE_TOKEN},
         more_marks=(
-            *("<|begin_of_text|>", "<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<global-img>"),
+            *(
+                "<|begin_of_text|>",
+                "<|im_start|>",
+                "<end_of_utterance>",
+                "<fake_token_around_image>",
+                "<global-img>",
+            ),
             *places(4, 4),
         ),
         preprocessor={
@@ -126,7 +156,14 @@ def gemma3(**preprocessor: object) -> SeeingFamily:
         checkpoint="gemma3",
         template=templates.GEMMA3,
         marks={"<image_soft_token>": IMAGE_TOKEN},
-        more_marks=("<bos>", "<eos>", "<start_of_image>", "<end_of_image>", "<start_of_turn>", "<end_of_turn>"),
+        more_marks=(
+            "<bos>",
+            "<eos>",
+            "<start_of_image>",
+            "<end_of_image>",
+            "<start_of_turn>",
+            "<end_of_turn>",
+        ),
         preprocessor={
             "image_processor_type": "Gemma3ImageProcessor",
             **HALVES,
@@ -231,12 +268,21 @@ FAMILIES: dict[str, SeeingFamily] = {
     "internvl": internvl("internvl"),
     "internvl-norms": internvl("internvl-norms"),
     "llava": llava(
-        "llava", CLIP_OF_LLAVA, patch_size=4, vision_feature_select_strategy="default", num_additional_image_tokens=1
+        "llava",
+        CLIP_OF_LLAVA,
+        patch_size=4,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
     ),
     "llava of before processor_config.json": llava("llava", CLIP_OF_LLAVA),
     "llava-siglip": llava(
         "llava-siglip",
-        {"image_processor_type": "SiglipImageProcessor", **HALVES, "size": {"height": 23, "width": 23}, "resample": 3},
+        {
+            "image_processor_type": "SiglipImageProcessor",
+            **HALVES,
+            "size": {"height": 23, "width": 23},
+            "resample": 3,
+        },
         patch_size=4,
         vision_feature_select_strategy="full",
         num_additional_image_tokens=0,
@@ -253,7 +299,11 @@ FAMILIES: dict[str, SeeingFamily] = {
             "crop_size": {"height": 14, "width": 14},
             "image_grid_pinpoints": [[14, 28], [28, 14], [28, 28], [42, 14], [14, 42]],
         },
-        processor={"patch_size": 4, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1},
+        processor={
+            "patch_size": 4,
+            "vision_feature_select_strategy": "default",
+            "num_additional_image_tokens": 1,
+        },
         tokenizer_config={"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
         kind="sentencepiece",
     ),
@@ -266,7 +316,9 @@ FAMILIES: dict[str, SeeingFamily] = {
             "image_processor_type": "LlavaOnevisionImageProcessor",
             **HALVES,
             "size": {"height": 14, "width": 14},
-            "image_grid_pinpoints": [[height, width] for height in (14, 28, 42) for width in (14, 28, 42)],
+            "image_grid_pinpoints": [
+                [height, width] for height in (14, 28, 42) for width in (14, 28, 42)
+            ],
         },
         processor={
             "num_image_tokens": 9,
@@ -292,9 +344,14 @@ FAMILIES: dict[str, SeeingFamily] = {
         processor={**PIXTRAL_TOKENS, "patch_size": 4},
         tokenizer_config=MISTRAL_TOKENS,
     ),
-    "qwen2_vl": qwen2_vl("qwen2_vl", image_processor_type="Qwen2VLImageProcessor", min_pixels=256, max_pixels=4096),
+    "qwen2_vl": qwen2_vl(
+        "qwen2_vl", image_processor_type="Qwen2VLImageProcessor", min_pixels=256, max_pixels=4096
+    ),
     "qwen2_5_vl": qwen2_vl(
-        "qwen2_5_vl", image_processor_type="Qwen2_5_VLImageProcessor", min_pixels=256, max_pixels=4096
+        "qwen2_5_vl",
+        image_processor_type="Qwen2_5_VLImageProcessor",
+        min_pixels=256,
+        max_pixels=4096,
     ),
     "qwen3_5": qwen3_vl("qwen3_5", templates.QWEN3_5),
     "qwen3_vl": qwen3_vl("qwen3_vl", templates.QWEN3_VL),

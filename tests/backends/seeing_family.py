@@ -30,7 +30,9 @@ class SeeingFamily:
     tokenizer_config: Mapping[str, object] = field(default_factory=dict)
     kind: Literal["byte level", "sentencepiece"] = "byte level"
     line_breaks: tuple[str, ...] = ()  # tokens that are not special
-    text_config: Mapping[str, object] = field(default_factory=dict)  # what the golden checkpoint has otherwise
+    text_config: Mapping[str, object] = field(
+        default_factory=dict
+    )  # what the golden checkpoint has otherwise
 
     def write(self, directory: Path) -> Path:
         source = GOLDEN / self.checkpoint
@@ -54,20 +56,28 @@ class SeeingFamily:
     def _tokenizer(self, vocab_size: int) -> tokenizers.Tokenizer:
         """Gives a character its ASCII code as id; special tokens have the others."""
         spelled = BYTES_OF_GPT_2 if self.kind == "byte level" else BYTES_OF_SENTENCEPIECE
-        characters = {spelled.get(chr(code), chr(code)): code for code in (ord("\n"), *range(32, 127))}
+        characters = {
+            spelled.get(chr(code), chr(code)): code for code in (ord("\n"), *range(32, 127))
+        }
         taken = {*characters.values(), *self.marks.values()}
         free = (id_ for id_ in range(vocab_size) if id_ not in taken)
         others = (*self.more_marks, *self.line_breaks)
         marks = {**self.marks, **dict(zip(others, free, strict=False))}
         assert len(marks) == len(self.marks) + len(others), "all of them fit the vocabulary"
         is_sentencepiece = self.kind == "sentencepiece"
-        made = tokenizers.Tokenizer(models.BPE({**characters, **marks}, [], byte_fallback=is_sentencepiece))
+        made = tokenizers.Tokenizer(
+            models.BPE({**characters, **marks}, [], byte_fallback=is_sentencepiece)
+        )
         if is_sentencepiece:
             made.normalizer = normalizers.Replace(" ", "▁")
-            made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+            made.decoder = decoders.Sequence(
+                [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+            )
         else:
             made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
             made.decoder = decoders.ByteLevel()
         for mark in marks:
-            made.add_tokens([AddedToken(mark, special=mark not in self.line_breaks, normalized=False)])
+            made.add_tokens(
+                [AddedToken(mark, special=mark not in self.line_breaks, normalized=False)]
+            )
         return made

@@ -24,7 +24,14 @@ class Film:
 
 Parts = tuple[str | tuple[int, int] | Film, ...]  # of one message: texts, sizes of pictures, videos
 
-FAMILIES_WITH_VIDEOS = ("internvl", "internvl-norms", "qwen2_vl", "qwen2_5_vl", "qwen3_5", "qwen3_vl")
+FAMILIES_WITH_VIDEOS = (
+    "internvl",
+    "internvl-norms",
+    "qwen2_vl",
+    "qwen2_5_vl",
+    "qwen3_5",
+    "qwen3_vl",
+)
 FEATURE_TOKENS = ("<|image_pad|>", "<|video_pad|>", "<IMG_CONTEXT>")
 VIDEO_CHATS: dict[str, Parts] = {
     "frames": ("Look: ", Film(5, (24, 32), 2.0, is_file=False), " What happens?"),

@@ -42,7 +42,17 @@ def files(directory: Path) -> AdapterFiles:
         ({"lora_alpha": 1}, 1 / RANK, 1 / RANK),
         ({"lora_alpha": 6, "use_rslora": True}, 6 / math.sqrt(RANK), 6 / math.sqrt(RANK)),
         ({"alpha_pattern": {"q_proj": 9}}, 3.0, 2.0),
-        ({"alpha_pattern": {r"layers\.[1-9]\..*": 30, r"layers\.0\.self_attn\.(q|v)_proj": 9, "q_proj": 12}}, 3.0, 2.0),
+        (
+            {
+                "alpha_pattern": {
+                    r"layers\.[1-9]\..*": 30,
+                    r"layers\.0\.self_attn\.(q|v)_proj": 9,
+                    "q_proj": 12,
+                }
+            },
+            3.0,
+            2.0,
+        ),
         ({"alpha_pattern": {"^model.layers.0.self_attn.q_proj": 9, "proj": 30}}, 3.0, 2.0),
         ({"r": 64, "rank_pattern": {r".*_proj": RANK}}, 2.0, 2.0),
     ],
@@ -61,7 +71,9 @@ def test_the_scale_is_what_peft_makes_it(
 @pytest.mark.parametrize(
     "rename",
     [
-        lambda name: name.replace("base_model.model.model.", "base_model.model.model.language_model."),
+        lambda name: name.replace(
+            "base_model.model.model.", "base_model.model.model.language_model."
+        ),
         lambda name: name.replace(".weight", ".default.weight"),
     ],
 )
@@ -76,7 +88,9 @@ def test_names_of_other_classes_and_versions(
 def test_types_of_sixteen_bits(adapter: RandomAdapter, tmp_path: Path) -> None:
     path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
     save(path, {name: ("F16", values) for name, (_, values) in load(path).items()})
-    np.testing.assert_array_equal(files(path.parent).read(Q)[0], adapter.halves[Q][0].astype(np.float16))
+    np.testing.assert_array_equal(
+        files(path.parent).read(Q)[0], adapter.halves[Q][0].astype(np.float16)
+    )
 
 
 def says(**entries: object) -> Callable[[Path], None]:
@@ -99,7 +113,9 @@ def has(change: Callable[[Tensors], object]) -> Callable[[Path], None]:
 A_OF_Q, B_OF_Q = (f"base_model.model.{Q}.lora_{half}.weight" for half in "AB")
 
 
-def put(name: str, *shape: int, dtype: str = "F32", value: float = 0.0) -> Callable[[Tensors], object]:
+def put(
+    name: str, *shape: int, dtype: str = "F32", value: float = 0.0
+) -> Callable[[Tensors], object]:
     return lambda tensors: tensors.update({name: (dtype, np.full(shape, value, np.float32))})
 
 
@@ -107,7 +123,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "nothing there": (shutil.rmtree, "has no adapter_config.json"),
     "no configuration": (lambda d: (d / CONFIG_FILE).unlink(), "has no adapter_config.json"),
     "no weights": (lambda d: (d / WEIGHTS_FILE).unlink(), "has no adapter_model.safetensors"),
-    "a pickle": (lambda d: (d / WEIGHTS_FILE).rename(d / "adapter_model.bin"), "a pickle, is not read"),
+    "a pickle": (
+        lambda d: (d / WEIGHTS_FILE).rename(d / "adapter_model.bin"),
+        "a pickle, is not read",
+    ),
     "no JSON": (lambda d: (d / CONFIG_FILE).write_text("{"), "is not valid JSON"),
     "a list": (lambda d: (d / CONFIG_FILE).write_text("[]"), "must hold a JSON object"),
     "rank of 0": (says(r=0), "`$.r`"),
@@ -124,34 +143,66 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "aLoRA": (says(alora_invocation_tokens=[1]), "alora_invocation_tokens"),
     "PiSSA": (says(init_lora_weights="pissa_niter_16"), "init_lora_weights"),
     "a bad pattern": (says(alpha_pattern={"(": 1}), "is no pattern"),
-    "another rank than it says": (says(r=4), "says that the rank of model.layers.0.self_attn.q_proj is 4, it is 3"),
+    "another rank than it says": (
+        says(r=4),
+        "says that the rank of model.layers.0.self_attn.q_proj is 4, it is 3",
+    ),
     "no tensors": (has(dict.clear), "holds no tensor"),
     "half a pair": (has(lambda tensors: tensors.pop(B_OF_Q)), "q_proj lacks lora_B"),
-    "another width": (has(put(A_OF_Q, RANK, 7)), "has the shape [3, 7], the model asks for [3, 64]"),
+    "another width": (
+        has(put(A_OF_Q, RANK, 7)),
+        "has the shape [3, 7], the model asks for [3, 64]",
+    ),
     "another height": (has(put(B_OF_Q, 7, RANK)), "has the shape [7, 3]"),
     "a number": (has(put(A_OF_Q)), "has the shape []"),
-    "no rank": (has(lambda tensors: (put(A_OF_Q, 0, 64)(tensors), put(B_OF_Q, 64, 0)(tensors))), "has rank 0"),
+    "no rank": (
+        has(lambda tensors: (put(A_OF_Q, 0, 64)(tensors), put(B_OF_Q, 64, 0)(tensors))),
+        "has rank 0",
+    ),
     "integers": (has(put(A_OF_Q, RANK, 64, dtype="I32")), "is stored as I32"),
     "no numbers": (
         has(put(A_OF_Q, RANK, 64, value=math.nan)),
         "lora_A of model.layers.0.self_attn.q_proj is not",
     ),
-    "numbers that bf16 cannot hold": (has(put(A_OF_Q, RANK, 64, value=3.4e38)), "or larger than bf16 holds"),
-    "the head": (has(put("base_model.model.lm_head.lora_A.weight", RANK, 64)), "lm_head cannot be adapted"),
-    "a layer too many": (has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)), "layers.77.self_attn.q_proj cannot be"),
-    "an embedding": (has(put("base_model.model.model.embed_tokens.lora_embedding_A", RANK, 9)), "or of a kind"),
-    "magnitudes": (has(put(f"base_model.model.{Q}.lora_magnitude_vector", 64)), "or of a kind not supported"),
-    "the same twice": (has(put(A_OF_Q.replace(".weight", ".default.weight"), RANK, 64)), "is there twice"),
+    "numbers that bf16 cannot hold": (
+        has(put(A_OF_Q, RANK, 64, value=3.4e38)),
+        "or larger than bf16 holds",
+    ),
+    "the head": (
+        has(put("base_model.model.lm_head.lora_A.weight", RANK, 64)),
+        "lm_head cannot be adapted",
+    ),
+    "a layer too many": (
+        has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)),
+        "layers.77.self_attn.q_proj cannot be",
+    ),
+    "an embedding": (
+        has(put("base_model.model.model.embed_tokens.lora_embedding_A", RANK, 9)),
+        "or of a kind",
+    ),
+    "magnitudes": (
+        has(put(f"base_model.model.{Q}.lora_magnitude_vector", 64)),
+        "or of a kind not supported",
+    ),
+    "the same twice": (
+        has(put(A_OF_Q.replace(".weight", ".default.weight"), RANK, 64)),
+        "is there twice",
+    ),
     "a part only": (
         lambda d: (d / WEIGHTS_FILE).write_bytes((d / WEIGHTS_FILE).read_bytes()[:-5]),
         "is truncated",
     ),
-    "no safetensors": (lambda d: (d / WEIGHTS_FILE).write_bytes(b"PK" * 99), "adapter_model.safetensors"),
+    "no safetensors": (
+        lambda d: (d / WEIGHTS_FILE).write_bytes(b"PK" * 99),
+        "adapter_model.safetensors",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_what_is_broken_or_not_supported_is_refused_by_name(adapter: RandomAdapter, tmp_path: Path, case: str) -> None:
+def test_what_is_broken_or_not_supported_is_refused_by_name(
+    adapter: RandomAdapter, tmp_path: Path, case: str
+) -> None:
     directory = adapter.write(tmp_path / "adapter")
     change, message = BROKEN[case]
     change(directory)
@@ -199,7 +250,10 @@ def test_adapters_that_memory_does_not_hold_are_refused() -> None:
         ({"lora": ("a",)}, "lora must be NAME=PATH, found 'a'"),
         ({"lora": ("=a",)}, "lora must be NAME=PATH, found '=a'"),
         ({"lora": ("a=x", "a=y")}, "lora names 'a' twice"),
-        ({"lora": ("a,b=x",)}, "must be printable, without commas and without spaces at its ends, found 'a,b'"),
+        (
+            {"lora": ("a,b=x",)},
+            "must be printable, without commas and without spaces at its ends, found 'a,b'",
+        ),
         ({"lora": ("a\n=x",)}, "must be printable"),
         ({"lora": ("a" * 201 + "=x",)}, "must have <= 200 characters"),
     ],

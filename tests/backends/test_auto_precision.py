@@ -12,7 +12,15 @@ from ouzel.backends.openvino.processor import processor_flags
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
 from tests.backends import GOLDEN
 
-SAPPHIRE_RAPIDS = {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8", "amx_bf16"}
+SAPPHIRE_RAPIDS = {
+    "avx2",
+    "avx512f",
+    "avx512_vnni",
+    "avx512_bf16",
+    "amx_tile",
+    "amx_int8",
+    "amx_bf16",
+}
 ZEN_4 = {"avx2", "avx512f", "avx512_vnni", "avx512_bf16"}
 LIMIT = "ONEDNN_MAX_CPU_ISA"
 

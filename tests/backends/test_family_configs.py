@@ -39,7 +39,11 @@ def test_gemma3_leaves_out_most_keys() -> None:
     attention = shape.attention
     assert (attention.num_heads, attention.num_kv_heads, attention.head_dim) == (8, 4, 256)
     assert attention.scale == 256**-0.5
-    assert (shape.vocab_size, shape.rope.max_positions, shape.tied_embeddings) == (262_208, 131_072, True)
+    assert (shape.vocab_size, shape.rope.max_positions, shape.tied_embeddings) == (
+        262_208,
+        131_072,
+        True,
+    )
     assert shape.sliding_windows == (*(1024, 1024, 1024, 1024, 1024, 0) * 5, 1024, 1024, 1024, 1024)
     assert shape.embedding_factor == 50.5  # the root of 2560 is 50.596, and 50.5 in bf16
     assert shape.logits_softcap == 0
@@ -67,8 +71,14 @@ def test_only_layers_without_a_window_have_gemma3s_scaled_positions() -> None:
     ("keys", "message"),
     [
         ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping must be null, .*, found 50"),
-        ({"use_bidirectional_attention": True}, "use_bidirectional_attention must be false, found true"),
-        ({"layer_types": ["chunked_attention"] * 34}, "layer_types must be of .*, found .*chunked_attention"),
+        (
+            {"use_bidirectional_attention": True},
+            "use_bidirectional_attention must be false, found true",
+        ),
+        (
+            {"layer_types": ["chunked_attention"] * 34},
+            "layer_types must be of .*, found .*chunked_attention",
+        ),
         ({"sliding_window": None}, "sliding_window is missing"),
     ],
 )
@@ -97,7 +107,9 @@ def test_gemma3_is_the_language_model_of_a_family_whose_encoder_is_not_served(
         "tie_word_embeddings": False,
         "text_config": text,
     }
-    (directory / "config.json").write_text(json.dumps(whole | {"vision_config": {"hidden_size": 32}}))
+    (directory / "config.json").write_text(
+        json.dumps(whole | {"vision_config": {"hidden_size": 32}})
+    )
     for alone, beside in names.items():
         rename_tensors(directory / WEIGHTS, f'"{alone}'.encode(), f'"{beside}'.encode())
     add_tensor(directory / WEIGHTS, "vision_tower.vision_model.post_layernorm.bias")
@@ -123,7 +135,9 @@ def test_exaone4_knows_no_positions_where_other_layers_have_windows() -> None:
 
 
 def test_exaone4_without_windows_knows_positions_everywhere() -> None:
-    shape = exaone4.decoder_shape(HfConfig(SIZES | {"sliding_window": None, "sliding_window_pattern": None}))
+    shape = exaone4.decoder_shape(
+        HfConfig(SIZES | {"sliding_window": None, "sliding_window_pattern": None})
+    )
     assert shape.sliding_windows == (0, 0, 0, 0)
     assert not shape.unrotated_layers
 
@@ -133,7 +147,12 @@ def test_exaone4s_pattern_of_letters_counts_only_where_its_layers_are_listed() -
     with pytest.raises(ModelLoadError, match="sliding_window_pattern must be an integer"):
         exaone4.decoder_shape(HfConfig(letters))
     kinds = ["sliding_attention", "full_attention"] * 2
-    assert exaone4.decoder_shape(HfConfig(letters | {"layer_types": kinds})).sliding_windows == (16, 0, 16, 0)
+    assert exaone4.decoder_shape(HfConfig(letters | {"layer_types": kinds})).sliding_windows == (
+        16,
+        0,
+        16,
+        0,
+    )
 
 
 def test_qwens_windows_have_defaults_of_their_own() -> None:
@@ -151,7 +170,12 @@ def test_cohere2_turns_only_layers_with_a_window() -> None:
 
 
 def test_olmo3_scales_positions_only_of_layers_that_see_all() -> None:
-    scaling = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 8192, "attention_factor": 1.2}
+    scaling = {
+        "rope_type": "yarn",
+        "factor": 8.0,
+        "original_max_position_embeddings": 8192,
+        "attention_factor": 1.2,
+    }
     shape = olmo3.decoder_shape(HfConfig(SIZES | {"rope_theta": 1e6, "rope_scaling": scaling}))
     assert shape.sliding_windows == (4096, 4096, 4096, 0)
     assert shape.sliding_rope is not None
@@ -169,20 +193,31 @@ def test_ministral3_has_yarn_where_nothing_is_written() -> None:
 
 def test_ministral3_without_a_growth_of_queries_is_refused() -> None:
     with pytest.raises(ModelLoadError, match="llama_4_scaling_beta is missing"):
-        ministral3.decoder_shape(HfConfig(SIZES | {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}}))
+        ministral3.decoder_shape(
+            HfConfig(SIZES | {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}})
+        )
 
 
 def test_embeddings_are_tied_as_is_written_beside_the_text_model() -> None:
     """Mistral 3's text_config says false, by its own default, of checkpoints without an output layer."""
     text = {"tie_word_embeddings": False}
-    assert HfConfig({"tie_word_embeddings": True, "text_config": text}).text_model().flag("tie_word_embeddings")
+    assert (
+        HfConfig({"tie_word_embeddings": True, "text_config": text})
+        .text_model()
+        .flag("tie_word_embeddings")
+    )
     assert not HfConfig({"text_config": text}).text_model().flag("tie_word_embeddings")
 
 
 # text_config of checkpoints that see, as they are published, with a tensor and its shape.
 SHORT_CONFIGS: dict[str, tuple[dict[str, Any], str, tuple[int, ...]]] = {
     "LLaVA 1.5": (
-        {"model_type": "llama", "vocab_size": 32_064, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5},
+        {
+            "model_type": "llama",
+            "vocab_size": 32_064,
+            "max_position_embeddings": 4096,
+            "rms_norm_eps": 1e-5,
+        },
         "model.layers.31.mlp.down_proj.weight",
         (4096, 11_008),
     ),
@@ -198,19 +233,37 @@ SHORT_CONFIGS: dict[str, tuple[dict[str, Any], str, tuple[int, ...]]] = {
         (1024, 5120),
     ),
     "Aya Vision": (
-        {"model_type": "cohere2", "hidden_size": 4096, "num_attention_heads": 32, "intermediate_size": 14_336},
+        {
+            "model_type": "cohere2",
+            "hidden_size": 4096,
+            "num_attention_heads": 32,
+            "intermediate_size": 14_336,
+        },
         "model.embed_tokens.weight",
         (256_000, 4096),
     ),
     "InternVL3": (
-        {"model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
+        {
+            "model_type": "qwen2",
+            "hidden_size": 3584,
+            "num_attention_heads": 28,
+            "num_key_value_heads": 4,
+        },
         "model.layers.31.mlp.up_proj.weight",
         (22_016, 3584),
     ),
     "qwen3": ({"model_type": "qwen3"}, "model.layers.31.self_attn.q_norm.weight", (128,)),
     "Granite Vision": ({"model_type": "granite"}, "lm_head.weight", (32_000, 4096)),
-    "LFM2-VL": ({"model_type": "lfm2", "hidden_size": 2048}, "model.embed_tokens.weight", (65_536, 2048)),
-    "lfm2_moe": ({"model_type": "lfm2_moe"}, "model.layers.31.feed_forward.experts.31.w2.weight", (2048, 1792)),
+    "LFM2-VL": (
+        {"model_type": "lfm2", "hidden_size": 2048},
+        "model.embed_tokens.weight",
+        (65_536, 2048),
+    ),
+    "lfm2_moe": (
+        {"model_type": "lfm2_moe"},
+        "model.layers.31.feed_forward.experts.31.w2.weight",
+        (2048, 1792),
+    ),
 }
 
 
@@ -228,10 +281,17 @@ def test_sizes_that_are_left_out_are_those_of_transformers(name: str, tmp_path: 
         ("lfm2", "conv_L_cache", 2**31 - 1, "conv_L_cache must be <= 1048576"),
         ("deepseek-v3", "first_k_dense_replace", 2**62, "is missing from the safetensors files"),
         ("deepseek-v3", "kv_lora_rank", 2**31 - 1, "kv_lora_rank must be <= 1048576"),
-        ("gemma4-experts", "hidden_size_per_layer_input", -1, "hidden_size_per_layer_input must be a positive integer"),
+        (
+            "gemma4-experts",
+            "hidden_size_per_layer_input",
+            -1,
+            "hidden_size_per_layer_input must be a positive integer",
+        ),
     ],
 )
-def test_numbers_of_no_model_are_told_in_a_sentence(name: str, key: str, value: int, message: str) -> None:
+def test_numbers_of_no_model_are_told_in_a_sentence(
+    name: str, key: str, value: int, message: str
+) -> None:
     config = json.loads((GOLDEN / name / "config.json").read_text())
     holder = config["text_config"] if key in config.get("text_config", {}) else config
     holder[key] = value

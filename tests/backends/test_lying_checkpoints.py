@@ -45,7 +45,11 @@ NOT_DAMAGED = {
     ("fp8-vllm", ".weight_scale", "of another type"),
     ("float", ".weight_scale", "of another type"),
     ("nvfp4", ".weight_scale", "of another type"),  # then it is mxfp4, of another group size
-    ("int", ".weight", "of another type"),  # compressed-tensors also stores weights that are only rounded
+    (
+        "int",
+        ".weight",
+        "of another type",
+    ),  # compressed-tensors also stores weights that are only rounded
     ("int-asym", ".weight", "of another type"),
     ("int-tensor", ".weight", "of another type"),
     ("float", ".weight", "of another type"),
@@ -74,7 +78,9 @@ def read_matrix(directory: Path, tensors: Tensors, settings: Settings) -> Weight
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_tensor_that_is_missing_or_misshapen_is_named_or_does_not_matter(name: str, tmp_path: Path) -> None:
+def test_a_tensor_that_is_missing_or_misshapen_is_named_or_does_not_matter(
+    name: str, tmp_path: Path
+) -> None:
     settings = FORMATS[name][1]
     tensors = matrix_in(name)[0]
     whole = read_matrix(tmp_path, tensors, settings)
@@ -82,17 +88,23 @@ def test_a_tensor_that_is_missing_or_misshapen_is_named_or_does_not_matter(name:
         for damage, changed in structural(stored):
             others = {key: value for key, value in tensors.items() if key != tensor}
             try:
-                read = read_matrix(tmp_path, others if changed is None else others | {tensor: changed}, settings)
+                read = read_matrix(
+                    tmp_path, others if changed is None else others | {tensor: changed}, settings
+                )
             except ModelLoadError as error:
                 assert "tensor model.matrix." in str(error), (tensor, damage)
             else:
                 is_same = read.shape == whole.shape and np.array_equal(read, whole)
                 is_known = (name, tensor.removeprefix("model.matrix"), damage) in NOT_DAMAGED
-                assert is_same or is_known, f"{tensor}, {damage}: the matrix is another one, without an error"
+                assert is_same or is_known, (
+                    f"{tensor}, {damage}: the matrix is another one, without an error"
+                )
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_scales_that_are_no_numbers_are_refused_by_name_and_without_a_warning(name: str, tmp_path: Path) -> None:
+def test_scales_that_are_no_numbers_are_refused_by_name_and_without_a_warning(
+    name: str, tmp_path: Path
+) -> None:
     settings = FORMATS[name][1]
     tensors = matrix_in(name)[0]
     for tensor, (dtype, values) in tensors.items():
@@ -103,7 +115,10 @@ def test_scales_that_are_no_numbers_are_refused_by_name_and_without_a_warning(na
             damaged.reshape(-1)[-1] = bad
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                with pytest.raises(ModelLoadError, match=r"tensor model\.matrix.*(NaN or infinite|must be positive)"):
+                with pytest.raises(
+                    ModelLoadError,
+                    match=r"tensor model\.matrix.*(NaN or infinite|must be positive)",
+                ):
                     read_matrix(tmp_path, tensors | {tensor: (dtype, damaged)}, settings)
 
 
@@ -122,7 +137,9 @@ def test_a_byte_that_stands_for_nan_is_refused(name: str, end: str, tmp_path: Pa
     dtype, values = tensors["model.matrix" + end]
     damaged = values.copy()
     damaged.reshape(-1)[0] = NAN_OF_BYTES.get(dtype, 255)
-    with pytest.raises(ModelLoadError, match=r"tensor model\.matrix\.weight has .* NaN or infinite"):
+    with pytest.raises(
+        ModelLoadError, match=r"tensor model\.matrix\.weight has .* NaN or infinite"
+    ):
         read_matrix(tmp_path, tensors | {"model.matrix" + end: (dtype, damaged)}, FORMATS[name][1])
 
 
@@ -133,10 +150,15 @@ def test_a_plain_matrix_with_a_weight_that_is_no_number_is_refused(
 ) -> None:
     first, second = random_weight(), random_weight()
     second[7, 9] = bad
-    quantize.save(tmp_path / SINGLE_FILE, {"first.weight": ("F32", first), "second.weight": ("F32", second)})
+    quantize.save(
+        tmp_path / SINGLE_FILE, {"first.weight": ("F32", first), "second.weight": ("F32", second)}
+    )
     names = (Tensor("first.weight", SHAPE), Tensor("second.weight", SHAPE))
     weights = CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
-    with pytest.raises(ModelLoadError, match=r"^tensor second\.weight has weights or scales that are NaN or infinite"):
+    with pytest.raises(
+        ModelLoadError,
+        match=r"^tensor second\.weight has weights or scales that are NaN or infinite",
+    ):
         weights.matrix(Wanted(names, (2 * SHAPE[0], SHAPE[1])), width)
 
 
@@ -162,7 +184,9 @@ WITHOUT_ORDER: dict[str, tuple[str, Change, str]] = {
 
 
 @pytest.mark.parametrize("method", WITHOUT_ORDER)
-def test_the_order_of_columns_that_config_json_speaks_of_may_not_be_missing(method: str, tmp_path: Path) -> None:
+def test_the_order_of_columns_that_config_json_speaks_of_may_not_be_missing(
+    method: str, tmp_path: Path
+) -> None:
     name, change, end = WITHOUT_ORDER[method]
     tensors = matrix_in(name)[0]
     del tensors["model.matrix" + end]

@@ -47,7 +47,9 @@ def load(
         max_model_len=long_context(directory),
     )
     dtype: Literal["f32", "auto"] = "f32" if weights == "f32" else "auto"
-    engine = EngineConfig(precision=dtype, kv_cache_dtype=dtype, kv_cache_gib=0.02, num_threads=share_of_cores())
+    engine = EngineConfig(
+        precision=dtype, kv_cache_dtype=dtype, kv_cache_gib=0.02, num_threads=share_of_cores()
+    )
     runner = create_runner(config, engine)
     assert isinstance(runner, OpenVINORunner)
     return runner
@@ -80,15 +82,23 @@ def test_an_adapter_is_its_merged_weights(name: str, cache_dir: Path, tmp_path: 
 def test_an_adapter_does_what_peft_does_with_it(name: str, cache_dir: Path) -> None:
     """Ranks and scales by pattern, rank-stabilised scales, fused matrices, adapters of one layer."""
     with np.load(GOLDEN_ADAPTERS / name / "golden.npz") as arrays:
-        checkpoint, prompt, logits = str(arrays["checkpoint"]), arrays["prompt"].tolist(), arrays["logits"]
+        checkpoint, prompt, logits = (
+            str(arrays["checkpoint"]),
+            arrays["prompt"].tolist(),
+            arrays["logits"],
+        )
     runner = load(read_golden(checkpoint).directory, cache_dir, 1)
     runner.fill_adapter_slot(0, str(GOLDEN_ADAPTERS / name))
     assert relative_error(logits_of(AdaptedRunner(runner, 0), prompt), logits[5:]) < 1e-5
     assert relative_error(logits_of(runner, prompt), logits[5:]) > 0.05
 
 
-@pytest.mark.parametrize("weights", ["int8", pytest.param("bf16", marks=pytest.mark.release("other widths"))])
-def test_compressed_weights_have_adapters_beside_them(weights: str, cache_dir: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "weights", ["int8", pytest.param("bf16", marks=pytest.mark.release("other widths"))]
+)
+def test_compressed_weights_have_adapters_beside_them(
+    weights: str, cache_dir: Path, tmp_path: Path
+) -> None:
     """The base is rounded as ever, and the adapter to bf16; merged weights would be rounded together."""
     golden = read_golden("qwen3")
     adapter = random_adapter(golden.directory, seed=1)
@@ -115,7 +125,12 @@ def test_a_batch_mixes_adapters_and_the_model_as_it_is(cache_dir: Path, tmp_path
     def steps(runner: AdaptedRunner, lengths: tuple[int, ...]) -> Logits:
         driver = Driver(runner)
         sequences = [driver.sequence() for _ in lengths]
-        first = driver.step([(each, golden.prompt[:length]) for each, length in zip(sequences, lengths, strict=True)])
+        first = driver.step(
+            [
+                (each, golden.prompt[:length])
+                for each, length in zip(sequences, lengths, strict=True)
+            ]
+        )
         return np.stack([first, driver.step([(each, [7]) for each in sequences])], axis=1)
 
     together = steps(AdaptedRunner(runner, *slots), lengths)
@@ -128,7 +143,9 @@ def test_a_slot_is_empty_again_when_it_is_cleared(cache_dir: Path, tmp_path: Pat
     runner = load(golden.directory, cache_dir, max_loras=2)
     unadapted = logits_of(runner, golden.prompt)
     whole = random_adapter(golden.directory, seed=1, rank=RANK).write(tmp_path / "whole")
-    part = random_adapter(golden.directory, 2, takes=lambda name: name.endswith("v_proj")).write(tmp_path / "part")
+    part = random_adapter(golden.directory, 2, takes=lambda name: name.endswith("v_proj")).write(
+        tmp_path / "part"
+    )
 
     runner.fill_adapter_slot(1, str(part))
     expected = logits_of(AdaptedRunner(runner, 1), golden.prompt)
@@ -165,9 +182,17 @@ def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) ->
     adapter = random_adapter(golden.directory, seed=1, rank=rank)
     path = str(adapter.write(tmp_path / "adapter"))
     config = ModelConfig(
-        model=str(golden.directory), weights="f32", cache_dir=str(cache_dir), max_loras=8, max_lora_rank=rank
+        model=str(golden.directory),
+        weights="f32",
+        cache_dir=str(cache_dir),
+        max_loras=8,
+        max_lora_rank=rank,
     )
-    engine = EngineCore(create_runner(config, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)))
+    engine = EngineCore(
+        create_runner(
+            config, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
+        )
+    )
     slot_bytes = 4 * sum(a.size + b.size for a, b in adapter.halves.values())
 
     def load_and_use(*names: str) -> None:
@@ -208,14 +233,20 @@ def test_an_adapter_that_overflows_is_refused_and_leaves_no_trace(
     engine = EngineCore(load(golden.directory, cache_dir, 1, weights))
     expected = run_alone(engine, make_request(golden.prompt[:5], max_tokens=12))[0].token_ids
     sound = random_adapter(golden.directory, seed=1)
-    huge = {name: (a * np.float32(1e19), b * np.float32(1e19)) for name, (a, b) in sound.halves.items()}
+    huge = {
+        name: (a * np.float32(1e19), b * np.float32(1e19)) for name, (a, b) in sound.halves.items()
+    }
     path = RandomAdapter(huge, {}).write(tmp_path / "huge")
     engine.adapters.load("huge", str(path))
     run(engine)
     [event] = engine.adapters.take_events()
     assert isinstance(event, AdapterFailed)
-    assert event.message.startswith("adapter 'huge' makes the model overflow: in a trial of 16 tokens")
-    assert run_alone(engine, make_request(golden.prompt[:5], max_tokens=12))[0].token_ids == expected
+    assert event.message.startswith(
+        "adapter 'huge' makes the model overflow: in a trial of 16 tokens"
+    )
+    assert (
+        run_alone(engine, make_request(golden.prompt[:5], max_tokens=12))[0].token_ids == expected
+    )
 
     engine.adapters.load("sound", str(sound.write(tmp_path / "sound")))
     run(engine)
@@ -223,7 +254,9 @@ def test_an_adapter_that_overflows_is_refused_and_leaves_no_trace(
     assert run_alone(engine, adapted(make_request(golden.prompt), "sound"))[0].token_ids
     engine.adapters.unload("sound")
     run(engine)
-    with pytest.raises(ModelLoadError, match=f"^lora huge={path}: adapter 'huge' makes the model overflow: "):
+    with pytest.raises(
+        ModelLoadError, match=f"^lora huge={path}: adapter 'huge' makes the model overflow: "
+    ):
         load_adapters(engine, {"huge": str(path)})  # as a server does at its start
 
 
@@ -232,13 +265,19 @@ def test_all_of_the_engine_goes_on_with_adapters(cache_dir: Path, tmp_path: Path
     golden = read_golden("qwen3")
     adapter = random_adapter(golden.directory, seed=3)
     path = adapter.write(tmp_path / "adapter")
-    merged = EngineCore(load(merge(golden.directory, adapter.deltas(), tmp_path / "merged"), tmp_path, 0))
-    speculation = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))  # guesses cost next to nothing
+    merged = EngineCore(
+        load(merge(golden.directory, adapter.deltas(), tmp_path / "merged"), tmp_path, 0)
+    )
+    speculation = Speculation(
+        costs=StepCosts((1, 100), (1.0, 1.01))
+    )  # guesses cost next to nothing
     engine = EngineCore(load(golden.directory, cache_dir, 1), speculation=speculation)
     engine.adapters.load("a", str(path))
     run(engine)
 
-    requests = [make_request(golden.prompt[:length], max_tokens=12, n=2) for length in (40, 40, 33, 3)]
+    requests = [
+        make_request(golden.prompt[:length], max_tokens=12, n=2) for length in (40, 40, 33, 3)
+    ]
     mixed = [adapted(request, name) for request in requests for name in ("a", "")]
     results = run(engine, mixed)
     base = EngineCore(load(golden.directory, cache_dir, 0))

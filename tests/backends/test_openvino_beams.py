@@ -11,10 +11,14 @@ from ouzel.sampling import BeamSearchParams
 from tests.backends.conftest import Load, read_golden
 from tests.engine.requests import make_request, run_alone
 
-CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "golden" / "beams.json").read_text())
+CASES: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "golden" / "beams.json").read_text()
+)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['checkpoint']}-{case['num_beams']}")
+@pytest.mark.parametrize(
+    "case", CASES, ids=lambda case: f"{case['checkpoint']}-{case['num_beams']}"
+)
 def test_beams_are_those_of_transformers(case: dict[str, Any], load: Load) -> None:
     golden = read_golden(case["checkpoint"])
     request = make_request(

@@ -22,7 +22,12 @@ from ouzel.backends.openvino.calibration.error_feedback import (
     factorise,
 )
 from ouzel.backends.openvino.calibration.export import export_checkpoint
-from ouzel.backends.openvino.calibration.recording import CalibrationText, TracedWeights, find_product_inputs, record
+from ouzel.backends.openvino.calibration.recording import (
+    CalibrationText,
+    TracedWeights,
+    find_product_inputs,
+    record,
+)
 from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8
 from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.inspection import inspect_model
@@ -53,7 +58,9 @@ PLAIN_INT4 = Encoding("i4", "f32", group_size=64)
 def inputs() -> Floats:
     """Rows whose columns depend on each other, and of which some are much larger than others."""
     rng = np.random.default_rng(0)
-    mixed = rng.standard_normal((2000, 256)) @ rng.standard_normal((256, 256)) / 16 + rng.standard_normal((2000, 256))
+    mixed = rng.standard_normal((2000, 256)) @ rng.standard_normal(
+        (256, 256)
+    ) / 16 + rng.standard_normal((2000, 256))
     return (mixed * np.exp(rng.standard_normal(256))).astype(np.float32)
 
 
@@ -66,7 +73,9 @@ def loss(weights: Floats, encoding: Encoding, parts: Parts, inputs: Floats) -> f
     return float(np.linalg.norm((weights - decode(encoding, parts)) @ inputs.T))
 
 
-def test_products_lose_less_with_error_feedback_than_by_rounding(weights: Floats, inputs: Floats) -> None:
+def test_products_lose_less_with_error_feedback_than_by_rounding(
+    weights: Floats, inputs: Floats
+) -> None:
     parts = encode_with_feedback(weights, factorise(inputs.T @ inputs), 64)
     plain = loss(weights, PLAIN_INT4, encode_int4(weights), inputs)
     assert loss(weights, INT4, parts, inputs) < 0.8 * plain
@@ -74,7 +83,10 @@ def test_products_lose_less_with_error_feedback_than_by_rounding(weights: Floats
 
 def test_each_sweep_of_refinement_loses_less(weights: Floats, inputs: Floats) -> None:
     feedback = factorise(inputs.T @ inputs)
-    losses = [loss(weights, INT4, encode_with_feedback(weights, feedback, 64, sweeps), inputs) for sweeps in range(4)]
+    losses = [
+        loss(weights, INT4, encode_with_feedback(weights, feedback, 64, sweeps), inputs)
+        for sweeps in range(4)
+    ]
     assert losses == sorted(losses, reverse=True)
     assert losses[2] < 0.97 * losses[0]
 
@@ -88,7 +100,9 @@ def test_the_factor_is_the_one_of_cholesky(inputs: Floats) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(("columns", "num_blocks"), [(64, 1), (5120, 1), (5184, 2), (9728, 2), (28672, 6)])
+@pytest.mark.parametrize(
+    ("columns", "num_blocks"), [(64, 1), (5120, 1), (5184, 2), (9728, 2), (28672, 6)]
+)
 def test_wide_matrices_are_cut_into_blocks_of_whole_groups(columns: int, num_blocks: int) -> None:
     blocks = column_blocks(columns, 64)
     assert len(blocks) == num_blocks
@@ -105,10 +119,14 @@ def test_blocks_of_columns_are_encoded_by_themselves(weights: Floats, inputs: Fl
     assert loss(weights, INT4, parts, inputs) < 0.8 * plain
 
 
-def test_fewer_rows_than_columns_do_no_harm_to_products_of_other_rows(weights: Floats, inputs: Floats) -> None:
+def test_fewer_rows_than_columns_do_no_harm_to_products_of_other_rows(
+    weights: Floats, inputs: Floats
+) -> None:
     some, others = inputs[:200], inputs[200:]
     parts = encode_with_feedback(weights, factorise(some.T @ some), 64)
-    assert loss(weights, INT4, parts, others) < 0.95 * loss(weights, PLAIN_INT4, encode_int4(weights), others)
+    assert loss(weights, INT4, parts, others) < 0.95 * loss(
+        weights, PLAIN_INT4, encode_int4(weights), others
+    )
 
 
 def test_without_correlations_feedback_is_rounding_with_a_searched_scale(weights: Floats) -> None:
@@ -119,16 +137,23 @@ def test_without_correlations_feedback_is_rounding_with_a_searched_scale(weights
 
 
 def test_the_encoding_is_the_same_each_time(weights: Floats, inputs: Floats) -> None:
-    first, second = (encode_with_feedback(weights, factorise(inputs.T @ inputs), 64) for _ in range(2))
+    first, second = (
+        encode_with_feedback(weights, factorise(inputs.T @ inputs), 64) for _ in range(2)
+    )
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
 def test_rows_are_encoded_alike_however_a_matrix_is_cut(weights: Floats, inputs: Floats) -> None:
     feedback = factorise(inputs.T @ inputs)
     whole = decode(INT4, encode_with_feedback(weights, feedback, 64))
-    pieces = [decode(INT4, encode_with_feedback(weights[at : at + 13], feedback, 64)) for at in range(0, 96, 13)]
+    pieces = [
+        decode(INT4, encode_with_feedback(weights[at : at + 13], feedback, 64))
+        for at in range(0, 96, 13)
+    ]
     is_equal = np.concatenate(pieces) == whole
-    assert is_equal.mean() > 0.99  # products of other shapes may round a sum otherwise, which moves a level seldom
+    assert (
+        is_equal.mean() > 0.99
+    )  # products of other shapes may round a sum otherwise, which moves a level seldom
 
 
 def test_columns_that_are_always_zero_do_no_harm(weights: Floats, inputs: Floats) -> None:
@@ -140,7 +165,9 @@ def test_columns_that_are_always_zero_do_no_harm(weights: Floats, inputs: Floats
 
 
 def test_a_matrix_of_zeros_stays_so() -> None:
-    parts = encode_with_feedback(np.zeros((4, 64), np.float32), factorise(np.zeros((64, 64), np.float32)), 64)
+    parts = encode_with_feedback(
+        np.zeros((4, 64), np.float32), factorise(np.zeros((64, 64), np.float32)), 64
+    )
     assert not decode(INT4, parts).any()
 
 
@@ -173,10 +200,18 @@ def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: s
     config = read_hf_config(directory)
     stored, _ = find_weights(directory, config).open()
     traced = TracedWeights(CompressedWeights(stored, MemoryWriter()))
-    graph = built(config, family(config.model_type), None, traced, read_weights("auto"), predicts=False).graph
+    graph = built(
+        config, family(config.model_type), None, traced, read_weights("auto"), predicts=False
+    ).graph
     inputs = find_product_inputs(graph, traced.wanted)
-    assert {key.split(".")[-2] for each in inputs if each.total is not None for key in each.keys} == added
-    assert {key.split(".")[-2] for each in inputs for key in each.keys} >= {"q_proj", "gate_proj", "o_proj"}
+    assert {
+        key.split(".")[-2] for each in inputs if each.total is not None for key in each.keys
+    } == added
+    assert {key.split(".")[-2] for each in inputs for key in each.keys} >= {
+        "q_proj",
+        "gate_proj",
+        "o_proj",
+    }
 
 
 def text(vocab_size: int = 2000) -> CalibrationText:
@@ -205,7 +240,9 @@ def test_a_server_takes_the_calibrated_weights_once_they_are_there(
 ) -> None:
     with caplog.at_level(logging.INFO):
         plain = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
-    assert "`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less" in caplog.text
+    assert (
+        "`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less" in caplog.text
+    )
     assert make_entry(tmp_path)
     assert not make_entry(tmp_path), "there already"
     with caplog.at_level(logging.INFO):
@@ -217,12 +254,16 @@ def test_a_server_takes_the_calibrated_weights_once_they_are_there(
     assert kinds == {"int4", "int4,calibrated"}, "and nothing else is left behind"
 
 
-def test_calibrated_weights_that_no_longer_count_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_calibrated_weights_that_no_longer_count_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     assert make_entry(tmp_path)
     [entry] = tmp_path.iterdir()
     entry.rename(entry.with_name(entry.name[:-16] + "0" * 16))
     runner_of(MODEL_DIRECTORY, tmp_path, "int4").close()
-    assert "are not used: make them again with `ouzel pull --weights ... --calibrate`" in caplog.text
+    assert (
+        "are not used: make them again with `ouzel pull --weights ... --calibrate`" in caplog.text
+    )
 
 
 @pytest.mark.parametrize("of", ["FORMAT", "ouzel.__version__"])
@@ -242,26 +283,36 @@ def test_inspect_tells_of_calibrated_weights_where_they_serve(tmp_path: Path) ->
     found = inspect_model(model, EngineConfig(kv_cache_gib=0.01))
     assert (plain.are_weights_calibrated, found.are_weights_calibrated) == (False, True)
     assert found.weights != plain.weights
-    assert {"i4, f16 scales of 64", "i8, f16 scales of 64"} <= {encoding for encoding, _ in found.weights}
+    assert {"i4, f16 scales of 64", "i8, f16 scales of 64"} <= {
+        encoding for encoding, _ in found.weights
+    }
     [written] = tmp_path.glob("*/weights.bin")
     assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 200
     with written.open("r+b") as file:
         file.truncate(1000)
-    assert not inspect_model(model, EngineConfig(kv_cache_gib=0.01)).are_weights_calibrated, "a start would not use it"
+    assert not inspect_model(model, EngineConfig(kv_cache_gib=0.01)).are_weights_calibrated, (
+        "a start would not use it"
+    )
 
 
 def test_a_model_without_whole_groups_of_columns_is_refused_by_name(tmp_path: Path) -> None:
     directory = GOLDEN / "lfm2"
     config = read_hf_config(directory)
-    with pytest.raises(ModelLoadError, match=r"models of type lfm2 like lfm2 are not calibrated: .* groups of 64"):
+    with pytest.raises(
+        ModelLoadError, match=r"models of type lfm2 like lfm2 are not calibrated: .* groups of 64"
+    ):
         make_calibrated_entry(directory, config, read_weights("int4"), str(tmp_path), text(160))
     (tmp_path / "made").mkdir()
-    with pytest.raises(ModelLoadError, match=r"models of type lfm2 like lfm2 are not calibrated: .* groups of 64"):
+    with pytest.raises(
+        ModelLoadError, match=r"models of type lfm2 like lfm2 are not calibrated: .* groups of 64"
+    ):
         export_checkpoint(directory, config, tmp_path / "made", text(160))
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
-def test_no_token_lies_beyond_the_positions_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_token_lies_beyond_the_positions_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(MODEL_DIRECTORY, tmp_path / "model")
     config_file = tmp_path / "model" / "config.json"
     config = json.loads(config_file.read_bytes())
@@ -275,7 +326,9 @@ def test_no_token_lies_beyond_the_positions_of_the_model(tmp_path: Path, monkeyp
     monkeypatch.setattr("ouzel.backends.openvino.calibration.calibrated_entry.record", recorded)
     plan = read_weights("int4")
     found = CalibrationText((7, 8), [*range(300, 500)])
-    assert make_calibrated_entry(tmp_path / "model", read_hf_config(tmp_path / "model"), plan, str(tmp_path), found)
+    assert make_calibrated_entry(
+        tmp_path / "model", read_hf_config(tmp_path / "model"), plan, str(tmp_path), found
+    )
     assert lengths == [48, 48, 48, 48, 18]
 
 
@@ -294,8 +347,13 @@ def test_broken_calibrated_weights_are_not_replaced_under_their_name(
     [entry] = (tmp_path / "calibrated").iterdir()
     with (entry / WEIGHTS_FILE).open("r+b") as file:
         file.truncate(1000)
-    assert np.array_equal(logits_of(runner_of(MODEL_DIRECTORY, tmp_path / "calibrated", "int4")), plain)
-    assert f"the calibrated weights {entry} are removed, and weights without a calibration take" in caplog.text
+    assert np.array_equal(
+        logits_of(runner_of(MODEL_DIRECTORY, tmp_path / "calibrated", "int4")), plain
+    )
+    assert (
+        f"the calibrated weights {entry} are removed, and weights without a calibration take"
+        in caplog.text
+    )
     assert not entry.exists()
     assert make_entry(tmp_path / "calibrated"), "the weights are calibrated again, not found there"
 
@@ -305,7 +363,9 @@ def test_a_plan_without_four_bits_has_nothing_to_calibrate(tmp_path: Path) -> No
         make_entry(tmp_path, "int8")
 
 
-def test_a_written_checkpoint_is_kept_exactly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_written_checkpoint_is_kept_exactly(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     made = tmp_path / "out" / "made"
     made.mkdir(parents=True)
     export = export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, text())
@@ -320,7 +380,10 @@ def test_a_written_checkpoint_is_kept_exactly(tmp_path: Path, caplog: pytest.Log
     content = (entry / "weights.bin").read_bytes()
     stored = Checkpoint(made)
     for module in export.modules[4]:
-        rows, words = index[f"{module}.weight"]["shape"][0], index[f"{module}.weight"]["shape"][1] // 8
+        rows, words = (
+            index[f"{module}.weight"]["shape"][0],
+            index[f"{module}.weight"]["shape"][1] // 8,
+        )
         raw = stored.read(f"{module}.weight_packed", (rows, words), "I32").view(np.uint8) ^ 0x88
         part = index[f"{module}.weight"]["parts"]["values"]
         assert content[part["offset"] : part["offset"] + raw.size] == raw.tobytes()
@@ -331,7 +394,10 @@ def test_floats_are_written_exactly(tmp_path: Path) -> None:
     made.mkdir()
     export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, text())
     name = "model.layers.0.input_layernorm.weight"
-    read, written = (np.concatenate([*Checkpoint(each).rows(Tensor(name, (256,)))]) for each in (MODEL_DIRECTORY, made))
+    read, written = (
+        np.concatenate([*Checkpoint(each).rows(Tensor(name, (256,)))])
+        for each in (MODEL_DIRECTORY, made)
+    )
     assert np.array_equal(read, written)
 
 
@@ -354,4 +420,9 @@ def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path
 
 def test_a_checkpoint_with_experts_is_not_written_yet(tmp_path: Path) -> None:
     with pytest.raises(ModelLoadError, match="does not take checkpoints with experts"):
-        export_checkpoint(GOLDEN / "olmoe", read_hf_config(GOLDEN / "olmoe"), tmp_path, CalibrationText((), range(16)))
+        export_checkpoint(
+            GOLDEN / "olmoe",
+            read_hf_config(GOLDEN / "olmoe"),
+            tmp_path,
+            CalibrationText((), range(16)),
+        )

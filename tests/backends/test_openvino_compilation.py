@@ -26,19 +26,27 @@ def model_of(*shapes: list[int], dtype: str = "i4", hidden_size: int = 1024) -> 
     constants = [ops.constant(ov.Tensor(getattr(ov.Type, dtype), shape)) for shape in shapes]
     results = [ops.result(ops.convert(constant, "f32")) for constant in constants]
     graph = ov.Model(results, matrices, "compressed")
-    return LanguageModel(graph=graph, arrays=[], ropes={}, hidden_size=hidden_size, vocab_size=8, max_positions=8)
+    return LanguageModel(
+        graph=graph, arrays=[], ropes={}, hidden_size=hidden_size, vocab_size=8, max_positions=8
+    )
 
 
 @pytest.mark.parametrize("precision", ["auto", "int8"])
-def test_groups_of_activations_fit_into_those_of_weights(precision: Precision, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_of_activations_fit_into_those_of_weights(
+    precision: Precision, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(LIMIT, raising=False)
     engine = EngineConfig(precision=precision)
     assert compile_properties(engine, model_of([8, 1024], dtype="u8"))[GROUP_SIZE] == 64
     assert compile_properties(engine, model_of([8, 8, 128]))[GROUP_SIZE] == 64
     assert compile_properties(engine, model_of([8, 8, 128], [4, 8, 32, 32]))[GROUP_SIZE] == 32
-    assert compile_properties(engine, model_of([8, 8, 128], [8, 8, 1], dtype="u8"))[GROUP_SIZE] == 64  # zero points
+    assert (
+        compile_properties(engine, model_of([8, 8, 128], [8, 8, 1], dtype="u8"))[GROUP_SIZE] == 64
+    )  # zero points
     assert compile_properties(engine, model_of([8, 32, 32], dtype="i8"))[GROUP_SIZE] == 32
-    assert compile_properties(engine, model_of([8, 32], dtype="u8", hidden_size=32))[GROUP_SIZE] == 32
+    assert (
+        compile_properties(engine, model_of([8, 32], dtype="u8", hidden_size=32))[GROUP_SIZE] == 32
+    )
     assert compile_properties(engine, model_of([8, 64, 16]))[GROUP_SIZE] == 0
 
 
@@ -50,24 +58,38 @@ def test_f32_rounds_no_activations() -> None:
 
 @pytest.mark.parametrize(
     ("largest", "hint", "group_size"),
-    [("AVX2", ov.Type.f32, 0), ("avx512_core", ov.Type.f32, 64), ("AVX512_CORE_BF16", None, 64), ("ALL", None, 64)],
+    [
+        ("AVX2", ov.Type.f32, 0),
+        ("avx512_core", ov.Type.f32, 64),
+        ("AVX512_CORE_BF16", None, 64),
+        ("ALL", None, 64),
+    ],
 )
 def test_what_is_withheld_from_onednn_is_not_chosen(
     largest: str, hint: ov.Type | None, group_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LIMIT, largest)
     properties = compile_properties(EngineConfig(), model_of([8, 1024], dtype="u8"))
-    assert (properties.get("INFERENCE_PRECISION_HINT"), properties[GROUP_SIZE]) == (hint, group_size)
+    assert (properties.get("INFERENCE_PRECISION_HINT"), properties[GROUP_SIZE]) == (
+        hint,
+        group_size,
+    )
 
 
-def test_bf16_that_is_withheld_from_onednn_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bf16_that_is_withheld_from_onednn_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(LIMIT, "AVX2")
-    with pytest.raises(ModelLoadError, match="precision bf16 is not available on CPU; use auto or f32"):
+    with pytest.raises(
+        ModelLoadError, match="precision bf16 is not available on CPU; use auto or f32"
+    ):
         check_options(ov.Core(), EngineConfig(precision="bf16"))
 
 
 @pytest.mark.parametrize("largest", ["AVX2", "AVX512_CORE", "ALL"])
-def test_a_model_loads_with_whatever_instructions_onednn_may_use(largest: str, tmp_path: Path) -> None:
+def test_a_model_loads_with_whatever_instructions_onednn_may_use(
+    largest: str, tmp_path: Path
+) -> None:
     program = (
         "import sys\n"
         "from ouzel.backends.openvino import create_runner\n"
@@ -91,8 +113,13 @@ def test_factors_behind_products_leave_the_weights_in_integers(name: str, tmp_pa
     model = ModelConfig(model=str(directory), weights="int8", cache_dir=str(tmp_path))
     loaded = load(core, directory, read_config(directory), model)
     compiled, *_ = compile_graphs(core, loaded, EngineConfig(precision="int8"))
-    nodes = [node for node in compiled.get_runtime_model().get_ops() if kind_of(node) == "FullyConnected"]
-    types = Counter(node.input_value(1).get_node().get_rt_info()["outputPrecisions"].astype(str) for node in nodes)
+    nodes = [
+        node for node in compiled.get_runtime_model().get_ops() if kind_of(node) == "FullyConnected"
+    ]
+    types = Counter(
+        node.input_value(1).get_node().get_rt_info()["outputPrecisions"].astype(str)
+        for node in nodes
+    )
     assert types["u8"] >= 8
     assert not types["f32"]
 

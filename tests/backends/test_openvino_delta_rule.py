@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.chunked_rows import CHUNK_WORK, ChunkedRows, chunk_inputs, chunk_length, in_chunks
+from ouzel.backends.openvino.chunked_rows import (
+    CHUNK_WORK,
+    ChunkedRows,
+    chunk_inputs,
+    chunk_length,
+    in_chunks,
+)
 from ouzel.backends.openvino.graph.delta_rule import DeltaHeads, delta_rule
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ov
@@ -104,7 +110,9 @@ def expected(mixed: Array, rates: Array, state: Array) -> tuple[Array, Array]:
         [319, 1],
     ],
 )
-def test_sequences_of_all_lengths_beside_each_other(lens: list[int], kind: str, layer: Layer) -> None:
+def test_sequences_of_all_lengths_beside_each_other(
+    lens: list[int], kind: str, layer: Layer
+) -> None:
     """Each reads the zeros, a slot of their own, or one that another reads too; and each writes one."""
     mixed, rates = random_rows(sum(lens), kind)
     layer.states[:] = np.random.default_rng(0).normal(size=layer.states.shape)
@@ -152,7 +160,9 @@ def test_numbers_that_are_none_stay_in_their_sequence(layer: Layer) -> None:
         answers = layer.run(spoilt, rates, lens, slots)
         assert np.isnan(answers[own]).all()
         assert np.array_equal(np.delete(answers, own, axis=0), np.delete(whole, own, axis=0))
-        assert np.array_equal(np.delete(layer.states, 1 + broken, axis=0), np.delete(states, 1 + broken, axis=0))
+        assert np.array_equal(
+            np.delete(layer.states, 1 + broken, axis=0), np.delete(states, 1 + broken, axis=0)
+        )
 
 
 def test_states_and_rates_are_exact_where_the_model_is_in_bf16() -> None:
@@ -181,7 +191,16 @@ def test_a_step_without_rows_in_chunks_has_no_chunks() -> None:
 
 @pytest.mark.parametrize(
     ("lens", "length"),
-    [([], 8), ([2], 8), ([8] * 20, 8), ([9], 32), ([60], 64), ([70], 32), ([512], 64), ([480, 5, 5], 32)],
+    [
+        ([], 8),
+        ([2], 8),
+        ([8] * 20, 8),
+        ([9], 32),
+        ([60], 64),
+        ([70], 32),
+        ([512], 64),
+        ([480, 5, 5], 32),
+    ],
 )
 def test_chunks_are_as_long_as_makes_least_work(lens: list[int], length: int) -> None:
     assert chunk_length(np.array(lens, np.int32)) == length
@@ -195,7 +214,9 @@ def test_the_first_step_behind_several_chunks_has_one_that_counts_for_nothing() 
     rows = ChunkedRows()
     steps = [[1], [90], [1, 1], [1], [8], [1], [32], [1]]
     made = [
-        rows.inputs(np.cumsum([0, *lens]).astype(np.int32), np.arange(1, 1 + len(lens), dtype=np.int32))
+        rows.inputs(
+            np.cumsum([0, *lens]).astype(np.int32), np.arange(1, 1 + len(lens), dtype=np.int32)
+        )
         for lens in steps
     ]
     assert [len(inputs["chunk_slots"]) for inputs in made] == [0, 3, 1, 0, 1, 0, 1, 1]

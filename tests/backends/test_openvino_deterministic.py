@@ -67,11 +67,15 @@ _IN_EACH_RUN = {"default", "f32"}
         for name in SERVED
     ],
 )
-def runner(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelRunner]:
+def runner(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ModelRunner]:
     """Serves the demo model, whose weights are trained, in one of the precisions."""
     options = SERVED[request.param]
     cache_dir = str(tmp_path_factory.mktemp("cache"))
-    model = ModelConfig(model=str(MODEL_DIRECTORY), cache_dir=cache_dir, weights=options.get("weights", "auto"))
+    model = ModelConfig(
+        model=str(MODEL_DIRECTORY), cache_dir=cache_dir, weights=options.get("weights", "auto")
+    )
     engine = EngineConfig(
         deterministic=True,
         precision=options.get("precision", "auto"),  # type: ignore[arg-type]
@@ -92,12 +96,22 @@ def requests_of(runner: ModelRunner) -> list[EngineRequest]:
     """Some begin alike: their prompts share blocks."""
     greedy = [make_request(prompt(runner, each), max_tokens=40, num_logprobs=3) for each in LENGTHS]
     seeded = [
-        make_request(prompt(runner, each), max_tokens=40, temperature=1.0, seed=each, num_logprobs=0)
+        make_request(
+            prompt(runner, each), max_tokens=40, temperature=1.0, seed=each, num_logprobs=0
+        )
         for each in LENGTHS
     ]
     scored = make_request(prompt(runner, 130), max_tokens=4, num_prompt_logprobs=1)
-    forked = make_request(prompt(runner, 70), n=3, max_tokens=40, temperature=1.0, seed=7, num_logprobs=0)
-    beams = make_request(prompt(runner, 70), n=2, max_tokens=20, beam_search=BeamSearchParams(width=3), num_logprobs=0)
+    forked = make_request(
+        prompt(runner, 70), n=3, max_tokens=40, temperature=1.0, seed=7, num_logprobs=0
+    )
+    beams = make_request(
+        prompt(runner, 70),
+        n=2,
+        max_tokens=20,
+        beam_search=BeamSearchParams(width=3),
+        num_logprobs=0,
+    )
     return [*greedy, *seeded, scored, forked, beams]
 
 
@@ -141,7 +155,9 @@ def test_one_answer_of_a_conversation_whose_past_was_generated(runner: ModelRunn
     engine = EngineCore(runner)
     [(token_ids, *_)] = answers(engine, [first])
     assert isinstance(token_ids, list)
-    second = make_request([*first.prompt_token_ids, *token_ids, 5, 6, 7], max_tokens=20, num_logprobs=2)
+    second = make_request(
+        [*first.prompt_token_ids, *token_ids, 5, 6, 7], max_tokens=20, num_logprobs=2
+    )
 
     assert answers(engine, [second]) == alone(runner, [second])
 
@@ -160,7 +176,9 @@ def guessed(request: EngineRequest, token_ids: object) -> EngineRequest:
 def test_one_answer_with_guesses(runner: ModelRunner) -> None:
     """Right guesses and wrong ones."""
     requests = [
-        make_request(prompt(runner, length), max_tokens=40, num_logprobs=1, temperature=temperature, seed=3)
+        make_request(
+            prompt(runner, length), max_tokens=40, num_logprobs=1, temperature=temperature, seed=3
+        )
         for length in LENGTHS
         for temperature in (0.0, 1.0)
     ]
@@ -175,11 +193,17 @@ def test_one_answer_with_guesses(runner: ModelRunner) -> None:
 def test_one_answer_where_tokens_are_appended_without_a_step(runner: ModelRunner) -> None:
     """Tokens that must come are computed as those that are sampled; logprobs make them come by steps."""
     budget = ReasoningBudget(
-        max_tokens=8, end_token_ids=(5, 6, 7, 8), starts=(b"<",), ends=(b">",), pieces={}, is_open=True
+        max_tokens=8,
+        end_token_ids=(5, 6, 7, 8),
+        starts=(b"<",),
+        ends=(b">",),
+        pieces={},
+        is_open=True,
     )
     appended, stepped = (
         msgspec.structs.replace(
-            make_request(prompt(runner, 40), max_tokens=40, num_logprobs=num_logprobs), reasoning_budget=budget
+            make_request(prompt(runner, 40), max_tokens=40, num_logprobs=num_logprobs),
+            reasoning_budget=budget,
         )
         for num_logprobs in (None, 0)
     )
@@ -210,7 +234,9 @@ class _Rounding:
 
 
 @pytest.mark.parametrize(("least", "num_tokens"), [(2, 0), (5, 0), (30, 0), (100, 0), (5, 64)])
-def test_a_runner_whose_rows_depend_on_others_is_refused(runner: ModelRunner, least: int, num_tokens: int) -> None:
+def test_a_runner_whose_rows_depend_on_others_is_refused(
+    runner: ModelRunner, least: int, num_tokens: int
+) -> None:
     with pytest.raises(ModelLoadError, match=r"^deterministic: .*other bits"):
         check_rows(_Rounding(runner.info, least, num_tokens))
 

@@ -27,13 +27,20 @@ ENGINE = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
 def copied(name: str, directory: Path, token: str = "a") -> Path:
     """Adds a tokenizer of two tokens, one of which is named."""
     shutil.copytree(GOLDEN / name, directory)
-    tokens = {"model": {"type": "BPE", "vocab": {token: 0}}, "added_tokens": [{"id": 1, "content": "<end>"}]}
+    tokens = {
+        "model": {"type": "BPE", "vocab": {token: 0}},
+        "added_tokens": [{"id": 1, "content": "<end>"}],
+    }
     (directory / "tokenizer.json").write_text(json.dumps(tokens))
     return directory
 
 
-def loaded(model: Path, draft: Path, tmp_path: Path, engine: EngineConfig = ENGINE) -> tuple[ModelRunner, ModelRunner]:
-    config = ModelConfig(model=str(model), draft_model=str(draft), weights="f32", cache_dir=str(tmp_path / "cache"))
+def loaded(
+    model: Path, draft: Path, tmp_path: Path, engine: EngineConfig = ENGINE
+) -> tuple[ModelRunner, ModelRunner]:
+    config = ModelConfig(
+        model=str(model), draft_model=str(draft), weights="f32", cache_dir=str(tmp_path / "cache")
+    )
     runner = create_runner(config, engine)
     return runner, draft_runner(config, engine, runner.info)
 
@@ -45,10 +52,14 @@ def test_a_model_drafts_for_itself(tmp_path: Path) -> None:
     runner, draft = loaded(directory, directory, tmp_path)
     assert draft.info.num_blocks == runner.info.num_blocks
     engine = EngineCore(
-        runner, speculation=Speculation(prompt_lookup=False, draft=draft, costs=CHEAP, draft_costs=CHEAPER)
+        runner,
+        speculation=Speculation(prompt_lookup=False, draft=draft, costs=CHEAP, draft_costs=CHEAPER),
     )
     plain = EngineCore(
-        create_runner(ModelConfig(model=str(directory), weights="f32", cache_dir=str(tmp_path / "cache")), ENGINE)
+        create_runner(
+            ModelConfig(model=str(directory), weights="f32", cache_dir=str(tmp_path / "cache")),
+            ENGINE,
+        )
     )
     options: list[dict[str, Any]] = [
         {},
@@ -70,7 +81,11 @@ def test_one_answer_with_drafts_which_need_not_be_deterministic(tmp_path: Path) 
     directory = copied("qwen3", tmp_path / "model")
     deterministic = msgspec.structs.replace(ENGINE, deterministic=True)
     runner, draft = loaded(directory, directory, tmp_path, deterministic)
-    ways: list[dict[str, Any]] = [{}, {"temperature": 1.0, "seed": 4}, {"n": 2, "temperature": 0.8, "seed": 5}]
+    ways: list[dict[str, Any]] = [
+        {},
+        {"temperature": 1.0, "seed": 4},
+        {"n": 2, "temperature": 0.8, "seed": 5},
+    ]
     requests = [
         make_request(golden.prompt[:length], max_tokens=30, num_logprobs=0, **way)
         for length in (1, 2, 5)
@@ -83,7 +98,9 @@ def test_one_answer_with_drafts_which_need_not_be_deterministic(tmp_path: Path) 
     together = run(engine, requests)
 
     drafted = [together[each.request_id, index] for each in requests for index in range(each.n)]
-    assert [(each.token_ids, each.logprobs) for each in drafted] == [(each.token_ids, each.logprobs) for each in alone]
+    assert [(each.token_ids, each.logprobs) for each in drafted] == [
+        (each.token_ids, each.logprobs) for each in alone
+    ]
     assert engine.stats().num_accepted_tokens > 0
     assert runner.info.is_deterministic and not draft.info.is_deterministic
 
@@ -91,11 +108,16 @@ def test_one_answer_with_drafts_which_need_not_be_deterministic(tmp_path: Path) 
 def test_a_draft_model_has_the_same_tokens(tmp_path: Path) -> None:
     directory = copied("qwen3", tmp_path / "model")
     other = copied("qwen3", tmp_path / "other", token="b")
-    with pytest.raises(ModelLoadError, match=r"draft_model: its tokens must be those of the model, but 2 of 2 differ"):
+    with pytest.raises(
+        ModelLoadError,
+        match=r"draft_model: its tokens must be those of the model, but 2 of 2 differ",
+    ):
         loaded(directory, other, tmp_path)
 
 
 def test_a_draft_model_has_no_states(tmp_path: Path) -> None:
     directory, hybrid = copied("qwen3", tmp_path / "model"), copied("lfm2", tmp_path / "hybrid")
-    with pytest.raises(ModelLoadError, match=r"draft_model: a lfm2 has recurrent layers, and cannot draft"):
+    with pytest.raises(
+        ModelLoadError, match=r"draft_model: a lfm2 has recurrent layers, and cannot draft"
+    ):
         loaded(directory, hybrid, tmp_path)

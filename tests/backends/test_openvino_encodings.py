@@ -24,7 +24,9 @@ def matrix(rows: int = 16, columns: int = 256) -> NDArray[np.float32]:
 
 
 def decode_int8(parts: Parts) -> NDArray[np.float32]:
-    values, zeros, scales = (parts[name].astype(np.float32) for name in ("values", "zeros", "scales"))
+    values, zeros, scales = (
+        parts[name].astype(np.float32) for name in ("values", "zeros", "scales")
+    )
     return np.asarray((values - zeros) * scales, np.float32)
 
 
@@ -43,7 +45,9 @@ def test_int8_errs_by_half_a_level_at_most() -> None:
 
 
 def test_int8_keeps_zero_exactly_and_one_sided_rows_close() -> None:
-    rows = np.array([[0.0, 1.0, 2.0, 4.0], [-3.0, -2.0, -1.0, 0.0], [0.0, 0.0, 0.0, 0.0]], np.float32)
+    rows = np.array(
+        [[0.0, 1.0, 2.0, 4.0], [-3.0, -2.0, -1.0, 0.0], [0.0, 0.0, 0.0, 0.0]], np.float32
+    )
     decoded = decode_int8(encode_int8(rows))
     np.testing.assert_allclose(decoded, rows, atol=0.01)
     assert (decoded[rows == 0] == 0).all()
@@ -60,9 +64,21 @@ def test_int8_in_groups_errs_by_half_a_level_of_its_group() -> None:
 
 
 def test_integers_that_the_runtime_would_widen_are_known() -> None:
-    slow = [Encoding("u4", "f32", "f32", 32), Encoding("i8", "f32", group_size=16), Encoding("u8", "f16", "f16", 64)]
-    quick = [Encoding("i4", "f16", group_size=32), Encoding("u4", "f32", "u8", 128), Encoding("u8", "f32", "u8")]
-    floats = [Encoding("f32"), Encoding("nf4", "f32", group_size=64), Encoding("f4e2m1", "f32", group_size=16)]
+    slow = [
+        Encoding("u4", "f32", "f32", 32),
+        Encoding("i8", "f32", group_size=16),
+        Encoding("u8", "f16", "f16", 64),
+    ]
+    quick = [
+        Encoding("i4", "f16", group_size=32),
+        Encoding("u4", "f32", "u8", 128),
+        Encoding("u8", "f32", "u8"),
+    ]
+    floats = [
+        Encoding("f32"),
+        Encoding("nf4", "f32", group_size=64),
+        Encoding("f4e2m1", "f32", group_size=16),
+    ]
     assert all(encoding.is_slow_integer for encoding in slow)
     assert not any(encoding.is_slow_integer for encoding in quick + floats)
 
@@ -75,7 +91,9 @@ def test_int4_errs_by_a_fraction_of_a_level(columns: int) -> None:
     assert parts["scales"].shape == (16, columns // group)
     scales = np.abs(parts["scales"].astype(np.float32))[:, :, None]
     error = np.abs(decode_int4(parts) - rows).reshape(16, -1, group)
-    assert (error <= 2.1 * scales).all()  # half a level, and more where a group's extremes are clipped
+    assert (
+        error <= 2.1 * scales
+    ).all()  # half a level, and more where a group's extremes are clipped
     assert np.sqrt((error**2).mean()) < 0.35 * scales.mean()
 
 
@@ -84,7 +102,9 @@ def rounded_to_nearest(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     groups = rows.reshape(-1, int4_group_size(rows.shape[1]))
     extreme = np.take_along_axis(groups, np.abs(groups).argmax(axis=1, keepdims=True), axis=1)
     scales = extreme / -8
-    return np.asarray((np.clip(np.rint(groups / scales), -8, 7) * scales).reshape(rows.shape), np.float32)
+    return np.asarray(
+        (np.clip(np.rint(groups / scales), -8, 7) * scales).reshape(rows.shape), np.float32
+    )
 
 
 def heavy_tailed(rows: int = 16, columns: int = 256) -> NDArray[np.float32]:
@@ -98,7 +118,9 @@ def test_int4_is_nearer_than_rounding_to_nearest(rows: NDArray[np.float32], shar
 
 
 def test_int4_finds_what_has_sixteen_levels_already() -> None:
-    levels: NDArray[np.float32] = np.random.default_rng(0).integers(-8, 8, (4, 64)).astype(np.float32)
+    levels: NDArray[np.float32] = (
+        np.random.default_rng(0).integers(-8, 8, (4, 64)).astype(np.float32)
+    )
     levels[:, ::32] = -8
     rows = levels * np.float32(0.0625)
     np.testing.assert_array_equal(decode_int4(encode_int4(rows)), rows)
@@ -134,7 +156,9 @@ def test_int4_group_sizes(columns: int, group: int) -> None:
 
 def test_bf16_rounds_to_nearest_even() -> None:
     bits = np.array([[0x3F80_8000, 0x3F81_8000, 0x3F80_8001, 0x3F80_7FFF]], np.uint32)
-    assert encode_bf16(bits.view(np.float32))["values"].tolist() == [[0x3F80, 0x3F82, 0x3F81, 0x3F80]]
+    assert encode_bf16(bits.view(np.float32))["values"].tolist() == [
+        [0x3F80, 0x3F82, 0x3F81, 0x3F80]
+    ]
 
 
 def test_f32_stays_as_it_is() -> None:

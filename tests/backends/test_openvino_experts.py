@@ -29,7 +29,9 @@ EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
 
 
 def create(directory: Path, cache_dir: Path) -> ModelRunner:
-    return create_runner(ModelConfig(model=str(directory), weights="f32", cache_dir=str(cache_dir)), EXACT)
+    return create_runner(
+        ModelConfig(model=str(directory), weights="f32", cache_dir=str(cache_dir)), EXACT
+    )
 
 
 @pytest.mark.parametrize("name", ["qwen3-moe", "gpt-oss"])
@@ -42,7 +44,9 @@ def test_grouped_products_are_those_of_slices(
     monkeypatch.setattr(experts, "MAX_SLICED_EXPERTS", 0)
     grouped = Driver(create(golden.directory, tmp_path))
 
-    (sequence, logits), (other, other_logits) = (each.prefill(golden.prompt, 40) for each in (sliced, grouped))
+    (sequence, logits), (other, other_logits) = (
+        each.prefill(golden.prompt, 40) for each in (sliced, grouped)
+    )
     assert relative_error(other_logits, logits) < 1e-5
     assert relative_error(other_logits, golden.logits) < 1e-5
     for token_id in golden.greedy[:8]:
@@ -93,7 +97,9 @@ def stacked(directory: Path) -> dict[str, NDArray[np.float32]]:
     """Puts what is of each expert into one tensor."""
     checkpoint = Checkpoint(directory)
     tensors = {
-        name: np.concatenate(list(checkpoint.rows(Tensor(name, location.shape)))).reshape(location.shape)
+        name: np.concatenate(list(checkpoint.rows(Tensor(name, location.shape)))).reshape(
+            location.shape
+        )
         for name, location in read_header(directory / SINGLE_FILE).items()
     }
     for prefix in ("model.layers.0.mlp.experts.", "model.layers.2.mlp.experts."):
@@ -101,7 +107,9 @@ def stacked(directory: Path) -> dict[str, NDArray[np.float32]]:
             [tensors.pop(f"{prefix}{number}.{name}_proj.weight") for name in ("gate", "up", "down")]
             for number in range(5)
         ]
-        tensors[prefix + "gate_up_proj"] = np.stack([np.concatenate([gate, up]) for gate, up, _ in each])
+        tensors[prefix + "gate_up_proj"] = np.stack(
+            [np.concatenate([gate, up]) for gate, up, _ in each]
+        )
         tensors[prefix + "down_proj"] = np.stack([down for _, _, down in each])
     return tensors
 
@@ -112,7 +120,9 @@ NUM_EXPERTS = 8
 CORRECTION = np.linspace(-0.4, 0.4, NUM_EXPERTS, dtype=np.float32)
 SOFTMAX = Routing(num_experts=NUM_EXPERTS, num_chosen=3)
 SIGMOID = replace(SOFTMAX, scores="sigmoid", is_normalised=True, factor=2.5)
-IN_GROUPS = replace(SIGMOID, num_groups=4, num_chosen_groups=2, num_group_scores=2, added_to_sum=1e-20)
+IN_GROUPS = replace(
+    SIGMOID, num_groups=4, num_chosen_groups=2, num_group_scores=2, added_to_sum=1e-20
+)
 ROUTINGS = {
     "softmax": (SOFTMAX, False),
     "softmax, normalised": (replace(SOFTMAX, is_normalised=True), False),
@@ -143,7 +153,9 @@ def test_experts_are_chosen_as_the_routing_says(name: str, tmp_path: Path) -> No
     for row in range(len(logits)):
         expected = weights_of_token(logits[row].astype(np.float64), routing, correction)
         assert set(experts[row].tolist()) == set(expected)
-        np.testing.assert_allclose(weights[row], [expected[expert] for expert in experts[row].tolist()], rtol=1e-5)
+        np.testing.assert_allclose(
+            weights[row], [expected[expert] for expert in experts[row].tolist()], rtol=1e-5
+        )
 
 
 def weights_of_token(
@@ -166,7 +178,12 @@ def weights_of_token(
 
 @pytest.mark.parametrize(
     "changes",
-    [{"num_chosen": 9}, {"num_groups": 3}, {"num_groups": 4, "num_chosen_groups": 5}, {"num_groups": 8}],
+    [
+        {"num_chosen": 9},
+        {"num_groups": 3},
+        {"num_groups": 4, "num_chosen_groups": 5},
+        {"num_groups": 8},
+    ],
 )
 def test_routings_that_cannot_be_are_refused(changes: dict[str, int]) -> None:
     with pytest.raises(ModelLoadError, match=r"config.json: \d+ experts"):

@@ -19,9 +19,14 @@ from tests.backends import GOLDEN
 from tests.backends.forward import Driver, relative_error
 from tests.backends.large_keys import make_checkpoint, write_tokenizer
 
-IRS = [GOLDEN.parent / "optimum_ir" / "mistral-int8", GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8"]
+IRS = [
+    GOLDEN.parent / "optimum_ir" / "mistral-int8",
+    GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8",
+]
 PROMPT = list(range(3, 100))
-BLOCK_BYTES = 32 * 2 * 2 * (16 + 16) * 2  # tokens, layers, heads, channels of a key and a value, f16
+BLOCK_BYTES = (
+    32 * 2 * 2 * (16 + 16) * 2
+)  # tokens, layers, heads, channels of a key and a value, f16
 CONTEXT = 256
 CONTEXT_BYTES = CONTEXT // 32 * BLOCK_BYTES
 
@@ -80,7 +85,9 @@ def test_f16_is_taken_where_it_holds_four_requests_of_a_short_context(
         (512, 2, 2),
     ],
 )
-def test_longer_requests_have_to_be_fewer(max_model_len: int, max_num_seqs: int, expected: int) -> None:
+def test_longer_requests_have_to_be_fewer(
+    max_model_len: int, max_num_seqs: int, expected: int
+) -> None:
     assert num_wanted(max_model_len, max_num_seqs) == expected
 
 
@@ -124,13 +131,26 @@ def test_inspect_says_the_cache_that_is_served_and_why(num_requests: int, steady
 @pytest.mark.parametrize(
     "directory",
     [
-        *(GOLDEN / name for name in ("deepseek-v3", "gemma3", "gemma4-shared", "granitemoehybrid", "qwen2-window")),
+        *(
+            GOLDEN / name
+            for name in (
+                "deepseek-v3",
+                "gemma3",
+                "gemma4-shared",
+                "granitemoehybrid",
+                "qwen2-window",
+            )
+        ),
         *IRS,
     ],
     ids=lambda path: path.name,
 )
 def test_the_size_of_a_block_is_known_before_compiling(directory: Path, tmp_path: Path) -> None:
-    core, config, model = ov.Core(), read_config(directory), ModelConfig(model=str(directory), cache_dir=str(tmp_path))
+    core, config, model = (
+        ov.Core(),
+        read_config(directory),
+        ModelConfig(model=str(directory), cache_dir=str(tmp_path)),
+    )
     expected = f16_block_bytes(load(core, directory, config, model).graphs)
     runner = create_runner(model, EngineConfig(kv_cache_dtype="f16", precision="f32"), num_blocks=4)
     assert isinstance(runner, OpenVINORunner)
@@ -152,13 +172,21 @@ def test_engines_that_are_told_the_same_memory_have_the_same_type(steady: Path) 
     little, much = 3 * CONTEXT_BYTES, 10**10
     assert create_runner(model, engine, free_bytes=little).info.kv_cache_dtype == "u8"
     assert create_runner(model, engine, free_bytes=much).info.kv_cache_dtype == "f16"
-    assert create_runner(model, engine, free_bytes=much, memory_share=little / much).info.kv_cache_dtype == "u8"
+    assert (
+        create_runner(
+            model, engine, free_bytes=much, memory_share=little / much
+        ).info.kv_cache_dtype
+        == "u8"
+    )
 
 
 def test_a_fixed_number_of_blocks_is_f16_where_the_memory_holds_all(steady: Path) -> None:
     model, engine = model_config(steady), EngineConfig(precision="f32")
     assert create_runner(model, engine, num_blocks=8).info.kv_cache_dtype == "f16"
-    assert create_runner(model, engine, num_blocks=8, free_bytes=8 * BLOCK_BYTES).info.kv_cache_dtype == "u8"
+    assert (
+        create_runner(model, engine, num_blocks=8, free_bytes=8 * BLOCK_BYTES).info.kv_cache_dtype
+        == "u8"
+    )
 
 
 def test_memory_that_is_gone_before_the_cache_is_made_leaves_u8_with_the_whole_context(
@@ -169,7 +197,9 @@ def test_memory_that_is_gone_before_the_cache_is_made_leaves_u8_with_the_whole_c
     needed = 4096 // 32 * BLOCK_BYTES / 0.4
     available = int(Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()[0]) * 1024
     share = 0.77 * needed / available  # less than a request in f16, and more than one in u8
-    info = create_runner(model, EngineConfig(precision="f32"), free_bytes=10**15, memory_share=share).info
+    info = create_runner(
+        model, EngineConfig(precision="f32"), free_bytes=10**15, memory_share=share
+    ).info
     assert (info.kv_cache_dtype, info.max_model_len) == ("u8", 4096)
     assert "u8 instead of f16" in caplog.text
 
@@ -178,21 +208,34 @@ def test_keys_beyond_the_range_of_f16_get_u8(huge: Path, caplog: pytest.LogCaptu
     with caplog.at_level(logging.INFO, logger="ouzel"):
         runner = create_runner(model_config(huge), engine_with(4 * CONTEXT_BYTES))
     assert runner.info.kv_cache_dtype == "u8 with scaled keys"
-    assert "KV cache: u8 instead of f16: a key or value is beyond f16, whose range ends at 65504" in caplog.text
-    exact = create_runner(model_config(huge), EngineConfig(precision="f32", kv_cache_dtype="f32"), num_blocks=16)
+    assert (
+        "KV cache: u8 instead of f16: a key or value is beyond f16, whose range ends at 65504"
+        in caplog.text
+    )
+    exact = create_runner(
+        model_config(huge), EngineConfig(precision="f32", kv_cache_dtype="f32"), num_blocks=16
+    )
     logits = [Driver(each).prefill(PROMPT, len(PROMPT))[1] for each in (exact, runner)]
     assert relative_error(logits[1], logits[0]) < 0.1
 
 
-def test_keys_beyond_the_range_of_f16_are_found_once(huge: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_beyond_the_range_of_f16_are_found_once(
+    huge: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     model, engine = model_config(huge), engine_with(4 * CONTEXT_BYTES)
     first = create_runner(model, engine).info
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="ouzel"):
         second = create_runner(model, engine).info
-    assert (second.kv_cache_dtype, second.cache_identity) == (first.kv_cache_dtype, first.cache_identity)
+    assert (second.kv_cache_dtype, second.cache_identity) == (
+        first.kv_cache_dtype,
+        first.cache_identity,
+    )
     assert "instead of f16" not in caplog.text
-    assert "KV cache: u8, because keys or values of this model lie near the end of f16's range" in caplog.text
+    assert (
+        "KV cache: u8, because keys or values of this model lie near the end of f16's range"
+        in caplog.text
+    )
     assert inspect_model(model, engine).kv_cache_dtype == first.kv_cache_dtype
 
 
@@ -208,7 +251,9 @@ def test_where_nothing_can_be_kept_the_range_is_read_at_each_start(huge: Path) -
         assert info_of(huge, engine_with(4 * CONTEXT_BYTES)).kv_cache_dtype == "u8 with scaled keys"
 
 
-def test_named_f16_is_taken_with_a_line_on_its_range(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_named_f16_is_taken_with_a_line_on_its_range(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     directory = make_checkpoint(tmp_path / "model", factor=2.0**13, attention=2.0)
     engine = msgspec.structs.replace(engine_with(4 * CONTEXT_BYTES), kv_cache_dtype="f16")
     assert info_of(directory, engine).kv_cache_dtype == "f16"
@@ -225,7 +270,10 @@ def test_a_verdict_by_memory_comes_before_the_range(tmp_path: Path) -> None:
 def test_logits_with_f16_are_those_with_f32(tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDEN / "qwen2", tmp_path / "model"))
     write_tokenizer(directory)
-    engines = engine_with(4 * CONTEXT_BYTES), EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
+    engines = (
+        engine_with(4 * CONTEXT_BYTES),
+        EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02),
+    )
     runners = [create_runner(model_config(directory), engine) for engine in engines]
     assert [runner.info.kv_cache_dtype for runner in runners] == ["f16", "f32"]
     chosen, exact = (Driver(runner).prefill(PROMPT, 32)[1] for runner in runners)

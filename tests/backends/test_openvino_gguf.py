@@ -29,9 +29,26 @@ BLOCKS = GOLDEN / "blocks.gguf"
 MODELS = sorted(path.stem for path in GOLDEN.glob("*.gguf") if path != BLOCKS)
 FEW_MODELS = ["deepseek-v3", "gemma3", "gpt-oss", "llama3", "qwen2", "qwen3_5"]
 COLUMNS = 256
-SCALE_POSITIONS = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,), "Q4_1": (0, 2)}
+SCALE_POSITIONS = {
+    "Q2_K": (80, 82),
+    "Q3_K": (108,),
+    "Q4_K": (0, 2),
+    "Q5_K": (0, 2),
+    "Q6_K": (208,),
+    "Q4_1": (0, 2),
+}
 # In bf16, as the checkpoint.
-LOSSLESS = ("gemma3", "granite", "lfm2", "lfm2-moe", "llama3", "ministral3", "phi3", "qwen2", "qwen3_5")
+LOSSLESS = (
+    "gemma3",
+    "granite",
+    "lfm2",
+    "lfm2-moe",
+    "llama3",
+    "ministral3",
+    "phi3",
+    "qwen2",
+    "qwen3_5",
+)
 # What llama.cpp has in its code, and golden checkpoints otherwise than published models.
 NOT_IN_A_FILE: dict[str, JsonObject] = {
     "gpt-oss": {"swiglu_limit": 1.5},
@@ -43,7 +60,9 @@ NOT_IN_A_FILE: dict[str, JsonObject] = {
         "final_logit_softcapping": 20.0,
     },
 }
-RECOMPRESSED = {"deepseek-v3": 0.01}  # its keys' half of kv_b_proj, which is stored transposed: 0.003 measured
+RECOMPRESSED = {
+    "deepseek-v3": 0.01
+}  # its keys' half of kv_b_proj, which is stored transposed: 0.003 measured
 Q8_0_ERROR = 0.05  # of the format: 0.02 to 0.044 measured; what is named or ordered wrongly errs by 0.2 and more
 
 
@@ -94,17 +113,23 @@ def test_a_model_is_that_of_its_checkpoint(name: str, load: Load, tmp_path: Path
 def test_heads_change_places_in_blocks(tmp_path: Path) -> None:
     """Value heads of qwen35 are stored the first of both key heads, then the second; here each is a block wide."""
     generator = np.random.default_rng(2)
-    kind, num_bytes = next((number, each.num_bytes) for number, each in BLOCK_TYPES.items() if each.name == "Q8_0")
+    kind, num_bytes = next(
+        (number, each.num_bytes) for number, each in BLOCK_TYPES.items() if each.name == "Q8_0"
+    )
     blocks = generator.integers(0, 256, (128, 4, num_bytes), np.uint8)
     blocks[..., :2] = np.array([2e-2], "<f2").view(np.uint8)
     names = {"ssm_out": "out_proj", "attn_gate": "in_proj_z"}
-    tensors = [RawTensor(f"blk.0.{name}.weight", (128, 128), kind, blocks.tobytes()) for name in names]
+    tensors = [
+        RawTensor(f"blk.0.{name}.weight", (128, 128), kind, blocks.tobytes()) for name in names
+    ]
     sizes = {"group_count": 2, "time_step_rank": 4, "state_size": 16, "inner_size": 128}
     metadata: dict[str, Value | Raw] = {"general.architecture": "qwen35"}
     metadata |= {f"qwen35.ssm.{key}": value for key, value in sizes.items()}
     (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
     checkpoint = GgufCheckpoint([tmp_path / "model.gguf"])
-    stored = (blocks[..., 2:].view(np.int8) * np.float16(2e-2).astype(np.float32)).reshape(4, 32, 4, 32)
+    stored = (blocks[..., 2:].view(np.int8) * np.float16(2e-2).astype(np.float32)).reshape(
+        4, 32, 4, 32
+    )
     grouped = [0, 2, 1, 3]
     for name, expected in {"out_proj": stored[:, :, grouped], "in_proj_z": stored[grouped]}.items():
         tensor = Tensor(f"model.layers.0.linear_attn.{name}.weight", (128, 128))
@@ -122,13 +147,19 @@ def test_two_matrices_are_parted_by_key_head(tmp_path: Path) -> None:
     metadata |= {f"qwen3next.ssm.{key}": value for key, value in sizes.items()}
     values = np.arange(8 * 4, dtype="<f4").reshape(8, 4)
     path = tmp_path / "model.gguf"
-    path.write_bytes(gguf_bytes(metadata, [RawTensor("blk.0.ssm_ba.weight", (8, 4), 0, values.tobytes())]))
+    path.write_bytes(
+        gguf_bytes(metadata, [RawTensor("blk.0.ssm_ba.weight", (8, 4), 0, values.tobytes())])
+    )
     checkpoint = GgufCheckpoint([path])
     for name, rows in {"in_proj_b": [0, 1, 4, 5], "in_proj_a": [2, 3, 6, 7]}.items():
         chunks = checkpoint.rows(Tensor(f"model.layers.0.linear_attn.{name}.weight", (4, 4)))
         np.testing.assert_array_equal(np.concatenate(list(chunks)), values[rows])
-    path.write_bytes(gguf_bytes(metadata, [RawTensor("blk.0.ssm_ba.weight", (7, 4), 0, values[:7].tobytes())]))
-    with pytest.raises(ModelLoadError, match=r"ssm_ba\.weight must have a multiple of 4 rows, found \[7, 4\]"):
+    path.write_bytes(
+        gguf_bytes(metadata, [RawTensor("blk.0.ssm_ba.weight", (7, 4), 0, values[:7].tobytes())])
+    )
+    with pytest.raises(
+        ModelLoadError, match=r"ssm_ba\.weight must have a multiple of 4 rows, found \[7, 4\]"
+    ):
         GgufCheckpoint([path])
 
 
@@ -146,13 +177,21 @@ def test_beside_safetensors_gguf_is_not_taken(tmp_path: Path) -> None:
 
 def test_a_tensor_that_is_missing_or_of_another_shape_is_named() -> None:
     checkpoint = GgufCheckpoint([GOLDEN / "qwen3.gguf"])
-    with pytest.raises(ModelLoadError, match=r"it has no tensor that would be model\.layers\.7\.mlp\.up_proj\.weight"):
+    with pytest.raises(
+        ModelLoadError,
+        match=r"it has no tensor that would be model\.layers\.7\.mlp\.up_proj\.weight",
+    ):
         checkpoint.stored_encoding(Tensor("model.layers.7.mlp.up_proj.weight", (128, 64)))
-    with pytest.raises(ModelLoadError, match=r"tensor output_norm.weight has the shape \[64\], but .* \[65\]"):
+    with pytest.raises(
+        ModelLoadError, match=r"tensor output_norm.weight has the shape \[64\], but .* \[65\]"
+    ):
         checkpoint.stored_encoding(Tensor("model.norm.weight", (65,)))
 
 
-MATRICES = ("token_embd", *(f"blk.0.{name}" for name in ("attn_q", "attn_k", "attn_v", "attn_output")))
+MATRICES = (
+    "token_embd",
+    *(f"blk.0.{name}" for name in ("attn_q", "attn_k", "attn_v", "attn_output")),
+)
 MATRICES += tuple(f"blk.0.{name}" for name in ("ffn_gate", "ffn_up", "ffn_down"))
 
 
@@ -161,24 +200,40 @@ def quantised_model(directory: Path, types: list[str]) -> Path:
     generator = np.random.default_rng(1)
     kinds = dict(zip(MATRICES, cycle(types), strict=False))
     tensors = [
-        RawTensor(f"{name}.weight", (COLUMNS, COLUMNS), *random_blocks(kind, generator)) for name, kind in kinds.items()
+        RawTensor(f"{name}.weight", (COLUMNS, COLUMNS), *random_blocks(kind, generator))
+        for name, kind in kinds.items()
     ]
     for name in ("blk.0.attn_norm", "blk.0.ffn_norm", "output_norm"):
-        tensors.append(RawTensor(f"{name}.weight", (COLUMNS,), 0, np.ones(COLUMNS, "<f4").tobytes()))
-    sizes = {"block_count": 1, "embedding_length": COLUMNS, "feed_forward_length": COLUMNS, "context_length": 64}
+        tensors.append(
+            RawTensor(f"{name}.weight", (COLUMNS,), 0, np.ones(COLUMNS, "<f4").tobytes())
+        )
+    sizes = {
+        "block_count": 1,
+        "embedding_length": COLUMNS,
+        "feed_forward_length": COLUMNS,
+        "context_length": 64,
+    }
     attention: dict[str, Value | Raw] = {
         "llama.attention.head_count": 4,
         "llama.attention.layer_norm_rms_epsilon": 1e-6,
     }
-    metadata = {"general.architecture": "llama"} | {f"llama.{key}": value for key, value in sizes.items()} | attention
+    metadata = (
+        {"general.architecture": "llama"}
+        | {f"llama.{key}": value for key, value in sizes.items()}
+        | attention
+    )
     (directory / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
-    (directory / "config.json").write_text(json.dumps(model_config(read_gguf([directory / "model.gguf"]))))
+    (directory / "config.json").write_text(
+        json.dumps(model_config(read_gguf([directory / "model.gguf"])))
+    )
     return directory
 
 
 def random_blocks(kind: str, generator: np.random.Generator) -> tuple[int, bytes]:
     """Returns the type's number, and the blocks of a square matrix, whose scales are a small number."""
-    [(number, block_type)] = [(number, each) for number, each in BLOCK_TYPES.items() if each.name == kind]
+    [(number, block_type)] = [
+        (number, each) for number, each in BLOCK_TYPES.items() if each.name == kind
+    ]
     num_blocks = COLUMNS * COLUMNS // block_type.num_values
     blocks = generator.integers(0, 256, (num_blocks, block_type.num_bytes), np.uint8)
     for position in SCALE_POSITIONS.get(kind, (0,)):
@@ -189,7 +244,11 @@ def random_blocks(kind: str, generator: np.random.Generator) -> tuple[int, bytes
 @pytest.mark.parametrize(
     ("types", "served", "tolerance"),
     [
-        (["Q4_0", "Q5_0", "Q8_0", "IQ4_NL", "IQ4_XS"], "gguf as i8, i4", 1e-5),  # multiplied as they are
+        (
+            ["Q4_0", "Q5_0", "Q8_0", "IQ4_NL", "IQ4_XS"],
+            "gguf as i8, i4",
+            1e-5,
+        ),  # multiplied as they are
         (["Q4_K", "Q5_K", "Q6_K", "Q3_K", "Q2_K", "Q4_1"], "gguf as i8", 0.02),  # 0.006 measured
     ],
 )
@@ -207,10 +266,13 @@ def test_blocks_are_multiplied_by_integers(
 
 def test_a_block_type_that_is_not_read_is_named(tmp_path: Path) -> None:
     metadata: dict[str, Value | Raw] = {"general.architecture": "llama"}
-    (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, [RawTensor("output.weight", (1, 256), 16, bytes(66))]))
+    (tmp_path / "model.gguf").write_bytes(
+        gguf_bytes(metadata, [RawTensor("output.weight", (1, 256), 16, bytes(66))])
+    )
     checkpoint = GgufCheckpoint([tmp_path / "model.gguf"])
     with pytest.raises(
-        ModelLoadError, match=r"tensor output.weight is stored as IQ2_XXS; supported are F32, F16, BF16"
+        ModelLoadError,
+        match=r"tensor output.weight is stored as IQ2_XXS; supported are F32, F16, BF16",
     ):
         checkpoint.stored_encoding(Tensor("lm_head.weight", (1, 256)))
 
@@ -220,13 +282,17 @@ def test_experts_without_matrices_are_refused(architecture: str, tmp_path: Path)
     metadata: dict[str, Value | Raw] = {"general.architecture": architecture}
     tensor = RawTensor("blk.0.ffn_gate_exps.weight", (64,), 0, bytes(256))
     (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, [tensor]))
-    with pytest.raises(ModelLoadError, match=r"ffn_gate_exps\.weight must have 3 dimensions, .* found \[64\]"):
+    with pytest.raises(
+        ModelLoadError, match=r"ffn_gate_exps\.weight must have 3 dimensions, .* found \[64\]"
+    ):
         GgufCheckpoint([tmp_path / "model.gguf"])
 
 
 def test_experts_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metadata: dict[str, Value | Raw] = {"general.architecture": "qwen3moe"}
-    tensors = [RawTensor(f"blk.{layer}.ffn_up_exps.weight", (8, 1, 4), 0, bytes(128)) for layer in range(2)]
+    tensors = [
+        RawTensor(f"blk.{layer}.ffn_up_exps.weight", (8, 1, 4), 0, bytes(128)) for layer in range(2)
+    ]
     (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
     monkeypatch.setattr("ouzel.gguf.tensors.MAX_TENSORS", 16)
     assert len(list(GgufCheckpoint([tmp_path / "model.gguf"]).names())) == 16

@@ -33,7 +33,9 @@ def test_summed_prompt_logprobs_are_those_of_transformers(golden: Golden, load: 
     logprobs = np.array([position.sampled.logprob for position in positions])
     assert abs(logprobs.sum() - reference.sum()) < 1e-3
     assert np.abs(logprobs - reference).max() < 1e-4
-    assert [position.rank for position in positions] == (1 + (rows > given[:, None]).sum(axis=1)).tolist()
+    assert [position.rank for position in positions] == (
+        1 + (rows > given[:, None]).sum(axis=1)
+    ).tolist()
     assert [position.top[0].token_id for position in positions] == rows.argmax(axis=1).tolist()
 
 
@@ -109,7 +111,9 @@ TOLERANCES: dict[str, float] = {"bf16": 0.04, "int8": 0.1, "int4": 0.7}
 
 @pytest.mark.parametrize("weights", ["int8", "bf16", "int4"])
 @pytest.mark.parametrize("golden", of_kinds("compressed weights of other families"), indirect=True)
-def test_compressed_weights_stay_within_their_tolerance(golden: Golden, load: Load, weights: str) -> None:
+def test_compressed_weights_stay_within_their_tolerance(
+    golden: Golden, load: Load, weights: str
+) -> None:
     assert_is_within_tolerance(golden, load, weights)
 
 
@@ -120,7 +124,9 @@ def test_integer_activations_stay_within_theirs(name: str, load: Load, weights: 
     assert_is_within_tolerance(read_golden(name), load, weights, "int8")
 
 
-def assert_is_within_tolerance(golden: Golden, load: Load, weights: str, precision: Precision = "auto") -> None:
+def assert_is_within_tolerance(
+    golden: Golden, load: Load, weights: str, precision: Precision = "auto"
+) -> None:
     runner = load(golden.directory, weights, precision, "auto")
     _, logits = Driver(runner).prefill(golden.prompt, len(golden.prompt))
     assert median_error(logits, golden.logits) < TOLERANCES[weights]
@@ -180,7 +186,10 @@ def test_a_quantised_cache_does_not_depend_on_how_it_was_filled(golden: Golden, 
     def continued(chunk_len: int, neighbour: list[int]) -> Logits:
         driver = Driver(runner)
         sequence, other = driver.sequence(), driver.sequence()
-        chunks = [golden.prompt[start : start + chunk_len] for start in range(0, len(golden.prompt), chunk_len)]
+        chunks = [
+            golden.prompt[start : start + chunk_len]
+            for start in range(0, len(golden.prompt), chunk_len)
+        ]
         beside = [(other, neighbour)] if neighbour else []
         rows = [driver.step([*beside, (sequence, chunk)])[-1] for chunk in [*chunks, [5], [6], [7]]]
         return np.array(rows[-3:])

@@ -74,7 +74,10 @@ def test_sampled_rows_are_gathered_before_the_output_layer(exported: tuple[Path,
 def test_missing_weights_are_told_by_name(exported: tuple[Path, Golden]) -> None:
     directory, _ = exported
     (directory / "openvino_model.bin").unlink()
-    with pytest.raises(ModelLoadError, match=r"openvino_model.bin, the weights of openvino_model.xml, cannot be read"):
+    with pytest.raises(
+        ModelLoadError,
+        match=r"openvino_model.bin, the weights of openvino_model.xml, cannot be read",
+    ):
         create_runner(ModelConfig(model=str(directory)), EXACT)
 
 
@@ -88,12 +91,16 @@ def test_a_broken_graph_is_told_with_what_would_help(exported: tuple[Path, Golde
 def with_positions(*, are_input: bool) -> ov.Model:
     graph = PagedGraph()
     positions = graph.input("position_ids", [-1], ov.Type.f32)
-    return graph.finish(ops.sin(positions if are_input else graph.input("others", [-1], ov.Type.f32)))
+    return graph.finish(
+        ops.sin(positions if are_input else graph.input("others", [-1], ov.Type.f32))
+    )
 
 
 def test_a_graph_that_counts_tokens_by_itself_is_refused() -> None:
     refuse_fixed_positions(with_positions(are_input=True), Path("model.xml"))
-    with pytest.raises(ModelLoadError, match=r"model.xml cannot be served: position_ids must be an input"):
+    with pytest.raises(
+        ModelLoadError, match=r"model.xml cannot be served: position_ids must be an input"
+    ):
         refuse_fixed_positions(with_positions(are_input=False), Path("model.xml"))
 
 
@@ -102,11 +109,21 @@ def test_inputs_of_states_get_the_names_of_our_own() -> None:
     graph = PagedGraph()
     names = ("la.past_lens", "la.block_indices", "la.block_indices_begins", "la.cache_interval")
     inputs = [graph.input(name, [-1], ov.Type.i32) for name in names]
-    tables = [graph.input(f"{kind}_state_table.0", [-1, 4, 3], ov.Type.i32) for kind in ("conv", "ssm")]
-    used = ops.concat([*inputs, *(ops.reshape(table, ops.constant([-1]), False) for table in tables)], 0)
+    tables = [
+        graph.input(f"{kind}_state_table.0", [-1, 4, 3], ov.Type.i32) for kind in ("conv", "ssm")
+    ]
+    used = ops.concat(
+        [*inputs, *(ops.reshape(table, ops.constant([-1]), False) for table in tables)], 0
+    )
     model = graph.finish(used)
     rename_state_inputs(model)
     found = {port.get_any_name() for port in model.inputs}
-    assert {"state_slots", "state_slots_begins", "state_interval", "state.conv.0", "state.ssm.0"} <= found
+    assert {
+        "state_slots",
+        "state_slots_begins",
+        "state_interval",
+        "state.conv.0",
+        "state.ssm.0",
+    } <= found
     assert not [name for name in found if name.startswith("la.")]
     assert [table.row_shape for table in state_tables(model)] == [(4, 3), (4, 3)]

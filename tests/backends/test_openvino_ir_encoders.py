@@ -29,7 +29,9 @@ EMBEDDERS = ("minilm", "xlm-roberta")
 def ir_directory(directory: Path, name: str, *left_out: str, weights: str = "fp32") -> Path:
     """Makes a directory as optimum leaves it, and `1_Pooling` and its like beside, unless they are left out."""
     ignored = ["model.safetensors", *left_out]
-    shutil.copytree(read_golden(name).directory, directory, ignore=lambda *_: ignored, dirs_exist_ok=True)
+    shutil.copytree(
+        read_golden(name).directory, directory, ignore=lambda *_: ignored, dirs_exist_ok=True
+    )
     for path in (OPTIMUM_IR / f"{name}-{weights}").iterdir():
         shutil.copy(path, directory)
     return directory
@@ -54,14 +56,18 @@ def test_vectors_of_an_ir_are_those_of_sentence_transformers(name: str, tmp_path
 
     assert (engine.info.task, engine.info.weights, engine.info.vector_size) == ("embed", "ir", 32)
     expected = golden.arrays["vectors"]
-    assert np.abs(vectors_by(directory, golden, engine) - expected).max() < 1e-5 * max(1, np.abs(expected).max())
+    assert np.abs(vectors_by(directory, golden, engine) - expected).max() < 1e-5 * max(
+        1, np.abs(expected).max()
+    )
 
 
 def test_int8_weights_of_an_ir_turn_vectors_little(tmp_path: Path) -> None:
     golden = read_golden("minilm")
     directory = ir_directory(tmp_path, "minilm", weights="int8")
 
-    cosines = (vectors_by(directory, golden, engine_of(directory)) * golden.arrays["vectors"]).sum(axis=1)
+    cosines = (vectors_by(directory, golden, engine_of(directory)) * golden.arrays["vectors"]).sum(
+        axis=1
+    )
     assert cosines.min() > 0.99
 
 
@@ -70,14 +76,18 @@ def test_scores_of_an_ir_are_those_of_sentence_transformers(tmp_path: Path) -> N
     directory = ir_directory(tmp_path, "cross-bert")
     engine = engine_of(directory)
     texts = encoded(directory, golden.texts, golden.query)
-    scores = score_values(vectors_of(engine, texts), read_sentence_files(directory, "encoder"), activates=True)
+    scores = score_values(
+        vectors_of(engine, texts), read_sentence_files(directory, "encoder"), activates=True
+    )
 
     assert engine.info.task == "score"
     assert np.abs(scores - golden.arrays["scores"].reshape(len(texts), -1)).max() < 1e-5
 
 
 @pytest.mark.parametrize("left_out", [(), ("modules.json", "1_Pooling")])
-def test_a_decoder_without_a_cache_gives_its_last_token(left_out: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_decoder_without_a_cache_gives_its_last_token(
+    left_out: tuple[str, ...], tmp_path: Path
+) -> None:
     golden = read_golden("qwen3-embedding")
     directory = ir_directory(tmp_path, "qwen3-embedding", *left_out)
     engine = engine_of(directory, task="embed")
@@ -90,7 +100,10 @@ def test_a_decoder_without_a_cache_gives_its_last_token(left_out: tuple[str, ...
 def test_the_pooling_of_the_option_replaces_the_pooling_of_the_files(tmp_path: Path) -> None:
     golden = read_golden("minilm")
     directory = ir_directory(tmp_path, "minilm", "modules.json", "1_Pooling")
-    mean, first = (vectors_by(directory, golden, engine_of(directory, pooling=name)) for name in ("mean", "cls"))
+    mean, first = (
+        vectors_by(directory, golden, engine_of(directory, pooling=name))
+        for name in ("mean", "cls")
+    )
 
     assert np.abs(mean - golden.arrays["vectors"]).max() < 1e-5
     assert np.abs(mean - first).max() > 0.1
@@ -102,7 +115,10 @@ def test_a_text_has_the_same_vector_in_any_company(tmp_path: Path) -> None:
     engine, texts = engine_of(directory), encoded(directory, golden.texts * 10)
     alone = np.concatenate([vectors_of(engine, [text]) for text in texts[: len(golden.texts)]])
 
-    assert np.abs(vectors_of(engine, texts) - np.tile(alone, (10, 1))).max() < 1e-5 * np.abs(alone).max()
+    assert (
+        np.abs(vectors_of(engine, texts) - np.tile(alone, (10, 1))).max()
+        < 1e-5 * np.abs(alone).max()
+    )
 
 
 def test_an_ir_that_reads_texts_is_inspected(tmp_path: Path) -> None:
@@ -112,7 +128,9 @@ def test_an_ir_that_reads_texts_is_inspected(tmp_path: Path) -> None:
 
     assert (inspection.task, inspection.vector_size, inspection.num_parameters) == ("embed", 32, 0)
     assert inspection.weights == (("ir", (directory / "openvino_model.bin").stat().st_size),)
-    assert inspection.max_positions == config["max_position_embeddings"] - config["pad_token_id"] - 1
+    assert (
+        inspection.max_positions == config["max_position_embeddings"] - config["pad_token_id"] - 1
+    )
     assert judge(directory).is_served
 
 
@@ -121,10 +139,16 @@ def test_an_ir_that_reads_texts_is_inspected(tmp_path: Path) -> None:
     [
         ("minilm", "generate", "task generate: a bert reads texts and makes no tokens"),
         ("minilm", "score", "task score: the graph of this OpenVINO IR is made for the task embed"),
-        ("cross-bert", "embed", "task embed: the graph of this OpenVINO IR is made for the task score"),
+        (
+            "cross-bert",
+            "embed",
+            "task embed: the graph of this OpenVINO IR is made for the task score",
+        ),
     ],
 )
-def test_a_task_that_the_graph_is_not_made_for_is_refused(name: str, task: str, message: str, tmp_path: Path) -> None:
+def test_a_task_that_the_graph_is_not_made_for_is_refused(
+    name: str, task: str, message: str, tmp_path: Path
+) -> None:
     directory = ir_directory(tmp_path, name)
     with pytest.raises(ModelLoadError, match=message):
         engine_of(directory, task=task)

@@ -32,7 +32,9 @@ PROMPT = list(range(3, 120))
 
 
 def model_config(directory: Path) -> ModelConfig:
-    return ModelConfig(model=str(directory), weights="f32", cache_dir=str(directory.parent / "cache"))
+    return ModelConfig(
+        model=str(directory), weights="f32", cache_dir=str(directory.parent / "cache")
+    )
 
 
 def engine_config(kv_cache_dtype: KvCacheDtype = "auto") -> EngineConfig:
@@ -129,16 +131,23 @@ def test_scaled_keys_leave_the_logits_of_compressed_weights_where_they_are(
 
 
 @pytest.mark.parametrize("weights", ["int8", "int4"])
-def test_scales_of_compressed_weights_take_no_operation_of_their_own(weights: str, large: Path) -> None:
+def test_scales_of_compressed_weights_take_no_operation_of_their_own(
+    weights: str, large: Path
+) -> None:
     model = msgspec.structs.replace(model_config(large), weights=weights)
     core, config = ov.Core(), read_config(large)
     plain, scaled = (load(core, large, config, model) for _ in range(2))
-    scales = {f"key_cache.{layer}": np.geomspace(1 / 8, 8, 2 * 16, dtype=np.float32).reshape(2, 16) for layer in (0, 1)}
+    scales = {
+        f"key_cache.{layer}": np.geomspace(1 / 8, 8, 2 * 16, dtype=np.float32).reshape(2, 16)
+        for layer in (0, 1)
+    }
     scaled = scaled.with_key_scales(scales)
     assert num_floating_operations(scaled) == num_floating_operations(plain)
     logits = []
     for language_model in (plain, scaled):
-        runner = make_runner(core, language_model, config, model, engine_config("f32"), num_blocks=8)
+        runner = make_runner(
+            core, language_model, config, model, engine_config("f32"), num_blocks=8
+        )
         logits.append(Driver(runner).prefill(PROMPT, 32)[1])
     assert relative_error(logits[1], logits[0]) < 1e-5
 
@@ -185,7 +194,9 @@ def test_where_nothing_can_be_kept_the_verdict_is_made_at_each_start(
 
 
 @pytest.mark.parametrize("directory", ["steady", "large", "sharp"])
-def test_inspect_says_the_cache_that_is_served(directory: str, request: pytest.FixtureRequest) -> None:
+def test_inspect_says_the_cache_that_is_served(
+    directory: str, request: pytest.FixtureRequest
+) -> None:
     path: Path = request.getfixturevalue(directory)
     before = inspect_model(model_config(path), engine_config())
     served = create(path).info
@@ -201,20 +212,25 @@ def test_f16_takes_more_memory_and_holds_fewer_tokens(sharp: Path) -> None:
 
 def test_a_context_shorter_than_the_text_is_enough(large: Path) -> None:
     config = model_config(large)
-    info = create_runner(msgspec.structs.replace(config, max_model_len=100), engine_config("u8")).info
+    info = create_runner(
+        msgspec.structs.replace(config, max_model_len=100), engine_config("u8")
+    ).info
     assert info.kv_cache_dtype == "u8 with scaled keys"
 
 
 def test_a_context_of_a_few_tokens_keeps_u8(large: Path, caplog: pytest.LogCaptureFixture) -> None:
     config = model_config(large)
     with caplog.at_level(logging.INFO, logger="ouzel"):
-        info = create_runner(msgspec.structs.replace(config, max_model_len=40), engine_config("u8")).info
+        info = create_runner(
+            msgspec.structs.replace(config, max_model_len=40), engine_config("u8")
+        ).info
     assert info.kv_cache_dtype == "u8"
     assert "40 tokens of text are too few" in caplog.text
 
 
 @pytest.mark.parametrize(
-    "name", ["deepseek-v3", "gemma4-shared", "gpt-oss", "granitemoehybrid", "lfm2", "qwen3_5", "qwen3_vl"]
+    "name",
+    ["deepseek-v3", "gemma4-shared", "gpt-oss", "granitemoehybrid", "lfm2", "qwen3_5", "qwen3_vl"],
 )
 def test_layers_of_every_kind_can_be_tried(name: str, tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDEN / name, tmp_path / "model"))
@@ -224,7 +240,9 @@ def test_layers_of_every_kind_can_be_tried(name: str, tmp_path: Path) -> None:
 
 
 def test_a_model_with_a_prediction_layer_can_be_tried(tmp_path: Path) -> None:
-    directory = Path(shutil.copytree(GOLDEN.parent / "golden_prediction" / "qwen3_5", tmp_path / "model"))
+    directory = Path(
+        shutil.copytree(GOLDEN.parent / "golden_prediction" / "qwen3_5", tmp_path / "model")
+    )
     write_tokenizer(directory)
     config = msgspec.structs.replace(model_config(directory), mtp=True)
     create_runner(config, engine_config("u8"))
@@ -245,12 +263,16 @@ def test_a_model_that_takes_adapters_can_be_tried(large: Path) -> None:
 @pytest.fixture
 def graphs(tmp_path: Path) -> Path:
     """A directory with OpenVINO's graphs and a tokenizer."""
-    directory = Path(shutil.copytree(GOLDEN.parent / "optimum_ir" / "mistral-int8", tmp_path / "graphs"))
+    directory = Path(
+        shutil.copytree(GOLDEN.parent / "optimum_ir" / "mistral-int8", tmp_path / "graphs")
+    )
     write_tokenizer(directory)
     return directory
 
 
-def test_a_directory_of_graphs_is_tried_once(graphs: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_of_graphs_is_tried_once(
+    graphs: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     config = ModelConfig(model=str(graphs), cache_dir=str(graphs.parent / "cache"))
     first = create_runner(config, engine_config("u8")).info.kv_cache_dtype
     (graphs / "tokenizer.json").write_text("{")  # whoever reads it fails

@@ -94,7 +94,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda d: (d / "config.json").write_text('{"model_type": '),
         "config.json is not valid JSON",
     ),
-    "config.json is a list": (lambda d: (d / "config.json").write_text("[]"), "must hold a JSON object"),
+    "config.json is a list": (
+        lambda d: (d / "config.json").write_text("[]"),
+        "must hold a JSON object",
+    ),
     "unknown model_type": (
         lambda d: change_config(d, model_type="mamba9"),
         "mamba9 is not supported; .*supported: .*llama, .*mistral, .*qwen2, .*qwen3",
@@ -109,9 +112,18 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no model_type": (lambda d: change_config(d, model_type=None), "model_type is missing"),
     "missing number": (lambda d: change_config(d, hidden_size=None), "hidden_size is missing"),
-    "wrong type": (lambda d: change_config(d, hidden_size="64"), 'hidden_size must be an integer, found "64"'),
-    "heads do not divide": (lambda d: change_config(d, num_key_value_heads=3), "no multiple of num_key_value_heads 3"),
-    "other activation": (lambda d: change_config(d, hidden_act="tanh"), "hidden_act tanh is not supported"),
+    "wrong type": (
+        lambda d: change_config(d, hidden_size="64"),
+        'hidden_size must be an integer, found "64"',
+    ),
+    "heads do not divide": (
+        lambda d: change_config(d, num_key_value_heads=3),
+        "no multiple of num_key_value_heads 3",
+    ),
+    "other activation": (
+        lambda d: change_config(d, hidden_act="tanh"),
+        "hidden_act tanh is not supported",
+    ),
     "quantised": (
         lambda d: change_config(d, quantization_config={"quant_method": "hqq", "bits": 4}),
         'quantization_config: quant_method "hqq" is not supported; supported: awq, bitsandbytes',
@@ -124,7 +136,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda d: (d / WEIGHTS).write_text("version https://git-lfs"),
         "Git LFS pointer",
     ),
-    "no safetensors": (lambda d: (d / WEIGHTS).write_bytes(b"\x05" + b"\0" * 7 + b"hello"), "is not a safetensors"),
+    "no safetensors": (
+        lambda d: (d / WEIGHTS).write_bytes(b"\x05" + b"\0" * 7 + b"hello"),
+        "is not a safetensors",
+    ),
     "missing tensor": (
         lambda d: change_config(d, num_hidden_layers=5),
         "model.layers.2.input_layernorm.weight is",
@@ -159,7 +174,11 @@ def test_a_broken_directory_is_told_by_name(fault: str, directory: Path) -> None
 
 @pytest.mark.parametrize(
     "name",
-    ["mtp.layers.0.norm.weight", "model.mtp_emb_norm.0.weight", "model.layers.0.self_attn.rotary_emb.inv_freq"],
+    [
+        "mtp.layers.0.norm.weight",
+        "model.mtp_emb_norm.0.weight",
+        "model.layers.0.self_attn.rotary_emb.inv_freq",
+    ],
 )
 def test_what_the_model_does_without_may_lie_in_a_checkpoint(name: str, directory: Path) -> None:
     add_tensor(directory / WEIGHTS, name)
@@ -169,7 +188,9 @@ def test_what_the_model_does_without_may_lie_in_a_checkpoint(name: str, director
 def test_further_modes_may_lie_in_a_checkpoint(directory: Path) -> None:
     """Its language model is the one of `text_config`, under names of its own."""
     config = json.loads((directory / "config.json").read_text())
-    (directory / "config.json").write_text(json.dumps({"model_type": "llava", "text_config": config}))
+    (directory / "config.json").write_text(
+        json.dumps({"model_type": "llava", "text_config": config})
+    )
     rename_tensors(directory / WEIGHTS, b'"model.', b'"model.language_model.')
     rename_tensors(directory / WEIGHTS, b'"lm_head.', b'"language_model.lm_head.')
     add_tensor(directory / WEIGHTS, "model.visual.merger.weight")
@@ -193,10 +214,19 @@ OPTIONS: dict[str, tuple[EngineConfig, str]] = {
         EngineConfig(kv_cache_dtype="f32", precision="bf16"),
         "dtype f32 needs precision f32",
     ),
-    "bf16 cache in f32": (EngineConfig(kv_cache_dtype="bf16", precision="f32"), "dtype bf16 needs precision bf16"),
-    "bf16 cache in int8": (EngineConfig(kv_cache_dtype="bf16", precision="int8"), "bf16 needs .*, given int8"),
+    "bf16 cache in f32": (
+        EngineConfig(kv_cache_dtype="bf16", precision="f32"),
+        "dtype bf16 needs precision bf16",
+    ),
+    "bf16 cache in int8": (
+        EngineConfig(kv_cache_dtype="bf16", precision="int8"),
+        "bf16 needs .*, given int8",
+    ),
     "unknown device": (EngineConfig(device="TPU"), "device TPU is not available; available: .*CPU"),
-    "cache too small": (EngineConfig(kv_cache_gib=1e-6), "KV cache needs at least .* kv_cache_gib is 1e-06"),
+    "cache too small": (
+        EngineConfig(kv_cache_gib=1e-6),
+        "KV cache needs at least .* kv_cache_gib is 1e-06",
+    ),
 }
 
 
@@ -207,20 +237,29 @@ def test_options_that_cannot_be_met_are_refused(name: str, directory: Path) -> N
         create(directory, engine)
 
 
-@pytest.mark.skipif("FP16" in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"), reason="this CPU has f16")
+@pytest.mark.skipif(
+    "FP16" in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"), reason="this CPU has f16"
+)
 def test_a_precision_that_the_cpu_lacks_is_refused(directory: Path) -> None:
     with pytest.raises(ModelLoadError, match="precision f16 is not available on CPU"):
         create(directory, EngineConfig(precision="f16"))
 
 
 def test_a_context_beyond_the_model_is_refused(directory: Path) -> None:
-    with pytest.raises(ModelLoadError, match="max_model_len must be <= 40960, the model's own limit, given 50000"):
+    with pytest.raises(
+        ModelLoadError, match="max_model_len must be <= 40960, the model's own limit, given 50000"
+    ):
         create(directory, max_model_len=50_000)
 
 
 def test_info_says_what_was_decided(directory: Path) -> None:
     info = create(directory, EngineConfig(kv_cache_gib=0.01, max_num_seqs=4), weights="int8").info
-    assert (info.model_type, info.weights, info.device, info.vocab_size) == ("llama", "int8", "CPU", 320)
+    assert (info.model_type, info.weights, info.device, info.vocab_size) == (
+        "llama",
+        "int8",
+        "CPU",
+        320,
+    )
     assert info.precision in {"bf16", "int8", "f32"}
     assert info.num_blocks * info.block_size >= info.max_model_len
     assert info.load_s > 0
@@ -230,15 +269,21 @@ def test_auto_makes_int8_of_plain_weights(directory: Path) -> None:
     assert create(directory, weights="auto").info.weights == "int8"
 
 
-def test_the_context_shrinks_to_what_the_cache_holds(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
-    info = create(directory, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.001)).info
+def test_the_context_shrinks_to_what_the_cache_holds(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    info = create(
+        directory, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.001)
+    ).info
     assert info.max_model_len == info.num_blocks * info.block_size < 40960
     assert f"max_model_len is {info.max_model_len} instead of 40960" in caplog.text
 
 
 def test_a_context_that_was_asked_for_and_does_not_fit_is_refused(directory: Path) -> None:
     engine = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.001)
-    with pytest.raises(ModelLoadError, match=r"max_model_len must be <= \d+, which the KV cache holds, given 4000"):
+    with pytest.raises(
+        ModelLoadError, match=r"max_model_len must be <= \d+, which the KV cache holds, given 4000"
+    ):
         create(directory, engine, max_model_len=4000)
 
 
@@ -261,7 +306,9 @@ def entries(directory: Path) -> list[Path]:
 
 
 def open_weights(entry: Path) -> dict[str, object]:
-    weights: dict[str, object] = json.loads((entry / "index.json").read_text().partition("\n")[2])["weights"]
+    weights: dict[str, object] = json.loads((entry / "index.json").read_text().partition("\n")[2])[
+        "weights"
+    ]
     return weights
 
 
@@ -293,7 +340,8 @@ def test_a_changed_checkpoint_is_compressed_again_and_the_old_entry_goes(directo
 def test_a_cached_model_computes_the_same(directory: Path, weights: str) -> None:
     golden = read_golden("llama")
     first, second = (
-        Driver(create(directory, weights=weights)).prefill(golden.prompt, len(golden.prompt))[1] for _ in range(2)
+        Driver(create(directory, weights=weights)).prefill(golden.prompt, len(golden.prompt))[1]
+        for _ in range(2)
     )
     np.testing.assert_array_equal(first, second)
 
@@ -370,7 +418,12 @@ def other_instructions() -> str:
         (lambda entry, monkeypatch: make_another_file(entry / "index.json"), True),
         (lambda entry, monkeypatch: (entry / "self_check.json").unlink(), True),
         (lambda entry, monkeypatch: (entry / "self_check.json").write_text("{"), True),
-        (lambda entry, monkeypatch: monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", other_instructions()), True),
+        (
+            lambda entry, monkeypatch: monkeypatch.setenv(
+                "ONEDNN_MAX_CPU_ISA", other_instructions()
+            ),
+            True,
+        ),
     ],
 )
 def test_the_self_check_is_made_where_something_has_changed(
@@ -390,7 +443,9 @@ def test_the_self_check_is_made_where_something_has_changed(
         assert ("self-check: chunks change" in caplog.text) == made
 
 
-@pytest.mark.parametrize("settings", [{"kv_cache_dtype": "f16"}, {"num_threads": 1}, {"kv_cache_gib": 0.001}])
+@pytest.mark.parametrize(
+    "settings", [{"kv_cache_dtype": "f16"}, {"num_threads": 1}, {"kv_cache_gib": 0.001}]
+)
 def test_other_settings_need_a_self_check_of_their_own(
     directory: Path, settings: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -413,7 +468,9 @@ def test_a_warm_up_that_gives_no_numbers_fails() -> None:
 def test_a_model_that_fails_its_self_check_when_just_made_is_refused(directory: Path) -> None:
     path = directory / WEIGHTS
     header = 8 + int.from_bytes(path.read_bytes()[:8], "little")
-    path.write_bytes(path.read_bytes()[:header] + b"\x7f" * (path.stat().st_size - header))  # all 3.4e38
+    path.write_bytes(
+        path.read_bytes()[:header] + b"\x7f" * (path.stat().st_size - header)
+    )  # all 3.4e38
     with pytest.raises(ModelLoadError, match="self-check"):
         create(directory)
 
@@ -436,7 +493,9 @@ def test_without_a_place_for_the_cache_the_model_is_served_all_the_same(
     assert "cannot be kept" in caplog.text
 
 
-def test_the_cache_lies_where_the_system_wants_caches(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_lies_where_the_system_wants_caches(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(directory.parent / "xdg"))
     create(directory, cache_dir="")
     assert len(list((directory.parent / "xdg" / "ouzel").iterdir())) == 1

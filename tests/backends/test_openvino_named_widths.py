@@ -48,7 +48,9 @@ def test_a_matrix_that_is_stored_in_no_more_bits_is_kept_as_under_auto(block_typ
 
 @pytest.mark.parametrize("block_type", ["Q4_0", "Q4_K", "Q6_K", "Q8_0"])
 def test_recompress_rounds_each_matrix_to_the_named_width(block_type: str) -> None:
-    assert matrix(block_type, "int4", recompress=True).encoding == Encoding("i4", "f32", group_size=64)
+    assert matrix(block_type, "int4", recompress=True).encoding == Encoding(
+        "i4", "f32", group_size=64
+    )
     assert matrix(block_type, "int8", recompress=True).encoding == Encoding("u8", "f32", "u8")
     assert are_equal(matrix(block_type, "auto", recompress=True), matrix(block_type, "auto"))
 
@@ -59,8 +61,12 @@ def test_a_float_width_decodes_quantised_matrices(block_type: str, width: WidthO
     assert matrix(block_type, width).encoding == Encoding(width)  # type: ignore[arg-type]  # auto is not among them
 
 
-def settings(directory: Path, weights: str, **options: Any) -> ModelConfig:  # Any: fields of ModelConfig
-    return ModelConfig(model=str(directory), weights=weights, cache_dir=str(directory / "cache"), **options)
+def settings(
+    directory: Path, weights: str, **options: Any
+) -> ModelConfig:  # Any: fields of ModelConfig
+    return ModelConfig(
+        model=str(directory), weights=weights, cache_dir=str(directory / "cache"), **options
+    )
 
 
 def logits(model: ModelConfig) -> tuple[str, NDArray[np.float32]]:
@@ -90,19 +96,31 @@ def test_a_kept_model_answers_as_under_auto_and_the_log_names_both_ways(
     assert caplog.text.count(said) == 1
 
 
-def test_the_log_says_from_which_form_matrices_are_rounded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_says_from_which_form_matrices_are_rounded(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     directory = quantised_model(tmp_path, ["Q6_K", "Q4_0"])
     with caplog.at_level(logging.INFO):
         told, _ = logits(settings(directory, "int4"))
     assert told == "gguf as i4, i8 (int4)"
     assert "4 of Q4_0 (4 bits) kept as i4, f16 scales of 32" in caplog.text
     assert "3 of Q6_K (6 bits) rounded to i4, f32 scales of 64" in caplog.text
-    assert caplog.text.count("`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less") == 1
+    assert (
+        caplog.text.count(
+            "`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less"
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
     ("block_type", "weights", "is_narrower"),
-    [("Q4_0", "int4", False), ("Q4_K", "int4", True), ("Q4_K", "int8", False), ("Q8_0", "int8", False)],
+    [
+        ("Q4_0", "int4", False),
+        ("Q4_K", "int4", True),
+        ("Q4_K", "int8", False),
+        ("Q8_0", "int8", False),
+    ],
 )
 def test_recompress_is_named_where_it_makes_values_narrower(
     block_type: str, weights: str, is_narrower: bool, tmp_path: Path
@@ -122,12 +140,16 @@ def test_kept_and_recompressed_weights_have_cache_entries_of_their_own(tmp_path:
 
 @pytest.mark.parametrize("recompress", [False, True])
 @pytest.mark.parametrize("weights", ["auto", "int8", "int4", "bf16"])
-def test_inspection_measures_the_weights_that_are_loaded(weights: str, recompress: bool, tmp_path: Path) -> None:
+def test_inspection_measures_the_weights_that_are_loaded(
+    weights: str, recompress: bool, tmp_path: Path
+) -> None:
     directory = quantised_model(tmp_path, ["Q4_K", "Q6_K", "Q4_0", "Q8_0"])
     model = settings(directory, weights, recompress=recompress)
     found = inspect_model(model, ENGINE)
     create_runner(model, ENGINE)
-    [written] = (tmp_path / "cache").glob("*/weights.bin")  # where each part begins at a multiple of 64 bytes
+    [written] = (tmp_path / "cache").glob(
+        "*/weights.bin"
+    )  # where each part begins at a multiple of 64 bytes
     assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
     verb = "decoded" if weights == "bf16" else "rounded"
     is_rounded = weights in ("int4", "bf16") or (weights == "int8" and recompress)

@@ -28,14 +28,18 @@ sys.stdout.write(create_runner(ModelConfig(model=sys.argv[1]), engine).info.back
 
 @pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("name", ["llava-fp32", "qwen2_5_vl-fp32"])
-def test_matrices_that_are_not_compressed_are_compiled_for_one_thread(name: str, num_threads: int) -> None:
+def test_matrices_that_are_not_compressed_are_compiled_for_one_thread(
+    name: str, num_threads: int
+) -> None:
     command = [sys.executable, "-c", SERVE, str(IRS / name), str(num_threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "openvino"), done.stderr
 
 
 def matrix(rows: int, columns: int) -> Node:
-    return ops.constant(np.random.default_rng(rows).standard_normal((rows, columns)).astype(np.float32))
+    return ops.constant(
+        np.random.default_rng(rows).standard_normal((rows, columns)).astype(np.float32)
+    )
 
 
 def times(rows: Node, constant: Node) -> Node:
@@ -54,7 +58,9 @@ def gated(rank: int = 3, *, activate: object = tanh_gelu, is_fused: bool = False
     assert callable(activate)
     rows = ops.parameter([-1] * (rank - 1) + [HIDDEN], ov.Type.f32)
     if is_fused:
-        gate, up = ops.split(times(rows, matrix(2 * INNER, HIDDEN)), ops.constant(np.int64(-1)), 2).outputs()
+        gate, up = ops.split(
+            times(rows, matrix(2 * INNER, HIDDEN)), ops.constant(np.int64(-1)), 2
+        ).outputs()
     else:
         gate, up = times(rows, matrix(INNER, HIDDEN)), times(rows, matrix(INNER, HIDDEN))
     product = ops.multiply(activate(gate), up)
@@ -74,7 +80,9 @@ def outputs(graph: ov.Model) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize(
-    "graph", [gated(), gated(activate=ops.swish), gated(is_fused=True)], ids=["gelu", "swish", "fused"]
+    "graph",
+    [gated(), gated(activate=ops.swish), gated(is_fused=True)],
+    ids=["gelu", "swish", "fused"],
 )
 def test_a_product_that_may_not_broadcast_computes_the_same(graph: ov.Model) -> None:
     expected = outputs(graph.clone())

@@ -14,7 +14,9 @@ def test_results_come_in_the_order_of_the_pieces() -> None:
         time.sleep(0.02 / (number + 1))
         return number * number
 
-    assert list(map_in_threads(slower_at_first, range(20))) == [number * number for number in range(20)]
+    assert list(map_in_threads(slower_at_first, range(20))) == [
+        number * number for number in range(20)
+    ]
 
 
 def test_no_more_pieces_are_taken_than_the_threads_need() -> None:

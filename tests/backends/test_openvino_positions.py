@@ -24,7 +24,9 @@ from tests.backends.forward import Driver, Logits, median_error, relative_error
 ROPE_CASES: list[dict[str, Any]] = json.loads((GOLDEN / "rope.json").read_text())  # Any: JSON
 
 
-@pytest.mark.parametrize("name", ["llama", "llama3", "llama-bias", "qwen2", "qwen3-yarn", "smollm3"])
+@pytest.mark.parametrize(
+    "name", ["llama", "llama3", "llama-bias", "qwen2", "qwen3-yarn", "smollm3"]
+)
 def test_frequencies_of_the_checkpoints(name: str) -> None:
     golden = read_golden(name)
     assert golden.inverse_frequencies is not None
@@ -33,7 +35,9 @@ def test_frequencies_of_the_checkpoints(name: str) -> None:
     assert rope.scale == pytest.approx(golden.attention_scaling)
 
 
-@pytest.mark.parametrize("case", ROPE_CASES, ids=lambda case: case["config"]["rope_parameters"]["rope_type"])
+@pytest.mark.parametrize(
+    "case", ROPE_CASES, ids=lambda case: case["config"]["rope_parameters"]["rope_type"]
+)
 def test_frequencies_of_every_variant(case: dict[str, Any]) -> None:
     config = HfConfig(case["config"])
     rope = read_rope(config, config.size("head_dim"), rotates_partly=True)
@@ -41,40 +45,66 @@ def test_frequencies_of_every_variant(case: dict[str, Any]) -> None:
     assert rope.scale == pytest.approx(case["attention_scaling"])
     if "long_inverse_frequencies" in case:
         longest = rope.for_context(4097)
-        np.testing.assert_allclose(longest.inverse_frequencies, case["long_inverse_frequencies"], rtol=1e-6)
-        np.testing.assert_array_equal(rope.for_context(4096).inverse_frequencies, rope.inverse_frequencies)
+        np.testing.assert_allclose(
+            longest.inverse_frequencies, case["long_inverse_frequencies"], rtol=1e-6
+        )
+        np.testing.assert_array_equal(
+            rope.for_context(4096).inverse_frequencies, rope.inverse_frequencies
+        )
 
 
 def test_older_and_newer_keys_mean_the_same() -> None:
-    llama3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+    llama3 = {
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    }
     older = {"rope_theta": 5e5, "rope_scaling": {"type": "llama3", **llama3}}
     newer = {"rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5, **llama3}}
-    one, other = (read_rope(HfConfig({"max_position_embeddings": 131072, **keys}), 64) for keys in (older, newer))
+    one, other = (
+        read_rope(HfConfig({"max_position_embeddings": 131072, **keys}), 64)
+        for keys in (older, newer)
+    )
     np.testing.assert_array_equal(one.inverse_frequencies, other.inverse_frequencies)
 
 
 def test_an_unknown_variant_is_refused_by_name() -> None:
-    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"rope_type": "axial", "factor": 2.0}})
+    config = HfConfig(
+        {"max_position_embeddings": 64, "rope_scaling": {"rope_type": "axial", "factor": 2.0}}
+    )
     with pytest.raises(ModelLoadError, match="axial"):
         read_rope(config, 64)
 
 
 def test_a_negative_stretch_is_refused() -> None:
-    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"type": "dynamic", "alpha": -1.0}})
-    with pytest.raises(ModelLoadError, match="alpha of the rotary positions must be >= 0, found -1"):
+    config = HfConfig(
+        {"max_position_embeddings": 64, "rope_scaling": {"type": "dynamic", "alpha": -1.0}}
+    )
+    with pytest.raises(
+        ModelLoadError, match="alpha of the rotary positions must be >= 0, found -1"
+    ):
         read_rope(config, 64)
 
 
 def test_longrope_has_a_factor_for_each_frequency() -> None:
     factors = {"short_factor": [1.0] * 31, "long_factor": [2.0] * 32}
-    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"type": "longrope", **factors}})
+    config = HfConfig(
+        {"max_position_embeddings": 64, "rope_scaling": {"type": "longrope", **factors}}
+    )
     with pytest.raises(ModelLoadError, match="short_factor must be a list of 32 numbers"):
         read_rope(config, 64)
 
 
 def test_longrope_with_one_list_of_factors_serves_the_whole_context() -> None:
-    factors = {"short_factor": [2.0] * 32, "long_factor": [2.0] * 32, "original_max_position_embeddings": 16}
-    config = HfConfig({"max_position_embeddings": 64, "rope_scaling": {"type": "longrope", **factors}})
+    factors = {
+        "short_factor": [2.0] * 32,
+        "long_factor": [2.0] * 32,
+        "original_max_position_embeddings": 16,
+    }
+    config = HfConfig(
+        {"max_position_embeddings": 64, "rope_scaling": {"type": "longrope", **factors}}
+    )
     assert read_rope(config, 64).default_positions == 64
 
 
@@ -87,9 +117,12 @@ def test_heads_turn_partly_only_in_families_that_know_that() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 1.5, -0.5])
 def test_a_part_of_a_head_is_an_even_number_of_its_dimensions(share: float) -> None:
-    config = HfConfig({"max_position_embeddings": 64, "rope_parameters": {"partial_rotary_factor": share}})
+    config = HfConfig(
+        {"max_position_embeddings": 64, "rope_parameters": {"partial_rotary_factor": share}}
+    )
     with pytest.raises(
-        ModelLoadError, match=f"must leave an even number of the 64 dimensions of a head, found {share}"
+        ModelLoadError,
+        match=f"must leave an even number of the 64 dimensions of a head, found {share}",
     ):
         read_rope(config, 64, rotates_partly=True)
 
@@ -102,7 +135,10 @@ def test_longrope_serves_the_original_context_unless_a_longer_one_is_named(
     golden = read_golden("phi3")
     short_logits = np.load(golden.directory / "golden.npz")["short_logits"]
     model = ModelConfig(
-        model=str(golden.directory), weights="f32", cache_dir=str(cache_dir), max_model_len=max_model_len
+        model=str(golden.directory),
+        weights="f32",
+        cache_dir=str(cache_dir),
+        max_model_len=max_model_len,
     )
     engine = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
     with caplog.at_level(logging.INFO):
@@ -114,13 +150,21 @@ def test_longrope_serves_the_original_context_unless_a_longer_one_is_named(
     assert runner.info.max_model_len == (max_model_len or 32)
     assert inspect_model(model, engine).max_model_len == runner.info.max_model_len
     kind = "long" if max_model_len == 33 else "short"
-    assert f"max_model_len is {runner.info.max_model_len}, so the {kind} factors serve all requests" in caplog.text
+    assert (
+        f"max_model_len is {runner.info.max_model_len}, so the {kind} factors serve all requests"
+        in caplog.text
+    )
     runner.close()
 
 
 def test_yarn_reaches_as_far_as_its_factor() -> None:
     scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
-    assert read_rope(HfConfig({"max_position_embeddings": 40960, "rope_scaling": scaling}), 64).max_positions == 131072
+    assert (
+        read_rope(
+            HfConfig({"max_position_embeddings": 40960, "rope_scaling": scaling}), 64
+        ).max_positions
+        == 131072
+    )
 
 
 def test_angles_at_far_positions_are_exact() -> None:
@@ -180,7 +224,9 @@ class ForgetfulCache(CoarsePositions):
 
     def run(self, batch: ForwardBatch) -> Logits:
         nothing = np.zeros_like(batch.past_lens)
-        return self._runner.run(dataclasses.replace(batch, past_lens=nothing, max_context_len=len(batch.token_ids)))
+        return self._runner.run(
+            dataclasses.replace(batch, past_lens=nothing, max_context_len=len(batch.token_ids))
+        )
 
 
 class AmplifiedRounding(CoarsePositions):

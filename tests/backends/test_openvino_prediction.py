@@ -35,12 +35,16 @@ COPIES = ("embed_tokens.weight", "shared_head.head.weight")
 NAMES = ["qwen3_5", "qwen3_5-moe", "qwen3_next", "deepseek-v3", "glm4-moe-lite"]
 
 
-@pytest.fixture(params=of_kinds("prediction layers of other families", NAMES, ["qwen3_5", "deepseek-v3"]))
+@pytest.fixture(
+    params=of_kinds("prediction layers of other families", NAMES, ["qwen3_5", "deepseek-v3"])
+)
 def directory(request: pytest.FixtureRequest) -> Path:
     return PREDICTING / str(request.param)
 
 
-def load(directory: Path, cache_dir: Path, *, weights: str = "f32", mtp: bool = True) -> OpenVINORunner:
+def load(
+    directory: Path, cache_dir: Path, *, weights: str = "f32", mtp: bool = True
+) -> OpenVINORunner:
     runner = create_runner(
         ModelConfig(model=str(directory), cache_dir=str(cache_dir), weights=weights, mtp=mtp),
         EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02),
@@ -53,7 +57,9 @@ def entries(
     runner: OpenVINORunner, begin: int, token_ids: list[int], hidden: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     assert runner.prediction is not None
-    batch = batch_of([(BLOCKS, begin, token_ids)], np.arange(len(token_ids)), runner.info.block_size)
+    batch = batch_of(
+        [(BLOCKS, begin, token_ids)], np.arange(len(token_ids)), runner.info.block_size
+    )
     return runner.prediction.run(replace(batch, hidden_rows=hidden)).copy()
 
 
@@ -74,17 +80,23 @@ def test_entries_are_those_of_transformers(directory: Path, cache_dir: Path) -> 
         hidden, token_ids = runner.hidden_rows.copy(), [*prompt[1:], greedy[0]]
         first = entries(runner, 0, token_ids[:25], hidden[:25])
         others = entries(runner, 25, token_ids[25:], hidden[25:])
-        np.testing.assert_allclose(np.concatenate([first, others]), golden["prediction_logits"], atol=2e-3)
+        np.testing.assert_allclose(
+            np.concatenate([first, others]), golden["prediction_logits"], atol=2e-3
+        )
         last = others[-1:]
         for place, token_id in enumerate(golden["drafts"].tolist()):
             np.testing.assert_allclose(last[0], golden["chained_logits"][place], atol=2e-3)
             assert int(last[0].argmax()) == token_id
-            last = entries(runner, 40 + place, [token_id], runner.prediction.hidden_rows[-1:].copy())
+            last = entries(
+                runner, 40 + place, [token_id], runner.prediction.hidden_rows[-1:].copy()
+            )
 
 
 def test_what_comes_is_what_transformers_gives(directory: Path, cache_dir: Path) -> None:
     runner = load(directory, cache_dir)
-    speculation = Speculation(prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING)
+    speculation = Speculation(
+        prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING
+    )
     with np.load(directory / "golden.npz") as golden:
         request = make_request(golden["prompt"].tolist(), max_tokens=64, ignore_eos=True)
         result = run_alone(EngineCore(runner, speculation=speculation), request)[0]
@@ -97,7 +109,9 @@ def test_the_model_is_the_same_without_the_layer(directory: Path, cache_dir: Pat
     logits = []
     for mtp in (False, True):
         model = ModelConfig(model=str(directory), cache_dir=str(cache_dir), mtp=mtp)
-        runner = create_runner(model, EngineConfig(kv_cache_gib=0.02, precision="int8", kv_cache_dtype="f16"))
+        runner = create_runner(
+            model, EngineConfig(kv_cache_gib=0.02, precision="int8", kv_cache_dtype="f16")
+        )
         logits.append(run_prompt(runner, list(range(40))).copy())
     assert np.array_equal(logits[0], logits[1])
 
@@ -113,11 +127,15 @@ def test_experts_may_be_stored_as_one_tensor(tmp_path: Path, cache_dir: Path) ->
     def stacked(kind: str) -> NDArray[np.generic]:
         return np.stack([own[f"{prefix}{number}.{kind}_proj.weight"] for number in range(4)])
 
-    tensors[prefix + "gate_up_proj"] = "BF16", np.concatenate([stacked("gate"), stacked("up")], axis=1)
+    tensors[prefix + "gate_up_proj"] = (
+        "BF16",
+        np.concatenate([stacked("gate"), stacked("up")], axis=1),
+    )
     tensors[prefix + "down_proj"] = "BF16", stacked("down")
     quantize.save(fused / "model.safetensors", tensors)
     one, another = (
-        entries(load(each, cache_dir), 0, [1, 2, 3], np.ones((3, 32), np.float32)) for each in (source, fused)
+        entries(load(each, cache_dir), 0, [1, 2, 3], np.ones((3, 32), np.float32))
+        for each in (source, fused)
     )
     assert np.array_equal(one, another)
 
@@ -130,13 +148,18 @@ def changed(directory: Path, **config: object) -> Path:
 
 def test_a_checkpoint_without_the_layer_is_refused(tmp_path: Path, cache_dir: Path) -> None:
     golden = Path(__file__).parent / "golden"
-    with pytest.raises(ModelLoadError, match=r"mtp: the checkpoint has no layer that predicts further tokens"):
+    with pytest.raises(
+        ModelLoadError, match=r"mtp: the checkpoint has no layer that predicts further tokens"
+    ):
         load(golden / "qwen3_5", cache_dir)
     with pytest.raises(ModelLoadError, match=r"mtp: models of this family have no layer"):
         load(golden / "qwen3", cache_dir)
     configs: list[tuple[dict[str, object], str]] = [
         ({"mtp_num_hidden_layers": 2}, "mtp_num_hidden_layers must be 1 for --mtp, found 2"),
-        ({"mtp_use_dedicated_embeddings": True}, "mtp_use_dedicated_embeddings must be false for --mtp, found true"),
+        (
+            {"mtp_use_dedicated_embeddings": True},
+            "mtp_use_dedicated_embeddings must be false for --mtp, found true",
+        ),
     ]
     for config, message in configs:
         copy = tmp_path / next(iter(config))
@@ -147,20 +170,27 @@ def test_a_checkpoint_without_the_layer_is_refused(tmp_path: Path, cache_dir: Pa
         load(Path(__file__).parent / "optimum_ir" / "mistral-int8", cache_dir, weights="auto")
 
 
-def test_a_tensor_of_the_layer_that_is_left_over_is_refused(tmp_path: Path, cache_dir: Path) -> None:
+def test_a_tensor_of_the_layer_that_is_left_over_is_refused(
+    tmp_path: Path, cache_dir: Path
+) -> None:
     copy = tmp_path / "more"
     shutil.copytree(PREDICTING / "qwen3_5", copy)
     tensors = quantize.load(copy / "model.safetensors")
     more = {"mtp.layers.1.mlp.up_proj.weight": tensors["mtp.norm.weight"]}
     quantize.save(copy / "model.safetensors", tensors | more)
     load(copy, cache_dir, mtp=False)
-    with pytest.raises(ModelLoadError, match=r"tensor mtp\.layers\.1\.mlp\.up_proj\.weight is in the checkpoint, but"):
+    with pytest.raises(
+        ModelLoadError,
+        match=r"tensor mtp\.layers\.1\.mlp\.up_proj\.weight is in the checkpoint, but",
+    ):
         load(copy, cache_dir)
 
 
 def test_what_would_be_loaded_is_told_with_the_layer(directory: Path) -> None:
     engine = EngineConfig(kv_cache_gib=0.02)
-    without, inspected = (inspect_model(ModelConfig(model=str(directory), mtp=mtp), engine) for mtp in (False, True))
+    without, inspected = (
+        inspect_model(ModelConfig(model=str(directory), mtp=mtp), engine) for mtp in (False, True)
+    )
     assert inspected.kv_token_bytes > without.kv_token_bytes
     assert inspected.num_parameters > without.num_parameters
     ir = Path(__file__).parent / "optimum_ir" / "mistral-int8"
@@ -181,9 +211,16 @@ def test_the_option_comes_to_drafts(cache_dir: Path) -> None:
 
 def test_a_random_checkpoint_of_the_shape_has_the_layer(directory: Path) -> None:
     """Of experts, `tensors_of` names the form that it asks for first. It has no copies of embedding and head."""
-    shapes = {name: values.shape for name, (_, values) in quantize.load(directory / "model.safetensors").items()}
+    shapes = {
+        name: values.shape
+        for name, (_, values) in quantize.load(directory / "model.safetensors").items()
+    }
     prefix = "mtp." if any(name.startswith("mtp.") for name in shapes) else BEHIND
-    own = {name: shape for name, shape in shapes.items() if name.startswith(prefix) and not name.endswith(COPIES)}
+    own = {
+        name: shape
+        for name, shape in shapes.items()
+        if name.startswith(prefix) and not name.endswith(COPIES)
+    }
     made = tensors_of(directory, predicts=True)
     assert {name: shape for name, shape in made.items() if name.startswith(prefix)} == own
     assert not any(name.startswith(prefix) for name in tensors_of(directory))
@@ -191,13 +228,19 @@ def test_a_random_checkpoint_of_the_shape_has_the_layer(directory: Path) -> None
 
 def test_a_head_of_the_layers_own_is_refused(tmp_path: Path, cache_dir: Path) -> None:
     """Published checkpoints have copies of the model's."""
-    for ending, original in zip(COPIES, ("model.embed_tokens.weight", "lm_head.weight"), strict=True):
+    for ending, original in zip(
+        COPIES, ("model.embed_tokens.weight", "lm_head.weight"), strict=True
+    ):
         copy = tmp_path / ending
         shutil.copytree(PREDICTING / "glm4-moe-lite", copy)
         tensors = quantize.load(copy / "model.safetensors")
         name = BEHIND + ending
         kind, values = tensors[name]
-        quantize.save(copy / "model.safetensors", tensors | {name: (kind, np.roll(values, 1, axis=0))})
+        quantize.save(
+            copy / "model.safetensors", tensors | {name: (kind, np.roll(values, 1, axis=0))}
+        )
         load(copy, cache_dir, mtp=False)
-        with pytest.raises(ModelLoadError, match=f"mtp: tensor {name} is not the same as {original}, which is used"):
+        with pytest.raises(
+            ModelLoadError, match=f"mtp: tensor {name} is not the same as {original}, which is used"
+        ):
             load(copy, cache_dir)

@@ -20,10 +20,18 @@ CACHES = [("f32", "f32"), ("f32", "u8"), ("bf16", "bf16"), ("f32", "f16")]
 
 @contextmanager
 def life(
-    name: str, cache_dir: Path, directory: Path, precision: Precision = "f32", kv_cache_dtype: KvCacheDtype = "auto"
+    name: str,
+    cache_dir: Path,
+    directory: Path,
+    precision: Precision = "f32",
+    kv_cache_dtype: KvCacheDtype = "auto",
 ) -> Iterator[EngineCore]:
-    config = EngineConfig(kv_cache_gib=0.01, max_num_seqs=4, precision=precision, kv_cache_dtype=kv_cache_dtype)
-    runner = create_runner(ModelConfig(model=str(GOLDEN / name), weights="int8", cache_dir=str(cache_dir)), config)
+    config = EngineConfig(
+        kv_cache_gib=0.01, max_num_seqs=4, precision=precision, kv_cache_dtype=kv_cache_dtype
+    )
+    runner = create_runner(
+        ModelConfig(model=str(GOLDEN / name), weights="int8", cache_dir=str(cache_dir)), config
+    )
     assert isinstance(runner, StorableRunner)
     engine = EngineCore(runner, store=open_prefix_store(runner, str(directory), max_bytes=2**30))
     yield engine

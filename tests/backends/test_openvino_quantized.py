@@ -36,12 +36,27 @@ Settings = dict[str, Any]  # Any: JSON
 
 
 def gptq(**settings: object) -> Settings:
-    return {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": False, **settings}
+    return {
+        "quant_method": "gptq",
+        "bits": 4,
+        "group_size": 32,
+        "desc_act": False,
+        "sym": False,
+        **settings,
+    }
 
 
 def compressed(packing: str, **weights: object) -> Settings:
-    group = {"targets": ["Linear"], "weights": {"type": "int", "num_bits": 4, "symmetric": True, **weights}}
-    return {"quant_method": "compressed-tensors", "format": packing, "config_groups": {"group_0": group}, "ignore": []}
+    group = {
+        "targets": ["Linear"],
+        "weights": {"type": "int", "num_bits": 4, "symmetric": True, **weights},
+    }
+    return {
+        "quant_method": "compressed-tensors",
+        "format": packing,
+        "config_groups": {"group_0": group},
+        "ignore": [],
+    }
 
 
 FP8 = {"quant_method": "fp8", "activation_scheme": "dynamic"}
@@ -53,8 +68,16 @@ FORMATS: dict[str, tuple[Quantize, Settings, Encoding | None]] = {
     "gptq": (quantize.gptq(), gptq(), Encoding("u4", "f16", "u8", 32)),
     "gptq-8": (quantize.gptq(8), gptq(bits=8), Encoding("u8", "f16", "u8", 32)),
     "gptq-sym": (quantize.gptq(symmetric=True), gptq(sym=True), Encoding("u4", "f16", "u8", 32)),
-    "gptq-rows": (quantize.gptq(group_size=-1), gptq(group_size=-1), Encoding("u4", "f16", "u8", 64)),
-    "gptq-v2": (quantize.gptq(is_v2=True), gptq(checkpoint_format="gptq_v2"), Encoding("u4", "f16", "u8", 32)),
+    "gptq-rows": (
+        quantize.gptq(group_size=-1),
+        gptq(group_size=-1),
+        Encoding("u4", "f16", "u8", 64),
+    ),
+    "gptq-v2": (
+        quantize.gptq(is_v2=True),
+        gptq(checkpoint_format="gptq_v2"),
+        Encoding("u4", "f16", "u8", 32),
+    ),
     "gptq-act-order": (quantize.gptq(act_order=True), gptq(desc_act=True), None),
     "gptq-8-act-order": (quantize.gptq(8, act_order=True), gptq(bits=8, desc_act=True), None),
     "gptq-dynamic": (
@@ -119,7 +142,9 @@ FORMATS: dict[str, tuple[Quantize, Settings, Encoding | None]] = {
     ),
     "float-block": (
         quantize.float8((16, 24), ".weight_scale"),
-        compressed("float-quantized", strategy="block", block_structure=[16, 24], type="float", num_bits=8),
+        compressed(
+            "float-quantized", strategy="block", block_structure=[16, 24], type="float", num_bits=8
+        ),
         None,
     ),
     "nvfp4": (
@@ -132,18 +157,30 @@ FORMATS: dict[str, tuple[Quantize, Settings, Encoding | None]] = {
         compressed("mxfp4-pack-quantized", strategy="group", group_size=32, type="float"),
         Encoding("f4e2m1", "f8e8m0", None, 32),
     ),
-    "fp8": (quantize.float8((16, 24), ".weight_scale_inv"), {**FP8, "weight_block_size": [16, 24]}, None),
+    "fp8": (
+        quantize.float8((16, 24), ".weight_scale_inv"),
+        {**FP8, "weight_block_size": [16, 24]},
+        None,
+    ),
     "fp8-powers": (
         quantize.float8((16, 24), ".weight_scale_inv", has_powers=True),
         {**FP8, "weight_block_size": [16, 24], "scale_fmt": "ue8m0"},
         None,
     ),
-    "fp8-tensor": (quantize.float8(None, ".weight_scale_inv"), {**FP8, "activation_scheme": "static"}, None),
+    "fp8-tensor": (
+        quantize.float8(None, ".weight_scale_inv"),
+        {**FP8, "activation_scheme": "static"},
+        None,
+    ),
     "fp8-vllm": (quantize.float8(None, ".weight_scale"), FP8, None),
     "nf4": (quantize.nf4(), BNB, Encoding("nf4", "f32", None, 32)),
     "nf4-plain-scales": (quantize.nf4(nested=False), BNB, Encoding("nf4", "f32", None, 32)),
     "nf4-across-rows": (quantize.nf4(128), BNB, None),
-    "int8": (quantize.int8_rows, {"quant_method": "bitsandbytes", "load_in_8bit": True}, Encoding("i8", "f32")),
+    "int8": (
+        quantize.int8_rows,
+        {"quant_method": "bitsandbytes", "load_in_8bit": True},
+        Encoding("i8", "f32"),
+    ),
 }
 SHAPE = (40, 64)
 MATRIX = Tensor("model.matrix.weight", SHAPE)
@@ -176,7 +213,9 @@ def test_a_matrix_is_what_its_format_says(
 
     assert set(checkpoint.names()) == {MATRIX.name}
     assert checkpoint.stored_encoding(MATRIX) == encoding
-    np.testing.assert_allclose(np.concatenate(list(checkpoint.rows(MATRIX))), weight, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        np.concatenate(list(checkpoint.rows(MATRIX))), weight, rtol=1e-6, atol=1e-7
+    )
     if encoding is not None:
         decoded = [decode(encoding, parts) for parts in checkpoint.parts(MATRIX)]
         np.testing.assert_allclose(np.concatenate(decoded), weight, rtol=1e-6, atol=1e-7)
@@ -192,7 +231,10 @@ def test_a_matrix_that_the_formats_own_program_wrote_is_what_that_makes_of_it(na
     settings = json.loads((WRITTEN / name / "config.json").read_text())["quantization_config"]
     tensor = Tensor("model.matrix.weight", expected.shape)
     if expected.ndim == 3:
-        tensor, expected = Tensor("model.experts", expected.shape, is_transposed=True), expected.transpose(0, 2, 1)
+        tensor, expected = (
+            Tensor("model.experts", expected.shape, is_transposed=True),
+            expected.transpose(0, 2, 1),
+        )
     checkpoint = open_checkpoint(WRITTEN / name, settings)
     rows = np.concatenate(list(checkpoint.rows(tensor))).reshape(expected.shape)
     np.testing.assert_allclose(rows, expected, rtol=ROUNDING.get(name, 1e-6), atol=1e-7)
@@ -216,14 +258,18 @@ def test_experts_in_mxfp4_are_kept_in_the_order_that_was_asked_for(tmp_path: Pat
     quantize.save(tmp_path / SINGLE_FILE, save)
     checkpoint = open_checkpoint(tmp_path, {"quant_method": "mxfp4"})
     order = (0, 2, 4, 1, 3, 5)
-    wanted = Wanted((Tensor(EXPERTS, (2, columns, rows), is_transposed=True),), (2, rows, columns), order)
+    wanted = Wanted(
+        (Tensor(EXPERTS, (2, columns, rows), is_transposed=True),), (2, rows, columns), order
+    )
 
     matrix = CompressedWeights(checkpoint, MemoryWriter()).matrix(wanted, "auto")
 
     assert set(checkpoint.names()) == {EXPERTS}
     assert matrix.encoding == Encoding("f4e2m1", "f8e8m0", group_size=32)
     expected = weight.reshape(2, rows, columns)[:, list(order)]
-    np.testing.assert_array_equal(decode(matrix.encoding, matrix.parts).reshape(expected.shape), expected)
+    np.testing.assert_array_equal(
+        decode(matrix.encoding, matrix.parts).reshape(expected.shape), expected
+    )
 
 
 # Whole models
@@ -265,8 +311,12 @@ def write_model(directory: Path, tensors: Tensors, config: Settings) -> None:
 
 
 def create(directory: Path, weights: str = "auto") -> ModelRunner:
-    model = ModelConfig(model=str(directory), weights=weights, cache_dir=str(directory.parent / "cache"))
-    return create_runner(model, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.01))
+    model = ModelConfig(
+        model=str(directory), weights=weights, cache_dir=str(directory.parent / "cache")
+    )
+    return create_runner(
+        model, EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.01)
+    )
 
 
 def prompt_logits(runner: ModelRunner, name: str = "llama") -> NDArray[np.float32]:
@@ -286,7 +336,9 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_a_model_whose_encoding_is_kept_computes_what_its_weights_are_worth(name: str, tmp_path: Path) -> None:
+def test_a_model_whose_encoding_is_kept_computes_what_its_weights_are_worth(
+    name: str, tmp_path: Path
+) -> None:
     quantised, plain = write_models(tmp_path, *FORMATS[name][:2])
     runner = create(quantised)
     assert runner.info.weights == KEPT[name]
@@ -301,13 +353,19 @@ def test_a_model_whose_encoding_no_kernel_takes_is_compressed_like_a_plain_one(
     quantised, plain = write_models(tmp_path, *FORMATS[name][:2])
     with caplog.at_level(logging.INFO):
         runner = create(quantised)
-    assert "0 matrices are kept exactly as stored, 9 others are compressed; in all u8" in caplog.text
+    assert (
+        "0 matrices are kept exactly as stored, 9 others are compressed; in all u8" in caplog.text
+    )
     assert runner.info.weights == f"{name.partition('-')[0]} as u8"
     assert relative_error(prompt_logits(runner), prompt_logits(create(plain, "int8"))) < 1e-5
 
 
 def floats(dtype: str, values: NDArray[Any]) -> Weight:
-    return (values.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else values.astype(np.float32)
+    return (
+        (values.astype(np.uint32) << 16).view(np.float32)
+        if dtype == "BF16"
+        else values.astype(np.float32)
+    )
 
 
 def in_mxfp4(name: str, experts: Weight) -> tuple[Tensors, Weight]:
@@ -315,8 +373,14 @@ def in_mxfp4(name: str, experts: Weight) -> tuple[Tensors, Weight]:
     num_experts, columns, rows = experts.shape
     tensors, weight = quantize.fp4(32)(experts.transpose(0, 2, 1).reshape(-1, columns))
     stored: Tensors = {
-        name + "_blocks": ("U8", tensors[".weight_packed"][1].reshape(num_experts, rows, columns // 32, 16)),
-        name + "_scales": ("U8", tensors[".weight_scale"][1].reshape(num_experts, rows, columns // 32)),
+        name + "_blocks": (
+            "U8",
+            tensors[".weight_packed"][1].reshape(num_experts, rows, columns // 32, 16),
+        ),
+        name + "_scales": (
+            "U8",
+            tensors[".weight_scale"][1].reshape(num_experts, rows, columns // 32),
+        ),
     }
     return stored, weight.reshape(num_experts, rows, columns).transpose(0, 2, 1)
 
@@ -412,13 +476,21 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
         {},
         r"model.matrix.qweight has the shape \[8, 20\], but config.json asks for \[8, 40\]",
     ),
-    "gptq, another type": (changed("gptq", ".qweight", "I64", (8, 40)), {}, "qweight is stored as I64"),
+    "gptq, another type": (
+        changed("gptq", ".qweight", "I64", (8, 40)),
+        {},
+        "qweight is stored as I64",
+    ),
     "gptq, scattered groups": (
         changed("gptq", ".g_idx", "I32", (64,), 1),
         {},
         "tensor model.matrix.g_idx must have 32 columns in each group",
     ),
-    "gptq, three bits": (matrix_in("gptq")[0], {"bits": 3}, "quantization_config: bits 3 is not supported"),
+    "gptq, three bits": (
+        matrix_in("gptq")[0],
+        {"bits": 3},
+        "quantization_config: bits 3 is not supported",
+    ),
     "gptq, another width": (
         matrix_in("gptq")[0],
         {"bits": 8},
@@ -435,57 +507,129 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
         {"checkpoint_format": "marlin"},
         'checkpoint_format "marlin" is not supported; supported: gptq, gptq_v2',
     ),
-    "gptq, an unknown key": (matrix_in("gptq")[0], {"rotation": "hadamard"}, '"rotation" is not supported'),
+    "gptq, an unknown key": (
+        matrix_in("gptq")[0],
+        {"rotation": "hadamard"},
+        '"rotation" is not supported',
+    ),
     "gptq, excluded but quantised": (
         matrix_in("gptq")[0],
         {"dynamic": {"-:.*matrix": {}}},
         "model.matrix.qweight is quantised, but dynamic -:.*matrix says that it is not",
     ),
-    "gptq, no pattern": (matrix_in("gptq")[0], {"dynamic": {"+:(": {"bits": 8}}}, r"dynamic: \( is no pattern"),
+    "gptq, no pattern": (
+        matrix_in("gptq")[0],
+        {"dynamic": {"+:(": {"bits": 8}}},
+        r"dynamic: \( is no pattern",
+    ),
     "awq, no scales": (dropped("awq", ".scales"), {}, "tensor model.matrix.scales is missing"),
-    "awq, gemv": (matrix_in("awq")[0], {"version": "gemv"}, 'version "gemv" is not supported; supported: gemm'),
-    "awq, other groups": (matrix_in("awq")[0], {"group_size": 64}, r"qzeros has the shape \[2, 5\]"),
+    "awq, gemv": (
+        matrix_in("awq")[0],
+        {"version": "gemv"},
+        'version "gemv" is not supported; supported: gemm',
+    ),
+    "awq, other groups": (
+        matrix_in("awq")[0],
+        {"group_size": 64},
+        r"qzeros has the shape \[2, 5\]",
+    ),
     "awq, eight bits": (matrix_in("awq")[0], {"bits": 8}, "bits 8 is not supported; supported: 4"),
-    "pack, no scales": (dropped("pack", ".weight_scale"), {}, "tensor model.matrix.weight_scale is missing"),
-    "pack, no zeros": (dropped("pack-asym", ".weight_zero_point"), ASYMMETRIC, "weight_zero_point is missing"),
+    "pack, no scales": (
+        dropped("pack", ".weight_scale"),
+        {},
+        "tensor model.matrix.weight_scale is missing",
+    ),
+    "pack, no zeros": (
+        dropped("pack-asym", ".weight_zero_point"),
+        ASYMMETRIC,
+        "weight_zero_point is missing",
+    ),
     "pack, another shape": (
         changed("pack", ".weight_shape", "I64", (2,), 64),
         {},
         r"weight_shape must be \[40, 64\], found \[64, 64\]",
     ),
-    "pack, another width": (matrix_in("pack")[0], {"num_bits": 8}, r"weight_packed has the shape \[40, 8\]"),
-    "pack, three bits": (matrix_in("pack")[0], {"num_bits": 3}, "is stored as int4 or int8, .* says int3"),
-    "pack, other groups": (matrix_in("pack")[0], {"group_size": 16}, r"weight_scale has the shape \[40, 2\]"),
-    "pack, said to be floats": (matrix_in("pack")[0], {"type": "float"}, "its config_group says float4"),
-    "nvfp4, no scale for all": (dropped("nvfp4", ".weight_global_scale"), {}, "weight_global_scale is missing"),
+    "pack, another width": (
+        matrix_in("pack")[0],
+        {"num_bits": 8},
+        r"weight_packed has the shape \[40, 8\]",
+    ),
+    "pack, three bits": (
+        matrix_in("pack")[0],
+        {"num_bits": 3},
+        "is stored as int4 or int8, .* says int3",
+    ),
+    "pack, other groups": (
+        matrix_in("pack")[0],
+        {"group_size": 16},
+        r"weight_scale has the shape \[40, 2\]",
+    ),
+    "pack, said to be floats": (
+        matrix_in("pack")[0],
+        {"type": "float"},
+        "its config_group says float4",
+    ),
+    "nvfp4, no scale for all": (
+        dropped("nvfp4", ".weight_global_scale"),
+        {},
+        "weight_global_scale is missing",
+    ),
     "nvfp4, a scale of zero": (
         changed("nvfp4", ".weight_global_scale", "F32", (1,)),
         {},
         r"model.matrix.weight_global_scale must be positive and finite, found 0.0",
     ),
-    "float, no scale": (dropped("float", ".weight_scale"), {}, "stored as F8_E4M3, but model.matrix.weight_scale is"),
-    "fp8, no scale": (dropped("fp8", ".weight_scale_inv"), {}, "but model.matrix.weight_scale_inv is missing"),
+    "float, no scale": (
+        dropped("float", ".weight_scale"),
+        {},
+        "stored as F8_E4M3, but model.matrix.weight_scale is",
+    ),
+    "fp8, no scale": (
+        dropped("fp8", ".weight_scale_inv"),
+        {},
+        "but model.matrix.weight_scale_inv is missing",
+    ),
     "fp8, other blocks": (
         matrix_in("fp8")[0],
         {"weight_block_size": [16, 16]},
         r"weight_scale_inv has the shape \[3, 3\], but scales of \[40, 64\] in blocks of 16x16 need \[3, 4\]",
     ),
-    "fp8, another float": (matrix_in("fp8")[0], {"fmt": "e5m2"}, 'fmt "e5m2" is not supported; supported: e4m3'),
+    "fp8, another float": (
+        matrix_in("fp8")[0],
+        {"fmt": "e5m2"},
+        'fmt "e5m2" is not supported; supported: e4m3',
+    ),
     "nf4, no state": (
         dropped("nf4", ".weight.quant_state.bitsandbytes__nf4"),
         {},
         "model.matrix.weight.quant_state.bitsandbytes__nf4 is missing",
     ),
-    "nf4, no scales": (dropped("nf4", ".weight.absmax"), {}, "tensor model.matrix.weight.absmax is missing"),
-    "nf4, no scales of scales": (dropped("nf4", ".weight.nested_absmax"), {}, "nested_absmax is missing"),
+    "nf4, no scales": (
+        dropped("nf4", ".weight.absmax"),
+        {},
+        "tensor model.matrix.weight.absmax is missing",
+    ),
+    "nf4, no scales of scales": (
+        dropped("nf4", ".weight.nested_absmax"),
+        {},
+        "nested_absmax is missing",
+    ),
     "int8, no scales": (dropped("int8", ".SCB"), {}, "tensor model.matrix.SCB is missing"),
-    "int8, another layout": (changed("int8", ".weight_format", "U8", (), 2), {}, "weight_format must be 0"),
+    "int8, another layout": (
+        changed("int8", ".weight_format", "U8", (), 2),
+        {},
+        "weight_format must be 0",
+    ),
     "float-block, no rows": (
         matrix_in("float-block")[0],
         {"block_structure": [24, 0]},
         r"block_structure \[24, 0\] is not supported; supported: two positive integers",
     ),
-    "an unknown method": (matrix_in("gptq")[0], {"quant_method": "quark"}, 'quant_method "quark" is not supported'),
+    "an unknown method": (
+        matrix_in("gptq")[0],
+        {"quant_method": "quark"},
+        'quant_method "quark" is not supported',
+    ),
 }
 
 
@@ -494,7 +638,9 @@ def test_what_is_wrong_is_told_by_name(fault: str, tmp_path: Path) -> None:
     tensors, changes, message = BROKEN[fault]
     kind = fault.partition(",")[0].replace("an unknown method", "gptq")
     settings = json.loads(json.dumps(FORMATS[kind][1]))
-    inner = settings["config_groups"]["group_0"]["weights"] if "config_groups" in settings else settings
+    inner = (
+        settings["config_groups"]["group_0"]["weights"] if "config_groups" in settings else settings
+    )
     inner |= changes
     quantize.save(tmp_path / SINGLE_FILE, tensors)
     with pytest.raises(ModelLoadError, match=message):
@@ -509,10 +655,13 @@ WEIGHTS_4 = {"num_bits": 4, "strategy": "group", "group_size": 32}
 WEIGHTS_8 = {"num_bits": 8, "strategy": "group", "group_size": 32}
 
 
-@pytest.mark.parametrize("targets", [["model.matrix"], ["re:.*matrix"], ["re:nothing", "re:model[.]mat.*"]])
+@pytest.mark.parametrize(
+    "targets", [["model.matrix"], ["re:.*matrix"], ["re:nothing", "re:model[.]mat.*"]]
+)
 def test_a_matrix_is_in_the_group_that_names_it_best(targets: list[str], tmp_path: Path) -> None:
     settings = grouped(
-        every={"targets": ["Linear"], "weights": WEIGHTS_8}, some={"targets": targets, "weights": WEIGHTS_4}
+        every={"targets": ["Linear"], "weights": WEIGHTS_8},
+        some={"targets": targets, "weights": WEIGHTS_4},
     )
     quantize.save(tmp_path / SINGLE_FILE, matrix_in("pack")[0])
     encoding = open_checkpoint(tmp_path, settings).stored_encoding(MATRIX)
@@ -521,10 +670,13 @@ def test_a_matrix_is_in_the_group_that_names_it_best(targets: list[str], tmp_pat
 
 def test_a_matrix_that_may_be_in_several_groups_is_refused(tmp_path: Path) -> None:
     settings = grouped(
-        one={"targets": ["re:.*matrix"], "weights": WEIGHTS_8}, other={"targets": ["re:model.*"], "weights": WEIGHTS_4}
+        one={"targets": ["re:.*matrix"], "weights": WEIGHTS_8},
+        other={"targets": ["re:model.*"], "weights": WEIGHTS_4},
     )
     quantize.save(tmp_path / SINGLE_FILE, matrix_in("pack")[0])
-    with pytest.raises(ModelLoadError, match=r"one of config\.json's config_groups must target it, 2 do"):
+    with pytest.raises(
+        ModelLoadError, match=r"one of config\.json's config_groups must target it, 2 do"
+    ):
         open_checkpoint(tmp_path, settings).stored_encoding(MATRIX)
 
 
@@ -541,13 +693,17 @@ def test_patterns_take_no_more_than_their_time(
     monkeypatch.setattr(name_patterns, "LIMITS", replace(name_patterns.LIMITS, cpu_s=0.1))
     quantize.save(tmp_path / SINGLE_FILE, matrix_in("pack")[0])
     with pytest.raises(ModelLoadError, match=message):
-        open_checkpoint(tmp_path, grouped(every={"targets": ["re:" + pattern], "weights": WEIGHTS_4}))
+        open_checkpoint(
+            tmp_path, grouped(every={"targets": ["re:" + pattern], "weights": WEIGHTS_4})
+        )
 
 
 def test_blocks_of_scales_that_cannot_be_are_refused(tmp_path: Path) -> None:
     tensors, _ = matrix_in("nf4")
     name = "model.matrix.weight.quant_state.bitsandbytes__nf4"
-    state = json.loads(np.asarray(tensors[name][1], np.uint8).tobytes()) | {"nested_blocksize": 2**63}
+    state = json.loads(np.asarray(tensors[name][1], np.uint8).tobytes()) | {
+        "nested_blocksize": 2**63
+    }
     content = np.frombuffer(json.dumps(state).encode(), np.uint8)
     quantize.save(tmp_path / SINGLE_FILE, tensors | {name: ("U8", content)})
     with pytest.raises(ModelLoadError, match="nested_blocksize cannot be 9223372036854775808"):
@@ -555,7 +711,9 @@ def test_blocks_of_scales_that_cannot_be_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_said_and_not_done_is_told(tmp_path: Path) -> None:
-    settings = compressed("int-quantized", num_bits=8, strategy="channel") | {"kv_cache_scheme": {"num_bits": 8}}
+    settings = compressed("int-quantized", num_bits=8, strategy="channel") | {
+        "kv_cache_scheme": {"num_bits": 8}
+    }
     settings["config_groups"]["group_0"]["input_activations"] = {"num_bits": 8}
     quantize.save(tmp_path / SINGLE_FILE, matrix_in("int")[0])
     assert read_format(HfConfig(settings), Checkpoint(tmp_path)).summary == (
@@ -579,12 +737,18 @@ def test_biases_of_zeros_beside_gptq_are_no_leftovers(tmp_path: Path) -> None:
 
 # What the plugin makes of encodings
 
-QUICK = {encoding for _, _, encoding in FORMATS.values() if encoding is not None and not encoding.is_slow_integer}
+QUICK = {
+    encoding
+    for _, _, encoding in FORMATS.values()
+    if encoding is not None and not encoding.is_slow_integer
+}
 
 
 @pytest.mark.parametrize("precision", ["f32", "default"])
 @pytest.mark.parametrize("encoding", sorted(QUICK, key=str), ids=str)
-def test_what_is_kept_stays_packed_while_it_runs(encoding: Encoding, precision: str, tmp_path: Path) -> None:
+def test_what_is_kept_stays_packed_while_it_runs(
+    encoding: Encoding, precision: str, tmp_path: Path
+) -> None:
     """One FullyConnected reads the constant as it is: nothing converts or scales it at each step."""
     name = next(name for name, (_, _, kept) in FORMATS.items() if kept == encoding)
     quantize.save(tmp_path / SINGLE_FILE, matrix_in(name)[0])

@@ -11,7 +11,9 @@ from benchmarks.quality.packages import EMBEDDER, MODELS, RealModel, find, model
 from benchmarks.quality.stored_truth import load_stored, load_stored_vectors
 from ouzel.cli.model_directory import locate_model
 
-pytestmark = pytest.mark.release("real models, whose files `python -m benchmarks.quality --fetch` gets")
+pytestmark = pytest.mark.release(
+    "real models, whose files `python -m benchmarks.quality --fetch` gets"
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,11 @@ LIMITS = {
     ("gemma-3-270m", ours.EXACT): Limit(kl=7e-6, perplexity=4e-4, num_greedy=48),
     ("qwen2.5-coder-0.5b", ours.EXACT): Limit(kl=1e-6, perplexity=1e-4, num_greedy=48),
 }
-LEAST_COSINES = {"default": 0.9984, "--precision f32": 0.9992, "--weights f32 --precision f32": 0.99999}
+LEAST_COSINES = {
+    "default": 0.9984,
+    "--precision f32": 0.9992,
+    "--weights f32 --precision f32": 0.99999,
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +58,9 @@ def measure(model: RealModel, configuration: str, cache_dir: Path) -> Figures:
     """Raises NotFetched, with the command that fetches it, where the model's file is missing: the test fails."""
     directory = locate_model(str(find(model, models_directory())), str(cache_dir)).directory
     truth = load_stored(model)
-    loaded = ours.load(directory, ours.CONFIGURATIONS[configuration], cache_dir, truth.windows.shape[1])
+    loaded = ours.load(
+        directory, ours.CONFIGURATIONS[configuration], cache_dir, truth.windows.shape[1]
+    )
     builder = FiguresBuilder(truth)
     for index, answers in enumerate(ours.answer(loaded, truth.windows)):
         builder.add(index, answers)
@@ -61,7 +69,9 @@ def measure(model: RealModel, configuration: str, cache_dir: Path) -> Figures:
 
 
 @pytest.mark.parametrize(("name", "configuration"), LIMITS)
-def test_next_tokens_are_as_close_to_transformers_as_documented(name: str, configuration: str, cache_dir: Path) -> None:
+def test_next_tokens_are_as_close_to_transformers_as_documented(
+    name: str, configuration: str, cache_dir: Path
+) -> None:
     limit = LIMITS[name, configuration]
     figures = measure(MODELS[name], configuration, cache_dir)
     assert figures.kl < limit.kl
@@ -70,7 +80,9 @@ def test_next_tokens_are_as_close_to_transformers_as_documented(name: str, confi
 
 
 @pytest.mark.parametrize("configuration", LEAST_COSINES)
-def test_vectors_are_as_close_to_transformers_as_documented(configuration: str, cache_dir: Path) -> None:
+def test_vectors_are_as_close_to_transformers_as_documented(
+    configuration: str, cache_dir: Path
+) -> None:
     directory = find(EMBEDDER, models_directory())
     options = sentences.CONFIGURATIONS[configuration]
     cosines = sentences.cosines(directory, load_stored_vectors(), options, cache_dir)

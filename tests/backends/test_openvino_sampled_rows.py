@@ -42,6 +42,10 @@ def test_only_sampled_rows_pass_what_is_behind_the_last_mixer(name: str) -> None
     nodes = family(config.model_type)(config, builder).graph.get_ordered_ops()
     last_mixer = [node for node in nodes if "Paged" in node.get_type_name()][-1]
     behind = products(reachable([last_mixer], readers))
-    of_sampled = products(reachable([node for node in nodes if node.get_friendly_name() == "sampled_rows"], readers))
+    of_sampled = products(
+        reachable([node for node in nodes if node.get_friendly_name() == "sampled_rows"], readers)
+    )
     assert len(behind - of_sampled) <= (2 if "kv_lora_rank" in config.values else 1)
-    assert len(of_sampled) >= 2  # the head and the mixer's output projection, or the feed-forward layer
+    assert (
+        len(of_sampled) >= 2
+    )  # the head and the mixer's output projection, or the feed-forward layer

@@ -66,7 +66,9 @@ def test_each_gets_its_continuation_however_it_is_scheduled(golden: Golden, load
         expected = golden.greedy[len(request.prompt_token_ids) - len(golden.prompt) :]
         for index in range(request.n):
             assert results[request.request_id, index].token_ids == expected
-    assert [results[beams.request_id, index].token_ids for index in range(2)] == [result.token_ids for result in alone]
+    assert [results[beams.request_id, index].token_ids for index in range(2)] == [
+        result.token_ids for result in alone
+    ]
     stats = engine.stats()
     assert stats.num_preemptions > 0
     assert stats.num_prefix_hit_tokens > 0

@@ -30,7 +30,9 @@ CROSS_ENCODERS = sorted(path.name for path in GOLDEN.glob("cross-*"))
 
 
 def of_release(name: str) -> ParameterSet:
-    return pytest.param(name, marks=pytest.mark.release("vectors of further families, in company and rounded"))
+    return pytest.param(
+        name, marks=pytest.mark.release("vectors of further families, in company and rounded")
+    )
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,12 @@ def read_golden(name: str) -> Golden:
 
 
 def engine_of(
-    directory: Path, cache_dir: Path, *, weights: str = "f32", precision: str = "f32", **model: object
+    directory: Path,
+    cache_dir: Path,
+    *,
+    weights: str = "f32",
+    precision: str = "f32",
+    **model: object,
 ) -> Engine:
     named = {"model": str(directory), "weights": weights, "cache_dir": str(cache_dir), **model}
     engine = {"precision": precision, "num_threads": 1, "kv_cache_gib": 0.01}
@@ -66,13 +73,20 @@ def vectors_of(engine: Engine, texts: Sequence[EncodedText]) -> NDArray[np.float
     for begin in range(0, len(texts), size):
         part = texts[begin : begin + size]
         is_alone = size == 1
-        lens, seconds = tuple(len(each.token_ids) for each in part), tuple(each.second_begin for each in part)
+        lens, seconds = (
+            tuple(len(each.token_ids) for each in part),
+            tuple(each.second_begin for each in part),
+        )
         pooling = Pooling() if is_alone else Pooling(text_lens=lens, second_begins=seconds)
         token_ids = [token_id for each in part for token_id in each.token_ids]
         params = SamplingParams(max_tokens=0)
         engine.add(
             EngineRequest(
-                request_id=str(begin), prompt_token_ids=token_ids, params=params, n=len(part), pooling=pooling
+                request_id=str(begin),
+                prompt_token_ids=token_ids,
+                params=params,
+                n=len(part),
+                pooling=pooling,
             )
         )
     while engine.has_unfinished():
@@ -92,18 +106,26 @@ def encoded(directory: Path, texts: Sequence[str], query: str | None = None) -> 
 def test_vectors_are_those_of_sentence_transformers(name: str, tmp_path: Path) -> None:
     golden = read_golden(name)
     engine = engine_of(golden.directory, tmp_path)
-    files = read_sentence_files(golden.directory, "decoder" if engine.info.num_blocks else "encoder")
-    prompts = {"vectors": files.default_prompt} | {f"vectors.{key}": text for key, text in files.prompts.items()}
+    files = read_sentence_files(
+        golden.directory, "decoder" if engine.info.num_blocks else "encoder"
+    )
+    prompts = {"vectors": files.default_prompt} | {
+        f"vectors.{key}": text for key, text in files.prompts.items()
+    }
     assert engine.info.task == "embed"
     for key in golden.arrays:
         texts = encoded(golden.directory, [prompts[key] + text for text in golden.texts])
         vectors = finished_vectors(vectors_of(engine, texts), files, dimensions=None)
         assert vectors.shape == (len(texts), engine.info.vector_size)
-        assert np.abs(vectors - golden.arrays[key]).max() < 1e-5 * max(1, np.abs(golden.arrays[key]).max())
+        assert np.abs(vectors - golden.arrays[key]).max() < 1e-5 * max(
+            1, np.abs(golden.arrays[key]).max()
+        )
 
 
 def test_the_pooling_of_the_option_replaces_the_pooling_of_the_files(tmp_path: Path) -> None:
-    golden = read_golden("bert-poolings")  # max, mean_sqrt_len_tokens, weightedmean and lasttoken side by side
+    golden = read_golden(
+        "bert-poolings"
+    )  # max, mean_sqrt_len_tokens, weightedmean and lasttoken side by side
     texts = encoded(golden.directory, golden.texts)
     lens = np.array([len(text.token_ids) for text in texts])
     means = golden.arrays["vectors"][:, 32:64] / np.sqrt(lens)[:, None]
@@ -115,7 +137,9 @@ def test_the_pooling_of_the_option_replaces_the_pooling_of_the_files(tmp_path: P
 
 def test_the_pooling_of_the_option_is_taken_without_files_that_name_one(tmp_path: Path) -> None:
     golden = read_golden("bge")
-    directory = shutil.copytree(golden.directory, tmp_path / "bge", ignore=lambda *_: ["modules.json"])
+    directory = shutil.copytree(
+        golden.directory, tmp_path / "bge", ignore=lambda *_: ["modules.json"]
+    )
     engine = engine_of(directory, tmp_path / "cache", pooling="cls")
     files = read_sentence_files(directory, "encoder", pooling="cls")
     texts = encoded(directory, [files.default_prompt + text for text in golden.texts])
@@ -143,7 +167,9 @@ def test_scores_are_those_of_sentence_transformers(name: str, tmp_path: Path) ->
     assert np.abs(scores - golden.arrays["scores"].reshape(len(texts), -1)).max() < 1e-5
 
 
-@pytest.mark.parametrize("name", ["modernbert", *(of_release(name) for name in ("minilm", "xlm-roberta"))])
+@pytest.mark.parametrize(
+    "name", ["modernbert", *(of_release(name) for name in ("minilm", "xlm-roberta"))]
+)
 def test_a_text_has_the_same_vector_in_any_company(name: str, tmp_path: Path) -> None:
     golden = read_golden(name)
     engine = engine_of(golden.directory, tmp_path)
@@ -155,7 +181,9 @@ def test_a_text_has_the_same_vector_in_any_company(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("weights", "precision"), [("bf16", "bf16"), ("int8", "int8")])
 @pytest.mark.parametrize("name", ["minilm", of_release("qwen3-embedding")])
-def test_rounding_turns_vectors_little(name: str, weights: str, precision: str, tmp_path: Path) -> None:
+def test_rounding_turns_vectors_little(
+    name: str, weights: str, precision: str, tmp_path: Path
+) -> None:
     if precision == "bf16" and "BF16" not in capabilities(ov.Core(), "CPU"):
         pytest.skip("this CPU has no bf16")
     golden = read_golden(name)
@@ -169,7 +197,9 @@ def test_rounding_turns_vectors_little(name: str, weights: str, precision: str, 
 def test_a_second_start_takes_the_kept_weights(tmp_path: Path) -> None:
     golden = read_golden("nomic")
     texts = encoded(golden.directory, golden.texts)
-    first, second = (vectors_of(engine_of(golden.directory, tmp_path, weights="int8"), texts) for _ in range(2))
+    first, second = (
+        vectors_of(engine_of(golden.directory, tmp_path, weights="int8"), texts) for _ in range(2)
+    )
     [entry] = tmp_path.glob("nomic-int8-*")
     assert (entry / "index.json").is_file()
     np.testing.assert_array_equal(first, second)
@@ -190,6 +220,8 @@ def test_a_model_that_generates_can_make_embeddings(tmp_path: Path) -> None:
         ("cross-bert", "embed", "tensor classifier.bias is in the checkpoint"),
     ],
 )
-def test_a_task_that_cannot_be_is_refused(name: str, task: str, message: str, tmp_path: Path) -> None:
+def test_a_task_that_cannot_be_is_refused(
+    name: str, task: str, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(ModelLoadError, match=message):
         engine_of(GOLDEN / name, tmp_path, task=task)

@@ -37,7 +37,9 @@ BLOCK = 32
 def conv_model() -> ov.Model:
     graph = PagedGraph()
     rows = graph.input("rows", [-1, 8], ov.Type.f32)
-    return graph.finish(causal_conv(graph, rows, 0, np.ones((8, 1, 3), np.float32), np.ones(8, np.float32)))
+    return graph.finish(
+        causal_conv(graph, rows, 0, np.ones((8, 1, 3), np.float32), np.ones(8, np.float32))
+    )
 
 
 @pytest.mark.parametrize("part", ["rows", "states"])
@@ -51,7 +53,9 @@ def test_what_the_runtime_computes_otherwise_is_refused_by_name(part: str) -> No
         return (rows * 1.1, states) if part == "rows" else (rows, states[:, ::-1])
 
     node = next(node for node in model.get_ops() if node.get_type_name() == "PagedCausalConv1D")
-    with pytest.raises(ModelLoadError, match=f"PagedCausalConv1D of this runtime, .* gives {part} that are"):
+    with pytest.raises(
+        ModelLoadError, match=f"PagedCausalConv1D of this runtime, .* gives {part} that are"
+    ):
         check_operation(core, node, dataclasses.replace(right, compute=otherwise), "CPU")
 
 
@@ -60,9 +64,19 @@ def test_operations_and_attributes_that_are_missing_are_refused_by_name() -> Non
     with pytest.raises(ModelLoadError, match="operation PagedNothing"):
         operation("PagedNothing", [rows])
     graph = PagedGraph()
-    inputs = [rows, ops.parameter([-1, 8, 3], ov.Type.f32), graph.array(np.ones((8, 1, 3), np.float32))]
-    with pytest.raises(ModelLoadError, match=r"operation PagedCausalConv1D .* no attribute sharpness"):
-        operation("PagedCausalConv1D", [*inputs, graph.array(np.ones(8, np.float32)), *graph.state_paging], sharpness=1)
+    inputs = [
+        rows,
+        ops.parameter([-1, 8, 3], ov.Type.f32),
+        graph.array(np.ones((8, 1, 3), np.float32)),
+    ]
+    with pytest.raises(
+        ModelLoadError, match=r"operation PagedCausalConv1D .* no attribute sharpness"
+    ):
+        operation(
+            "PagedCausalConv1D",
+            [*inputs, graph.array(np.ones(8, np.float32)), *graph.state_paging],
+            sharpness=1,
+        )
 
 
 class Forgetful:
@@ -102,7 +116,11 @@ def test_two_go_on_from_one_state_which_stays_as_it_was(name: str, load: Load) -
 
     def child() -> tuple[object, list[int]]:
         sequence = driver.sequence()
-        sequence.blocks[0], sequence.slot, sequence.num_cached = parent.blocks[0], parent.slot, BLOCK
+        sequence.blocks[0], sequence.slot, sequence.num_cached = (
+            parent.blocks[0],
+            parent.slot,
+            BLOCK,
+        )
         return sequence, rest
 
     together = driver.step([child(), child()], rows="all").reshape(2, len(rest), -1)  # type: ignore[list-item]
@@ -124,12 +142,18 @@ def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
         assert create_runner(model, engine).info.num_state_slots == num_slots(4, num_kept)
 
 
-def test_fewer_sequences_run_where_the_memory_holds_no_more_states(caplog: pytest.LogCaptureFixture) -> None:
+def test_fewer_sequences_run_where_the_memory_holds_no_more_states(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Slots of 1 GiB, of which 40 % of the free memory hold five, or two."""
     tables = [Table("state.conv.0", ov.Type.f32, (2**28,))]
     engine = EngineConfig(max_num_seqs=4, state_cache_gib=3.5)
     plan = plan_states(tables, engine, int(13.75 * 2**30))
-    assert (plan.max_num_seqs, plan.num_slots, plan.num_bytes) == (2, num_slots(2, 3), num_slots(2, 3) * 2**30)
+    assert (plan.max_num_seqs, plan.num_slots, plan.num_bytes) == (
+        2,
+        num_slots(2, 3),
+        num_slots(2, 3) * 2**30,
+    )
     log_states(plan, engine)
     assert "max_num_seqs is 2 instead of 4" in caplog.text
     with pytest.raises(ModelLoadError, match=r"the states of a sequence need 3\.00 GiB"):
@@ -143,7 +167,10 @@ def test_a_model_without_attention_is_refused(tmp_path: Path) -> None:
     (directory / "config.json").write_text(json.dumps(config))
     drop_tensors(directory / "model.safetensors", ["model.layers.1.", "model.layers.2."])
     with pytest.raises(ModelLoadError, match="recurrent layers only is not supported"):
-        create_runner(ModelConfig(model=str(directory), cache_dir=str(tmp_path)), EngineConfig(kv_cache_gib=0.001))
+        create_runner(
+            ModelConfig(model=str(directory), cache_dir=str(tmp_path)),
+            EngineConfig(kv_cache_gib=0.001),
+        )
 
 
 def drop_tensors(path: Path, prefixes: list[str]) -> None:
@@ -163,17 +190,25 @@ def drop_tensors(path: Path, prefixes: list[str]) -> None:
 
 def hybrid_request(random: Random, common: list[int]) -> EngineRequest:
     """Prompts that begin alike, for some blocks, and part; choices and beams."""
-    prompt = common[: random.randrange(100)] + [random.randrange(160) for _ in range(random.randrange(1, 50))]
+    prompt = common[: random.randrange(100)] + [
+        random.randrange(160) for _ in range(random.randrange(1, 50))
+    ]
     form = random.choice(["greedy", "greedy", "choices", "beams"])
     max_tokens = random.randrange(1, 40)
     if form == "beams":
-        return make_request(prompt, max_tokens=max_tokens, n=2, beam_search=BeamSearchParams(width=3))
+        return make_request(
+            prompt, max_tokens=max_tokens, n=2, beam_search=BeamSearchParams(width=3)
+        )
     if form == "choices":
-        return make_request(prompt, max_tokens=max_tokens, n=3, temperature=0.8, seed=random.randrange(1000))
+        return make_request(
+            prompt, max_tokens=max_tokens, n=3, temperature=0.8, seed=random.randrange(1000)
+        )
     return make_request(prompt, max_tokens=max_tokens)
 
 
-@pytest.mark.parametrize(("name", "block_bytes", "slot_bytes"), [("lfm2", 4096, 768), ("qwen3_5", 8192, 7168)])
+@pytest.mark.parametrize(
+    ("name", "block_bytes", "slot_bytes"), [("lfm2", 4096, 768), ("qwen3_5", 8192, 7168)]
+)
 def test_many_get_what_each_gets_alone(
     name: str, block_bytes: int, slot_bytes: int, load: Load, tmp_path: Path
 ) -> None:
@@ -189,7 +224,9 @@ def test_many_get_what_each_gets_alone(
         kv_cache_gib=70.5 * block_bytes / 2**30,  # so few that sequences displace each other
         state_cache_gib=12.5 * slot_bytes / 2**30,
     )
-    model = ModelConfig(model=str(directory), weights="f32", cache_dir=str(tmp_path), max_model_len=256)
+    model = ModelConfig(
+        model=str(directory), weights="f32", cache_dir=str(tmp_path), max_model_len=256
+    )
     engine = EngineCore(create_runner(model, settings))
     assert (engine.info.num_blocks, engine.info.num_state_slots) == (70, num_slots(32, 12))
 

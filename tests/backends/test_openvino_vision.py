@@ -67,7 +67,9 @@ class VisionGolden:
             position_grid=None if grids is None else grid_of(grids[number]),
         )
 
-    def request(self, count: int, *, max_tokens: int = 32, **params: Any) -> EngineRequest:  # what make_request takes
+    def request(
+        self, count: int, *, max_tokens: int = 32, **params: Any
+    ) -> EngineRequest:  # what make_request takes
         asked = make_request(self.prompt(count), max_tokens=max_tokens, **params)
         return msgspec.structs.replace(asked, images=self.images(count))
 
@@ -116,7 +118,9 @@ class Limited:
 
     def __init__(self, runner: ModelRunner, num_tokens: int) -> None:
         assert isinstance(runner, OpenVINORunner)
-        self.info = msgspec.structs.replace(runner.info, max_num_seqs=1, max_num_batched_tokens=num_tokens)
+        self.info = msgspec.structs.replace(
+            runner.info, max_num_seqs=1, max_num_batched_tokens=num_tokens
+        )
         self.run, self.encode = runner.run, runner.encode
         self.copy_blocks, self.close = runner.copy_blocks, runner.close
 
@@ -160,14 +164,18 @@ def test_prompt_logprobs_and_greedy_tokens_are_those_of_transformers(
 
 @pytest.mark.parametrize("chunk", [7, 45])
 @pytest.mark.parametrize("of_kind", OF_KINDS, indirect=True)
-def test_chunks_of_a_prompt_with_pictures_give_the_same_tokens(of_kind: VisionGolden, load: Load, chunk: int) -> None:
+def test_chunks_of_a_prompt_with_pictures_give_the_same_tokens(
+    of_kind: VisionGolden, load: Load, chunk: int
+) -> None:
     engine = EngineCore(Limited(load(of_kind.directory), chunk), prefix_caching=False)
 
     assert run_alone(engine, of_kind.request(2, max_tokens=8))[0].token_ids == of_kind.greedy(2)[:8]
 
 
 @pytest.mark.parametrize("of_kind", OF_KINDS, indirect=True)
-def test_cached_and_batched_requests_give_the_same_tokens(of_kind: VisionGolden, load: Load) -> None:
+def test_cached_and_batched_requests_give_the_same_tokens(
+    of_kind: VisionGolden, load: Load
+) -> None:
     engine = EngineCore(load(of_kind.directory))
     first = run_alone(engine, of_kind.request(2))[0]
     requests = [of_kind.request(count) for count in (1, 2, 4, 2, 1)]
@@ -188,7 +196,9 @@ def test_another_picture_gives_other_logprobs(of_kind: VisionGolden, load: Load)
         return run_alone(engine, asked)[0].logprobs[0].sampled.logprob
 
     asked = of_kind.request(1, max_tokens=1, num_logprobs=0)
-    dark = msgspec.structs.replace(asked.images[0], digest=b"dark", pixels=bytes(len(asked.images[0].pixels)))
+    dark = msgspec.structs.replace(
+        asked.images[0], digest=b"dark", pixels=bytes(len(asked.images[0].pixels))
+    )
     blank = msgspec.structs.replace(asked, request_id="blank", images=(dark,))
     assert abs(last_logprob(asked) - last_logprob(blank)) > 1e-3
 

@@ -64,7 +64,9 @@ def refusal(directory: Path) -> str:
 
 def test_features_are_those_of_transformers(exported: Exported, load: Load) -> None:
     runner = load(exported.directory)
-    found = np.concatenate([features_of(runner, image) for image in exported.golden.images(4)], axis=1)
+    found = np.concatenate(
+        [features_of(runner, image) for image in exported.golden.images(4)], axis=1
+    )
 
     expected = exported.golden.arrays["features.4"]
     assert found.shape == expected.shape
@@ -90,19 +92,27 @@ def test_prompt_logprobs_and_greedy_tokens_are_those_of_transformers(
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 45])
-def test_chunks_of_a_prompt_with_pictures_give_the_same_tokens(exported: Exported, load: Load, chunk: int) -> None:
+def test_chunks_of_a_prompt_with_pictures_give_the_same_tokens(
+    exported: Exported, load: Load, chunk: int
+) -> None:
     runner = load(exported.directory)
     whole = run_alone(EngineCore(runner), exported.golden.request(2, max_tokens=8))[0]
     engine = EngineCore(Limited(runner, chunk), prefix_caching=False)
 
-    assert run_alone(engine, exported.golden.request(2, max_tokens=8))[0].token_ids == whole.token_ids
+    assert (
+        run_alone(engine, exported.golden.request(2, max_tokens=8))[0].token_ids == whole.token_ids
+    )
 
 
-def test_texts_and_pictures_in_one_batch_give_what_each_gives_alone(exported: Exported, load: Load) -> None:
+def test_texts_and_pictures_in_one_batch_give_what_each_gives_alone(
+    exported: Exported, load: Load
+) -> None:
     runner = load(exported.directory)
     text = make_request(exported.golden.prompt(1)[:9], max_tokens=24)
     requests = [text, *(exported.golden.request(count) for count in COUNTS)]
-    again = [msgspec.structs.replace(each, request_id=f"{each.request_id}-alone") for each in requests]
+    again = [
+        msgspec.structs.replace(each, request_id=f"{each.request_id}-alone") for each in requests
+    ]
 
     together = run(EngineCore(runner), requests)
 
@@ -126,13 +136,17 @@ def test_a_text_has_the_logprobs_of_the_checkpoint_itself(exported: Exported, lo
 
 def test_the_serving_precision_is_near(exported: Exported, load: Load) -> None:
     runner = load(exported.directory, "auto", "auto", "auto")
-    found = np.concatenate([features_of(runner, image) for image in exported.golden.images(4)], axis=1)
+    found = np.concatenate(
+        [features_of(runner, image) for image in exported.golden.images(4)], axis=1
+    )
 
     assert (runner.info.weights, runner.info.has_vision) == ("ir", True)
     assert relative_error(found, exported.golden.arrays["features.4"]) < 0.05
 
 
-@pytest.mark.parametrize(("name", "num_layers"), [("llava-fp32", 5), ("qwen2_vl-int8", 5), ("qwen2_5_vl-fp32", 3)])
+@pytest.mark.parametrize(
+    ("name", "num_layers"), [("llava-fp32", 5), ("qwen2_vl-int8", 5), ("qwen2_5_vl-fp32", 3)]
+)
 def test_steps_may_go_between_every_few_layers(name: str, num_layers: int, load: Load) -> None:
     golden = read_vision_golden(name.rpartition("-")[0])
     runner = load(IRS / name)
@@ -158,7 +172,8 @@ def layers(num_layers: int, *, read_the_first: bool) -> ov.Model:
     for _ in range(num_layers):
         seen = ops.scaled_dot_product_attention(behind, behind, behind, causal=False)
         behind = ops.add(
-            ops.matmul(seen, twice, False, False), first if read_the_first else ops.constant(np.float32(0))
+            ops.matmul(seen, twice, False, False),
+            first if read_the_first else ops.constant(np.float32(0)),
         )
     return ov.Model([ops.result(behind)], [rows], "model")
 
@@ -186,9 +201,12 @@ def test_tiles_of_another_size_fail_by_themselves(load: Load) -> None:
     [image, *_] = read_vision_golden("llava").images(1)
     tiles, height, width = image.shape
     pixels = bytes(tiles * height * (width + 1) * 3)
-    with pytest.raises(EngineFailed, match=r"tiles must have the image_size 23 of config.json, .* are 23x24"):
+    with pytest.raises(
+        EngineFailed, match=r"tiles must have the image_size 23 of config.json, .* are 23x24"
+    ):
         features_of(
-            load(IRS / "llava-fp32"), msgspec.structs.replace(image, shape=(tiles, height, width + 1), pixels=pixels)
+            load(IRS / "llava-fp32"),
+            msgspec.structs.replace(image, shape=(tiles, height, width + 1), pixels=pixels),
         )
 
 
@@ -205,8 +223,9 @@ def test_another_tower_is_refused_by_name(tmp_path: Path) -> None:
     config = json.loads((directory / "config.json").read_text())
     config["vision_config"]["model_type"] = "pixtral"
     (directory / "config.json").write_text(json.dumps(config))
-    assert 'model_type "pixtral" is not supported; supported: clip_vision_model, siglip_vision_model' in refusal(
-        directory
+    assert (
+        'model_type "pixtral" is not supported; supported: clip_vision_model, siglip_vision_model'
+        in refusal(directory)
     )
 
 
@@ -219,16 +238,22 @@ def test_missing_graphs_are_told_by_name(copied: Path) -> None:
 
 def test_missing_weights_are_told_by_name(copied: Path) -> None:
     (copied / "openvino_vision_embeddings_model.bin").unlink()
-    assert "openvino_vision_embeddings_model.bin, the weights of openvino_vision_embeddings_model.xml" in refusal(
-        copied
+    assert (
+        "openvino_vision_embeddings_model.bin, the weights of openvino_vision_embeddings_model.xml"
+        in refusal(copied)
     )
 
 
 @pytest.mark.parametrize("name", ["openvino_language_model", "openvino_text_embeddings_model"])
 def test_a_graph_of_another_kind_is_told_with_what_would_help(copied: Path, name: str) -> None:
     for ending in (".xml", ".bin"):
-        shutil.copy(copied / f"openvino_vision_embeddings_model{ending}", copied / f"{name}{ending}")
-    assert "It must be as `optimum-cli export openvino --task image-text-to-text` makes it" in refusal(copied)
+        shutil.copy(
+            copied / f"openvino_vision_embeddings_model{ending}", copied / f"{name}{ending}"
+        )
+    assert (
+        "It must be as `optimum-cli export openvino --task image-text-to-text` makes it"
+        in refusal(copied)
+    )
 
 
 def test_an_encoder_of_another_kind_is_told_with_what_would_help(tmp_path: Path) -> None:

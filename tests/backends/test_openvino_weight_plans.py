@@ -20,7 +20,9 @@ TYPES = {"u8": "int8", "i4": "int4", "u4": "int4", "bf16": "bf16", "f32": "f32"}
 
 def executed(directory: Path, weights: str, cache_dir: Path) -> tuple[str, str, str]:
     """What the plugin reads for the embedding, for the first layer's first matrix, and for the head."""
-    model = load_checkpoint(directory, read_hf_config(directory), read_weights(weights), str(cache_dir))
+    model = load_checkpoint(
+        directory, read_hf_config(directory), read_weights(weights), str(cache_dir)
+    )
     [compiled] = compile_graphs(ov.Core(), model, EngineConfig(precision="f32"))
     read: dict[str, list[str]] = {"Gather": [], "FullyConnected": []}
     for node in compiled.get_runtime_model().get_ordered_ops():
@@ -49,7 +51,9 @@ def test_each_part_stays_packed_in_its_own_width(
 
 
 def test_tied_matrices_have_one_width(tmp_path: Path) -> None:
-    with pytest.raises(ModelLoadError, match=r"ties embedding and head.*given embedding=int8 and head=int4"):
+    with pytest.raises(
+        ModelLoadError, match=r"ties embedding and head.*given embedding=int8 and head=int4"
+    ):
         executed(TIED, "int4,embedding=int8,head=int4", tmp_path)
 
 

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
-from ouzel.backends.openvino.weights.encodings import INT8_IN_GROUPS, MXFP4, Encoding, Parts, pack_nibbles
+from ouzel.backends.openvino.weights.encodings import (
+    INT8_IN_GROUPS,
+    MXFP4,
+    Encoding,
+    Parts,
+    pack_nibbles,
+)
 from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
 from ouzel.backends.openvino.weights.source import MemoryWriter, StoredForm, Tensor, Wanted
 from ouzel.config.weights import WidthOption
@@ -34,7 +40,10 @@ def save(path: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
 @pytest.fixture
 def weights(tmp_path: Path) -> CompressedWeights:
     turned = EXPERTS.transpose(0, 2, 1)
-    save(tmp_path / SINGLE_FILE, {"experts": EXPERTS, "turned": turned, "first": EXPERTS[0], "second": EXPERTS[1]})
+    save(
+        tmp_path / SINGLE_FILE,
+        {"experts": EXPERTS, "turned": turned, "first": EXPERTS[0], "second": EXPERTS[1]},
+    )
     return CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
 
 
@@ -105,7 +114,9 @@ def test_what_is_stored_compressed_is_kept_rather_than_compressed_again() -> Non
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
     matrix = weights.matrix(Wanted((Tensor("packed", (4, 96)),), (4, 96), (3, 2, 1, 0)), "auto")
     assert matrix.encoding == StoredInFourBits.encoding
-    np.testing.assert_array_equal(matrix.parts["values"], pack_nibbles(StoredInFourBits.levels[::-1]))
+    np.testing.assert_array_equal(
+        matrix.parts["values"], pack_nibbles(StoredInFourBits.levels[::-1])
+    )
     np.testing.assert_array_equal(matrix.parts["scales"][:, 0], [9, 6, 3, 0])
 
 
@@ -124,7 +135,11 @@ def test_a_width_that_was_asked_for_is_made_of_what_is_stored_compressed_too() -
 
 @pytest.mark.parametrize(
     ("columns", "width", "expected"),
-    [(128, "auto", INT8_IN_GROUPS), (96, "auto", Encoding("u8", "f32", "u8")), (128, "bf16", Encoding("bf16"))],
+    [
+        (128, "auto", INT8_IN_GROUPS),
+        (96, "auto", Encoding("u8", "f32", "u8")),
+        (128, "bf16", Encoding("bf16")),
+    ],
 )
 def test_integers_that_the_runtime_would_widen_are_compressed_again(
     columns: int, width: WidthOption, expected: Encoding
@@ -142,16 +157,23 @@ class StoredInMxfp4(StoredInFourBits):
     levels = np.arange(128, dtype=np.uint8).reshape(2, 64) % 16
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]:
-        yield {"values": pack_nibbles(self.levels), "scales": np.array([[120, 127], [128, 131]], np.uint8)}
+        yield {
+            "values": pack_nibbles(self.levels),
+            "scales": np.array([[120, 127], [128, 131]], np.uint8),
+        }
 
 
 def test_mxfp4_becomes_integers_that_are_the_same_numbers() -> None:
     wanted = Wanted((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
     matrix = CompressedWeights(StoredInMxfp4(), MemoryWriter()).matrix(wanted, "auto")
     assert matrix.encoding == Encoding("i8", "f32", group_size=32)
-    levels = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+    levels = np.array(
+        [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32
+    )
     scales = np.repeat(np.array([[2**-7, 1], [2, 16]], np.float32), 32, axis=1)
-    decoded = matrix.parts["values"].astype(np.float32) * np.repeat(matrix.parts["scales"], 32, axis=1)
+    decoded = matrix.parts["values"].astype(np.float32) * np.repeat(
+        matrix.parts["scales"], 32, axis=1
+    )
     np.testing.assert_array_equal(decoded, levels[StoredInMxfp4.levels] * scales)
 
 
@@ -159,20 +181,27 @@ def test_nf4_becomes_integers_by_compression() -> None:
     wanted = Wanted((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
     stored = StoredInFourBits()
     stored.encoding = Encoding("nf4", "f16", group_size=2)
-    assert CompressedWeights(stored, MemoryWriter()).matrix(wanted, "auto").encoding == Encoding("u8", "f32", "u8")
+    assert CompressedWeights(stored, MemoryWriter()).matrix(wanted, "auto").encoding == Encoding(
+        "u8", "f32", "u8"
+    )
 
 
 def test_four_bits_of_an_odd_number_of_columns_are_refused(tmp_path: Path) -> None:
     save(tmp_path / SINGLE_FILE, {"odd": np.ones((4, 7), np.float32)})
     weights = CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
-    with pytest.raises(ModelLoadError, match="tensor odd: --weights int4 needs an even number of columns, found 7"):
+    with pytest.raises(
+        ModelLoadError, match="tensor odd: --weights int4 needs an even number of columns, found 7"
+    ):
         weights.matrix(Wanted((Tensor("odd", (4, 7)),), (4, 7)), "int4")
 
 
 def test_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
     """The names of language models in checkpoints of several modes become those that they have alone."""
     rows = np.ones((4, 8), np.float32)
-    save(tmp_path / SINGLE_FILE, {"model.norm.weight": rows, "model.language_model.norm.weight": rows})
+    save(
+        tmp_path / SINGLE_FILE,
+        {"model.norm.weight": rows, "model.language_model.norm.weight": rows},
+    )
     with pytest.raises(ModelLoadError, match=r"tensor model\.norm\.weight is there twice"):
         Checkpoint(tmp_path)
 

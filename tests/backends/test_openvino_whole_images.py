@@ -9,7 +9,12 @@ from ouzel.backends.openvino.runner import OpenVINORunner
 from ouzel.engine.core import EngineCore
 from ouzel.types import EngineRequest
 from tests.backends.conftest import Load
-from tests.backends.test_openvino_vision import IMAGE_TOKEN, Limited, VisionGolden, read_vision_golden
+from tests.backends.test_openvino_vision import (
+    IMAGE_TOKEN,
+    Limited,
+    VisionGolden,
+    read_vision_golden,
+)
 from tests.engine.requests import Result, make_request, run, run_alone
 
 NAMES = ["gemma3", "gemma4"]
@@ -22,11 +27,17 @@ def golden(request: pytest.FixtureRequest) -> VisionGolden:
 
 
 def asked(
-    golden: VisionGolden, token_ids: list[int], begin: int, *, num_prompt_logprobs: int | None = None
+    golden: VisionGolden,
+    token_ids: list[int],
+    begin: int,
+    *,
+    num_prompt_logprobs: int | None = None,
 ) -> EngineRequest:
     """The first picture's tokens begin there."""
     image = golden.image(0, ((begin, golden.num_rows(0)),))
-    made = make_request(token_ids, max_tokens=4, num_logprobs=0, num_prompt_logprobs=num_prompt_logprobs)
+    made = make_request(
+        token_ids, max_tokens=4, num_logprobs=0, num_prompt_logprobs=num_prompt_logprobs
+    )
     return msgspec.structs.replace(made, images=(image,))
 
 
@@ -41,7 +52,9 @@ def pictures_cut(runner: OpenVINORunner, num_tokens: int) -> Limited:
     return limited
 
 
-def test_a_picture_that_were_cut_would_give_other_logprobs(golden: VisionGolden, load: Load) -> None:
+def test_a_picture_that_were_cut_would_give_other_logprobs(
+    golden: VisionGolden, load: Load
+) -> None:
     runner = load(golden.directory)
     assert isinstance(runner, OpenVINORunner)
     request = golden.request(1, max_tokens=1, num_prompt_logprobs=1)
@@ -56,18 +69,23 @@ def test_a_picture_that_were_cut_would_give_other_logprobs(golden: VisionGolden,
     assert np.abs(whole - cut).max() > 0.01
 
 
-def test_pictures_side_by_side_in_a_step_do_not_see_each_other(golden: VisionGolden, load: Load) -> None:
+def test_pictures_side_by_side_in_a_step_do_not_see_each_other(
+    golden: VisionGolden, load: Load
+) -> None:
     """One prompt ends with its picture, and the next begins with one."""
     text, picture = golden.prompt(1)[:9], [IMAGE_TOKEN] * golden.num_rows(0)
     pairs = [(text + picture, 9), (picture + text, 0), (text + picture, 9)]
-    requests = [asked(golden, token_ids, begin, num_prompt_logprobs=1) for token_ids, begin in pairs]
+    requests = [
+        asked(golden, token_ids, begin, num_prompt_logprobs=1) for token_ids, begin in pairs
+    ]
     runner = load(golden.directory)
 
     results = run(EngineCore(runner, prefix_caching=False), requests)
 
     for request in requests:
         alone = run_alone(
-            EngineCore(runner, prefix_caching=False), msgspec.structs.replace(request, request_id="alone")
+            EngineCore(runner, prefix_caching=False),
+            msgspec.structs.replace(request, request_id="alone"),
         )
         batched = results[request.request_id, 0]
         assert batched.token_ids == alone[0].token_ids

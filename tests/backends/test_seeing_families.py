@@ -58,7 +58,10 @@ def text(words: str) -> Part:
 
 
 def shown(image: Image.Image, detail: str = "auto") -> Part:
-    return {"type": "image_url", "image_url": {"url": url_of(saved(image, "PNG")), "detail": detail}}
+    return {
+        "type": "image_url",
+        "image_url": {"url": url_of(saved(image, "PNG")), "detail": detail},
+    }
 
 
 def filmed(film: Film) -> Part:
@@ -66,7 +69,9 @@ def filmed(film: Film) -> Part:
     if not film.is_file:
         urls = [url_of(saved(frame, "PNG")) for frame in frames]
         return {"type": "video", "video": urls, "fps": film.fps}
-    file = saved(frames[0], "PNG", save_all=True, append_images=frames[1:], duration=1000 / film.fps)
+    file = saved(
+        frames[0], "PNG", save_all=True, append_images=frames[1:], duration=1000 / film.fps
+    )
     return {"type": "video_url", "video_url": {"url": url_of(file)}}
 
 
@@ -105,7 +110,9 @@ class SeeingModel:
         videos = load_video_processor(self.directory)
         images = ImageReader(processor, MediaLoader(MediaConfig()), info.max_model_len, videos)
         template = ChatTemplate.load(self.directory)
-        renderer = PromptRenderer(tokenizer, template, info.max_model_len, info.vocab_size, images=images)
+        renderer = PromptRenderer(
+            tokenizer, template, info.max_model_len, info.vocab_size, images=images
+        )
         threads = WorkerThreads("chats", 1)
         try:
             return [await threads.run(partial(renderer.render_chat, each)) for each in chats]
@@ -114,7 +121,9 @@ class SeeingModel:
             renderer.close()
 
 
-def request_of(prompt: Prompt, max_tokens: int = 4, **params: Any) -> EngineRequest:  # what make_request takes
+def request_of(
+    prompt: Prompt, max_tokens: int = 4, **params: Any
+) -> EngineRequest:  # what make_request takes
     asked = make_request(prompt.token_ids, max_tokens=max_tokens, num_logprobs=0, **params)
     return msgspec.structs.replace(asked, images=prompt.images)
 
@@ -125,13 +134,17 @@ def logprobs_of(result: Result) -> list[float]:
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
-def model(request: pytest.FixtureRequest, load: Load, tmp_path_factory: pytest.TempPathFactory) -> SeeingModel:
+def model(
+    request: pytest.FixtureRequest, load: Load, tmp_path_factory: pytest.TempPathFactory
+) -> SeeingModel:
     directory = FAMILIES[request.param].write(tmp_path_factory.mktemp("model"))
     return SeeingModel(request.param, directory, load(directory))
 
 
 def test_every_checkpoint_that_sees_has_a_case() -> None:
-    assert {family.checkpoint for family in FAMILIES.values()} == {path.name for path in GOLDEN.iterdir()}
+    assert {family.checkpoint for family in FAMILIES.values()} == {
+        path.name for path in GOLDEN.iterdir()
+    }
     assert FAMILIES.keys() == GOLDEN_ANSWERS.keys()
 
 
@@ -139,7 +152,9 @@ def test_chats_with_pictures_come_to_what_transformers_makes_of_them(model: Seei
     expected = GOLDEN_ANSWERS[model.name]
     prompts = model.prompts(
         [
-            chat(*(text(part) if isinstance(part, str) else shown(picture(*part)) for part in parts))
+            chat(
+                *(text(part) if isinstance(part, str) else shown(picture(*part)) for part in parts)
+            )
             for parts in GOLDEN_CHATS.values()
         ]
     )
@@ -184,7 +199,11 @@ def test_chats_with_videos_come_to_what_transformers_makes_of_them(model: Seeing
 
 
 def test_a_picture_of_any_size_has_as_many_tokens_as_features(model: SeeingModel) -> None:
-    chats = [chat(shown(picture(*size), detail), text("What is that?")) for size in SIZES for detail in ("auto", "low")]
+    chats = [
+        chat(shown(picture(*size), detail), text("What is that?"))
+        for size in SIZES
+        for detail in ("auto", "low")
+    ]
     prompts = model.prompts(chats)
 
     requests = [request_of(prompt) for prompt in prompts]
@@ -200,15 +219,23 @@ def test_a_picture_of_any_size_has_as_many_tokens_as_features(model: SeeingModel
 def test_another_picture_of_the_same_size_is_answered_otherwise(model: SeeingModel) -> None:
     pictures = [picture(60, 45), picture(60, 45).transpose(Image.Transpose.ROTATE_180)]
     prompts = model.prompts([chat(shown(each), text("What is that?")) for each in pictures])
-    first, second = (run_alone(EngineCore(model.runner), request_of(prompt))[0] for prompt in prompts)
+    first, second = (
+        run_alone(EngineCore(model.runner), request_of(prompt))[0] for prompt in prompts
+    )
 
     assert prompts[0].token_ids == prompts[1].token_ids
     assert abs(logprobs_of(first)[0] - logprobs_of(second)[0]) > 1e-4
 
 
 def test_pictures_between_texts_are_told_apart_and_found_in_the_cache(model: SeeingModel) -> None:
-    pictures = [picture(90, 40), picture(20, 50), picture(90, 40).transpose(Image.Transpose.ROTATE_180)]
-    begin, middle, lower, end = (text(words) for words in ("First", " then ", "\nand below\n", "Which is it?"))
+    pictures = [
+        picture(90, 40),
+        picture(20, 50),
+        picture(90, 40).transpose(Image.Transpose.ROTATE_180),
+    ]
+    begin, middle, lower, end = (
+        text(words) for words in ("First", " then ", "\nand below\n", "Which is it?")
+    )
 
     def chat_with(order: Sequence[int]) -> Chat:
         first, second, third = (shown(pictures[number]) for number in order)
@@ -216,7 +243,9 @@ def test_pictures_between_texts_are_told_apart_and_found_in_the_cache(model: See
 
     asked, swapped = model.prompts([chat_with([0, 1, 2]), chat_with([2, 1, 0])])
     engine = EngineCore(model.runner)
-    first, again, other = (run_alone(engine, request_of(prompt))[0] for prompt in (asked, asked, swapped))
+    first, again, other = (
+        run_alone(engine, request_of(prompt))[0] for prompt in (asked, asked, swapped)
+    )
 
     assert [image.size for image in asked.images] == [(40, 90), (50, 20), (40, 90)]
     assert asked.token_ids == swapped.token_ids

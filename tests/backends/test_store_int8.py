@@ -61,7 +61,9 @@ def test_the_server_gets_the_same_matrices(directory: Path, width: str, tmp_path
     assert before.num_kept == 0
 
 
-@pytest.mark.parametrize("directory", [MODEL_DIRECTORY, VISION_MODEL_DIRECTORY], ids=lambda directory: directory.name)
+@pytest.mark.parametrize(
+    "directory", [MODEL_DIRECTORY, VISION_MODEL_DIRECTORY], ids=lambda directory: directory.name
+)
 def test_nothing_is_left_to_store_of_the_bundled_models(directory: Path, tmp_path: Path) -> None:
     store_int8(directory, tmp_path)
     for path in directory.iterdir():

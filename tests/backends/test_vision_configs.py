@@ -35,37 +35,105 @@ def measure(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("smolvlm", {"scale_factor": 3}, "scale_factor must make squares of a divisor of 4 patches, .* of 3"),
+        (
+            "smolvlm",
+            {"scale_factor": 3},
+            "scale_factor must make squares of a divisor of 4 patches, .* of 3",
+        ),
         ("smolvlm", {"scale_factor": 0}, "scale_factor must be a positive integer, found 0"),
-        ("idefics3", {"vision_config": {"num_attention_heads": 3}}, "hidden_size 32 is no multiple of .* 3"),
-        ("idefics3", {"vision_config": {"image_size": [26, 24]}}, r"image_size \[26, 24\] is not .*: squares"),
-        ("idefics3", {"vision_config": {"patch_size": 27}}, "patch_size must be <= image_size 26, found 27"),
-        ("smolvlm", {"vision_config": {"image_size": 2**20}}, "embedding.weight has the shape .* asks for"),
-        ("internvl", {"downsample_ratio": 0.3}, "downsample_ratio 0.3 is not supported; .* one over an integer"),
+        (
+            "idefics3",
+            {"vision_config": {"num_attention_heads": 3}},
+            "hidden_size 32 is no multiple of .* 3",
+        ),
+        (
+            "idefics3",
+            {"vision_config": {"image_size": [26, 24]}},
+            r"image_size \[26, 24\] is not .*: squares",
+        ),
+        (
+            "idefics3",
+            {"vision_config": {"patch_size": 27}},
+            "patch_size must be <= image_size 26, found 27",
+        ),
+        (
+            "smolvlm",
+            {"vision_config": {"image_size": 2**20}},
+            "embedding.weight has the shape .* asks for",
+        ),
+        (
+            "internvl",
+            {"downsample_ratio": 0.3},
+            "downsample_ratio 0.3 is not supported; .* one over an integer",
+        ),
         ("internvl", {"downsample_ratio": 0}, "downsample_ratio 0 is not supported"),
-        ("internvl", {"downsample_ratio": 1e-30}, "downsample_ratio must make squares of a divisor of 4 patches"),
-        ("internvl", {"vision_feature_layer": -2}, "vision_feature_layer -2 is not supported; supported: -1"),
-        ("internvl", {"vision_feature_select_strategy": "full"}, 'strategy "full" is not supported'),
+        (
+            "internvl",
+            {"downsample_ratio": 1e-30},
+            "downsample_ratio must make squares of a divisor of 4 patches",
+        ),
+        (
+            "internvl",
+            {"vision_feature_layer": -2},
+            "vision_feature_layer -2 is not supported; supported: -1",
+        ),
+        (
+            "internvl",
+            {"vision_feature_select_strategy": "full"},
+            'strategy "full" is not supported',
+        ),
         ("internvl", {"vision_config": {"norm_type": "none"}}, 'norm_type "none" is not supported'),
-        ("internvl", {"vision_config": {"image_size": [2**20, 2**20]}}, "position_embeddings has the shape"),
+        (
+            "internvl",
+            {"vision_config": {"image_size": [2**20, 2**20]}},
+            "position_embeddings has the shape",
+        ),
         (
             "qwen3_vl",
             {"vision_config": {"deepstack_visual_indexes": [1, 3, 4]}},
             "must be fewer than its num_hidden_layers 3, found 3",
         ),
-        ("gemma3", {"mm_tokens_per_image": 15}, "mm_tokens_per_image must be the square of a divisor of 8 .* 15"),
-        ("gemma3", {"mm_tokens_per_image": 9}, "mm_tokens_per_image must be the square of a divisor of 8 .* 9"),
+        (
+            "gemma3",
+            {"mm_tokens_per_image": 15},
+            "mm_tokens_per_image must be the square of a divisor of 8 .* 15",
+        ),
+        (
+            "gemma3",
+            {"mm_tokens_per_image": 9},
+            "mm_tokens_per_image must be the square of a divisor of 8 .* 9",
+        ),
         (
             "gemma3",
             {"text_config": {"sliding_window": 15}},
             "mm_tokens_per_image must be <= sliding_window 15, found 16",
         ),
-        ("gemma4", {"vision_config": {"num_key_value_heads": 1}}, "num_key_value_heads 1 is not supported; .* 2, as"),
-        ("gemma4", {"vision_config": {"head_dim": 22}}, "head_dim must be a multiple of 4, found 22"),
-        ("gemma4", {"vision_config": {"rope_parameters": {"rope_type": "yarn"}}}, 'rope_type "yarn" is not supported'),
-        ("gemma4", {"vision_config": {"position_embedding_size": 2**20}}, "embedding_table has the shape"),
+        (
+            "gemma4",
+            {"vision_config": {"num_key_value_heads": 1}},
+            "num_key_value_heads 1 is not supported; .* 2, as",
+        ),
+        (
+            "gemma4",
+            {"vision_config": {"head_dim": 22}},
+            "head_dim must be a multiple of 4, found 22",
+        ),
+        (
+            "gemma4",
+            {"vision_config": {"rope_parameters": {"rope_type": "yarn"}}},
+            'rope_type "yarn" is not supported',
+        ),
+        (
+            "gemma4",
+            {"vision_config": {"position_embedding_size": 2**20}},
+            "embedding_table has the shape",
+        ),
         ("gemma4", {"vision_config": {"use_clipped_linears": True}}, "q_proj.input_min is missing"),
-        ("gemma4-layers", {"text_config": {"pad_token_id": 128}}, "pad_token_id must be .* < .* 128, found 128"),
+        (
+            "gemma4-layers",
+            {"text_config": {"pad_token_id": 128}},
+            "pad_token_id must be .* < .* 128, found 128",
+        ),
     ],
 )
 def test_numbers_that_do_not_go_together_are_refused(
@@ -89,7 +157,9 @@ def test_numbers_that_do_not_go_together_are_refused(
     ],
     ids=["transformers 4", "transformers 5"],
 )
-def test_tensors_are_found_by_their_older_and_newer_names(name: str, names: dict[str, str], tmp_path: Path) -> None:
+def test_tensors_are_found_by_their_older_and_newer_names(
+    name: str, names: dict[str, str], tmp_path: Path
+) -> None:
     copy = with_config(name, tmp_path, {})
     for stored, other in names.items():
         rename_tensors(copy / WEIGHTS, f'"{stored}'.encode(), f'"{other}'.encode())
@@ -104,9 +174,13 @@ def test_tensors_are_found_by_their_older_and_newer_names(name: str, names: dict
         ((1, 60, 48), "pictures must have <= 16 tokens, as the sliding_window has, found 20"),
     ],
 )
-def test_gemma4_refuses_pictures_that_it_cannot_see(shape: tuple[int, int, int], message: str, load: Load) -> None:
+def test_gemma4_refuses_pictures_that_it_cannot_see(
+    shape: tuple[int, int, int], message: str, load: Load
+) -> None:
     golden = read_vision_golden("gemma4")
-    image = msgspec.structs.replace(golden.images(1)[0], shape=shape, pixels=bytes(3 * math.prod(shape)))
+    image = msgspec.structs.replace(
+        golden.images(1)[0], shape=shape, pixels=bytes(3 * math.prod(shape))
+    )
     with pytest.raises(EngineFailed, match=message):
         features_of(load(golden.directory), image)
 

@@ -6,7 +6,12 @@ from ouzel.bench.measurement import Measurement
 
 
 def measurement(
-    start_s: float, chunk_times_s: tuple[float, ...], *, output_len: int, input_len: int = 10, error: str = ""
+    start_s: float,
+    chunk_times_s: tuple[float, ...],
+    *,
+    output_len: int,
+    input_len: int = 10,
+    error: str = "",
 ) -> Measurement:
     """Chunk times are counted from the start; the last is the end of the answer."""
     pairs = itertools.pairwise(chunk_times_s)

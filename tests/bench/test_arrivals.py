@@ -11,8 +11,12 @@ from ouzel.bench.arrivals import arrival_times
 COUNT = 20_000
 
 
-def times(burstiness: float, *, count: int = COUNT, request_rate: float = 10.0, seed: int = 1) -> list[float]:
-    return arrival_times(count, request_rate=request_rate, burstiness=burstiness, rng=random.Random(seed))
+def times(
+    burstiness: float, *, count: int = COUNT, request_rate: float = 10.0, seed: int = 1
+) -> list[float]:
+    return arrival_times(
+        count, request_rate=request_rate, burstiness=burstiness, rng=random.Random(seed)
+    )
 
 
 def intervals(burstiness: float) -> list[float]:
@@ -28,7 +32,9 @@ def test_the_rate_of_every_run_is_the_one_that_was_asked_for(burstiness: float) 
 def test_intervals_vary_as_those_of_a_gamma_distribution(burstiness: float) -> None:
     """Its coefficient of variation is one by the root of the shape."""
     values = intervals(burstiness)
-    assert statistics.stdev(values) / statistics.mean(values) == pytest.approx(burstiness**-0.5, rel=0.05)
+    assert statistics.stdev(values) / statistics.mean(values) == pytest.approx(
+        burstiness**-0.5, rel=0.05
+    )
 
 
 def test_intervals_of_a_poisson_process_are_exponential() -> None:

@@ -39,7 +39,9 @@ async def outcome_of(
     async with canned_server(answer) as server:
         target = Target(HttpClient(server.url), CHAT, "m", Form(), {})
         try:
-            return await benchmark(target, plan, stopping=stopping or asyncio.Event(), terminal=io.StringIO())
+            return await benchmark(
+                target, plan, stopping=stopping or asyncio.Event(), terminal=io.StringIO()
+            )
         finally:
             await target.client.close()
 
@@ -58,8 +60,12 @@ async def test_each_run_has_lines_of_its_own_as_long_as_there_are_some() -> None
 
 
 async def test_prompts_that_are_asked_again_are_remarked_upon() -> None:
-    outcome = await outcome_of(lambda path, _: answered(path), "alpha", "beta", loads=(ONE_AT_A_TIME, ONE_AT_A_TIME))
-    assert any("the file's prompts were asked more than once" in remark for remark in outcome.remarks)
+    outcome = await outcome_of(
+        lambda path, _: answered(path), "alpha", "beta", loads=(ONE_AT_A_TIME, ONE_AT_A_TIME)
+    )
+    assert any(
+        "the file's prompts were asked more than once" in remark for remark in outcome.remarks
+    )
 
 
 async def test_loads_that_were_not_begun_when_it_was_stopped_are_no_runs() -> None:
@@ -70,7 +76,9 @@ async def test_loads_that_were_not_begun_when_it_was_stopped_are_no_runs() -> No
             stopping.set()
         return answered(path)
 
-    outcome = await outcome_of(answer, "alpha", "omega", stopping=stopping, loads=(ONE_AT_A_TIME,) * 3)
+    outcome = await outcome_of(
+        answer, "alpha", "omega", stopping=stopping, loads=(ONE_AT_A_TIME,) * 3
+    )
     assert len(outcome.runs) == 1
     assert outcome.is_stopped
     assert "stopped before all was asked" in outcome.remarks[-1]

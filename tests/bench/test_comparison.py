@@ -10,8 +10,20 @@ from ouzel.bench.comparison import compared, comparison_text, paired
 from ouzel.bench.result import InvalidResult, Result, read_results
 from ouzel.bench.table import number
 
-A = {"request_throughput": 2.0, "output_throughput": 100.0, "p50_ttft_ms": 50.0, "mean_itl_ms": 0.0, "completed": 10}
-B = {"request_throughput": 3.0, "output_throughput": 102.0, "median_ttft_ms": 75.0, "mean_itl_ms": 1.0, "completed": 10}
+A = {
+    "request_throughput": 2.0,
+    "output_throughput": 100.0,
+    "p50_ttft_ms": 50.0,
+    "mean_itl_ms": 0.0,
+    "completed": 10,
+}
+B = {
+    "request_throughput": 3.0,
+    "output_throughput": 102.0,
+    "median_ttft_ms": 75.0,
+    "mean_itl_ms": 1.0,
+    "completed": 10,
+}
 
 
 def verdicts() -> dict[str, tuple[float | None, str]]:
@@ -40,7 +52,9 @@ def test_a_run_without_an_answer_is_no_fast_one() -> None:
 
 
 def test_the_text_has_both_values() -> None:
-    [line] = [each for each in comparison_text(A, B).splitlines() if each.startswith("Request throughput")]
+    [line] = [
+        each for each in comparison_text(A, B).splitlines() if each.startswith("Request throughput")
+    ]
     assert line.split() == ["Request", "throughput", "2", "3", "1.500", "requests/s", "better"]
 
 

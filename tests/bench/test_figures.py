@@ -19,12 +19,20 @@ def test_totals_count_what_was_completed() -> None:
 
 
 def test_throughputs_are_by_the_second_of_the_whole_run() -> None:
-    assert (FIGURES.request_throughput, FIGURES.output_throughput, FIGURES.total_token_throughput) == (0.5, 2.0, 12.0)
+    assert (
+        FIGURES.request_throughput,
+        FIGURES.output_throughput,
+        FIGURES.total_token_throughput,
+    ) == (0.5, 2.0, 12.0)
 
 
 def test_times_to_the_first_token_are_over_requests() -> None:
-    assert (FIGURES.ttft.mean, FIGURES.ttft.median, FIGURES.ttft.std) == pytest.approx((300.0, 300.0, 200.0))
-    assert FIGURES.ttft.percentiles == pytest.approx((300.0, 460.0, 480.0, 496.0))  # between the two values
+    assert (FIGURES.ttft.mean, FIGURES.ttft.median, FIGURES.ttft.std) == pytest.approx(
+        (300.0, 300.0, 200.0)
+    )
+    assert FIGURES.ttft.percentiles == pytest.approx(
+        (300.0, 460.0, 480.0, 496.0)
+    )  # between the two values
 
 
 def test_times_per_output_token_leave_the_first_out() -> None:
@@ -43,7 +51,9 @@ def test_times_of_whole_requests() -> None:
 
 def test_an_answer_of_one_token_has_no_time_per_output_token() -> None:
     figures = figures_of([measurement(0.0, (0.1,), output_len=1)], duration_s=1.0)
-    assert (figures.tpot.mean, figures.itl.mean, figures.ttft.mean) == pytest.approx((0.0, 0.0, 100.0))
+    assert (figures.tpot.mean, figures.itl.mean, figures.ttft.mean) == pytest.approx(
+        (0.0, 0.0, 100.0)
+    )
 
 
 def test_goodput_counts_what_keeps_all_limits() -> None:
@@ -67,13 +77,20 @@ def test_most_requests_at_once() -> None:
 def test_most_output_in_a_second() -> None:
     """SECOND's five tokens are spread over chunks at 1.0, 1.5 and 3.0 seconds after the run began."""
     assert FIGURES.max_output_tokens_per_s == pytest.approx(2 * 5 / 3, abs=1e-5)
-    outputs = Outputs(start_times_s=[0.0, 0.5], ttfts_s=[0.1, 0.5], itls_s=[[0.1], []], output_lens=[4, 1])
+    outputs = Outputs(
+        start_times_s=[0.0, 0.5], ttfts_s=[0.1, 0.5], itls_s=[[0.1], []], output_lens=[4, 1]
+    )
     assert tokens_over_time(outputs, bin_s=0.5) == [4.0, 0.0, 1.0]
 
 
 def test_nothing_has_figures_of_nothing() -> None:
     figures = figures_of([], duration_s=0.0, limits=Limits(ttft=1.0))
-    assert (figures.num_completed, figures.output_throughput, figures.request_goodput, figures.ttft.mean) == (
+    assert (
+        figures.num_completed,
+        figures.output_throughput,
+        figures.request_goodput,
+        figures.ttft.mean,
+    ) == (
         0,
         0,
         0,

@@ -5,7 +5,15 @@ import statistics
 
 import pytest
 
-from ouzel.bench.lengths import Fixed, Lengths, LogNormal, Normal, Uniform, draw_length, read_lengths
+from ouzel.bench.lengths import (
+    Fixed,
+    Lengths,
+    LogNormal,
+    Normal,
+    Uniform,
+    draw_length,
+    read_lengths,
+)
 
 
 @pytest.mark.parametrize(

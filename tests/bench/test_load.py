@@ -23,7 +23,9 @@ TEXTS = [f"number {number}" for number in range(12)]
 
 
 def conversation(*texts: str, max_tokens: int = 5) -> Conversation:
-    return Conversation(tuple(user_turn(text, max_tokens=max_tokens, input_len=len(text)) for text in texts))
+    return Conversation(
+        tuple(user_turn(text, max_tokens=max_tokens, input_len=len(text)) for text in texts)
+    )
 
 
 async def most_at_once(load: Load) -> int:
@@ -57,8 +59,12 @@ async def test_requests_of_a_rate_begin_when_they_are_due() -> None:
         begun_s.append(loop.time())
 
     start_s = loop.time()
-    await send_all([conversation(text) for text in TEXTS], Load(request_rate=50.0), converse, random.Random(1))
-    assert begun_s[-1] - start_s >= len(TEXTS) / 50.0 - 0.005  # the loop's clock and timers count milliseconds
+    await send_all(
+        [conversation(text) for text in TEXTS], Load(request_rate=50.0), converse, random.Random(1)
+    )
+    assert (
+        begun_s[-1] - start_s >= len(TEXTS) / 50.0 - 0.005
+    )  # the loop's clock and timers count milliseconds
     assert begun_s == sorted(begun_s)
 
 
@@ -74,7 +80,9 @@ class StopsAtTheFirst(Progress):
         self._stopping.set()
 
 
-async def run_of(*conversations: Conversation, stops_at_the_first: bool = False, step_s: float = 0.0) -> Run:
+async def run_of(
+    *conversations: Conversation, stops_at_the_first: bool = False, step_s: float = 0.0
+) -> Run:
     with running_server({"step_s": step_s}) as server:
         client = HttpClient(server.url)
         target = Target(client, CHAT, MODEL, Form(ignores_eos=False), {})
@@ -82,7 +90,12 @@ async def run_of(*conversations: Conversation, stops_at_the_first: bool = False,
         progress = StopsAtTheFirst(stopping) if stops_at_the_first else Progress(1)
         try:
             return await run_load(
-                target, conversations, Load(), rng=random.Random(1), progress=progress, stopping=stopping
+                target,
+                conversations,
+                Load(),
+                rng=random.Random(1),
+                progress=progress,
+                stopping=stopping,
             )
         finally:
             await client.close()
@@ -98,7 +111,9 @@ async def test_turns_bring_all_that_was_said_and_answered() -> None:
 
 
 async def test_a_turn_that_fails_has_no_successor() -> None:
-    run = await run_of(conversation("a|fail|b", "never", max_tokens=50), conversation("fine", max_tokens=50))
+    run = await run_of(
+        conversation("a|fail|b", "never", max_tokens=50), conversation("fine", max_tokens=50)
+    )
     assert sorted(bool(each.error) for each in run.measurements) == [False, True]
     assert run.num_prompts == 3
 

@@ -10,14 +10,20 @@ from tests.client.canned_server import canned_server, event_stream, json_answer
 
 ROLE = '{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": null}]}'
 END = '{"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}'
-COUNTS = '{"prompt_tokens": 20, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}}'
+COUNTS = (
+    '{"prompt_tokens": 20, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}}'
+)
 NO_UTF8 = event_stream('{"choices": [{"delta": {"content": "~"}}]}').replace(b"~", b"\xe9")
 USAGE = '{"choices": [], "usage": ' + COUNTS + "}"
 
 
 def delta(**fields: str) -> str:
     content = ", ".join(f'"{name}": {value}' for name, value in fields.items())
-    return '{"choices": [{"index": 0, "delta": {' + content + '}, "finish_reason": null}], "usage": null}'
+    return (
+        '{"choices": [{"index": 0, "delta": {'
+        + content
+        + '}, "finish_reason": null}], "usage": null}'
+    )
 
 
 async def measurement_of(answer: bytes, endpoint: Endpoint = CHAT) -> Measurement:
@@ -35,7 +41,12 @@ async def test_chunks_with_output_are_timed_and_the_servers_count_is_taken() -> 
     found = await measurement_of(event_stream(ROLE, reasoning, text, call, END, USAGE, "[DONE]"))
     assert (found.error, found.text, found.answer) == ("", "soyes", "yes")
     assert len(found.itls_s) == 2
-    assert (found.input_len, found.cached_len, found.output_len, found.is_counted) == (20, 4, 7, True)
+    assert (found.input_len, found.cached_len, found.output_len, found.is_counted) == (
+        20,
+        4,
+        7,
+        True,
+    )
     assert 0 < found.ttft_s <= found.e2el_s
     assert sum(found.itls_s) <= found.e2el_s - found.ttft_s + 1e-9
 
@@ -47,7 +58,9 @@ async def test_chunks_are_counted_where_the_server_counts_nothing() -> None:
 
 async def test_chunks_are_counted_where_the_server_says_that_there_are_none() -> None:
     usage = '{"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}}'
-    found = await measurement_of(event_stream(delta(content='"a"'), delta(content='"b"'), END, usage))
+    found = await measurement_of(
+        event_stream(delta(content='"a"'), delta(content='"b"'), END, usage)
+    )
     assert (found.input_len, found.output_len, found.is_counted) == (5, 2, False)
 
 
@@ -65,9 +78,18 @@ async def test_an_answer_of_tokens_without_text_is_an_answer() -> None:
 
 async def test_content_may_have_parts() -> None:
     thought = '[{"type": "thinking", "thinking": [{"type": "text", "text": "so"}]}]'
-    parts = (delta(content=thought), delta(content='[{"type": "text", "text": "yes"}]'), delta(content='" no"'))
+    parts = (
+        delta(content=thought),
+        delta(content='[{"type": "text", "text": "yes"}]'),
+        delta(content='" no"'),
+    )
     found = await measurement_of(event_stream(*parts, END))
-    assert (found.error, found.text, found.answer, len(found.itls_s)) == ("", "soyes no", "yes no", 2)
+    assert (found.error, found.text, found.answer, len(found.itls_s)) == (
+        "",
+        "soyes no",
+        "yes no",
+        2,
+    )
 
 
 async def test_lists_and_counts_may_be_null() -> None:
@@ -103,17 +125,27 @@ async def test_responses_have_their_own_events() -> None:
         (json_answer("500 No", '{"error": {"message": "broken"}}'), CHAT, "500: broken"),
         (event_stream(delta(content='"a"'), '{"error": {"message": "lost"}}'), CHAT, "lost"),
         (event_stream('{"error": "lost"}'), COMPLETIONS, "lost"),
-        (event_stream(delta(content='"a"'), '{"object": "error", "message": "lost"}', "[DONE]"), CHAT, "lost"),
+        (
+            event_stream(delta(content='"a"'), '{"object": "error", "message": "lost"}', "[DONE]"),
+            CHAT,
+            "lost",
+        ),
         (event_stream("{"), CHAT, "a chunk cannot be read"),
         (NO_UTF8, CHAT, "a chunk cannot be read"),
         (event_stream(delta(content='"a"'))[:-5], CHAT, "broke off"),
         (event_stream(ROLE), CHAT, "no output"),
         (event_stream(delta(content='"a"'), "[DONE]"), CHAT, "no finish reason"),
-        (event_stream('{"type": "response.failed", "response": {"error": {"message": "lost"}}}'), RESPONSES, "lost"),
+        (
+            event_stream('{"type": "response.failed", "response": {"error": {"message": "lost"}}}'),
+            RESPONSES,
+            "lost",
+        ),
         (event_stream('{"type": "error", "message": "lost"}'), RESPONSES, "lost"),
     ],
 )
-async def test_what_fails_is_a_measurement_with_an_error(answer: bytes, endpoint: Endpoint, error: str) -> None:
+async def test_what_fails_is_a_measurement_with_an_error(
+    answer: bytes, endpoint: Endpoint, error: str
+) -> None:
     found = await measurement_of(answer, endpoint)
     assert error in found.error
     assert not found.is_complete

@@ -47,7 +47,9 @@ async def test_prompts_have_as_many_tokens_as_the_server_counts() -> None:
 
 async def test_a_seed_asks_the_same_and_another_asks_otherwise() -> None:
     async with texts_of_a_server() as (prompts, _):
-        first, again, other = [await conversations_of(SHAPE, prompts, seed) for seed in ("a", "a", "b")]
+        first, again, other = [
+            await conversations_of(SHAPE, prompts, seed) for seed in ("a", "a", "b")
+        ]
     assert first == again
     assert not set(texts(first)) & set(texts(other))
 
@@ -56,14 +58,18 @@ async def test_a_server_that_counts_no_tokens_gets_words() -> None:
     async with canned_server(json_answer("404 Not Found", "{}")) as server:
         client = HttpClient(server.url)
         prompts = await prompt_texts(client, MODEL)
-        [only] = await conversations_of(replace(SHAPE, num_requests=1, input_lens=Fixed(12)), prompts, "a")
+        [only] = await conversations_of(
+            replace(SHAPE, num_requests=1, input_lens=Fixed(12)), prompts, "a"
+        )
         await client.close()
     assert not prompts.counts_tokens
     assert len(texts([only])[0].split()) == 12
 
 
 async def test_prefixes_are_shared_as_often_as_there_are_few() -> None:
-    shape = replace(SHAPE, workload=Workload.SHARED_PREFIX, input_lens=Fixed(5), prefix_len=60, num_prefixes=2)
+    shape = replace(
+        SHAPE, workload=Workload.SHARED_PREFIX, input_lens=Fixed(5), prefix_len=60, num_prefixes=2
+    )
     async with texts_of_a_server() as (prompts, _):
         conversations = await conversations_of(shape, prompts, "a")
     heads = [text[:60] for text in texts(conversations)]
@@ -82,7 +88,9 @@ async def test_turns_are_requests_and_the_last_conversation_may_be_shorter() -> 
 
 async def test_tools_are_offered() -> None:
     async with texts_of_a_server() as (prompts, _):
-        conversations = await conversations_of(replace(SHAPE, workload=Workload.TOOLS), prompts, "a")
+        conversations = await conversations_of(
+            replace(SHAPE, workload=Workload.TOOLS), prompts, "a"
+        )
     assert {len(each.tools) for each in conversations} == {4}
 
 
@@ -91,14 +99,19 @@ async def test_tools_are_offered() -> None:
 
 def dataset(directory: Path, *lines: object) -> Path:
     path = directory / "prompts.jsonl"
-    path.write_text("\n".join(each if isinstance(each, str) else json.dumps(each) for each in lines) + "\n\n")
+    path.write_text(
+        "\n".join(each if isinstance(each, str) else json.dumps(each) for each in lines) + "\n\n"
+    )
     return path
 
 
 def test_lines_are_asked_in_order_and_again(tmp_path: Path) -> None:
     chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
     path = dataset(
-        tmp_path, {"prompt": "one", "output_tokens": 3}, {"messages": chat, "max_tokens": 4}, {"prompt": "two"}
+        tmp_path,
+        {"prompt": "one", "output_tokens": 3},
+        {"messages": chat, "max_tokens": 4},
+        {"prompt": "two"},
     )
     turns = [each.turns[0] for each in conversations_from(read_dataset(path), [9, 9, 9, 9])]
     assert [turn.messages[-1]["content"] for turn in turns] == ["one", "Hello", "two", "one"]

@@ -56,12 +56,26 @@ def tags_of(page: str) -> Tags:
 
 def result(load: Load = Load(max_concurrency=2), *, model: str = "m", error: str = "") -> Result:  # noqa: B008  frozen
     measurements = [
-        measurement(100.0 + number, (0.1, 0.2, 0.2 + number / 10), output_len=3 + number) for number in range(1, 5)
+        measurement(100.0 + number, (0.1, 0.2, 0.2 + number / 10), output_len=3 + number)
+        for number in range(1, 5)
     ]
     if error:
         measurements.append(measurement(104.5, (), output_len=0, error=error))
-    run = Run(load, 5, tuple(measurements), datetime(2026, 1, 31, tzinfo=UTC), 100.0, 6.0, is_stopped=False)
-    own_fields = {"command_line": "ouzel bench", "url": model, "server": {"version": model}, "remarks": (model,)}
+    run = Run(
+        load,
+        5,
+        tuple(measurements),
+        datetime(2026, 1, 31, tzinfo=UTC),
+        100.0,
+        6.0,
+        is_stopped=False,
+    )
+    own_fields = {
+        "command_line": "ouzel bench",
+        "url": model,
+        "server": {"version": model},
+        "remarks": (model,),
+    }
     circumstances = Circumstances("openai-chat", model, own_fields)
     return result_of(run, figures_of(run.measurements, run.duration_s), circumstances)
 
@@ -81,10 +95,14 @@ def test_a_sweep_has_charts_against_its_loads() -> None:
     assert "requests sent a second" in tags.texts
 
 
-def test_of_many_loads_that_failed_now_and_then_some_are_drawn_which_are_named_and_all_their_failures() -> None:
+def test_of_many_loads_that_failed_now_and_then_some_are_drawn_which_are_named_and_all_their_failures() -> (
+    None
+):
     results = [result(Load(max_concurrency=number), error="no") for number in range(1, 10)]
     page = report_page(results)
-    assert "charts of single requests show 5 of the 9 loads: 1 at once, 3 at once, 5 at once" in page
+    assert (
+        "charts of single requests show 5 of the 9 loads: 1 at once, 3 at once, 5 at once" in page
+    )
     [whole] = [
         chart
         for chart in charts_of([NamedResult(str(n), each) for n, each in enumerate(results[:8])])
@@ -104,7 +122,9 @@ def test_a_comparison_has_ratios_and_charts_of_both() -> None:
 
 def test_a_comparison_of_two_sweeps_has_both_against_the_load() -> None:
     sweep = [result(Load(max_concurrency=limit)) for limit in (1, 4)]
-    tags = tags_of(comparison_page(list(zip(sweep, sweep, strict=True)), names=("a.json", "b.json")))
+    tags = tags_of(
+        comparison_page(list(zip(sweep, sweep, strict=True)), names=("a.json", "b.json"))
+    )
     assert tags.seen.count("svg") == 4 + 2 * 4
     assert "requests at once" in tags.texts
 
@@ -119,18 +139,28 @@ def test_sweeps_of_different_things_are_not_drawn_against_the_load_of_one() -> N
 
 def test_charts_of_a_sweep_have_its_loads_in_order_and_vllms_medians() -> None:
     results = [{"max_concurrency": limit, "median_ttft_ms": 10.0 * limit} for limit in (8, 1, 4)]
-    [ttft] = [chart for chart in sweep_charts([("", results)]) if chart.title == "Time to first token"]
+    [ttft] = [
+        chart for chart in sweep_charts([("", results)]) if chart.title == "Time to first token"
+    ]
     assert (ttft.series[0].xs, ttft.series[0].ys) == ([1, 4, 8], [10, 40, 80])
 
 
 def test_results_of_vllm_without_details_have_no_charts() -> None:
-    plain = {"model_id": "m", "request_throughput": 2.0, "request_rate": "inf", "max_concurrency": 8}
+    plain = {
+        "model_id": "m",
+        "request_throughput": 2.0,
+        "request_rate": "inf",
+        "max_concurrency": 8,
+    }
     assert "svg" not in tags_of(report_page([plain])).seen
 
 
 def test_a_hostile_server_writes_nothing_into_the_page() -> None:
     hostile = result(model=HOSTILE, error=HOSTILE)
-    for page in (report_page([hostile]), comparison_page([(hostile, hostile)], names=(HOSTILE, HOSTILE))):
+    for page in (
+        report_page([hostile]),
+        comparison_page([(hostile, hostile)], names=(HOSTILE, HOSTILE)),
+    ):
         tags = tags_of(page)
         assert not {"script", "img"} & set(tags.seen)
         assert any(HOSTILE in text for text in tags.texts)
@@ -158,7 +188,9 @@ def test_a_linear_axis_ends_at_a_tick_beyond_the_largest_value(largest: float) -
 
 
 def test_a_logarithmic_axis_has_ticks_at_round_numbers() -> None:
-    assert logarithmic_axis([1.0, 90.0], start=0.0, end=1.0).ticks() == pytest.approx([1, 2, 5, 10, 20, 50])
+    assert logarithmic_axis([1.0, 90.0], start=0.0, end=1.0).ticks() == pytest.approx(
+        [1, 2, 5, 10, 20, 50]
+    )
     assert logarithmic_axis([0.001, 1000.0], start=0.0, end=1.0).ticks() == pytest.approx(
         [0.001, 0.01, 0.1, 1, 10, 100, 1000]
     )
@@ -167,7 +199,12 @@ def test_a_logarithmic_axis_has_ticks_at_round_numbers() -> None:
 def test_the_page_opens_in_a_browser_without_a_complaint(tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = next(
-        (path for path in map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser")) if path.exists()), None
+        (
+            path
+            for path in map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser"))
+            if path.exists()
+        ),
+        None,
     )
     if chromium is None:
         pytest.skip("there is no Chromium on this machine")

@@ -8,10 +8,14 @@ from ouzel.bench.comparison import ComparedFigure, compared, comparison_text
 from ouzel.bench.resampling import resampled_figures
 
 
-def run(*, num_requests: int, at_once: int, seed: int, slowness: float = 1.0, noise: float = 0.2) -> dict[str, Any]:
+def run(
+    *, num_requests: int, at_once: int, seed: int, slowness: float = 1.0, noise: float = 0.2
+) -> dict[str, Any]:
     """A result of requests that run in rounds; all of a round are slow or fast together."""
     random = np.random.default_rng(seed)
-    result: dict[str, Any] = {name: [] for name in ("start_times", "ttfts", "itls", "input_lens", "output_lens")}
+    result: dict[str, Any] = {
+        name: [] for name in ("start_times", "ttfts", "itls", "input_lens", "output_lens")
+    }
     clock_s = 0.0
     for _ in range(num_requests // at_once):
         pace = slowness * (1 + noise * random.random())
@@ -23,7 +27,11 @@ def run(*, num_requests: int, at_once: int, seed: int, slowness: float = 1.0, no
             result["output_lens"].append(10)
         clock_s += 0.19 * pace
     times = np.array(result["ttfts"]) * 1000
-    totals = {"request_throughput": num_requests / clock_s, "p50_ttft_ms": float(np.median(times)), "failed": 0}
+    totals = {
+        "request_throughput": num_requests / clock_s,
+        "p50_ttft_ms": float(np.median(times)),
+        "failed": 0,
+    }
     return result | totals | {"errors": [""] * num_requests, "max_concurrent_requests": at_once}
 
 
@@ -37,7 +45,9 @@ def test_eight_requests_at_once_are_too_few_to_tell() -> None:
 
     found = verdicts(first, second)
 
-    assert {found[name].verdict for name in ("request_throughput", "p50_ttft_ms")} == {"too few requests"}
+    assert {found[name].verdict for name in ("request_throughput", "p50_ttft_ms")} == {
+        "too few requests"
+    }
     assert found["p50_ttft_ms"].interval is None
     assert "too short to tell a difference" in comparison_text(first, second)
     assert verdicts(first, first)["p50_ttft_ms"].verdict == "no difference seen"
@@ -45,11 +55,16 @@ def test_eight_requests_at_once_are_too_few_to_tell() -> None:
 
 def test_many_rounds_of_one_server_show_no_difference_and_those_of_a_slower_one_do() -> None:
     first = run(num_requests=80, at_once=4, seed=1)
-    same, slower = run(num_requests=80, at_once=4, seed=2), run(num_requests=80, at_once=4, seed=3, slowness=1.3)
+    same, slower = (
+        run(num_requests=80, at_once=4, seed=2),
+        run(num_requests=80, at_once=4, seed=3, slowness=1.3),
+    )
 
     equal, different = verdicts(first, same), verdicts(first, slower)
 
-    assert {equal[name].verdict for name in ("request_throughput", "p50_ttft_ms")} == {"no difference seen"}
+    assert {equal[name].verdict for name in ("request_throughput", "p50_ttft_ms")} == {
+        "no difference seen"
+    }
     assert {different[name].verdict for name in ("request_throughput", "p50_ttft_ms")} == {"worse"}
     interval = different["p50_ttft_ms"].interval
     assert interval is not None
@@ -86,7 +101,9 @@ def test_a_run_with_many_times_is_resampled_less_often_and_compared_all_the_same
 
 def test_figures_that_few_requests_have_are_compared() -> None:
     """Some resamples have no answer of several tokens, and so no time for each token."""
-    first, second = (run(num_requests=40, at_once=2, seed=seed) | {"p50_tpot_ms": 10.0} for seed in (1, 2))
+    first, second = (
+        run(num_requests=40, at_once=2, seed=seed) | {"p50_tpot_ms": 10.0} for seed in (1, 2)
+    )
     first["output_lens"] = [10] + [1] * 39
 
     assert len(resampled_figures(first)["p50_tpot_ms"]) < 400

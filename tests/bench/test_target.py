@@ -60,7 +60,9 @@ async def test_what_is_refused_in_the_end_is_said_too() -> None:
 
 
 async def test_a_failure_that_is_no_refusal_is_not_tried_again() -> None:
-    async with canned_server(json_answer("401 Unauthorized", '{"error": {"message": "no key"}}')) as server:
+    async with canned_server(
+        json_answer("401 Unauthorized", '{"error": {"message": "no key"}}')
+    ) as server:
         target = target_of(server)
         with pytest.raises(ApiFailure, match="401: no key"):
             await target.with_accepted_form(ASKED)
@@ -68,11 +70,16 @@ async def test_a_failure_that_is_no_refusal_is_not_tried_again() -> None:
     assert len(server.bodies) == 1
 
 
-async def asked(endpoint: Endpoint, conversation: Conversation = ASKED, **extra: object) -> dict[str, object]:
+async def asked(
+    endpoint: Endpoint, conversation: Conversation = ASKED, **extra: object
+) -> dict[str, object]:
     """Returns the body that comes to the server."""
     async with canned_server(event_stream(DONE)) as server:
         target = target_of(server, endpoint, **extra)
-        history = ({"role": "user", "content": "zero "}, {"role": "assistant", "content": "nought "})
+        history = (
+            {"role": "user", "content": "zero "},
+            {"role": "assistant", "content": "nought "},
+        )
         await target.ask(conversation.turns[0], history, conversation.tools)
         await target.client.close()
     body: dict[str, object] = json.loads(server.bodies[0])
@@ -88,8 +95,15 @@ async def test_bodies_of_chats_completions_and_responses() -> None:
     ]
     usage = {"stream_options": {"include_usage": True}}
     assert await asked(CHAT) == always | usage | {"messages": messages, "max_tokens": 7}
-    assert await asked(COMPLETIONS) == always | usage | {"prompt": "zero nought one", "max_tokens": 7}
-    assert await asked(RESPONSES) == always | {"input": messages, "max_output_tokens": 7, "store": False}
+    assert await asked(COMPLETIONS) == always | usage | {
+        "prompt": "zero nought one",
+        "max_tokens": 7,
+    }
+    assert await asked(RESPONSES) == always | {
+        "input": messages,
+        "max_output_tokens": 7,
+        "store": False,
+    }
 
 
 async def test_fields_of_the_user_go_before_ours() -> None:
@@ -105,7 +119,9 @@ async def test_a_tool_call_is_demanded_and_may_end(endpoint: Endpoint) -> None:
 
 
 async def test_what_a_server_tells_of_itself_may_be_no_utf_8() -> None:
-    async with canned_server(json_answer("200 OK", '{"version": "~"}').replace(b"~", b"\xe9")) as server:
+    async with canned_server(
+        json_answer("200 OK", '{"version": "~"}').replace(b"~", b"\xe9")
+    ) as server:
         client = HttpClient(server.url)
         assert await server_facts(client, "m") == {}
         await client.close()

@@ -26,7 +26,9 @@ def turn(rate: float, num_steps: int = 100) -> Turn:
 def test_a_ratio_is_taken_within_each_round() -> None:
     ours, theirs = [turn(10), turn(20), turn(60)], [turn(5), turn(40), turn(20)]
     found = cells({"ours": ours, "theirs": theirs}, RIVALS)
-    assert found["theirs"].ratio == Spread(median=2.0, low=0.5, high=3.0)  # of the medians it were 1.0
+    assert found["theirs"].ratio == Spread(
+        median=2.0, low=0.5, high=3.0
+    )  # of the medians it were 1.0
     assert found["theirs"].rate == Spread(20.0, 5.0, 40.0)
     assert found["ours"].ratio is None
 
@@ -41,7 +43,12 @@ def test_rounds_of_different_number_have_no_ratio() -> None:
 
 
 def test_each_is_compared_with_its_own_rival() -> None:
-    turns = {"ours": [turn(10)], "ours, small": [turn(30)], "theirs": [turn(10)], "theirs, small": [turn(10)]}
+    turns = {
+        "ours": [turn(10)],
+        "ours, small": [turn(30)],
+        "theirs": [turn(10)],
+        "theirs, small": [turn(10)],
+    }
     found = cells(turns, RIVALS | {"ours, small": "ours", "theirs, small": "ours, small"})
     ratios = {name: cell.ratio.median for name, cell in found.items() if cell.ratio is not None}
     assert ratios == pytest.approx({"ours, small": 1 / 3, "theirs": 1.0, "theirs, small": 3.0})
@@ -84,7 +91,10 @@ def test_who_cannot_be_loaded_is_noted_once(tmp_path: Path) -> None:
     found = compare([contender], rows, Machine(str(tmp_path), 1, 1.0), 1)
     assert found.columns() == []
     [note] = found.notes
-    assert re.search(r"^llama.cpp: not had \((ModuleNotFoundError|RuntimeError): .*(llama_cpp|missing.gguf)", note)
+    assert re.search(
+        r"^llama.cpp: not had \((ModuleNotFoundError|RuntimeError): .*(llama_cpp|missing.gguf)",
+        note,
+    )
 
 
 def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
@@ -92,7 +102,13 @@ def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
         "batch 1": cells({"ours": [turn(10), turn(20)], "theirs": [turn(5), turn(5)]}, RIVALS),
         "copy": cells({"ours": [turn(8, num_steps=25)]}, RIVALS, batch=1),
     }
-    table = Table("Random, 8 bits", ["ours", "theirs"], rows, ["theirs, copy: not had"], {"decode": "plots/a.svg"})
+    table = Table(
+        "Random, 8 bits",
+        ["ours", "theirs"],
+        rows,
+        ["theirs, copy: not had"],
+        {"decode": "plots/a.svg"},
+    )
     assert table.markdown().splitlines() == [
         "### Random, 8 bits",
         "",
@@ -121,9 +137,13 @@ def test_a_document_without_both_marks_is_refused(document: str) -> None:
 
 
 def test_a_plot_has_a_line_with_a_point_for_each_figure() -> None:
-    svg = line_chart("a < b", "sequences", "tokens/s", {"ours": {1: 10.0, 8: 40.0}, "theirs": {1: 5.0}})
+    svg = line_chart(
+        "a < b", "sequences", "tokens/s", {"ours": {1: 10.0, 8: 40.0}, "theirs": {1: 5.0}}
+    )
     root = ElementTree.fromstring(svg)
-    lines = [each.attrib["points"].split() for each in root.iter("{http://www.w3.org/2000/svg}polyline")]
+    lines = [
+        each.attrib["points"].split() for each in root.iter("{http://www.w3.org/2000/svg}polyline")
+    ]
     assert [len(line) for line in lines] == [2, 1]
     heights = [float(point.split(",")[1]) for point in lines[0]]
     assert heights[0] > heights[1]  # more tokens a second are further up
@@ -131,25 +151,40 @@ def test_a_plot_has_a_line_with_a_point_for_each_figure() -> None:
 
 
 def test_rows_of_one_plot_are_its_points() -> None:
-    rows = [Row(f"decode {n}", Decode(n, 32, 8), "decode") for n in (1, 8)] + [Row("prefill", Prefill(8), "prefill")]
+    rows = [Row(f"decode {n}", Decode(n, 32, 8), "decode") for n in (1, 8)] + [
+        Row("prefill", Prefill(8), "prefill")
+    ]
     found = Measured(RIVALS)
     found.rows["decode 1"] = cells({"ours": [turn(10)], "theirs": [turn(5)]}, RIVALS)
     found.rows["decode 8"] = cells({"ours": [turn(40)]}, RIVALS)
     found.rows["prefill"] = cells({"ours": [turn(90)]}, RIVALS)
     plots = plots_of("Random, 8 bits", found, rows)
-    assert {name: plot.path for name, plot in plots.items()} == {"decode": "plots/Random-8-bits-decode.svg"}
+    assert {name: plot.path for name, plot in plots.items()} == {
+        "decode": "plots/Random-8-bits-decode.svg"
+    }
     assert plots["decode"].svg == line_chart(
-        "Random, 8 bits: decode", "sequences", "tokens/s", {"ours": {1: 10.0, 8: 40.0}, "theirs": {1: 5.0}}
+        "Random, 8 bits: decode",
+        "sequences",
+        "tokens/s",
+        {"ours": {1: 10.0, 8: 40.0}, "theirs": {1: 5.0}},
     )
 
 
 def test_peers_that_propose_stand_against_ours_that_does() -> None:
-    ours = [Contender("ours", "ouzel", ""), Contender("ours, proposing", "ouzel", "", only_copies=True)]
-    plain, lookup = Contender("theirs", "genai", ""), Contender("theirs, lookup", "genai", "", only_copies=True)
+    ours = [
+        Contender("ours", "ouzel", ""),
+        Contender("ours, proposing", "ouzel", "", only_copies=True),
+    ]
+    plain, lookup = (
+        Contender("theirs", "genai", ""),
+        Contender("theirs, lookup", "genai", "", only_copies=True),
+    )
     assert [against(each, ours).rival for each in (plain, lookup)] == ["", "ours, proposing"]
     assert against(lookup, ours[:1]).rival == ""
 
 
-@pytest.mark.parametrize(("highest", "top"), [(0, 1), (0.3, 0.5), (1, 1), (7, 10), (100, 100), (101, 200), (480, 500)])
+@pytest.mark.parametrize(
+    ("highest", "top"), [(0, 1), (0.3, 0.5), (1, 1), (7, 10), (100, 100), (101, 200), (480, 500)]
+)
 def test_an_axis_ends_at_a_round_number(highest: float, top: float) -> None:
     assert nice_top(highest) == pytest.approx(top)

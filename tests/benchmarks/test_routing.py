@@ -24,7 +24,15 @@ def growing_sessions(num_sessions: int, seed: int) -> list[tuple[float, Session]
     beginning = list(itertools.islice(numbers, 8))
     rng = random.Random(seed)
     return [
-        (0.5 * number, Session(number, GROWING, GrowingText(number, beginning, numbers), random.Random(rng.random())))
+        (
+            0.5 * number,
+            Session(
+                number,
+                GROWING,
+                GrowingText(number, beginning, numbers),
+                random.Random(rng.random()),
+            ),
+        )
         for number in range(num_sessions)
     ]
 
@@ -48,8 +56,12 @@ def test_every_policy_serves_every_workload(workload: str) -> None:
 
     outcomes = {policy: simulate(policy, experiment) for policy in POLICIES}
 
-    assert all(0 <= outcome.hit_rate < 1 <= outcome.largest_share <= 4 for outcome in outcomes.values())
-    assert len({outcome.first_token_p50_s for outcome in outcomes.values()}) > 5  # they do not all do the same
+    assert all(
+        0 <= outcome.hit_rate < 1 <= outcome.largest_share <= 4 for outcome in outcomes.values()
+    )
+    assert (
+        len({outcome.first_token_p50_s for outcome in outcomes.values()}) > 5
+    )  # they do not all do the same
 
 
 def test_a_simulation_repeats_itself() -> None:
@@ -72,7 +84,9 @@ def test_a_replica_computes_what_it_has_not_cached() -> None:
 
     first_s, num_cached_tokens = replica.start(turn, 10.0)
     assert num_cached_tokens == 0
-    assert first_s == pytest.approx(10 + OVERHEAD_S + turn.prompt.num_tokens / TOKENS_PER_S * (1 + 1 / 64))
+    assert first_s == pytest.approx(
+        10 + OVERHEAD_S + turn.prompt.num_tokens / TOKENS_PER_S * (1 + 1 / 64)
+    )
 
     replica.end(answered := session.answered())
     turn = session.next_turn()
@@ -87,7 +101,9 @@ def test_a_trace_is_the_same_for_the_same_seed_and_goes_through_a_file(tmp_path:
 
     write_trace(trace, tmp_path / "trace.jsonl")
 
-    assert read_trace(tmp_path / "trace.jsonl") == sorted(trace, key=lambda request: request.timestamp)
+    assert read_trace(tmp_path / "trace.jsonl") == sorted(
+        trace, key=lambda request: request.timestamp
+    )
 
 
 def test_a_generated_trace_has_what_real_ones_have() -> None:
@@ -96,12 +112,16 @@ def test_a_generated_trace_has_what_real_ones_have() -> None:
     turns = [session.next_turn() for _, session in replay(trace)]
 
     assert all(len(request.hash_ids) == -(-request.input_length // 512) for request in trace)
-    num_turns = [len(list(group)) for _, group in itertools.groupby(sorted(turn.session for turn in turns))]
+    num_turns = [
+        len(list(group)) for _, group in itertools.groupby(sorted(turn.session for turn in turns))
+    ]
     assert (min(num_turns), max(num_turns) > 10) == (1, True)
     first_blocks = [request.hash_ids[0] for request in trace]
     assert max(map(first_blocks.count, set(first_blocks))) > 100
     begun = {request.session_id: request.timestamp // 10_000 for request in reversed(trace)}
-    counts = [list(begun.values()).count(place) for place in range(max(begun.values()))]  # in ten seconds each
+    counts = [
+        list(begun.values()).count(place) for place in range(max(begun.values()))
+    ]  # in ten seconds each
     assert variance(counts) > 2 * mean(counts)  # once the mean if they were independent
 
 
@@ -120,15 +140,23 @@ def test_requests_that_go_on_from_another_are_its_session_and_say_what_was_answe
     turns = [session.next_turn() for _, session in replayed]
     assert [turn.session for turn in turns] == [0, 1, 2, 0, 4]
     assert [len(turn.prompt.blocks) for turn in turns] == [8, 8, 4, 12, 0]
-    assert replayed[0][1].answered().blocks == turns[3].prompt.blocks  # its answer made the third block whole
+    assert (
+        replayed[0][1].answered().blocks == turns[3].prompt.blocks
+    )  # its answer made the third block whole
 
 
 def test_sessions_are_found_in_a_trace_that_does_not_name_them() -> None:
     trace = generate_trace(seed=3, num_requests=1500, requests_per_s=5.0)
     unnamed = [structs.replace(request, session_id=None) for request in trace]
-    named, found = ([session.next_turn().session for _, session in replay(of)] for of in (trace, unnamed))
+    named, found = (
+        [session.next_turn().session for _, session in replay(of)] for of in (trace, unnamed)
+    )
 
     pairs = list(zip(named, found, strict=True))
-    num_mixed = sum(len({of for of, other in pairs if other == session}) > 1 for session in set(found))
+    num_mixed = sum(
+        len({of for of, other in pairs if other == session}) > 1 for session in set(found)
+    )
     assert num_mixed < 0.02 * len(set(found))
-    assert len(set(found)) < 1.6 * len(set(named))  # a session's first turns may have nothing of its own
+    assert len(set(found)) < 1.6 * len(
+        set(named)
+    )  # a session's first turns may have nothing of its own

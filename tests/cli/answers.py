@@ -10,8 +10,17 @@ import httpx
 
 Json = dict[str, Any]
 
-_OF_GUESSES = ("accepted_prediction_tokens", "rejected_prediction_tokens")  # how many pay is measured
-_UNLIKE = {"id", "created", "object", "model", "system_fingerprint"}  # of two answers, or not told twice
+_OF_GUESSES = (
+    "accepted_prediction_tokens",
+    "rejected_prediction_tokens",
+)  # how many pay is measured
+_UNLIKE = {
+    "id",
+    "created",
+    "object",
+    "model",
+    "system_fingerprint",
+}  # of two answers, or not told twice
 
 
 def chunks_of(response: httpx.Response) -> list[Json]:
@@ -36,7 +45,9 @@ def ask_all(url: str, bodies: Sequence[Json], *, concurrency: int = 16) -> list[
     async def ask(http: httpx.AsyncClient, body: Json, turns: asyncio.Semaphore) -> Answered:
         options = {"stream_options": {"include_usage": True}} if body.get("stream") else {}
         async with turns:
-            while (response := await http.post("chat/completions", json=body | options)).status_code == 429:
+            while (
+                response := await http.post("chat/completions", json=body | options)
+            ).status_code == 429:
                 await asyncio.sleep(float(response.headers["retry-after"]))
         assert response.status_code == 200, (response.text, body)
         if not options:
@@ -58,7 +69,10 @@ def put_together(chunks: list[Json]) -> Json:
     for chunk in chunks:
         for choice in chunk.pop("choices"):
             joined = choices.setdefault(choice["index"], {})
-            _join(joined, {"message" if name == "delta" else name: value for name, value in choice.items()})
+            _join(
+                joined,
+                {"message" if name == "delta" else name: value for name, value in choice.items()},
+            )
         answer |= {name: value for name, value in chunk.items() if value is not None}
     return answer | {"choices": [choices[index] for index in sorted(choices)]}
 
@@ -103,4 +117,8 @@ def substance(answer: Answered) -> Json:
 
 
 def _without_nothings(given: Json) -> Json:
-    return {name: value for name, value in given.items() if value not in (None, "", [], {}) and name not in _OF_GUESSES}
+    return {
+        name: value
+        for name, value in given.items()
+        if value not in (None, "", [], {}) and name not in _OF_GUESSES
+    }

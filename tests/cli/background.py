@@ -8,13 +8,21 @@ from openai.types.responses import Response
 from tests.api.responses.strict import strict_end, strict_response
 from tests.cli.answers import Json
 
-ENDLESS: Json = {"input": "Count from 1 to 200.", "ignore_eos": True, "max_output_tokens": 3900, "temperature": 0}
+ENDLESS: Json = {
+    "input": "Count from 1 to 200.",
+    "ignore_eos": True,
+    "max_output_tokens": 3900,
+    "temperature": 0,
+}
 SHORT: Json = {"input": "Hello!", "temperature": 0}
 
 
 def begin(http: httpx.Client, *bodies: Json) -> list[str]:
     """Ids of them."""
-    answers = [http.post("responses", json=body | {"model": "ouzel-demo", "background": True}) for body in bodies]
+    answers = [
+        http.post("responses", json=body | {"model": "ouzel-demo", "background": True})
+        for body in bodies
+    ]
     return [strict_response(answer.text).id for answer in answers]
 
 
@@ -39,7 +47,11 @@ def ended(http: httpx.Client, response_id: str) -> Response:
 
 def check_failed(failed: Response, seen: Response) -> None:
     """`seen`: somewhat before the server stopped. Of what it had made the beginning is kept, closed."""
-    assert failed.status == "failed" and failed.error is not None and failed.error.code == "server_error"
+    assert (
+        failed.status == "failed"
+        and failed.error is not None
+        and failed.error.code == "server_error"
+    )
     kept, shown = failed.output_text, seen.output_text
     assert kept and (kept.startswith(shown) or shown.startswith(kept))
     [item] = failed.output

@@ -56,12 +56,17 @@ class Collector:
 
     def below(self, parent: ReceivedSpan) -> list[ReceivedSpan]:
         """The spans directly below this one, by their beginning."""
-        return sorted((span for span in self.spans if span.parent_id == parent.span_id), key=lambda span: span.start_ns)
+        return sorted(
+            (span for span in self.spans if span.parent_id == parent.span_id),
+            key=lambda span: span.start_ns,
+        )
 
 
 def _spans_of(request: ExportTraceServiceRequest) -> list[ReceivedSpan]:
     return [
-        _received(span, {pair.key: pair.value.string_value for pair in of_resource.resource.attributes})
+        _received(
+            span, {pair.key: pair.value.string_value for pair in of_resource.resource.attributes}
+        )
         for of_resource in request.resource_spans
         for of_scope in of_resource.scope_spans
         for span in of_scope.spans
@@ -69,7 +74,10 @@ def _spans_of(request: ExportTraceServiceRequest) -> list[ReceivedSpan]:
 
 
 def _received(span: ProtoSpan, resource: dict[str, object]) -> ReceivedSpan:
-    values = {pair.key: getattr(pair.value, pair.value.WhichOneof("value") or "") for pair in span.attributes}
+    values = {
+        pair.key: getattr(pair.value, pair.value.WhichOneof("value") or "")
+        for pair in span.attributes
+    }
     return ReceivedSpan(
         name=span.name,
         trace_id=span.trace_id.hex(),

@@ -29,7 +29,13 @@ def _messages(question: str, max_tokens: int, **fields: object) -> Json:
 
 
 def _completion(question: str, max_tokens: int) -> Json:
-    return {"model": "ouzel-demo", "prompt": question, "max_tokens": max_tokens, "temperature": 0, "stream": True}
+    return {
+        "model": "ouzel-demo",
+        "prompt": question,
+        "max_tokens": max_tokens,
+        "temperature": 0,
+        "stream": True,
+    }
 
 
 def _response(question: str, max_tokens: int) -> Json:
@@ -42,7 +48,11 @@ def _ollama(question: str, max_tokens: int) -> Json:
 
 
 def _inputs(question: str, max_tokens: int) -> Json:
-    return {"inputs": question, "parameters": {"max_new_tokens": max_tokens, "do_sample": False}, "stream": True}
+    return {
+        "inputs": question,
+        "parameters": {"max_new_tokens": max_tokens, "do_sample": False},
+        "stream": True,
+    }
 
 
 def _choice(event: Json) -> Json:
@@ -77,7 +87,9 @@ DOORS = (
     ),
     Door(
         "/api/chat",
-        lambda question, n: _ollama(question, n) | {"messages": [{"role": "user", "content": question}]},
+        lambda question, n: (
+            _ollama(question, n) | {"messages": [{"role": "user", "content": question}]}
+        ),
         lambda event: event["message"]["content"],
         lambda event: bool(event["done"]),
     ),
@@ -96,7 +108,9 @@ DOORS = (
 )
 
 
-async def pieces(http: httpx.AsyncClient, door: Door, question: str, max_tokens: int) -> AsyncGenerator[str, None]:
+async def pieces(
+    http: httpx.AsyncClient, door: Door, question: str, max_tokens: int
+) -> AsyncGenerator[str, None]:
     """Its text as it comes; a stream that does not tell why it has ended is none."""
     has_ended = False
     async with http.stream("POST", door.path, json=door.body(question, max_tokens)) as response:

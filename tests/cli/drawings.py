@@ -10,7 +10,10 @@ def shape(name: str, color: str, size: tuple[int, int] = (160, 160)) -> Image.Im
     """A large circle or square in the middle of a white picture."""
     (width, height), reach = size, 0.3 * min(size)
     image = Image.new("RGB", size, "white")
-    draw, box = ImageDraw.Draw(image), (width / 2 - reach, height / 2 - reach, width / 2 + reach, height / 2 + reach)
+    draw, box = (
+        ImageDraw.Draw(image),
+        (width / 2 - reach, height / 2 - reach, width / 2 + reach, height / 2 + reach),
+    )
     (draw.ellipse if name == "circle" else draw.rectangle)(box, fill=color)
     return image
 

@@ -21,6 +21,8 @@ def run_ovms_alone(command: str, env: Mapping[str, str]) -> tuple[int, list[str]
     """Does the same in a process of its own, with its environment: the hub's library reads that once."""
     program, *arguments = command.split()
     assert program == "ovms"
-    process = run_to_its_end("--profile", "ovms", "--log-level", "error", *arguments, environment=env)
+    process = run_to_its_end(
+        "--profile", "ovms", "--log-level", "error", *arguments, environment=env
+    )
     assert "Traceback" not in process.stderr
     return process.returncode, process.stdout.splitlines(), process.stderr

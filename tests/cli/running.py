@@ -45,19 +45,36 @@ def _is_engine(process: psutil.Process) -> bool:
 
 
 def start(
-    *arguments: str, cache_dir: Path, environment: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
+    *arguments: str,
+    cache_dir: Path,
+    environment: Mapping[str, str] | None = None,
+    wrapper: Sequence[str] = (),
 ) -> subprocess.Popen[str]:
     """Keeps its data beside the cache unless told otherwise, never where the user's own server keeps its.
 
     The `wrapper` is a command that runs the one that follows it, in the process that it was started in.
     """
     assert not unmarked_test, f"{unmarked_test} starts a server: it needs `pytest.mark.serves`"
-    command = [*wrapper, sys.executable, "-m", "ouzel", "serve", "--port", "0", "--cache-dir", str(cache_dir)]
+    command = [
+        *wrapper,
+        sys.executable,
+        "-m",
+        "ouzel",
+        "serve",
+        "--port",
+        "0",
+        "--cache-dir",
+        str(cache_dir),
+    ]
     command += ["--data-dir", str(cache_dir / "data"), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
 
 
-def run_to_its_end(*arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def run_to_its_end(
+    *arguments: str, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     """Runs a command of `ouzel serve` that starts no server, as a pull of OVMS's command line."""
     command = [sys.executable, "-m", "ouzel", "serve", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -99,7 +116,13 @@ def serving(
     """Waits for the announcement; ends the server at the end. `is_openvino`: its own engine runs, a small one."""
     size = ("--kv-cache-gib", "0.05", "--num-threads", str(share_of_cores())) if is_openvino else ()
     process = start(
-        "--log-level", "error", *size, *arguments, cache_dir=cache_dir, environment=environment, wrapper=wrapper
+        "--log-level",
+        "error",
+        *size,
+        *arguments,
+        cache_dir=cache_dir,
+        environment=environment,
+        wrapper=wrapper,
     )
     assert process.stdout is not None
     try:
@@ -113,7 +136,9 @@ def serving(
         assert url is not None
         assert curl is not None
         metrics = re.search(r"checks are at (\S+)", announcement)
-        yield RunningServer(process, url[1], curl[1], "" if metrics is None else metrics[1], announcement)
+        yield RunningServer(
+            process, url[1], curl[1], "" if metrics is None else metrics[1], announcement
+        )
     finally:
         process.terminate()
         process.communicate()

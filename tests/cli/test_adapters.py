@@ -45,7 +45,15 @@ def answer(http: httpx.Client, model: str, **fields: object) -> str:
 def test_adapters_are_models_of_their_own(tmp_path: Path) -> None:
     one, two = (demo_adapter(seed).write(tmp_path / str(seed)) for seed in (1, 2))
     huge = demo_adapter(3, factor=1e19).write(tmp_path / "huge")
-    options = ("--lora", f"one={one}", "--max-loras", "3", "--admin-api-key", "sk-admin", "--no-store")
+    options = (
+        "--lora",
+        f"one={one}",
+        "--max-loras",
+        "3",
+        "--admin-api-key",
+        "sk-admin",
+        "--no-store",
+    )
     with (
         serving(*options, cache_dir=tmp_path) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
@@ -73,7 +81,10 @@ def test_adapters_are_models_of_their_own(tmp_path: Path) -> None:
         assert "adapter 'huge' makes the model overflow" in overflowing.json()["error"]["message"]
         assert answer(http, base) == plain
         taken = http.post("/v1/load_lora_adapter", json={**body, "lora_name": base}, headers=ADMIN)
-        assert (taken.status_code, "must be the name of no other model" in taken.text) == (400, True)
+        assert (taken.status_code, "must be the name of no other model" in taken.text) == (
+            400,
+            True,
+        )
         named = http.post("/v1/load_lora_adapter", json={**body, "lora_name": "a,b"}, headers=ADMIN)
         assert (named.status_code, named.json()["error"]["param"]) == (400, "lora_name")
 
@@ -83,9 +94,15 @@ def test_adapters_are_models_of_their_own(tmp_path: Path) -> None:
             time.sleep(0.01)
         while http.get("/health").status_code != 200:
             time.sleep(0.05)
-        assert (answer(http, base), answer(http, "one"), answer(http, "two")) == (plain, adapted, other)
+        assert (answer(http, base), answer(http, "one"), answer(http, "two")) == (
+            plain,
+            adapted,
+            other,
+        )
 
-        assert http.post("/v1/unload_lora_adapter", json={"lora_name": "one"}, headers=ADMIN).json()["unloaded"]
+        assert http.post(
+            "/v1/unload_lora_adapter", json={"lora_name": "one"}, headers=ADMIN
+        ).json()["unloaded"]
         assert names(http) == [(base, None), ("two", base)]
         assert http.post("/v1/completions", json={"model": "one", "prompt": "x"}).status_code == 404
         assert answer(http, base) == plain

@@ -26,7 +26,13 @@ from agents import (
     function_tool,
 )
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, Field, SecretStr
@@ -76,7 +82,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture(autouse=True)
 def no_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
+    for name in (
+        "LANGSMITH_TRACING",
+        "LANGSMITH_TRACING_V2",
+        "LANGCHAIN_TRACING",
+        "LANGCHAIN_TRACING_V2",
+    ):
         monkeypatch.setenv(name, "false")
 
 
@@ -109,7 +120,11 @@ async def run(agent: Agent, items: list[TResponseInputItem]) -> RunResultStreami
 
 def sdk_calls(items: Sequence[TResponseInputItem]) -> list[tuple[str, Any]]:
     given: Sequence[Any] = items
-    return [(item["name"], json.loads(item["arguments"])) for item in given if item.get("type") == "function_call"]
+    return [
+        (item["name"], json.loads(item["arguments"]))
+        for item in given
+        if item.get("type") == "function_call"
+    ]
 
 
 async def test_an_agent_of_the_sdk_uses_two_tools_in_one_conversation(model: Model) -> None:
@@ -131,7 +146,9 @@ async def test_text_comes_to_an_agent_of_the_sdk_in_pieces(model: Model) -> None
     config = RunConfig(tracing_disabled=True, model_settings=unguessed)
     result = Runner.run_streamed(agent(model), "Hello!", run_config=config)
 
-    events: list[Any] = [event.data async for event in result.stream_events() if event.type == "raw_response_event"]
+    events: list[Any] = [
+        event.data async for event in result.stream_events() if event.type == "raw_response_event"
+    ]
     pieces = [event.delta for event in events if event.type == "response.output_text.delta"]
 
     assert len(pieces) > 3
@@ -139,15 +156,21 @@ async def test_text_comes_to_an_agent_of_the_sdk_in_pieces(model: Model) -> None
 
 
 @pytest.mark.parametrize("strict_mode", [True, False])
-async def test_the_sdk_can_give_tools_with_nested_and_optional_arguments(model: Model, strict_mode: bool) -> None:
+async def test_the_sdk_can_give_tools_with_nested_and_optional_arguments(
+    model: Model, strict_mode: bool
+) -> None:
     tool = function_tool(plan_party, strict_mode=strict_mode)
 
-    result = await run(agent(model, [tool], tool_choice="required"), [{"role": "user", "content": "Plan a party."}])
+    result = await run(
+        agent(model, [tool], tool_choice="required"), [{"role": "user", "content": "Plan a party."}]
+    )
 
     [(name, arguments), *_] = sdk_calls(result.to_input_list())
     assert name == "plan_party"
     party = Party.model_validate(arguments["party"])
-    [output, *_] = [item.output for item in result.new_items if item.type == "tool_call_output_item"]
+    [output, *_] = [
+        item.output for item in result.new_items if item.type == "tool_call_output_item"
+    ]
     assert json.loads(output) == {"guests": len(party.guests), "host": party.host.name}
 
 
@@ -182,7 +205,10 @@ def lang_tool(function: Any) -> BaseTool:
 
 def lang_calls(messages: Sequence[BaseMessage]) -> list[tuple[str, Any]]:
     return [
-        (call["name"], call["args"]) for each in messages if isinstance(each, AIMessage) for call in each.tool_calls
+        (call["name"], call["args"])
+        for each in messages
+        if isinstance(each, AIMessage)
+        for call in each.tool_calls
     ]
 
 
@@ -201,7 +227,11 @@ def test_langchains_loop_uses_two_tools_in_one_conversation(chat: ChatOpenAI) ->
                 pieces[-1] += event[0].text
 
     assert lang_calls(messages) == CALLS
-    assert [each.text for each in messages if isinstance(each, AIMessage) and each.text] == pieces == ANSWERS
+    assert (
+        [each.text for each in messages if isinstance(each, AIMessage) and each.text]
+        == pieces
+        == ANSWERS
+    )
     assert [each.content for each in messages if isinstance(each, ToolMessage)] == [WEATHER, "42"]
 
 
@@ -217,7 +247,9 @@ def test_langchain_can_give_tools_with_nested_and_optional_arguments(chat: ChatO
     assert json.loads(tool.invoke(call).content)["host"] == call["args"]["party"]["host"]["name"]
 
 
-@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")  # of LangChain's own `parsed` field
+@pytest.mark.filterwarnings(
+    "ignore:Pydantic serializer warnings:UserWarning"
+)  # of LangChain's own `parsed` field
 @pytest.mark.parametrize("method", ["json_schema", "function_calling"])
 def test_langchain_gets_outputs_of_a_type(chat: ChatOpenAI, method: Any) -> None:
     planner = chat.with_structured_output(Party, method=method)

@@ -12,17 +12,25 @@ from tests.cli.running import serving
 
 
 def test_two_models_at_every_address_without_a_key(tmp_path: Path) -> None:
-    models = [argument for name in ("one", "two") for argument in ("--model", f"{name}={MODEL_DIRECTORY}")]
+    models = [
+        argument for name in ("one", "two") for argument in ("--model", f"{name}={MODEL_DIRECTORY}")
+    ]
     with serving(*models, "--host", "0.0.0.0", "--log-level", "info", cache_dir=tmp_path) as server:
         elsewhere = re.search(r"^From other machines: (.*)$", server.announcement, re.M)
-        answers = [httpx.get(f"{url}/models").status_code for url in elsewhere[1].split(", ")] if elsewhere else []
+        answers = (
+            [httpx.get(f"{url}/models").status_code for url in elsewhere[1].split(", ")]
+            if elsewhere
+            else []
+        )
         server.process.terminate()
         errors = server.process.communicate()[1]
 
     assert re.search(r" serves one, two at http://127\.0\.0\.1:", server.announcement)
     assert len(answers) == min(len(own_addresses(with_v6=False)), 4)
     assert set(answers) <= {200}
-    assert re.search(r"WARNING .*everybody who reaches 0\.0\.0\.0 port \d+ may use this server", errors)
+    assert re.search(
+        r"WARNING .*everybody who reaches 0\.0\.0\.0 port \d+ may use this server", errors
+    )
     assert "StepCosts" not in errors
 
 

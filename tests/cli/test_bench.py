@@ -21,7 +21,16 @@ from tests.client.canned_server import canned_server
 
 pytestmark = pytest.mark.serves
 
-SMALL = ("--num-prompts", "4", "--input-len", "10:20", "--output-len", "5", "--max-concurrency", "2")
+SMALL = (
+    "--num-prompts",
+    "4",
+    "--input-len",
+    "10:20",
+    "--output-len",
+    "5",
+    "--max-concurrency",
+    "2",
+)
 FIELDS = """
 date endpoint_type backend label model_id tokenizer_id num_prompts request_rate burstiness max_concurrency duration
 completed failed total_input_tokens total_output_tokens request_throughput request_goodput output_throughput
@@ -37,7 +46,9 @@ def server() -> Iterator[RunningServer]:
         yield running
 
 
-def bench(server: RunningServer, directory: Path, *arguments: str, small: tuple[str, ...] = SMALL) -> Any:
+def bench(
+    server: RunningServer, directory: Path, *arguments: str, small: tuple[str, ...] = SMALL
+) -> Any:
     """Returns what the command saves; it succeeds."""
     saved = directory / "result.json"
     assert main(["bench", "--url", server.url, "--save", str(saved), *small, *arguments]) == 0
@@ -57,7 +68,9 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
 
 @pytest.mark.parametrize("endpoint", ["chat", "completions", "responses"])
 @pytest.mark.parametrize("workload", ["random", "shared-prefix", "multi-turn"])
-def test_every_workload_on_every_endpoint(server: RunningServer, tmp_path: Path, endpoint: str, workload: str) -> None:
+def test_every_workload_on_every_endpoint(
+    server: RunningServer, tmp_path: Path, endpoint: str, workload: str
+) -> None:
     prefix = ("--prefix-len", "30") if workload == "shared-prefix" else ()
     result = bench(server, tmp_path, "--endpoint", endpoint, "--workload", workload, *prefix)
     assert (result["completed"], result["failed"], result["errors"]) == (4, 0, [""] * 4)
@@ -68,16 +81,26 @@ def test_every_workload_on_every_endpoint(server: RunningServer, tmp_path: Path,
 
 def test_the_result_has_the_fields_of_vllm(server: RunningServer, tmp_path: Path) -> None:
     result = bench(server, tmp_path, "--goodput", "ttft:1e6", "e2el:1e6")
-    times = [f"{statistic}_{name}_ms" for name in ("ttft", "tpot", "itl", "e2el") for statistic in STATISTICS]
+    times = [
+        f"{statistic}_{name}_ms"
+        for name in ("ttft", "tpot", "itl", "e2el")
+        for statistic in STATISTICS
+    ]
     assert result.keys() == {*FIELDS.split(), *times, "ouzel"}
-    assert (result["backend"], result["model_id"], result["request_rate"]) == ("openai-chat", "org/parrot", "inf")
+    assert (result["backend"], result["model_id"], result["request_rate"]) == (
+        "openai-chat",
+        "org/parrot",
+        "inf",
+    )
     assert result["request_goodput"] == result["request_throughput"]
     assert result["mean_ttft_ms"] <= result["mean_e2el_ms"]
     assert "--goodput ttft:1e6 e2el:1e6" in result["ouzel"]["command_line"]
 
 
 def test_one_seed_asks_the_same(server: RunningServer, tmp_path: Path) -> None:
-    first, again, other = (bench(server, tmp_path, "--seed", seed)["generated_texts"] for seed in ("1", "1", "2"))
+    first, again, other = (
+        bench(server, tmp_path, "--seed", seed)["generated_texts"] for seed in ("1", "1", "2")
+    )
     assert sorted(first) == sorted(again) != sorted(other)
 
 
@@ -96,12 +119,16 @@ def test_a_sweep_has_a_run_for_each_load(
 
 def test_prompts_of_a_file(server: RunningServer, tmp_path: Path) -> None:
     path = tmp_path / "prompts.jsonl"
-    path.write_text('{"prompt": "abc", "output_tokens": 3}\n{"messages": [{"role": "user", "content": "defg"}]}\n')
+    path.write_text(
+        '{"prompt": "abc", "output_tokens": 3}\n{"messages": [{"role": "user", "content": "defg"}]}\n'
+    )
     result = bench(server, tmp_path, "--dataset", str(path), "--output-len", "4", small=())
     assert sorted(result["generated_texts"]) == ["abc", "defg"]
 
 
-def test_two_results_are_compared(server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_results_are_compared(
+    server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench(server, tmp_path)
     saved, report = str(tmp_path / "result.json"), tmp_path / "report.html"
     capsys.readouterr()
@@ -110,14 +137,20 @@ def test_two_results_are_compared(server: RunningServer, tmp_path: Path, capsys:
     assert "<svg" in report.read_text()
 
 
-def test_a_comparison_of_two_loads_names_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_comparison_of_two_loads_names_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, limit in (("a", 1), ("b", 8)):
-        (tmp_path / name).write_text(json.dumps({"request_throughput": 1.0, "max_concurrency": limit}))
+        (tmp_path / name).write_text(
+            json.dumps({"request_throughput": 1.0, "max_concurrency": limit})
+        )
     assert main(["bench", "--compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert "1 at once / 8 at once" in capsys.readouterr().out
 
 
-def test_failures_are_counted_and_the_first_ones_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures_are_counted_and_the_first_ones_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "abc"}\n{"prompt": "a|fail|b"}\n')
     with running_server() as server:
@@ -146,7 +179,9 @@ def test_a_password_in_the_url_is_never_shown(
     assert url.replace("admin:se%40same@", "…@") in shown
 
 
-def test_more_connections_than_a_shell_allows_by_itself(server: RunningServer, tmp_path: Path) -> None:
+def test_more_connections_than_a_shell_allows_by_itself(
+    server: RunningServer, tmp_path: Path
+) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
     try:
@@ -160,7 +195,9 @@ def test_more_requests_at_once_than_descriptors_are_refused(tmp_path: Path) -> N
     with_few_files = ("sh", "-c", 'ulimit -n 64 && exec "$@"', "sh")
     arguments = ("--url", "x", "--num-prompts", "99", "--sweep", "concurrency:1,99")
     _, errors = _started(*arguments, directory=tmp_path, wrapper=with_few_files).communicate()
-    assert errors.startswith("ouzel: requests at once must be <= 32, which the limit of 64 open files leaves")
+    assert errors.startswith(
+        "ouzel: requests at once must be <= 32, which the limit of 64 open files leaves"
+    )
 
 
 def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,8 +210,12 @@ def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[st
 
 async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_path: Path) -> None:
     page = b"<html>\n<title>\x1b[31mBad gateway</title>\n</html>\n"
-    async with canned_server(b"HTTP/1.1 502 No\r\ncontent-length: %d\r\n\r\n%s" % (len(page), page)) as server:
-        run = await asyncio.to_thread(_started, "--url", server.url, "--model", "m", directory=tmp_path)
+    async with canned_server(
+        b"HTTP/1.1 502 No\r\ncontent-length: %d\r\n\r\n%s" % (len(page), page)
+    ) as server:
+        run = await asyncio.to_thread(
+            _started, "--url", server.url, "--model", "m", directory=tmp_path
+        )
         _, errors = await asyncio.to_thread(run.communicate)
     assert errors == "ouzel: 502: <html>␊<title>␛[31mBad gateway</title>␊</html>\n"
 
@@ -183,10 +224,16 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
     ("arguments", "said"),
     [
         (("--url", "x", "--input-len", "0"), "--input-len: lengths must be 1 to"),
-        (("--url", "x", "--num-prompts", "0"), "--num-prompts: must be a whole number >= 1, given '0'"),
+        (
+            ("--url", "x", "--num-prompts", "0"),
+            "--num-prompts: must be a whole number >= 1, given '0'",
+        ),
         (("--url", "x", "--request-rate", "-1"), "--request-rate: must be a number > 0"),
         (("--url", "x", "--request-rate", "nan"), "given 'nan'"),
-        (("--url", "x", "--endpoint", "chats"), "--endpoint: must be chat, completions, responses, given 'chats'"),
+        (
+            ("--url", "x", "--endpoint", "chats"),
+            "--endpoint: must be chat, completions, responses, given 'chats'",
+        ),
         (("--url", "x", "--workload", "idle"), "--workload: must be random"),
         (("--url", "x", "--goodput", "itl:5"), "--goodput: must be one or more of"),
         (("--url", "x", "--sweep", "rate"), "--sweep: must be rate:R,R,..."),
@@ -195,23 +242,53 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         (("--url", "x", "--prefix-len", "5"), "--prefix-len: needs --workload shared-prefix"),
         (("--url", "x", "--turns", "5"), "--turns: needs --workload multi-turn"),
         (("--url", "x", "--burstiness", "5"), "--burstiness: needs --request-rate"),
-        (("--url", "x", "--sweep", "rate:1", "--request-rate", "1"), "--request-rate: --sweep rate:... has"),
-        (("--url", "x", "--sweep", "concurrency:1", "--max-concurrency", "1"), "--max-concurrency: --sweep"),
-        (("--url", "x", "--dataset", "d", "--input-len", "5"), "--input-len: --dataset has prompts of its own"),
+        (
+            ("--url", "x", "--sweep", "rate:1", "--request-rate", "1"),
+            "--request-rate: --sweep rate:... has",
+        ),
+        (
+            ("--url", "x", "--sweep", "concurrency:1", "--max-concurrency", "1"),
+            "--max-concurrency: --sweep",
+        ),
+        (
+            ("--url", "x", "--dataset", "d", "--input-len", "5"),
+            "--input-len: --dataset has prompts of its own",
+        ),
         (("--url", "x", "--dataset", "/none.jsonl"), "/none.jsonl: No such file"),
-        (("--url", "x", "--workload", "tools", "--endpoint", "completions"), "--workload: completions have no tools"),
-        (("--url", "x", "--save", "/none/a.json"), "--save: must be a file in a directory that exists"),
-        (("--url", "x", "--save", "/dev/null", "--report", "/dev/null"), "--report: must be another file than --save"),
-        (("--url", "x", "--dataset", "/dev/null", "--save", "/dev/null"), "must be another file than /dev/null"),
-        (("--compare", "a", "/dev/null", "--report", "/dev/null"), "--report: must be another file than /dev/null"),
-        (("--url", "x", "--insecure", "--ca-file", "c"), "--ca-file: has no meaning with --insecure"),
+        (
+            ("--url", "x", "--workload", "tools", "--endpoint", "completions"),
+            "--workload: completions have no tools",
+        ),
+        (
+            ("--url", "x", "--save", "/none/a.json"),
+            "--save: must be a file in a directory that exists",
+        ),
+        (
+            ("--url", "x", "--save", "/dev/null", "--report", "/dev/null"),
+            "--report: must be another file than --save",
+        ),
+        (
+            ("--url", "x", "--dataset", "/dev/null", "--save", "/dev/null"),
+            "must be another file than /dev/null",
+        ),
+        (
+            ("--compare", "a", "/dev/null", "--report", "/dev/null"),
+            "--report: must be another file than /dev/null",
+        ),
+        (
+            ("--url", "x", "--insecure", "--ca-file", "c"),
+            "--ca-file: has no meaning with --insecure",
+        ),
         (("--url", "ftp://x"), "the URL of a server must be like"),
         (("--url", "x", "some/model"), "some/model: --model names the model of a server"),
         (("--url", "x", "--device", "CPU"), "--device: sets up a model of this process"),
         (("--api-key", "k"), "--api-key: needs --url"),
         (("--num-promts", "5"), "unknown option --num-promts; did you mean --num-prompts"),
         (("--port", "5"), "--port: is an option of ouzel serve"),
-        (("--compare", "a.json", "b.json", "--seed", "1"), "--seed: nothing is measured with --compare"),
+        (
+            ("--compare", "a.json", "b.json", "--seed", "1"),
+            "--seed: nothing is measured with --compare",
+        ),
         (("--compare", "/none/a.json", "b.json"), "/none/a.json: No such file"),
     ],
 )
@@ -231,25 +308,50 @@ def test_help_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(flag in said for flag in ("--url", "--workload", "--sweep", "--compare"))
 
 
-def _started(*arguments: str, directory: Path, wrapper: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def _started(
+    *arguments: str, directory: Path, wrapper: tuple[str, ...] = ()
+) -> subprocess.Popen[str]:
     """The command in a process of its own, which saves its result in the directory."""
-    command = [*wrapper, sys.executable, "-m", "ouzel", "bench", "--save", str(directory / "result.json"), *arguments]
+    command = [
+        *wrapper,
+        sys.executable,
+        "-m",
+        "ouzel",
+        "bench",
+        "--save",
+        str(directory / "result.json"),
+        *arguments,
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("workload", ["random", "tools"])
 def test_a_model_in_this_process(tmp_path: Path, workload: str) -> None:
-    arguments = ("--workload", workload, "--num-prompts", "3", "--output-len", "4", "--kv-cache-gib", "0.05")
+    arguments = (
+        "--workload",
+        workload,
+        "--num-prompts",
+        "3",
+        "--output-len",
+        "4",
+        "--kv-cache-gib",
+        "0.05",
+    )
     run = _started(*arguments, "--cache-dir", str(tmp_path / "cache"), directory=tmp_path)
     said, errors = run.communicate()
-    assert (run.returncode, errors.count("\n")) == (0, errors.count(" tokens/s, "))  # but lines of the progress
+    assert (run.returncode, errors.count("\n")) == (
+        0,
+        errors.count(" tokens/s, "),
+    )  # but lines of the progress
     assert "3/3, 0 running" in errors
     assert "ouzel-demo in this process: 3 requests" in said
     result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
     assert (result["completed"], result["total_output_tokens"]) == (3, 12)
 
 
-def test_files_are_written_though_nobody_reads_the_figures(server: RunningServer, tmp_path: Path) -> None:
+def test_files_are_written_though_nobody_reads_the_figures(
+    server: RunningServer, tmp_path: Path
+) -> None:
     directory = tmp_path / "no UTF-8: \udcff"
     directory.mkdir()
     with _started("--url", server.url, *SMALL, directory=directory) as run:
@@ -261,7 +363,10 @@ def test_files_are_written_though_nobody_reads_the_figures(server: RunningServer
 
 def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.jsonl"
-    short, long = {"prompt": "ab", "output_tokens": 2}, {"prompt": "x" * 3000, "output_tokens": 3000}
+    short, long = (
+        {"prompt": "ab", "output_tokens": 2},
+        {"prompt": "x" * 3000, "output_tokens": 3000},
+    )
     prompts.write_text(f"{json.dumps(short)}\n{json.dumps(long)}\n")
     arguments = ("--dataset", str(prompts), "--warmup", "0", "--max-concurrency", "1")
     prompts_heard.clear()  # of other tests in this process
@@ -280,7 +385,9 @@ def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_though_the_server_never_answers(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        run = _started("--url", f"127.0.0.1:{silent.getsockname()[1]}", "--model", "m", directory=tmp_path)
+        run = _started(
+            "--url", f"127.0.0.1:{silent.getsockname()[1]}", "--model", "m", directory=tmp_path
+        )
         connection, _ = silent.accept()
         with connection:
             connection.recv(1)

@@ -17,7 +17,12 @@ from ouzel.wire.chat_request import ChatCompletionRequest
 from tests.cli.answers import Json, chunks_of, essence, put_together
 from tests.cli.running import RunningServer, serving
 
-QUESTIONS = ("Hello!", "What is 12 plus 30?", "Repeat after me: the quick brown fox", "Spell the word window.")
+QUESTIONS = (
+    "Hello!",
+    "What is 12 plus 30?",
+    "Repeat after me: the quick brown fox",
+    "Spell the word window.",
+)
 SHARED: dict[str, tuple[object, ...]] = {
     "add_special_tokens": (True, False),
     "allowed_token_ids": (list(range(300, 900)),),
@@ -75,7 +80,16 @@ TOGETHER: tuple[Json, ...] = (  # fields that need each other
     {"num_beams": 3, "num_return_sequences": 2, "early_stopping": True, "length_penalty": 2.0},
     {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 1.0, "n": 2},
 )
-ALWAYS = {"model", "messages", "prompt", "stream", "stream_options", "temperature", "logprobs", "top_logprobs"}
+ALWAYS = {
+    "model",
+    "messages",
+    "prompt",
+    "stream",
+    "stream_options",
+    "temperature",
+    "logprobs",
+    "top_logprobs",
+}
 OF_TOOLS = {  # calls have ids of their own each time
     "tools",
     "tool_choice",
@@ -109,21 +123,38 @@ CHAT: dict[str, tuple[object, ...]] = SHARED | {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """In f32, without a prefix cache and guesses, so that a second answer is computed as the first."""
-    exact = ("--precision", "f32", "--kv-cache-dtype", "f32", "--no-prefix-caching", "--no-prompt-lookup")
+    exact = (
+        "--precision",
+        "f32",
+        "--kv-cache-dtype",
+        "f32",
+        "--no-prefix-caching",
+        "--no-prompt-lookup",
+    )
     with serving(*exact, cache_dir=tmp_path_factory.mktemp("cache")) as server:
         yield server
 
 
 @pytest.mark.parametrize("body_type", [ChatCompletionRequest, CompletionRequest])
 def test_every_field_takes_part(body_type: type[msgspec.Struct]) -> None:
-    tried = CHAT.keys() | ALWAYS | OF_TOOLS | NOT_WITH_THE_DEMO_MODEL | {name for fields in TOGETHER for name in fields}
+    tried = (
+        CHAT.keys()
+        | ALWAYS
+        | OF_TOOLS
+        | NOT_WITH_THE_DEMO_MODEL
+        | {name for fields in TOGETHER for name in fields}
+    )
     assert set(body_type.__struct_encode_fields__) <= tried
 
 
-def combination(random: Random, samples: dict[str, tuple[object, ...]], known: Iterable[str]) -> Json:
+def combination(
+    random: Random, samples: dict[str, tuple[object, ...]], known: Iterable[str]
+) -> Json:
     """Up to six of the fields that the endpoint has."""
     names = random.sample(sorted(samples.keys() & set(known)), random.randrange(7))
-    chosen = {"max_tokens": 8, "temperature": 0} | {name: random.choice(samples[name]) for name in names}
+    chosen = {"max_tokens": 8, "temperature": 0} | {
+        name: random.choice(samples[name]) for name in names
+    }
     return chosen | (random.choice(TOGETHER) if random.random() < 0.2 else {})
 
 
@@ -131,7 +162,10 @@ def chat_body(random: Random) -> Json:
     body = combination(random, CHAT, ChatCompletionRequest.__struct_encode_fields__)
     if random.random() < 0.5:
         body |= {"logprobs": True, "top_logprobs": random.randrange(4)}
-    return body | {"model": "ouzel-demo", "messages": [{"role": "user", "content": random.choice(QUESTIONS)}]}
+    return body | {
+        "model": "ouzel-demo",
+        "messages": [{"role": "user", "content": random.choice(QUESTIONS)}],
+    }
 
 
 def completion_body(random: Random) -> Json:
@@ -145,7 +179,9 @@ BODIES = {"chat/completions": chat_body, "completions": completion_body}
 
 
 @pytest.mark.parametrize("path", BODIES)
-def test_a_whole_answer_is_its_stream_put_together(server: RunningServer, path: str, before_release: bool) -> None:
+def test_a_whole_answer_is_its_stream_put_together(
+    server: RunningServer, path: str, before_release: bool
+) -> None:
     random = Random(path)
     num_asked, num_answered = 100 if before_release else 40, 0
     with (
@@ -184,7 +220,9 @@ def asked_by_the_client(client: openai.OpenAI, path: str, body: Json) -> Any:
     """The answer, or the list of chunks. Fields that the client does not know go into its `extra_body`."""
     own = {name: body[name] for name in ("model", "messages", "prompt", "stream") if name in body}
     extra = {name: value for name, value in body.items() if name not in own}
-    create = client.chat.completions.create if path == "chat/completions" else client.completions.create
+    create = (
+        client.chat.completions.create if path == "chat/completions" else client.completions.create
+    )
     answer = create(**own, extra_body=extra)
     if "stream" in body:
         return [chunk.model_dump(exclude_unset=True) for chunk in answer]

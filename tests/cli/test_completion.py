@@ -26,7 +26,9 @@ autoload -Uz compinit; compinit -u -D -d {dump}; source {script}; PS1='> '; zsty
 
 
 @pytest.fixture
-def script(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Path:
+def script(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Path:
     """For the shell that the test's module-level name has; skipped where that is not installed."""
     shell: str = request.param
     if shutil.which(shell) is None:
@@ -45,17 +47,25 @@ def hub_cache(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"HF_HUB_CACHE": str(tmp_path / "hub")}
 
 
-def in_bash(script: Path, *words: str, environment: dict[str, str] | None = None, cwd: Path | None = None) -> list[str]:
+def in_bash(
+    script: Path, *words: str, environment: dict[str, str] | None = None, cwd: Path | None = None
+) -> list[str]:
     command = ["bash", "--norc", "-c", BASH, "bash", str(script), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=cwd)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, cwd=cwd
+    )
     assert done.stderr == ""
     return done.stdout.splitlines()
 
 
-def in_fish(script: Path, line: str, environment: dict[str, str] | None = None, cwd: Path | None = None) -> list[str]:
+def in_fish(
+    script: Path, line: str, environment: dict[str, str] | None = None, cwd: Path | None = None
+) -> list[str]:
     program = f"source {script}; complete -C '{line}'"
     command = ["fish", "--no-config", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=cwd)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, cwd=cwd
+    )
     assert done.stderr == ""
     return [line.partition("\t")[0] for line in done.stdout.splitlines()]
 
@@ -66,7 +76,11 @@ def in_zsh(script: Path, line: str, environment: dict[str, str] | None = None) -
         terminal.type(ZSH.format(dump=script.with_suffix(".dump"), script=script).strip() + "\n")
         terminal.read_until(lambda lines: lines[-1:] == [">"])
         terminal.type(line + "\t")
-        terminal.read_until(lambda lines: lines[-1].startswith("> " + line[:-1]) and len(lines[-1]) > len("> " + line))
+        terminal.read_until(
+            lambda lines: (
+                lines[-1].startswith("> " + line[:-1]) and len(lines[-1]) > len("> " + line)
+            )
+        )
         return terminal.lines[-1].removeprefix("> ")
 
 
@@ -90,25 +104,40 @@ def test_bash_knows_all_flags_of_serve(script: Path) -> None:
 
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
-def test_bash_completes_models_and_files(script: Path, hub_cache: dict[str, str], tmp_path: Path) -> None:
+def test_bash_completes_models_and_files(
+    script: Path, hub_cache: dict[str, str], tmp_path: Path
+) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "config.yaml").touch()
-    assert in_bash(script, "ouzel", "serve", "Ow", environment=hub_cache, cwd=tmp_path) == ["Owner/Small-1B"]
-    assert in_bash(script, "ouzel", "rm", "O", environment=hub_cache, cwd=tmp_path) == ["Owner/Small-1B"]
+    assert in_bash(script, "ouzel", "serve", "Ow", environment=hub_cache, cwd=tmp_path) == [
+        "Owner/Small-1B"
+    ]
+    assert in_bash(script, "ouzel", "rm", "O", environment=hub_cache, cwd=tmp_path) == [
+        "Owner/Small-1B"
+    ]
     assert in_bash(script, "ouzel", "serve", "--config", "con", cwd=tmp_path) == ["config.yaml"]
-    assert sorted(in_bash(script, "ouzel", "serve", "--cache-dir", "", cwd=tmp_path)) == ["directory", "hub"]
+    assert sorted(in_bash(script, "ouzel", "serve", "--cache-dir", "", cwd=tmp_path)) == [
+        "directory",
+        "hub",
+    ]
 
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
-def test_bash_takes_names_as_they_are(script: Path, hub_cache: dict[str, str], tmp_path: Path) -> None:
+def test_bash_takes_names_as_they_are(
+    script: Path, hub_cache: dict[str, str], tmp_path: Path
+) -> None:
     (tmp_path / "hub" / "models--$(touch ran)--x").mkdir()
     (tmp_path / "a model.gguf").touch()
     (tmp_path / "a*").touch()
     found = in_bash(script, "ouzel", "serve", "a", environment=hub_cache, cwd=tmp_path)
     assert sorted(found) == ["a model.gguf", "a*"]
-    assert in_bash(script, "ouzel", "serve", "$", environment=hub_cache, cwd=tmp_path) == ["$(touch ran)/x"]
+    assert in_bash(script, "ouzel", "serve", "$", environment=hub_cache, cwd=tmp_path) == [
+        "$(touch ran)/x"
+    ]
     assert not (tmp_path / "ran").exists()
-    assert in_bash(script, "ouzel", "serve", "~/a", environment=hub_cache | {"HOME": str(tmp_path)}) == [
+    assert in_bash(
+        script, "ouzel", "serve", "~/a", environment=hub_cache | {"HOME": str(tmp_path)}
+    ) == [
         "~/a*",
         "~/a model.gguf",
     ]
@@ -117,7 +146,9 @@ def test_bash_takes_names_as_they_are(script: Path, hub_cache: dict[str, str], t
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
 def test_bash_reads_the_script_as_the_help_tells(script: Path, tmp_path: Path) -> None:
     program = f'eval "$(cat {script})"; complete -p ouzel'
-    done = subprocess.run(["bash", "--norc", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "--norc", "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "complete -o filenames -F _ouzel ouzel\n"
 
 

@@ -33,7 +33,9 @@ def test_the_engine_comes_back_while_clients_hold_every_connection(tmp_path: Pat
         while httpx.get(f"{server.root}/health", timeout=None).status_code != 200:
             time.sleep(0.02)
         assert server.engine_process().pid != engine.pid
-        assert httpx.post(f"{server.url}/chat/completions", json=ASK, timeout=None).status_code == 200
+        assert (
+            httpx.post(f"{server.url}/chat/completions", json=ASK, timeout=None).status_code == 200
+        )
 
 
 def test_more_connections_than_descriptors_are_an_error(tmp_path: Path) -> None:
@@ -45,7 +47,9 @@ def most_connections(*, has_metrics_port: bool) -> int:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         with pytest.raises(InvalidOption) as error:
-            with_max_connections(LimitsConfig(max_connections=10**9), has_metrics_port=has_metrics_port)
+            with_max_connections(
+                LimitsConfig(max_connections=10**9), has_metrics_port=has_metrics_port
+            )
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     found = re.search(r"must be <= (\d+), ", str(error.value))
@@ -54,4 +58,7 @@ def most_connections(*, has_metrics_port: bool) -> int:
 
 
 def test_a_port_for_metrics_has_descriptors_of_its_own() -> None:
-    assert most_connections(has_metrics_port=False) - most_connections(has_metrics_port=True) == 64 + 32
+    assert (
+        most_connections(has_metrics_port=False) - most_connections(has_metrics_port=True)
+        == 64 + 32
+    )

@@ -15,7 +15,9 @@ from ouzel.doctor.speed import measure_speeds
 from tests.api.serving import running_server
 
 
-def test_it_tells_in_json_what_it_has_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_tells_in_json_what_it_has_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     status = main(["doctor", "--json", "--cache-dir", str(tmp_path)])
     report = json.loads(capsys.readouterr().out)
     assert status == int(any(finding["stops_serving"] for finding in report["findings"]))
@@ -47,7 +49,9 @@ def test_a_port_that_is_taken_is_found_and_does_not_stop_serving(
     assert status in (0, 1)  # 1 where the machine of the tests has less than a GiB free
 
 
-def test_a_server_of_ours_is_known(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_of_ours_is_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running_server(config=ServerConfig(api_key=("sk-a",))) as server:
         monkeypatch.setenv("OUZEL_PORT", server.url.rpartition(":")[2])
         main(["doctor", "--no-measuring"])
@@ -63,7 +67,9 @@ def test_with_little_memory_a_smaller_test_measures() -> None:
 
 def test_without_openvino_it_says_so_and_fails(tmp_path: Path) -> None:
     program = "import sys; sys.modules['openvino'] = None; from ouzel.cli.app import main; sys.exit(main(['doctor']))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "OpenVINO cannot multiply matrices on this machine" in done.stdout
     assert "Traceback" not in done.stderr

@@ -18,7 +18,9 @@ EXAMPLES = [
     example
     for name in ("tools", "structured_output")
     for example in re.findall(
-        r"```sh\n(.*?)```\n\n```json\n(.*?)```", (ROOT / "docs" / f"{name}.md").read_text(), re.DOTALL
+        r"```sh\n(.*?)```\n\n```json\n(.*?)```",
+        (ROOT / "docs" / f"{name}.md").read_text(),
+        re.DOTALL,
     )
 ]
 
@@ -38,15 +40,22 @@ def at(server: RunningServer, text: str) -> str:
 
 
 def test_the_curl_line_of_the_readme_gives_the_answer_shown(server: RunningServer) -> None:
-    curl, _ = (block for block in blocks("sh") if block.startswith("curl"))  # the other shows a picture
+    curl, _ = (
+        block for block in blocks("sh") if block.startswith("curl")
+    )  # the other shows a picture
     [shown] = [json.loads(block) for block in blocks("json")]
 
     answer = send(at(server, curl))
 
     for varying in ("id", "created", "system_fingerprint"):
         assert isinstance(answer.pop(varying), type(shown.pop(varying)))
-    details, shown_details = (each["usage"]["completion_tokens_details"] for each in (answer, shown))
-    for varying in ("accepted_prediction_tokens", "rejected_prediction_tokens"):  # whether guesses pay is measured
+    details, shown_details = (
+        each["usage"]["completion_tokens_details"] for each in (answer, shown)
+    )
+    for varying in (
+        "accepted_prediction_tokens",
+        "rejected_prediction_tokens",
+    ):  # whether guesses pay is measured
         assert details.pop(varying) >= shown_details.pop(varying)
     assert answer == shown
 
@@ -54,7 +63,9 @@ def test_the_curl_line_of_the_readme_gives_the_answer_shown(server: RunningServe
 def test_the_python_example_of_the_readme_runs(server: RunningServer) -> None:
     [example] = blocks("python")
 
-    ran = subprocess.run([sys.executable, "-c", at(server, example)], capture_output=True, check=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", at(server, example)], capture_output=True, check=True, text=True
+    )
 
     assert "42" in ran.stdout
 
@@ -68,5 +79,8 @@ def test_an_example_gives_the_message_shown(server: RunningServer, curl: str, sh
 
 
 def without_ids(message: Json) -> Json:
-    calls = [{name: value for name, value in call.items() if name != "id"} for call in message.get("tool_calls", [])]
+    calls = [
+        {name: value for name, value in call.items() if name != "id"}
+        for call in message.get("tool_calls", [])
+    ]
     return {**message, "tool_calls": calls}

@@ -27,7 +27,17 @@ def directory(tmp_path: Path) -> Path:
 
 def refusal(capsys: pytest.CaptureFixture[str], directory: Path, *arguments: str) -> str:
     """The only line that is written; no log line tells of an engine."""
-    status = main(["serve", str(directory), "--port", "0", "--cache-dir", str(directory / "cache"), *arguments])
+    status = main(
+        [
+            "serve",
+            str(directory),
+            "--port",
+            "0",
+            "--cache-dir",
+            str(directory / "cache"),
+            *arguments,
+        ]
+    )
     captured = capsys.readouterr()
     assert (status, captured.out) == (2, "")
     [line] = captured.err.splitlines()
@@ -44,14 +54,23 @@ def log_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--max-model-len", "4097"), "--max-model-len: must be <= 4096, the model's own limit, given 4097"),
+        (
+            ("--max-model-len", "4097"),
+            "--max-model-len: must be <= 4096, the model's own limit, given 4097",
+        ),
         (("--max-model-len", "0"), "--max-model-len: must be a whole number >= 1, given '0'"),
         (
             ("--max-model-len", "4096", "--kv-cache-gib", "0.001"),
             "--max-model-len: must be <= 838, which is the most that --kv-cache-gib 0.001 holds, given 4096",
         ),
-        (("--tool-parser", "nope"), "--tool-parser nope: tool_parser must be one of auto, none, response_template, "),
-        (("--reasoning-parser", "nope"), "--reasoning-parser nope: reasoning_parser must be one of auto, none, "),
+        (
+            ("--tool-parser", "nope"),
+            "--tool-parser nope: tool_parser must be one of auto, none, response_template, ",
+        ),
+        (
+            ("--reasoning-parser", "nope"),
+            "--reasoning-parser nope: reasoning_parser must be one of auto, none, ",
+        ),
         (("--tool-parser", "think"), "--tool-parser think: tool_parser must be one of "),
         (
             ("--tool-parser", "response_template"),
@@ -62,8 +81,14 @@ def log_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
             "--reasoning-parser response_template: tokenizer_config.json has no response_template ",
         ),
         (("--lora", "a"), "--lora: lora must be NAME=PATH, found 'a'"),
-        (("--lora", "a=/nowhere"), "--lora a=/nowhere: is no adapter of PEFT's, it has no adapter_config.json"),
-        (("--chat-template", "/nowhere.jinja"), "--chat-template /nowhere.jinja: No such file or directory"),
+        (
+            ("--lora", "a=/nowhere"),
+            "--lora a=/nowhere: is no adapter of PEFT's, it has no adapter_config.json",
+        ),
+        (
+            ("--chat-template", "/nowhere.jinja"),
+            "--chat-template /nowhere.jinja: No such file or directory",
+        ),
         (("--chat-template", "/"), "--chat-template /: Is a directory"),
         (
             ("--kv-cache-dtype", "f32", "--precision", "bf16"),
@@ -105,7 +130,9 @@ def test_a_chat_template_that_cannot_be_read(
     assert line.startswith(f"ouzel: --chat-template {template}: {message}")
 
 
-def test_a_response_template_that_describes_no_calls(capsys: pytest.CaptureFixture[str], directory: Path) -> None:
+def test_a_response_template_that_describes_no_calls(
+    capsys: pytest.CaptureFixture[str], directory: Path
+) -> None:
     path = directory / "tokenizer_config.json"
     marks = {"open": "<think>", "close": "</think>", "content": "text"}
     described = {"start_anchor": "<|im_start|>assistant\n", "fields": {"thinking": marks}}
@@ -123,7 +150,11 @@ CONFIGS: list[Json] = [
     {"max_position_embeddings": 4096, "rope_scaling": {"type": "yarn", "factor": 4.0}},
     {
         "max_position_embeddings": 4096,
-        "rope_scaling": {"rope_type": "yarn", "factor": 2.5, "original_max_position_embeddings": 3000},
+        "rope_scaling": {
+            "rope_type": "yarn",
+            "factor": 2.5,
+            "original_max_position_embeddings": 3000,
+        },
     },
     {
         "max_position_embeddings": 8192,
@@ -165,21 +196,34 @@ def test_an_ir_is_not_compressed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"max_position_embeddings": "many"}, {"rope_scaling": 1}])
-def test_what_is_wrong_with_the_models_files_is_for_the_engine_to_say(tmp_path: Path, config: Json) -> None:
+def test_what_is_wrong_with_the_models_files_is_for_the_engine_to_say(
+    tmp_path: Path, config: Json
+) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
 
     check_with_model(ModelConfig(max_model_len=10**6), EngineConfig(kv_cache_gib=0.001), tmp_path)
 
 
 def test_what_only_the_engine_can_tell_is_one_line_too(tmp_path: Path) -> None:
-    [line] = [line for line in failure("--device", "TPU", cache_dir=tmp_path).splitlines() if "TPU" in line]
+    [line] = [
+        line
+        for line in failure("--device", "TPU", cache_dir=tmp_path).splitlines()
+        if "TPU" in line
+    ]
 
     assert line == "ouzel: device TPU is not available; available: CPU"
 
 
 def test_options_that_are_right_serve(tmp_path: Path) -> None:
     template = MODEL_DIRECTORY / "chat_template.jinja"
-    options = ("--max-model-len", "2048", "--chat-template", str(template), "--tool-parser", "hermes")
+    options = (
+        "--max-model-len",
+        "2048",
+        "--chat-template",
+        str(template),
+        "--tool-parser",
+        "hermes",
+    )
 
     with serving(*options, cache_dir=tmp_path) as server:
         assert server.url

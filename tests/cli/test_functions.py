@@ -20,7 +20,10 @@ GET_WEATHER: Any = {
     },
 }
 TODAY: Any = {"name": "today", "description": "Returns the current date"}
-QUESTION: Any = {"role": "user", "content": "Tell me the weather in Paris."}  # far from a tie on any CPU
+QUESTION: Any = {
+    "role": "user",
+    "content": "Tell me the weather in Paris.",
+}  # far from a tie on any CPU
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +49,12 @@ def ask(client: openai.OpenAI, *messages: Any, **fields: Any) -> ChatCompletion:
 def stream(client: openai.OpenAI, **fields: Any) -> list[ChatCompletionChunk]:
     return list(
         client.chat.completions.create(
-            model="ouzel-demo", messages=[QUESTION], temperature=0, max_tokens=200, stream=True, **fields
+            model="ouzel-demo",
+            messages=[QUESTION],
+            temperature=0,
+            max_tokens=200,
+            stream=True,
+            **fields,
         )
     )
 
@@ -85,15 +93,26 @@ def test_a_stream_begins_a_call_with_its_name_and_goes_on_with_pieces(
     client: openai.OpenAI, function_call: Any
 ) -> None:
     unguessed = {"num_assistant_tokens": 0}  # guessed tokens come several in a chunk
-    chunks = stream(client, functions=[GET_WEATHER], function_call=function_call, extra_body=unguessed)
+    chunks = stream(
+        client, functions=[GET_WEATHER], function_call=function_call, extra_body=unguessed
+    )
 
-    calls = [call for chunk in chunks for choice in chunk.choices if (call := choice.delta.function_call) is not None]
+    calls = [
+        call
+        for chunk in chunks
+        for choice in chunk.choices
+        if (call := choice.delta.function_call) is not None
+    ]
     assert (calls[0].name, calls[0].arguments) == ("get_weather", "")
     assert len(calls) > 3
     assert all(call.name is None for call in calls[1:])
     assert json.loads("".join(call.arguments or "" for call in calls)) == {"city": "Paris"}
     assert chunks[-1].choices[0].finish_reason == "function_call"
-    assert not any(choice.delta.tool_calls or choice.delta.content for chunk in chunks for choice in chunk.choices)
+    assert not any(
+        choice.delta.tool_calls or choice.delta.content
+        for chunk in chunks
+        for choice in chunk.choices
+    )
 
 
 def test_the_model_reads_what_the_function_returned(client: openai.OpenAI) -> None:
@@ -102,7 +121,11 @@ def test_the_model_reads_what_the_function_returned(client: openai.OpenAI) -> No
         client,
         QUESTION,
         {"role": "assistant", "content": None, "function_call": call},
-        {"role": "function", "name": "get_weather", "content": '{"temperature": 21, "condition": "sunny"}'},
+        {
+            "role": "function",
+            "name": "get_weather",
+            "content": '{"temperature": 21, "condition": "sunny"}',
+        },
         functions=[GET_WEATHER],
     )
 

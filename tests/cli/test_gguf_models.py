@@ -25,9 +25,20 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 
 def small_model(tokens: list[str]) -> bytes:
     """Has all that the small files are made of."""
-    sizes = {"block_count": 1, "embedding_length": 4, "feed_forward_length": 8, "context_length": 64}
+    sizes = {
+        "block_count": 1,
+        "embedding_length": 4,
+        "feed_forward_length": 8,
+        "context_length": 64,
+    }
     attention: dict[str, Value] = {"head_count": 1, "layer_norm_rms_epsilon": 1e-6}
-    tokenizer: dict[str, Value] = {"model": "gpt2", "pre": "qwen2", "tokens": tokens, "merges": [], "eos_token_id": 1}
+    tokenizer: dict[str, Value] = {
+        "model": "gpt2",
+        "pre": "qwen2",
+        "tokens": tokens,
+        "merges": [],
+        "eos_token_id": 1,
+    }
     return gguf_bytes(
         {
             "general.architecture": "qwen3",
@@ -47,7 +58,9 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_and_its_directory_become_the_same_model_directory(model: Path, tmp_path: Path) -> None:
+def test_a_file_and_its_directory_become_the_same_model_directory(
+    model: Path, tmp_path: Path
+) -> None:
     cache = str(tmp_path / "cache")
     by_file, by_directory = locate_model(str(model), cache), locate_model(str(model.parent), cache)
     assert (by_file.name, by_directory.name) == ("Small-Q8_0", "models")
@@ -65,10 +78,17 @@ def test_the_directory_is_made_again_when_the_file_is_another(model: Path, tmp_p
     made = config.stat().st_mtime_ns
     assert (locate_model(str(model), cache).directory / "config.json").stat().st_mtime_ns == made
     model.write_bytes(small_model(["a", "b", "c"]))
-    assert json.loads((locate_model(str(model), cache).directory / "config.json").read_text())["vocab_size"] == 3
+    assert (
+        json.loads((locate_model(str(model), cache).directory / "config.json").read_text())[
+            "vocab_size"
+        ]
+        == 3
+    )
 
 
-def test_processes_that_make_the_directory_at_once_leave_it_to_the_first(model: Path, tmp_path: Path) -> None:
+def test_processes_that_make_the_directory_at_once_leave_it_to_the_first(
+    model: Path, tmp_path: Path
+) -> None:
     code = (
         "import sys; from pathlib import Path; from ouzel.gguf import model_directory as m; write = m._write\n"
         "def paused(*arguments):\n"
@@ -109,24 +129,34 @@ class Hub(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        names = sorted(file.relative_to(self.directory).as_posix() for file in self.directory.rglob("*.*"))
+        names = sorted(
+            file.relative_to(self.directory).as_posix() for file in self.directory.rglob("*.*")
+        )
         if not path.removeprefix("/api/models").startswith("/owner/model"):
             self.answer(b"{}", status=404)
         elif path.startswith("/api/models/owner/model/tree/"):
             sizes = {name: (self.directory / name).stat().st_size for name in names}
             self.answer(
-                json.dumps([{"type": "file", "path": n, "size": s, "oid": SHA} for n, s in sizes.items()]).encode()
+                json.dumps(
+                    [{"type": "file", "path": n, "size": s, "oid": SHA} for n, s in sizes.items()]
+                ).encode()
             )
         elif path.startswith("/api/"):
             self.answer(
-                json.dumps({"id": "owner/model", "sha": SHA, "siblings": [{"rfilename": n} for n in names]}).encode()
+                json.dumps(
+                    {"id": "owner/model", "sha": SHA, "siblings": [{"rfilename": n} for n in names]}
+                ).encode()
             )
         else:
             self.answer((self.directory / path.partition(f"/resolve/{SHA}/")[2]).read_bytes())
 
     def answer(self, content: bytes, status: int = 200) -> None:
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(content)), "ETag": f'"{SHA}"', "X-Repo-Commit": SHA}.items():
+        for name, value in {
+            "Content-Length": str(len(content)),
+            "ETag": f'"{SHA}"',
+            "X-Repo-Commit": SHA,
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command == "GET":
@@ -155,7 +185,9 @@ for model in sys.argv[2:]:
 """
 
 
-def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(model: Path, tmp_path: Path) -> None:
+def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(
+    model: Path, tmp_path: Path
+) -> None:
     directory = tmp_path / "repository"
     for name in (
         "Model-Q4_K_M.gguf",
@@ -199,7 +231,9 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(model: Path, t
         f"owner/model has no GGUF file of F16; there are: {there}",
         f"owner/model has GGUF files; give one as owner/model:NAME, of {there}",
     ]
-    assert unknown.startswith("there is no directory owner/m, and it could not be fetched from the Hugging Face hub")
+    assert unknown.startswith(
+        "there is no directory owner/m, and it could not be fetched from the Hugging Face hub"
+    )
     assert wrong == "there is no directory owner/model:../x"
     fetched = {path.name for path in (tmp_path / "hub").rglob("*.gguf")}
     assert fetched == {"Model-Q4_K_M.gguf", "Model.q8_0.gguf", "M-BF16.gguf"}

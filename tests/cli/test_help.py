@@ -42,7 +42,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
 
 
-def test_every_option_is_there_once_with_its_description_and_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_is_there_once_with_its_description_and_its_default(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = shown(capsys, "--help")
 
     for option in OPTIONS:
@@ -60,13 +62,22 @@ def test_the_whole_help_takes_few_screens(capsys: pytest.CaptureFixture[str]) ->
     assert max(map(len, lines)) <= COLUMNS
 
 
-def test_the_most_needed_options_come_first_and_are_all_of_the_short_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_most_needed_options_come_first_and_are_all_of_the_short_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     whole, short = shown(capsys, "--help"), shown(capsys, "-h")
 
     assert len(short.splitlines()) <= ROWS
     beginning, _, _ = short.partition("\nOther options")
     assert whole.startswith(beginning)
-    for flag in ("--host", "--port", "--api-key", "--max-model-len", "--served-model-name", "--config"):
+    for flag in (
+        "--host",
+        "--port",
+        "--api-key",
+        "--max-model-len",
+        "--served-model-name",
+        "--config",
+    ):
         assert f"\n  {flag} " in short
     assert "--help" in short.splitlines()[-1]
 
@@ -74,7 +85,9 @@ def test_the_most_needed_options_come_first_and_are_all_of_the_short_help(capsys
 def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, "--help").splitlines()
 
-    headings = [line for before, line in zip(["", *lines], lines, strict=False) if line and not before]
+    headings = [
+        line for before, line in zip(["", *lines], lines, strict=False) if line and not before
+    ]
     headings = [line for line in headings if not line.startswith((" ", "usage:"))]
     assert [line for line in headings if len(line) < 50] == [
         "Common options",
@@ -93,7 +106,9 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_narrow_terminal_is_kept_to(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_terminal_is_kept_to(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "60")
 
     lines = shown(capsys, "--help").splitlines()
@@ -106,14 +121,23 @@ def test_a_narrow_terminal_is_kept_to(capsys: pytest.CaptureFixture[str], monkey
     [
         (("--max-num-seq", "3"), "unknown option --max-num-seq; did you mean --max-num-seqs?"),
         (("--max-num-seq=3",), "unknown option --max-num-seq; did you mean --max-num-seqs?"),
-        (("org/model", "--no-prefix-cache"), "unknown option --no-prefix-cache; did you mean --no-prefix-caching?"),
+        (
+            ("org/model", "--no-prefix-cache"),
+            "unknown option --no-prefix-cache; did you mean --no-prefix-caching?",
+        ),
         (("--modle-len", "5"), "unknown option --modle-len; did you mean --max-model-len?"),
         (("--confg", "c.yaml"), "unknown option --confg; did you mean --config?"),
-        (("--pipeline-parallel", "2"), "unknown option --pipeline-parallel; ouzel serve --help lists all"),
+        (
+            ("--pipeline-parallel", "2"),
+            "unknown option --pipeline-parallel; ouzel serve --help lists all",
+        ),
         (("-x",), "unknown option -x; ouzel serve --help lists all"),
         (("one", "two"), "unexpected argument 'two'; the model is 'one'"),
         (("--port",), "--port: expected one argument"),
-        (("--weights", "int2"), "--weights: a width must be one of auto, int8, int4, bf16, f32, given 'int2'"),
+        (
+            ("--weights", "int2"),
+            "--weights: a width must be one of auto, int8, int4, bf16, f32, given 'int2'",
+        ),
         (("--port", "70000"), "--port: must be a whole number from 0 to 65535, given '70000'"),
         (("--rest_port", "8000"), "--rest_port is a flag of OpenVINO Model Server"),
     ],
@@ -139,4 +163,6 @@ def test_a_bad_file_of_options_is_one_line_and_status_2(
     config = tmp_path / "ouzel.yaml"
     config.write_text(content)
 
-    assert refused(capsys, "--config", str(config)).startswith(f"ouzel: --config {config}: {message}")
+    assert refused(capsys, "--config", str(config)).startswith(
+        f"ouzel: --config {config}: {message}"
+    )

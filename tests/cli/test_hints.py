@@ -34,14 +34,26 @@ class Told:
         ("list --jsn", "ouzel: unknown option --jsn; did you mean --json?"),
         ("doctor --zeal", "ouzel: unknown option --zeal; ouzel doctor --help lists all"),
         ("doctor here", "ouzel: unexpected argument here; ouzel doctor --help lists all"),
-        ("bench --url x --num-requests 8", "ouzel: unknown option --num-requests; did you mean --num-prompts?"),
+        (
+            "bench --url x --num-requests 8",
+            "ouzel: unknown option --num-requests; did you mean --num-prompts?",
+        ),
         (
             "bench --url x --kv-cache-gib 1",
             "ouzel: --kv-cache-gib: sets up a model of this process; with --url the server has a model of its own",
         ),
-        ("serve --kv-cache-gib huge", "ouzel: --kv-cache-gib: must be a number > 0 and <= 1048576, given 'huge'"),
-        ("serve --port 99999", "ouzel: --port: must be a whole number from 0 to 65535, given '99999'"),
-        ("serve --max-num-seqs 1.5", "ouzel: --max-num-seqs: must be a whole number from 1 to 4096, given '1.5'"),
+        (
+            "serve --kv-cache-gib huge",
+            "ouzel: --kv-cache-gib: must be a number > 0 and <= 1048576, given 'huge'",
+        ),
+        (
+            "serve --port 99999",
+            "ouzel: --port: must be a whole number from 0 to 65535, given '99999'",
+        ),
+        (
+            "serve --max-num-seqs 1.5",
+            "ouzel: --max-num-seqs: must be a whole number from 1 to 4096, given '1.5'",
+        ),
     ],
 )
 def test_a_mistake_is_answered_with_the_way_out(told: Told, line: str, said: str) -> None:
@@ -64,14 +76,20 @@ def test_a_wrong_value_in_the_file_names_the_file(told: Told, tmp_path: Path) ->
     )
 
 
-def test_a_wrong_value_in_a_variable_names_the_variable(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_value_in_a_variable_names_the_variable(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OUZEL_PORT", "abc")
 
-    assert told.by("serve") == "ouzel: OUZEL_PORT: must be a whole number from 0 to 65535, given 'abc'"
+    assert (
+        told.by("serve") == "ouzel: OUZEL_PORT: must be a whole number from 0 to 65535, given 'abc'"
+    )
 
 
 def test_a_flag_counts_before_the_file(told: Told, tmp_path: Path) -> None:
     file = tmp_path / "ouzel.yaml"
     file.write_text("port: 8000\n")
 
-    assert told.by("serve", "--config", str(file), "--port", "z").startswith("ouzel: --port: must be")
+    assert told.by("serve", "--config", str(file), "--port", "z").startswith(
+        "ouzel: --port: must be"
+    )

@@ -53,8 +53,12 @@ def test_a_revision_that_is_a_path_is_refused(revision: str, hub: Hub, tmp_path:
     assert "\x1b" not in errors
 
 
-@pytest.mark.parametrize("name", ["../../../../evil.json", "/evil.json", "a/../../../../../evil.json", "..\\evil.json"])
-def test_a_file_that_would_lie_outside_of_the_cache_is_refused(name: str, hub: Hub, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["../../../../evil.json", "/evil.json", "a/../../../../../evil.json", "..\\evil.json"]
+)
+def test_a_file_that_would_lie_outside_of_the_cache_is_refused(
+    name: str, hub: Hub, tmp_path: Path
+) -> None:
     hub.more_names = (name,)
     assert "which would lie outside of the cache" in refusal(hub, tmp_path)
 
@@ -62,7 +66,9 @@ def test_a_file_that_would_lie_outside_of_the_cache_is_refused(name: str, hub: H
 def test_a_file_without_an_end_is_given_up_where_it_should_end(hub: Hub, tmp_path: Path) -> None:
     hub.is_endless = True
     (hub.directory / "config.json").unlink()  # the hub's own library fetches small files
-    assert f"model.safetensors is longer than the {SIZE} bytes that the hub says" in refusal(hub, tmp_path)
+    assert f"model.safetensors is longer than the {SIZE} bytes that the hub says" in refusal(
+        hub, tmp_path
+    )
     [incomplete] = (tmp_path / "hf").rglob("*.incomplete")
     assert incomplete.stat().st_size == 0
 
@@ -72,17 +78,25 @@ def test_an_answer_without_an_end_is_given_up(path: str, hub: Hub, tmp_path: Pat
     """The hub's own library reads them: a description into memory, a small file onto the disk."""
     hub.endless = path
     assert "an answer of the hub is longer than 64 MiB" in refusal(hub, tmp_path)
-    assert all(path.stat().st_size <= 64 * 2**20 for path in (tmp_path / "hf").rglob("*") if path.is_file())
+    assert all(
+        path.stat().st_size <= 64 * 2**20 for path in (tmp_path / "hf").rglob("*") if path.is_file()
+    )
 
 
 def test_an_answer_that_is_compressed_is_refused(hub: Hub, tmp_path: Path) -> None:
     """A small one can be of any length."""
     hub.instead, hub.encoding = gzip.compress(b" " * 2**20), "gzip"
-    assert "the hub compresses an answer ('gzip'), which it was asked not to" in refusal(hub, tmp_path)
+    assert "the hub compresses an answer ('gzip'), which it was asked not to" in refusal(
+        hub, tmp_path
+    )
 
 
-@pytest.mark.parametrize("answer", [b"[]", b"7", b'"a"', b"null", b"{}", b'{"siblings": [3]}', b"[" * 10**6])
-def test_an_answer_of_another_shape_is_said_in_a_line(answer: bytes, hub: Hub, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "answer", [b"[]", b"7", b'"a"', b"null", b"{}", b'{"siblings": [3]}', b"[" * 10**6]
+)
+def test_an_answer_of_another_shape_is_said_in_a_line(
+    answer: bytes, hub: Hub, tmp_path: Path
+) -> None:
     hub.instead = answer
     errors = refusal(hub, tmp_path)
     assert errors.startswith("ouzel: ") and errors.count("\n") == 1

@@ -15,7 +15,10 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from tests.backends import GOLDEN
 
-IRS = [GOLDEN.parent / "optimum_ir" / "mistral-int8", GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8"]
+IRS = [
+    GOLDEN.parent / "optimum_ir" / "mistral-int8",
+    GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8",
+]
 FURTHER = pytest.mark.release("further kinds of models that make vectors, inspected and loaded")
 ENGINES = {
     "as it comes": EngineConfig(kv_cache_gib=0.01, state_cache_gib=0.001),  # slots by their size
@@ -29,7 +32,9 @@ ENGINES = {
     [*(GOLDEN / name for name in ("qwen3", "mistral", "lfm2", "qwen3_5")), *IRS],
     ids=lambda path: path.name,
 )
-def test_a_model_is_served_as_it_was_inspected(directory: Path, engine: EngineConfig, tmp_path: Path) -> None:
+def test_a_model_is_served_as_it_was_inspected(
+    directory: Path, engine: EngineConfig, tmp_path: Path
+) -> None:
     model = ModelConfig(model=str(directory), weights="int4", cache_dir=str(tmp_path))
     found = inspect_model(model, engine)
     info = create_runner(model, engine).info
@@ -45,15 +50,28 @@ def test_a_model_is_served_as_it_was_inspected(directory: Path, engine: EngineCo
     "name",
     [
         *("bert-dense", "qwen3-classifier"),
-        *(pytest.param(name, marks=FURTHER) for name in ("minilm", "cross-bert-labels", "qwen3-embedding")),
+        *(
+            pytest.param(name, marks=FURTHER)
+            for name in ("minilm", "cross-bert-labels", "qwen3-embedding")
+        ),
     ],
 )
-def test_a_model_that_makes_vectors_is_served_as_it_was_inspected(name: str, tmp_path: Path) -> None:
-    model = ModelConfig(model=str(GOLDEN.parent / "golden_sentences" / name), cache_dir=str(tmp_path))
+def test_a_model_that_makes_vectors_is_served_as_it_was_inspected(
+    name: str, tmp_path: Path
+) -> None:
+    model = ModelConfig(
+        model=str(GOLDEN.parent / "golden_sentences" / name), cache_dir=str(tmp_path)
+    )
     engine = EngineConfig(kv_cache_gib=0.01)
     found = inspect_model(model, engine)
-    info = openvino_engine({"model": msgspec.to_builtins(model), "engine": msgspec.to_builtins(engine)}).info
-    assert (found.task, found.vector_size, found.precision) == (info.task, info.vector_size, info.precision)
+    info = openvino_engine(
+        {"model": msgspec.to_builtins(model), "engine": msgspec.to_builtins(engine)}
+    ).info
+    assert (found.task, found.vector_size, found.precision) == (
+        info.task,
+        info.vector_size,
+        info.precision,
+    )
     assert (found.model_type, found.max_model_len) == (info.model_type, info.max_model_len)
     assert found.num_kv_tokens == info.num_blocks * info.block_size
     [written] = tmp_path.glob("*/weights.bin")
@@ -79,7 +97,9 @@ def test_one_answer_is_told_or_refused(capsys: pytest.CaptureFixture[str]) -> No
         assert f"deterministic: {reason}" in capsys.readouterr().err.replace("a gemma3 ", "")
 
 
-def test_nothing_is_written_and_no_weights_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_written_and_no_weights_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     directory = Path(shutil.copytree(GOLDEN / "llama", tmp_path / "model"))
     weights = directory / "model.safetensors"
     content = weights.read_bytes()
@@ -107,7 +127,10 @@ def test_what_could_not_be_served_is_refused_as_serving_would(
     config = json.loads((directory / "config.json").read_text())
     (directory / "config.json").write_text(json.dumps(config | {"intermediate_size": 96}))
     assert main(["inspect", str(directory)]) == 1
-    assert "tensor model.layers.0.mlp.gate_proj.weight has the shape [128, 64]" in capsys.readouterr().err
+    assert (
+        "tensor model.layers.0.mlp.gate_proj.weight has the shape [128, 64]"
+        in capsys.readouterr().err
+    )
     (directory / "config.json").write_text(json.dumps(config | {"model_type": "llamma"}))
     assert main(["inspect", str(directory)]) == 1
     assert "model_type llamma is not supported; nearest: llama" in capsys.readouterr().err
@@ -115,13 +138,23 @@ def test_what_could_not_be_served_is_refused_as_serving_would(
 
 def test_options_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(MODEL_DIRECTORY), "--max-model-len", "5000"]) == 2
-    assert "--max-model-len: must be <= 4096, the model's own limit, given 5000" in capsys.readouterr().err
-    assert main(["inspect", str(GOLDEN / "lfm2"), "--max-model-len", "32000", "--kv-cache-gib", "0.001"]) == 1
+    assert (
+        "--max-model-len: must be <= 4096, the model's own limit, given 5000"
+        in capsys.readouterr().err
+    )
+    assert (
+        main(
+            ["inspect", str(GOLDEN / "lfm2"), "--max-model-len", "32000", "--kv-cache-gib", "0.001"]
+        )
+        == 1
+    )
     assert "which the KV cache holds, given 32000" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("weights", ["auto", "bf16", "f32,head=auto"])
-def test_recompress_needs_an_integer_width(weights: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recompress_needs_an_integer_width(
+    weights: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["inspect", str(MODEL_DIRECTORY), "--recompress", "--weights", weights]) == 2
     message = f"--recompress: needs int8 or int4 in --weights, given --weights {weights}"
     assert message in capsys.readouterr().err
@@ -130,7 +163,11 @@ def test_recompress_needs_an_integer_width(weights: str, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("options", "context", "factors"),
     [
-        ([], "32 tokens for a prompt and its answer (the model's own limit is 4096);", "short factors serve,"),
+        (
+            [],
+            "32 tokens for a prompt and its answer (the model's own limit is 4096);",
+            "short factors serve,",
+        ),
         (
             ["--max-model-len", "31"],
             "31 tokens for a prompt and its answer (the model's own limit",
@@ -141,7 +178,11 @@ def test_recompress_needs_an_integer_width(weights: str, capsys: pytest.CaptureF
             "64 tokens for a prompt and its answer (the model's own limit",
             "long factors serve all",
         ),
-        (["--max-model-len", "4096"], "4096 tokens for a prompt and its answer;", "long factors serve all"),
+        (
+            ["--max-model-len", "4096"],
+            "4096 tokens for a prompt and its answer;",
+            "long factors serve all",
+        ),
     ],
 )
 def test_the_context_of_longrope_is_told(
@@ -153,7 +194,9 @@ def test_the_context_of_longrope_is_told(
     assert f"LongRoPE's {factors}" in said
 
 
-def test_a_model_with_one_set_of_frequencies_says_nothing_of_longrope(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_with_one_set_of_frequencies_says_nothing_of_longrope(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["inspect", str(GOLDEN / "llama"), "--kv-cache-gib", "0.0001"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "(the model's own limit is 40960, the cache holds no more)" in said

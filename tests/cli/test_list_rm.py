@@ -83,7 +83,9 @@ class Caches:
 
     def keep(self, directory: Path, weights: str = "int4") -> Path:
         """Returns the entry that a start of the model leaves."""
-        model = load_checkpoint(directory, read_hf_config(directory), read_weights(weights), str(self.own))
+        model = load_checkpoint(
+            directory, read_hf_config(directory), read_weights(weights), str(self.own)
+        )
         assert model.cache_entry is not None
         return model.cache_entry
 
@@ -112,7 +114,11 @@ def test_without_a_hub_cache_the_demos_are_listed(caches: Caches) -> None:
 def test_a_model_is_listed_with_what_is_kept_of_it(caches: Caches, served: Path) -> None:
     document = caches.listed()
     model, kept = document["models"][0], document["kept"][0]
-    assert (model["name"], model["revision"], model["model_type"]) == ("owner/model", REVISION, "qwen3")
+    assert (model["name"], model["revision"], model["model_type"]) == (
+        "owner/model",
+        REVISION,
+        "qwen3",
+    )
     assert model["is_served"]
     assert model["num_parameters"] > 1000
     assert model["size_bytes"] == sum(path.stat().st_size for path in served.iterdir())
@@ -127,7 +133,9 @@ def test_a_model_that_makes_vectors_would_be_served(name: str) -> None:
     assert verdict.num_parameters > 1000
 
 
-def test_a_model_that_cannot_be_served_is_listed_with_the_reason(caches: Caches, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_served_is_listed_with_the_reason(
+    caches: Caches, tmp_path: Path
+) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "t5"}')
     caches.add("owner/t5", tmp_path)
     output = caches.run("list")[1]
@@ -147,7 +155,9 @@ def test_gguf_models_are_listed_one_by_one(caches: Caches, tmp_path: Path) -> No
     assert "truncated" in models[1]["reason"]
 
 
-def test_what_is_gone_or_hostile_in_a_repository_is_listed_as_it_is(caches: Caches, tmp_path: Path) -> None:
+def test_what_is_gone_or_hostile_in_a_repository_is_listed_as_it_is(
+    caches: Caches, tmp_path: Path
+) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "be\\u001b]0;owned\\u0007rt"}')
     caches.add("owner/bert", tmp_path)
     split = caches.add("owner/split", tmp_path)
@@ -170,7 +180,10 @@ def test_a_download_that_was_cut_off_is_listed(caches: Caches) -> None:
     ("change", "reason"),
     [
         (shutil.rmtree, "its model is gone"),
-        (lambda directory: next(directory.glob("*.safetensors")).unlink(), "files of its model are gone"),
+        (
+            lambda directory: next(directory.glob("*.safetensors")).unlink(),
+            "files of its model are gone",
+        ),
         (lambda directory: os.utime(directory / "config.json", (0, 0)), "its model has changed"),
     ],
     ids=["directory removed", "file removed", "file changed"],
@@ -227,7 +240,9 @@ def test_one_entry_is_removed_by_its_id(caches: Caches, served: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "is_removed"), [("y\n", True), ("\n", False), ("no\n", False)])
-def test_somebody_at_a_terminal_is_asked(answer: str, is_removed: bool, caches: Caches, served: Path) -> None:
+def test_somebody_at_a_terminal_is_asked(
+    answer: str, is_removed: bool, caches: Caches, served: Path
+) -> None:
     status, output = caches.run_at_terminal("rm", "owner/model", answer=answer)
     assert "Remove it? [y/N] " in output
     assert (status == 0) is is_removed
@@ -268,7 +283,9 @@ def test_links_are_not_followed(caches: Caches, served: Path, tmp_path: Path) ->
     assert (outside / "precious").read_text() == "data"
 
 
-@pytest.mark.parametrize("link", [".locks", ".locks/models--owner--model", "models--owner--model/blobs"])
+@pytest.mark.parametrize(
+    "link", [".locks", ".locks/models--owner--model", "models--owner--model/blobs"]
+)
 def test_links_in_the_place_of_the_cache_s_own_directories_are_not_followed(
     link: str, caches: Caches, tmp_path: Path
 ) -> None:
@@ -287,7 +304,8 @@ def test_links_in_the_place_of_the_cache_s_own_directories_are_not_followed(
 
 
 @pytest.mark.parametrize(
-    "name", ["..", "../own", "owner/../model", "owner/none", "/", "models--owner--model", "~nobodys/x", ""]
+    "name",
+    ["..", "../own", "owner/../model", "owner/none", "/", "models--owner--model", "~nobodys/x", ""],
 )
 def test_a_name_of_nothing_removes_nothing(name: str, caches: Caches, served: Path) -> None:
     status, _, errors = caches.run("rm", name, "--yes")
@@ -302,7 +320,9 @@ def test_a_quantisation_is_not_removed_by_itself(caches: Caches, served: Path) -
     assert "a repository is removed as a whole; give owner/model" in errors
 
 
-def test_of_a_demo_and_of_a_directory_only_what_is_kept_is_removed(caches: Caches, tmp_path: Path) -> None:
+def test_of_a_demo_and_of_a_directory_only_what_is_kept_is_removed(
+    caches: Caches, tmp_path: Path
+) -> None:
     directory = Path(shutil.copytree(GOLDEN / "qwen3", tmp_path / "model"))
     caches.keep(directory)
     assert caches.run("rm", str(directory), "--yes")[0] == 0
@@ -326,7 +346,9 @@ def test_what_could_not_be_removed_is_named(caches: Caches, served: Path) -> Non
     assert "Permission denied" in errors
 
 
-def test_what_is_made_of_gguf_is_stale_when_its_file_is_gone(caches: Caches, tmp_path: Path) -> None:
+def test_what_is_made_of_gguf_is_stale_when_its_file_is_gone(
+    caches: Caches, tmp_path: Path
+) -> None:
     gguf = tmp_path / "Small-Q8_0.gguf"
     gguf.write_bytes(small_model(["a", "b"]))
     directory = model_directory(gguf, caches.own)

@@ -19,7 +19,12 @@ from websockets.sync.client import unix_connect
 from tests.cli.running import RunningServer, failure, send, serving, start
 
 KEY = "sk-of-the-test"
-ASK = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Hello!"}], "temperature": 0, "max_tokens": 8}
+ASK = {
+    "model": "ouzel-demo",
+    "messages": [{"role": "user", "content": "Hello!"}],
+    "temperature": 0,
+    "max_tokens": 8,
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,9 @@ def authority() -> trustme.CA:
 def certificate(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file with both the certificate and its key."""
     path = tmp_path_factory.mktemp("tls") / "server.pem"
-    authority.issue_cert("localhost", "127.0.0.1").private_key_and_cert_chain_pem.write_to_path(path)
+    authority.issue_cert("localhost", "127.0.0.1").private_key_and_cert_chain_pem.write_to_path(
+        path
+    )
     return str(path)
 
 
@@ -69,7 +76,10 @@ def test_the_printed_curl_line_speaks_https_and_takes_the_key_from_the_shell(
     assert KEY not in secured.curl
 
     assert send(secured.curl, api_key=KEY, verify=trusting)["choices"][0]["message"]["content"]
-    assert send(secured.curl, api_key="sk-wrong", verify=trusting)["error"]["code"] == "invalid_api_key"
+    assert (
+        send(secured.curl, api_key="sk-wrong", verify=trusting)["error"]["code"]
+        == "invalid_api_key"
+    )
 
 
 def test_the_openai_client_over_tls_with_a_wrong_key_and_a_right_one(
@@ -83,7 +93,10 @@ def test_the_openai_client_over_tls_with_a_wrong_key_and_a_right_one(
         right = openai.OpenAI(base_url=secured.url, api_key=KEY, http_client=transport)
         whole = right.chat.completions.create(**ASK)  # type: ignore[call-overload]
         chunks = list(right.chat.completions.create(**ASK, stream=True))  # type: ignore[call-overload]
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
+    assert (
+        "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+        == whole.choices[0].message.content
+    )
 
 
 async def test_a_websocket_over_tls_with_a_wrong_key_and_a_right_one(
@@ -102,7 +115,9 @@ async def test_a_websocket_over_tls_with_a_wrong_key_and_a_right_one(
         openai.AsyncOpenAI(base_url=secured.url, api_key=KEY) as right,
         right.responses.connect(websocket_connection_options=options) as connection,
     ):
-        await connection.response.create(model="ouzel-demo", input="What is 17 plus 25?", temperature=0)
+        await connection.response.create(
+            model="ouzel-demo", input="What is 17 plus 25?", temperature=0
+        )
         end = await anext(event async for event in connection if event.type == "response.completed")
     assert "42" in end.response.output_text
 
@@ -124,7 +139,9 @@ def test_a_port_of_metrics_that_is_in_use(cache_dir: Path) -> None:
 
         message = failure("--metrics-port", str(port), cache_dir=cache_dir)
 
-    assert message.startswith(f"ouzel: cannot listen on 127.0.0.1 port {port}: Address already in use; ")
+    assert message.startswith(
+        f"ouzel: cannot listen on 127.0.0.1 port {port}: Address already in use; "
+    )
     assert message.endswith(" choose another port with --metrics-port (0: any that is free)\n")
 
 
@@ -176,11 +193,17 @@ def test_a_unix_socket(cache_dir: Path, tmp_path: Path) -> None:
         assert httpx.get(f"{server.metrics_root}/health").status_code == 200
         assert f"--unix-socket {path}" in server.curl
         assert send(server.curl)["choices"][0]["message"]["content"]
-        assert f"cannot listen on {path}: it is in use" in failure("--uds", str(path), cache_dir=cache_dir)
+        assert f"cannot listen on {path}: it is in use" in failure(
+            "--uds", str(path), cache_dir=cache_dir
+        )
         assert stat.S_ISSOCK(path.stat().st_mode)
         assert send(server.curl)["object"] == "chat.completion", "the first server is as it was"
-        with unix_connect(str(path), uri="ws://localhost/v1/responses", open_timeout=None) as connection:
-            connection.send(json.dumps({"type": "response.create", "model": "ouzel-demo", "input": "Hello!"}))
+        with unix_connect(
+            str(path), uri="ws://localhost/v1/responses", open_timeout=None
+        ) as connection:
+            connection.send(
+                json.dumps({"type": "response.create", "model": "ouzel-demo", "input": "Hello!"})
+            )
             assert json.loads(connection.recv())["type"] == "response.created"
 
         server.process.terminate()
@@ -192,11 +215,15 @@ def test_a_file_is_never_replaced_by_a_socket(cache_dir: Path, tmp_path: Path) -
     path = tmp_path / "precious"
     path.write_text("text")
 
-    assert f"cannot listen on {path}: there is a file" in failure("--uds", str(path), cache_dir=cache_dir)
+    assert f"cannot listen on {path}: there is a file" in failure(
+        "--uds", str(path), cache_dir=cache_dir
+    )
     assert path.read_text() == "text"
 
 
-def test_of_two_servers_that_start_on_one_socket_one_serves(cache_dir: Path, tmp_path: Path) -> None:
+def test_of_two_servers_that_start_on_one_socket_one_serves(
+    cache_dir: Path, tmp_path: Path
+) -> None:
     path = str(tmp_path / "ouzel.sock")
     processes = [start("--uds", path, cache_dir=cache_dir) for _ in range(2)]
     while all(process.poll() is None for process in processes):

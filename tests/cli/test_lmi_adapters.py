@@ -27,7 +27,9 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     directory = copytree(MODEL_DIRECTORY, tmp_path_factory.mktemp("adapters") / "model")
     for seed, name in enumerate(("one", "two"), 1):
         demo_adapter(seed).write(directory / "adapters" / name)
-    (directory / "serving.properties").write_text(f"option.enable_lora=true\noption.served_model_name={BASE}\n")
+    (directory / "serving.properties").write_text(
+        f"option.enable_lora=true\noption.served_model_name={BASE}\n"
+    )
     options = (str(directory), "--no-store", "--profile", "lmi")
     with (
         serving(*options, cache_dir=directory / "cache") as server,
@@ -43,7 +45,10 @@ def texts(response: httpx.Response) -> list[str]:
     answers = body if isinstance(body, list) else [body]
     if "generated_text" in answers[0]:
         return [answer["generated_text"] for answer in answers]
-    return [choice["message"]["content"] if "message" in choice else choice["text"] for choice in body["choices"]]
+    return [
+        choice["message"]["content"] if "message" in choice else choice["text"]
+        for choice in body["choices"]
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +56,10 @@ def expected(http: httpx.Client) -> dict[str, dict[str, str]]:
     """The text of every schema by the name of the model, asked for by the path alone."""
     bodies = {"chat": CHAT, "standard": STANDARD, "prompt": PROMPT}
     found = {
-        schema: {name: texts(http.post(f"/predictions/{name}", json=body))[0] for name in (BASE, "one", "two")}
+        schema: {
+            name: texts(http.post(f"/predictions/{name}", json=body))[0]
+            for name in (BASE, "one", "two")
+        }
         for schema, body in bodies.items()
     }
     assert all(len(set(each.values())) == 3 for each in found.values()), found
@@ -83,10 +91,14 @@ def test_an_adapter_is_named_where_lmi_reads_it(
     fields: Json,
 ) -> None:
     for schema, body in (("chat", CHAT), ("standard", STANDARD), ("prompt", PROMPT)):
-        assert texts(http.post(path, json=body | fields, headers=headers)) == [expected[schema]["two"]], schema
+        assert texts(http.post(path, json=body | fields, headers=headers)) == [
+            expected[schema]["two"]
+        ], schema
 
 
-@pytest.mark.parametrize("fields", [{}, {"adapters": ""}, {"adapters": [""]}, {"adapters": []}, {"adapters": None}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"adapters": ""}, {"adapters": [""]}, {"adapters": []}, {"adapters": None}]
+)
 def test_an_empty_name_is_the_model_as_it_is(
     http: httpx.Client, expected: dict[str, dict[str, str]], fields: Json
 ) -> None:
@@ -94,7 +106,9 @@ def test_an_empty_name_is_the_model_as_it_is(
     assert texts(http.post("/invocations", json=STANDARD | fields)) == [expected["standard"][BASE]]
 
 
-@pytest.mark.parametrize("names", [["one", "two", ""], ["", "two", "one"], ["two", "two", "two"], ["", "", ""]])
+@pytest.mark.parametrize(
+    "names", [["one", "two", ""], ["", "two", "one"], ["two", "two", "two"], ["", "", ""]]
+)
 def test_each_input_has_an_adapter_of_its_own(
     http: httpx.Client, expected: dict[str, dict[str, str]], names: list[str]
 ) -> None:
@@ -105,19 +119,27 @@ def test_each_input_has_an_adapter_of_its_own(
     assert found == [expected["standard"][name or BASE] for name in names]
 
 
-def test_one_name_is_for_all_inputs(http: httpx.Client, expected: dict[str, dict[str, str]]) -> None:
+def test_one_name_is_for_all_inputs(
+    http: httpx.Client, expected: dict[str, dict[str, str]]
+) -> None:
     body = STANDARD | {"inputs": [TEXT] * 2}
     for headers, fields in (({}, {"adapters": "one"}), ({HEADER: "one"}, {"adapters": ["two"]})):
         found = texts(http.post("/invocations", json=body | fields, headers=headers))
         assert found == [expected["standard"]["one"]] * 2
 
 
-def test_tgis_name_of_the_field_is_read(http: httpx.Client, expected: dict[str, dict[str, str]]) -> None:
+def test_tgis_name_of_the_field_is_read(
+    http: httpx.Client, expected: dict[str, dict[str, str]]
+) -> None:
     parameters: Json = {"max_new_tokens": 8, "adapter_id": "one"}
     for fields in ({}, {"adapters": "one"}):
-        found = texts(http.post("/invocations", json={"inputs": TEXT, "parameters": parameters, **fields}))
+        found = texts(
+            http.post("/invocations", json={"inputs": TEXT, "parameters": parameters, **fields})
+        )
         assert found == [expected["standard"]["one"]]
-    contrary = http.post("/invocations", json={"inputs": TEXT, "parameters": parameters, "adapters": "two"})
+    contrary = http.post(
+        "/invocations", json={"inputs": TEXT, "parameters": parameters, "adapters": "two"}
+    )
     assert refusal_of(contrary) == f'{PREFIX}adapter_id must be the name in adapters, given "one"'
 
 
@@ -141,8 +163,14 @@ def test_a_stream_has_its_adapter(http: httpx.Client, expected: dict[str, dict[s
             {"inputs": [TEXT] * 2, "adapters": ["one"]},
             "Number of adapters is not equal to the number of inputs, given 1 and 2",
         ),
-        ({"adapters": ["one", "two"]}, "Number of adapters is not equal to the number of inputs, given 2 and 1"),
-        ({"adapters": {"name": "one"}}, 'adapters must be a string or a list of strings, given {"name":"one"}'),
+        (
+            {"adapters": ["one", "two"]},
+            "Number of adapters is not equal to the number of inputs, given 2 and 1",
+        ),
+        (
+            {"adapters": {"name": "one"}},
+            'adapters must be a string or a list of strings, given {"name":"one"}',
+        ),
     ],
 )
 def test_wrong_adapters_are_a_424(http: httpx.Client, fields: Json, message: str) -> None:

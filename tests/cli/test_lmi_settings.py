@@ -50,14 +50,29 @@ def test_the_container_listens_where_sagemaker_asks() -> None:
         ({"OPTION_DTYPE": "fp16"}, "engine", "precision", "auto"),
         ({"OPTION_MAX_ROLLING_BATCH_SIZE": "9"}, "engine", "max_num_seqs", 9),
         ({"MAX_BATCH_SIZE": "9"}, "engine", "max_num_seqs", 9),
-        ({"MAX_BATCH_SIZE": "9", "OPTION_MAX_ROLLING_BATCH_SIZE": "8"}, "engine", "max_num_seqs", 8),
-        ({"OPTION_MAX_ROLLING_BATCH_PREFILL_TOKENS": "999"}, "engine", "max_num_batched_tokens", 999),
+        (
+            {"MAX_BATCH_SIZE": "9", "OPTION_MAX_ROLLING_BATCH_SIZE": "8"},
+            "engine",
+            "max_num_seqs",
+            8,
+        ),
+        (
+            {"OPTION_MAX_ROLLING_BATCH_PREFILL_TOKENS": "999"},
+            "engine",
+            "max_num_batched_tokens",
+            999,
+        ),
         ({"OPTION_ENABLE_PREFIX_CACHING": "False"}, "engine", "prefix_caching", False),
         ({"SERVING_JOB_QUEUE_SIZE": "5"}, "limits", "max_queued_requests", 5),
         ({"MAX_CONCURRENT_REQUESTS": "5"}, "limits", "max_queued_requests", 5),
         ({"SERVING_MAX_REQUEST_SIZE": "5000"}, "limits", "max_body_bytes", 5000),
         ({"SAGEMAKER_MAX_PAYLOAD_IN_MB": "6"}, "limits", "max_body_bytes", 6 * 2**20),
-        ({"SAGEMAKER_MAX_REQUEST_SIZE": "6000", "SERVING_MAX_REQUEST_SIZE": "7"}, "limits", "max_body_bytes", 6000),
+        (
+            {"SAGEMAKER_MAX_REQUEST_SIZE": "6000", "SERVING_MAX_REQUEST_SIZE": "7"},
+            "limits",
+            "max_body_bytes",
+            6000,
+        ),
         ({"OPTION_TGI_COMPAT": "true"}, "server", "lmi_tgi_compat", True),
         ({"SERVING_CORS_ALLOWED_ORIGIN": "*"}, "server", "allowed_origins", ("*",)),
         ({"HF_TASK": "text-generation"}, "model", "task", "generate"),
@@ -69,14 +84,31 @@ def test_the_container_listens_where_sagemaker_asks() -> None:
         ({"OPTION_POOLING": "cls_token"}, "model", "pooling", "cls"),
         ({"OPTION_POOLING": "mean"}, "model", "pooling", "mean"),
         ({"OPTION_NORMALIZE": "False"}, "model", "normalize", False),
-        ({"OPTION_ENTRYPOINT": "djl_python.lmi_vllm.vllm_async_service"}, "server", "lmi_vector_lists", True),
+        (
+            {"OPTION_ENTRYPOINT": "djl_python.lmi_vllm.vllm_async_service"},
+            "server",
+            "lmi_vector_lists",
+            True,
+        ),
         ({"OPTION_SIGMOID": "true"}, "model", "task", "auto"),
-        ({"OPTION_ALLOWED_MEDIA_DOMAINS": "a.org, b.org"}, "media", "allowed_media_domains", ("a.org", "b.org")),
-        ({"OPTION_ALLOWED_MEDIA_DOMAINS": '["a.org", "all"]'}, "media", "allowed_media_domains", ("a.org", "all")),
+        (
+            {"OPTION_ALLOWED_MEDIA_DOMAINS": "a.org, b.org"},
+            "media",
+            "allowed_media_domains",
+            ("a.org", "b.org"),
+        ),
+        (
+            {"OPTION_ALLOWED_MEDIA_DOMAINS": '["a.org", "all"]'},
+            "media",
+            "allowed_media_domains",
+            ("a.org", "all"),
+        ),
         ({"OPTION_ALLOWED_LOCAL_MEDIA_PATH": "/srv"}, "media", "allowed_local_media_path", "/srv"),
     ],
 )
-def test_a_setting_is_an_option_of_ours(environment: dict[str, str], record: str, option: str, value: object) -> None:
+def test_a_setting_is_an_option_of_ours(
+    environment: dict[str, str], record: str, option: str, value: object
+) -> None:
     options = lmi(**environment)
 
     assert getattr(getattr(options, record), option) == value
@@ -84,7 +116,10 @@ def test_a_setting_is_an_option_of_ours(environment: dict[str, str], record: str
 
 
 def test_the_properties_beat_the_environment_and_our_options_beat_both(properties: Path) -> None:
-    environment = {"SERVING_MODEL_STORE": str(properties.parent), "OPTION_MAX_ROLLING_BATCH_SIZE": "9"}
+    environment = {
+        "SERVING_MODEL_STORE": str(properties.parent),
+        "OPTION_MAX_ROLLING_BATCH_SIZE": "9",
+    }
 
     options = lmi(**environment)
 
@@ -116,7 +151,10 @@ def test_a_handler_of_the_users_own_has_no_meaning() -> None:
     options = lmi(OPTION_ENTRYPOINT="model.py", OPTION_RERANKING="false")
 
     assert not options.server.lmi_vector_lists
-    assert [remark.split(" (")[0] for remark in options.remarks] == ["LMI's entrypoint", "LMI's reranking"]
+    assert [remark.split(" (")[0] for remark in options.remarks] == [
+        "LMI's entrypoint",
+        "LMI's reranking",
+    ]
 
 
 def test_the_directories_of_adapters_are_served_by_their_names(properties: Path) -> None:
@@ -128,7 +166,10 @@ def test_the_directories_of_adapters_are_served_by_their_names(properties: Path)
 
     options = lmi(str(directory))
 
-    assert options.model.lora == (f"clerk={directory}/adapters/clerk", f"poet={directory}/adapters/poet")
+    assert options.model.lora == (
+        f"clerk={directory}/adapters/clerk",
+        f"poet={directory}/adapters/poet",
+    )
     assert (options.model.max_loras, options.model.max_lora_rank) == (2, 32)
     assert options.remarks == ()
     properties.write_text("option.max_loras=1\n")
@@ -139,14 +180,19 @@ def test_the_directories_of_adapters_are_served_by_their_names(properties: Path)
 def test_adapters_may_come_later() -> None:
     assert lmi(OPTION_ENABLE_LORA="true").model.max_loras == 4
     assert lmi(OPTION_ENABLE_LORA="true", OPTION_MAX_LORAS="7").model.max_loras == 7
-    with pytest.raises(InvalidOption, match=r"LMI's max_loras .*: must be a whole number, given 'x'"):
+    with pytest.raises(
+        InvalidOption, match=r"LMI's max_loras .*: must be a whole number, given 'x'"
+    ):
         lmi(OPTION_ENABLE_LORA="true", OPTION_MAX_LORAS="x")
 
 
 @pytest.mark.parametrize("how", ["flag", "environment", "file", "properties"])
 def test_one_option_opens_the_urls_of_pictures(tmp_path: Path, how: str) -> None:
     (tmp_path / "ouzel.yaml").write_text("allowed_media_domains: [all]\n")
-    arguments = {"flag": ("--allowed-media-domains", "all"), "file": ("--config", str(tmp_path / "ouzel.yaml"))}
+    arguments = {
+        "flag": ("--allowed-media-domains", "all"),
+        "file": ("--config", str(tmp_path / "ouzel.yaml")),
+    }
     environment = {
         "environment": {"OUZEL_ALLOWED_MEDIA_DOMAINS": "all"},
         "properties": {"SERVING_MODEL_STORE": str(tmp_path)},
@@ -161,7 +207,9 @@ def test_one_option_opens_the_urls_of_pictures(tmp_path: Path, how: str) -> None
 
 
 def test_what_has_no_meaning_is_named_without_its_value() -> None:
-    options = lmi(OPTION_TENSOR_PARALLEL_DEGREE="2", SERVING_KEYSTORE_PASS="secret", SM_NUM_GPUS="4")
+    options = lmi(
+        OPTION_TENSOR_PARALLEL_DEGREE="2", SERVING_KEYSTORE_PASS="secret", SM_NUM_GPUS="4"
+    )
 
     assert options.remarks == (
         "LMI's tensor_parallel_degree (environment OPTION_TENSOR_PARALLEL_DEGREE) has no meaning here",
@@ -172,21 +220,45 @@ def test_what_has_no_meaning_is_named_without_its_value() -> None:
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({"HF_REVISION": "abc"}, r"LMI's revision \(environment HF_REVISION\): only 'main' is supported, given 'abc'"),
+        (
+            {"HF_REVISION": "abc"},
+            r"LMI's revision \(environment HF_REVISION\): only 'main' is supported, given 'abc'",
+        ),
         (
             {"HF_TASK": "fill-mask"},
             r"LMI's task \(environment HF_TASK\): must be one of auto, text-generation, .*'fill-mask'",
         ),
-        ({"OPTION_POOLING": "max_tokens"}, r"LMI's pooling .*: must be one of mean, .*, lasttoken, given 'max_tokens'"),
+        (
+            {"OPTION_POOLING": "max_tokens"},
+            r"LMI's pooling .*: must be one of mean, .*, lasttoken, given 'max_tokens'",
+        ),
         ({"OPTION_SIGMOID": "false"}, r"LMI's sigmoid .*: only 'true' is supported, given 'false'"),
         ({"OPTION_BEDROCK_COMPAT": "true"}, r"LMI's bedrock_compat .*: only 'false' is supported"),
         ({"OPTION_DTYPE": "int3"}, r"LMI's dtype .*: must be one of .*, given 'int3'"),
-        ({"SERVING_INFERENCE_ADDRESS": "unix:/x"}, r"LMI's inference_address .*: must be like http://"),
-        ({"SERVING_INFERENCE_ADDRESS": "http://h:x"}, r"LMI's inference_address .*: must be like http://"),
-        ({"SAGEMAKER_MAX_PAYLOAD_IN_MB": "x"}, r"LMI's max_payload_in_mb .*: must be a whole number, given 'x'"),
-        ({"OPTION_ALLOWED_MEDIA_DOMAINS": "[1]"}, r"LMI's allowed_media_domains .*: must be a list of hosts, given"),
-        ({"OPTION_LIMIT_MM_PER_PROMPT": "image"}, r"LMI's limit_mm_per_prompt .*: must be like image=2, given 'image'"),
-        ({"OPTION_LIMIT_MM_PER_PROMPT": "{"}, r"LMI's limit_mm_per_prompt .*: must be like image=2, given '{'"),
+        (
+            {"SERVING_INFERENCE_ADDRESS": "unix:/x"},
+            r"LMI's inference_address .*: must be like http://",
+        ),
+        (
+            {"SERVING_INFERENCE_ADDRESS": "http://h:x"},
+            r"LMI's inference_address .*: must be like http://",
+        ),
+        (
+            {"SAGEMAKER_MAX_PAYLOAD_IN_MB": "x"},
+            r"LMI's max_payload_in_mb .*: must be a whole number, given 'x'",
+        ),
+        (
+            {"OPTION_ALLOWED_MEDIA_DOMAINS": "[1]"},
+            r"LMI's allowed_media_domains .*: must be a list of hosts, given",
+        ),
+        (
+            {"OPTION_LIMIT_MM_PER_PROMPT": "image"},
+            r"LMI's limit_mm_per_prompt .*: must be like image=2, given 'image'",
+        ),
+        (
+            {"OPTION_LIMIT_MM_PER_PROMPT": "{"},
+            r"LMI's limit_mm_per_prompt .*: must be like image=2, given '{'",
+        ),
         ({"OPTION_MAX_ROLLING_BATCH_SIZE": "many"}, r"--max-num-seqs: .*given 'many'"),
     ],
 )
@@ -203,11 +275,19 @@ def test_properties_that_are_no_text_are_named(properties: Path) -> None:
 
 
 def test_without_the_profile_nothing_of_it_is_read(properties: Path) -> None:
-    environment = {"HF_MODEL_ID": "org/model", "OPTION_DTYPE": "int3", "SERVING_MODEL_STORE": str(properties.parent)}
+    environment = {
+        "HF_MODEL_ID": "org/model",
+        "OPTION_DTYPE": "int3",
+        "SERVING_MODEL_STORE": str(properties.parent),
+    }
 
     options = parse(environment=environment)
 
-    assert (options.model.model, options.server.host, options.server.port) == ("", "127.0.0.1", 8000)
+    assert (options.model.model, options.server.host, options.server.port) == (
+        "",
+        "127.0.0.1",
+        8000,
+    )
     assert options.remarks == ()
 
 
@@ -223,7 +303,12 @@ def test_how_many_videos_may_be_in_a_prompt_says_nothing_of_images() -> None:
 def test_every_meaning_is_an_option() -> None:
     ours = {option.name for record in RECORDS for option in options_of(record)}
     given = {"dtype": "auto", "inference_address": "http://h:1", "max_payload_in_mb": "1"}
-    given |= {"limit_mm_per_prompt": "image=1", "task": "auto", "reranking": "true", "pooling": "cls"}
+    given |= {
+        "limit_mm_per_prompt": "image=1",
+        "task": "auto",
+        "reranking": "true",
+        "pooling": "cls",
+    }
     given |= {"entrypoint": "vllm_async_service"}
 
     for key, meaning in MEANINGS.items():
@@ -235,4 +320,6 @@ def test_the_document_names_every_setting() -> None:
 
     named = {name.lower() for name in re.findall(r"`(\w+)`", settings)}
 
-    assert MEANINGS.keys() - named == {"max_payload_in_mb", "port"}, "these two have no name in serving.properties"
+    assert MEANINGS.keys() - named == {"max_payload_in_mb", "port"}, (
+        "these two have no name in serving.properties"
+    )

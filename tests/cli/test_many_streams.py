@@ -25,7 +25,13 @@ QUESTIONS = (
 SAMPLED: tuple[dict[str, Any], ...] = (
     {"temperature": 0.9, "top_p": 0.9, "top_k": -1},
     {"temperature": 1.0, "top_k": 10, "n": 2},
-    {"temperature": 0.7, "min_p": 0.05, "frequency_penalty": 0.5, "logprobs": True, "top_logprobs": 3},
+    {
+        "temperature": 0.7,
+        "min_p": 0.05,
+        "frequency_penalty": 0.5,
+        "logprobs": True,
+        "top_logprobs": 3,
+    },
 )
 
 
@@ -41,7 +47,9 @@ def body(i: int, random: Random) -> dict[str, Any]:
     kind = {"temperature": 0} if i % 2 == 0 else random.choice(SAMPLED)
     return {
         "model": "ouzel-demo",
-        "messages": [{"role": "user", "content": random.choice(QUESTIONS) + " " * random.randrange(3)}],
+        "messages": [
+            {"role": "user", "content": random.choice(QUESTIONS) + " " * random.randrange(3)}
+        ],
         "stream": True,
         "max_tokens": random.randrange(1, 120),
         "seed": i,
@@ -61,7 +69,9 @@ async def read_stream(
             if not line or line == "data: [DONE]":
                 continue
             for choice in json.loads(line.removeprefix("data: "))["choices"]:
-                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
+                texts[choice["index"]] = texts.get(choice["index"], "") + (
+                    choice["delta"].get("content") or ""
+                )
             num_chunks += 1
             if num_chunks == cut_after:
                 return texts
@@ -76,7 +86,9 @@ async def metric(client: httpx.AsyncClient, name: str) -> float:
 
 
 async def becomes_idle(client: httpx.AsyncClient) -> None:
-    while await metric(client, "vllm:num_requests_running") or await metric(client, "vllm:num_requests_waiting"):
+    while await metric(client, "vllm:num_requests_running") or await metric(
+        client, "vllm:num_requests_waiting"
+    ):
         await asyncio.sleep(0.01)
 
 
@@ -85,7 +97,9 @@ async def test_64_streams_20_of_them_cut_off(server: RunningServer) -> None:
     requests = [body(i, random) for i in range(64)]
     cut = {i: random.randrange(1, 6) for i in random.sample(range(64), 20)}
     async with (
-        httpx.AsyncClient(base_url=server.url, timeout=None, limits=httpx.Limits(max_connections=64)) as client,
+        httpx.AsyncClient(
+            base_url=server.url, timeout=None, limits=httpx.Limits(max_connections=64)
+        ) as client,
         httpx.AsyncClient(base_url=server.root, timeout=None) as watcher,
     ):
         alone = {i: await read_stream(client, requests[i]) for i in range(64) if i not in cut}
@@ -109,10 +123,15 @@ async def test_64_streams_20_of_them_cut_off(server: RunningServer) -> None:
 
 async def test_64_streams_of_all_doors_20_of_them_cut_off(server: RunningServer) -> None:
     random = Random(12)
-    asked = [(DOORS[i % len(DOORS)], QUESTIONS[i // len(DOORS) % len(QUESTIONS)], 20 + i) for i in range(64)]
+    asked = [
+        (DOORS[i % len(DOORS)], QUESTIONS[i // len(DOORS) % len(QUESTIONS)], 20 + i)
+        for i in range(64)
+    ]
     cut = {i: random.randrange(1, 6) for i in random.sample(range(64), 20)}
     async with (
-        httpx.AsyncClient(base_url=server.root, timeout=None, limits=httpx.Limits(max_connections=64)) as client,
+        httpx.AsyncClient(
+            base_url=server.root, timeout=None, limits=httpx.Limits(max_connections=64)
+        ) as client,
         httpx.AsyncClient(base_url=server.root, timeout=None) as watcher,
     ):
 
@@ -160,12 +179,16 @@ async def test_a_storm_of_nonsense_leaves_the_server_serving(server: RunningServ
         b'{"model": "ouzel-demo", "messages": [{"role": "user", "content": "x"}], "max_tokens": -5}',
         b'{"model": "ouzel-demo", "messages": [{"role": "user", "content": "x"}], "logit_bias": {"99999999": 1}}',
         b'{"model": "ouzel-demo", "messages": [{"role": "user", "content": "x"}], "stop_token_ids": [-1]}',
-        b'{"model": "ouzel-demo", "messages": [{"role": "user", "content": "' + b"x" * 100_000 + b'"}]}',
+        b'{"model": "ouzel-demo", "messages": [{"role": "user", "content": "'
+        + b"x" * 100_000
+        + b'"}]}',
         b'{"model": "ouzel-demo", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}',
         b"[" * 100_000,
     ]
     async with httpx.AsyncClient(base_url=server.url, timeout=None) as client:
-        answers = await asyncio.gather(*(client.post("/chat/completions", content=each) for each in nonsense * 3))
+        answers = await asyncio.gather(
+            *(client.post("/chat/completions", content=each) for each in nonsense * 3)
+        )
         for answer, sent in zip(answers, nonsense * 3, strict=True):
             assert answer.status_code == 400, sent[:100]
             assert answer.json()["error"]["message"]

@@ -22,7 +22,9 @@ def test_without_any_the_model_is_the_only_one() -> None:
 
 
 def test_models_have_the_options_of_the_server() -> None:
-    options = read(model="m", served_model_name=["main"], weights="int4", models=["a=/x", "b=org/y"])
+    options = read(
+        model="m", served_model_name=["main"], weights="int4", models=["a=/x", "b=org/y"]
+    )
 
     assert [(each.model.model, each.model.served_model_name) for each in options.all_models] == [
         ("m", ("main",)),
@@ -60,7 +62,9 @@ def test_models_of_the_file_that_do_not_count_are_told(tmp_path: Path) -> None:
 
     options = read_options({"config": str(file), "models": ["a=/x"]}, {})
     assert [each.model.served_model_name for each in options.all_models] == [("a",)]
-    assert options.warnings == (f"--config {file}: its `models` do not count, as --model or OUZEL_MODELS names others",)
+    assert options.warnings == (
+        f"--config {file}: its `models` do not count, as --model or OUZEL_MODELS names others",
+    )
     assert read_options({"config": str(file)}, {}).warnings == ()
 
 
@@ -87,11 +91,20 @@ def test_the_environment_names_models_too() -> None:
         ([{"name": "a"}], "--model 1: must have a text 'model', given None"),
         ([{"name": "a\n", "model": "/x"}], "--model 1: name: must be printable, given 'a\\n'"),
         ([{"name": 3, "model": "/x"}], "--model 1: must have a text 'name', given 3"),
-        ([{"name": "a", "model": "/x", "weigths": "f32"}], "has no option weigths; did you mean weights?"),
+        (
+            [{"name": "a", "model": "/x", "weigths": "f32"}],
+            "has no option weigths; did you mean weights?",
+        ),
         ([{"name": "a", "model": "/x", "port": 1}], "--model 1: a model has no option port"),
-        ([{"name": "a", "model": "/x", "served_model_name": "b"}], "has no option served_model_name"),
+        (
+            [{"name": "a", "model": "/x", "served_model_name": "b"}],
+            "has no option served_model_name",
+        ),
         ([{"name": "a", "model": "/x", "weights": "f31"}], "--model 1: --weights:"),
-        ([{"name": "a", "model": "/x", "kv_cache_dtype": "f32"}], "--model 1: --kv-cache-dtype: f32 needs"),
+        (
+            [{"name": "a", "model": "/x", "kv_cache_dtype": "f32"}],
+            "--model 1: --kv-cache-dtype: f32 needs",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(models: list[object], message: str) -> None:
@@ -109,13 +122,21 @@ def test_a_served_name_needs_a_model_that_has_none() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"mtp": True, "draft_model": "x"}, "--mtp: must not stand beside --draft-model, given 'x'"),
-        ({"replicas": 2, "engine_process": False}, "--replicas: needs --engine-process, given 2 without it"),
+        (
+            {"mtp": True, "draft_model": "x"},
+            "--mtp: must not stand beside --draft-model, given 'x'",
+        ),
+        (
+            {"replicas": 2, "engine_process": False},
+            "--replicas: needs --engine-process, given 2 without it",
+        ),
         ({"replicas": 10_000}, "--replicas: must be <= the processors that this program may use"),
         ({"replicas": 0}, "--replicas: must be a whole number >= 1"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused_in_one_line(values: dict[str, object], message: str) -> None:
+def test_options_that_do_not_go_together_are_refused_in_one_line(
+    values: dict[str, object], message: str
+) -> None:
     with pytest.raises(InvalidOption) as refusal:
         read(**values)
 

@@ -17,9 +17,18 @@ def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options
     ("arguments", "message"),
     [
         (("--metrics-host", "::1"), "--metrics-host: needs --metrics-port"),
-        (("--prefix-cache-dir", "/p", "--no-prefix-caching"), "--prefix-cache-dir: needs --prefix-caching, given '/p'"),
-        (("--metrics-port", "8000"), "--metrics-port: must differ from --port, given 8000 for both"),
-        (("model", "--demo", "text"), "--demo: needs that no model is named, given the model 'model'"),
+        (
+            ("--prefix-cache-dir", "/p", "--no-prefix-caching"),
+            "--prefix-cache-dir: needs --prefix-caching, given '/p'",
+        ),
+        (
+            ("--metrics-port", "8000"),
+            "--metrics-port: must differ from --port, given 8000 for both",
+        ),
+        (
+            ("model", "--demo", "text"),
+            "--demo: needs that no model is named, given the model 'model'",
+        ),
         (("--demo", "audio"), "--demo"),
     ],
 )
@@ -41,13 +50,24 @@ def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path: Path) -> No
 
     options = parse("--config", str(config), "--port", "5", environment=environment)
 
-    assert (options.server.port, options.engine.max_num_seqs, options.server.host) == (5, 4, "filehost")
+    assert (options.server.port, options.engine.max_num_seqs, options.server.host) == (
+        5,
+        4,
+        "filehost",
+    )
     assert options.model.served_model_name == ("a", "b")
 
 
 def test_booleans_lists_and_numbers_from_everywhere() -> None:
     options = parse(
-        *("--no-prefix-caching", "--served-model-name", "x", "--served-model-name", "y", "some/model"),
+        *(
+            "--no-prefix-caching",
+            "--served-model-name",
+            "x",
+            "--served-model-name",
+            "y",
+            "some/model",
+        ),
         environment={"OUZEL_ENGINE_PROCESS": "false", "OUZEL_KV_CACHE_GIB": "0.5"},
     )
 
@@ -68,25 +88,53 @@ def test_booleans_lists_and_numbers_from_everywhere() -> None:
         (("--drain-timeout-s", "inf"), {}, r"--drain-timeout-s: .*given 'inf'"),
         (("--allow-credentials",), {}, "--allow-credentials: needs --allowed-origins"),
         (("--allowed-methods", "GET"), {}, "--allowed-methods: needs --allowed-origins"),
-        (("--allowed-origins", "https://a.org/"), {}, r"--allowed-origins: .*given \['https://a.org/'\]"),
-        ((), {"OUZEL_ALLOWED_ORIGINS": "a.org"}, r"OUZEL_ALLOWED_ORIGINS: each must match .*, given \['a.org'\]"),
-        (("--max-num-seqs", "1000"), {}, r"--max-num-batched-tokens: must be >= --max-num-seqs, 1000, given 512"),
-        (("--deterministic", "--device", "GPU"), {}, "--deterministic: needs --device CPU, given GPU"),
+        (
+            ("--allowed-origins", "https://a.org/"),
+            {},
+            r"--allowed-origins: .*given \['https://a.org/'\]",
+        ),
+        (
+            (),
+            {"OUZEL_ALLOWED_ORIGINS": "a.org"},
+            r"OUZEL_ALLOWED_ORIGINS: each must match .*, given \['a.org'\]",
+        ),
+        (
+            ("--max-num-seqs", "1000"),
+            {},
+            r"--max-num-batched-tokens: must be >= --max-num-seqs, 1000, given 512",
+        ),
+        (
+            ("--deterministic", "--device", "GPU"),
+            {},
+            "--deterministic: needs --device CPU, given GPU",
+        ),
         (
             ("--deterministic", "--max-num-seqs", "511"),
             {},
             r"--deterministic: needs --max-num-batched-tokens >= --max-num-seqs \+ 2, 513, given 512",
         ),
-        (("--deterministic", "--lora", "a=/a"), {}, "--deterministic: must not stand beside --lora, given a=/a"),
-        (("--deterministic", "--max-loras", "3"), {}, "--deterministic: must not stand beside --max-loras, given 3"),
+        (
+            ("--deterministic", "--lora", "a=/a"),
+            {},
+            "--deterministic: must not stand beside --lora, given a=/a",
+        ),
+        (
+            ("--deterministic", "--max-loras", "3"),
+            {},
+            "--deterministic: must not stand beside --max-loras, given 3",
+        ),
     ],
 )
-def test_bad_values_are_named(arguments: tuple[str, ...], environment: dict[str, str], message: str) -> None:
+def test_bad_values_are_named(
+    arguments: tuple[str, ...], environment: dict[str, str], message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         parse(*arguments, environment=environment)
 
 
-def test_the_file_may_be_named_by_the_environment_and_empty_variables_are_absent(tmp_path: Path) -> None:
+def test_the_file_may_be_named_by_the_environment_and_empty_variables_are_absent(
+    tmp_path: Path,
+) -> None:
     config = tmp_path / "ouzel.yaml"
     config.write_text("port: 1234\n")
     environment = {"OUZEL_CONFIG": str(config), "OUZEL_PORT": "", "OUZEL_SERVED_MODEL_NAME": "a, b"}
@@ -114,7 +162,9 @@ def test_unknown_keys_in_the_file_are_named(tmp_path: Path) -> None:
 
 
 def test_a_variable_that_is_almost_an_options_is_named_in_the_log() -> None:
-    options = parse(environment={"OUZEL_MAX_NUM_SEQ": "3", "OUZEL_TESTS_NEED_POSTGRES": "1", "OUZEL_PORT": "1"})
+    options = parse(
+        environment={"OUZEL_MAX_NUM_SEQ": "3", "OUZEL_TESTS_NEED_POSTGRES": "1", "OUZEL_PORT": "1"}
+    )
 
     assert options.remarks == ("OUZEL_MAX_NUM_SEQ is not read; did you mean OUZEL_MAX_NUM_SEQS?",)
 
@@ -150,7 +200,11 @@ def test_api_keys_come_from_flags_the_file_and_the_environment(tmp_path: Path) -
     file.write_text("# ours\nk3\n\n  # theirs\n  k4  \n")
 
     assert parse("--api-key", "k1", "--api-key", "k2").server.api_key == ("k1", "k2")
-    assert parse("--api-key", "k1", "--api-key-file", str(file)).server.api_key == ("k1", "k3", "k4")
+    assert parse("--api-key", "k1", "--api-key-file", str(file)).server.api_key == (
+        "k1",
+        "k3",
+        "k4",
+    )
     assert parse(environment={"OUZEL_API_KEY": "k1,k2"}).server.api_key == ("k1", "k2")
     assert parse().server.api_key == ()
 
@@ -175,7 +229,9 @@ def test_the_plain_variable_is_read_where_no_other_key_is_given(tmp_path: Path) 
         (b"secret\xff", "is not text"),
     ],
 )
-def test_a_bad_key_file_is_named_and_its_keys_are_not(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_bad_key_file_is_named_and_its_keys_are_not(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     file = tmp_path / "keys"
     file.write_bytes(content)
 

@@ -19,7 +19,10 @@ def test_the_pod_of_the_document() -> None:
 
     options = read_command_line(container["args"][1:], {})
     probes = {path for operation in OPERATIONS if operation.is_probe for path in operation.paths}
-    asked = {container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
+    asked = {
+        container[f"{name}Probe"]["httpGet"]["path"]
+        for name in ("startup", "readiness", "liveness")
+    }
 
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"http": options.server.port, "metrics": options.observability.metrics_port}
@@ -31,7 +34,12 @@ def test_the_pod_of_the_document() -> None:
 def test_the_metrics_of_the_document_are_there() -> None:
     text = DOCUMENT.read_text()
     metrics_text = exposition(
-        [(Metrics("m"), [EngineReading(num_restarts=0, step_age_s=0.0, block_size=16, num_blocks=1)])]
+        [
+            (
+                Metrics("m"),
+                [EngineReading(num_restarts=0, step_age_s=0.0, block_size=16, num_blocks=1)],
+            )
+        ]
     )
 
     named = set(re.findall(r"`((?:vllm:|ouzel_)[a-z_]+)`", text))

@@ -19,7 +19,9 @@ import pytest
 
 from tests.cli.running import send, serving
 
-REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_STRACE"  # 1: where it is missing, a test fails that would else be skipped
+REQUIRED_VARIABLE = (
+    "OUZEL_TESTS_NEED_STRACE"  # 1: where it is missing, a test fails that would else be skipped
+)
 CALLS = "connect,sendto,sendmsg,sendmmsg"  # what can reach another machine
 # Libraries that report what they do leave it out where they believe to run in a test.
 CI_VARIABLES = {"CI", "TF_BUILD", "JENKINS_URL", "GITHUB_ACTIONS", "HF_HUB_OFFLINE", "DO_NOT_TRACK"}
@@ -39,7 +41,10 @@ class Traces:
 def strace() -> str | None:
     """Returns None where it is missing, and where processes may not be traced."""
     path = shutil.which("strace")
-    if path is None or subprocess.run([path, "-qq", "-o", os.devnull, "true"], check=False).returncode:
+    if (
+        path is None
+        or subprocess.run([path, "-qq", "-o", os.devnull, "true"], check=False).returncode
+    ):
         return None
     return path
 
@@ -76,11 +81,15 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if name not in CI_VARIABLES and not name.startswith("XDG_") and name.lower() != "no_proxy"
+            if name not in CI_VARIABLES
+            and not name.startswith("XDG_")
+            and name.lower() != "no_proxy"
         }
         environment = kept | {"HOME": str(home)} | dict.fromkeys(PROXIES, url)
         wrapper = [tracer, *options] if tracer else []
-        with serving(cache_dir=directory / "cache", environment=environment, wrapper=wrapper) as server:
+        with serving(
+            cache_dir=directory / "cache", environment=environment, wrapper=wrapper
+        ) as server:
             answer = send(server.curl)["choices"][0]["message"]["content"]
     return Traces(answer, home, callers, record.read_text() if tracer else None)
 

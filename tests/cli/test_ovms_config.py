@@ -28,7 +28,9 @@ def model_in(directory: Path, graph: str = "") -> Path:
 def read(tmp_path: Path, content: object, *arguments: str, **environment: str) -> Options:
     path = tmp_path / "config.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return parse("--profile", "ovms", "--config_path", str(path), *arguments, environment=environment)
+    return parse(
+        "--profile", "ovms", "--config_path", str(path), *arguments, environment=environment
+    )
 
 
 def listed(name: str, base_path: str, **fields: object) -> dict[str, object]:
@@ -40,17 +42,29 @@ def by_name(options: Options) -> dict[str, ModelSettings]:
 
 
 def test_both_lists_name_models_by_paths_from_the_file(tmp_path: Path) -> None:
-    model_in(tmp_path / "org" / "x", graph_of('models_path: "./" max_num_seqs: 8 tool_parser: "hermes3"'))
+    model_in(
+        tmp_path / "org" / "x", graph_of('models_path: "./" max_num_seqs: 8 tool_parser: "hermes3"')
+    )
     model_in(tmp_path / "weights")
     (tmp_path / "graphs").mkdir()
-    (tmp_path / "graphs" / "y.pbtxt").write_text(graph_of('models_path: "../weights" max_tokens_limit: 9'))
+    (tmp_path / "graphs" / "y.pbtxt").write_text(
+        graph_of('models_path: "../weights" max_tokens_limit: 9')
+    )
     model_in(tmp_path / "z")
     options = read(
         tmp_path,
         {
-            "model_config_list": [listed("org/x", "org/x"), listed("absolute", str(tmp_path / "weights"))],
+            "model_config_list": [
+                listed("org/x", "org/x"),
+                listed("absolute", str(tmp_path / "weights")),
+            ],
             "mediapipe_config_list": [
-                {"name": "y", "base_path": "graphs", "graph_path": "y.pbtxt", "subconfig": "subconfig.json"},
+                {
+                    "name": "y",
+                    "base_path": "graphs",
+                    "graph_path": "y.pbtxt",
+                    "subconfig": "subconfig.json",
+                },
                 {"name": "z"},
             ],
             "monitoring": {"metrics": {"enable": True}},
@@ -81,7 +95,15 @@ def test_unknown_keys_and_groups_are_warnings(tmp_path: Path) -> None:
         tmp_path,
         {
             "model_config_list": [
-                {"config": {"name": "x", "base_path": "x", "group_names": "a", "group_name": "permanent"}, "more": 1},
+                {
+                    "config": {
+                        "name": "x",
+                        "base_path": "x",
+                        "group_names": "a",
+                        "group_name": "permanent",
+                    },
+                    "more": 1,
+                },
                 listed("y", "y", group_name="large"),
             ],
             "agents": [],
@@ -100,7 +122,9 @@ def test_unknown_keys_and_groups_are_warnings(tmp_path: Path) -> None:
 
 
 def test_approximations_of_a_graph_are_warnings_of_its_model(tmp_path: Path) -> None:
-    directory = model_in(tmp_path / "x", graph_of('models_path: "./" sparse_attention_config { mode: TRISHAPE }'))
+    directory = model_in(
+        tmp_path / "x", graph_of('models_path: "./" sparse_attention_config { mode: TRISHAPE }')
+    )
     entry = listed("x", "x", plugin_config={"KV_CACHE_PRECISION": "u4"})
     options = read(tmp_path, {"model_config_list": [entry]})
 
@@ -120,7 +144,13 @@ def test_what_is_no_language_model_is_left_out_and_named(tmp_path: Path) -> None
         tmp_path,
         {
             "model_config_list": [
-                listed("resnet", "resnet", batch_size="auto", shape={"in": "(1,3)"}, plugin_config={"X": 1}),
+                listed(
+                    "resnet",
+                    "resnet",
+                    batch_size="auto",
+                    shape={"in": "(1,3)"},
+                    plugin_config={"X": 1},
+                ),
                 listed("far", "s3://bucket/x"),
                 listed("x", "x"),
             ],
@@ -143,12 +173,18 @@ def test_a_model_may_lie_in_its_newest_version(tmp_path: Path) -> None:
         model_in(tmp_path / "x" / version)
     (tmp_path / "x" / "11").mkdir()
 
-    assert read(tmp_path, {"model_config_list": [listed("x", "x")]}).model.model == str(tmp_path / "x" / "10")
+    assert read(tmp_path, {"model_config_list": [listed("x", "x")]}).model.model == str(
+        tmp_path / "x" / "10"
+    )
 
 
 def test_the_entry_counts_below_its_graph_and_ours_above_both(tmp_path: Path) -> None:
-    model_in(tmp_path / "x", graph_of('models_path: "./" device: "GPU" max_num_seqs: 8 best_of_limit: 5'))
-    entry = listed("x", "x", target_device="NPU", plugin_config={"KV_CACHE_PRECISION": "u8"}, nireq=4)
+    model_in(
+        tmp_path / "x", graph_of('models_path: "./" device: "GPU" max_num_seqs: 8 best_of_limit: 5')
+    )
+    entry = listed(
+        "x", "x", target_device="NPU", plugin_config={"KV_CACHE_PRECISION": "u8"}, nireq=4
+    )
     options = read(
         tmp_path,
         {"model_config_list": [entry]},
@@ -164,7 +200,9 @@ def test_the_entry_counts_below_its_graph_and_ours_above_both(tmp_path: Path) ->
 def test_models_of_ours_may_stand_beside_them(tmp_path: Path) -> None:
     model_in(tmp_path / "x")
 
-    assert list(by_name(read(tmp_path, {"model_config_list": [listed("x", "x")]}, "--model", "y=/y"))) == ["x", "y"]
+    assert list(
+        by_name(read(tmp_path, {"model_config_list": [listed("x", "x")]}, "--model", "y=/y"))
+    ) == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -172,12 +210,23 @@ def test_models_of_ours_may_stand_beside_them(tmp_path: Path) -> None:
     [
         ("max_num_seqs: 8", "graph.pbtxt: models_path: must be there"),
         ('models_path: "./" max_num_seqs: 0', "wrong: --max-num-seqs: .*given '0'"),
-        ('models_path: "./" best_of_limit: 5', "best_of_limit: is one for all .*: start with --max-choices 4 instead"),
-        ('models_path: "./" plugin_config: \'{"KV_CACHE_PRECISION": "u3"}\'', "--kv-cache-dtype: .*given 'u3'"),
-        ('models_path: "./" generation_config_path: "g.json"', "generation_config_path: the model's own"),
+        (
+            'models_path: "./" best_of_limit: 5',
+            "best_of_limit: is one for all .*: start with --max-choices 4 instead",
+        ),
+        (
+            'models_path: "./" plugin_config: \'{"KV_CACHE_PRECISION": "u3"}\'',
+            "--kv-cache-dtype: .*given 'u3'",
+        ),
+        (
+            'models_path: "./" generation_config_path: "g.json"',
+            "generation_config_path: the model's own",
+        ),
     ],
 )
-def test_a_wrong_entry_ends_a_start_and_no_other_entry(tmp_path: Path, graph: str, problem: str) -> None:
+def test_a_wrong_entry_ends_a_start_and_no_other_entry(
+    tmp_path: Path, graph: str, problem: str
+) -> None:
     model_in(tmp_path / "x")
     model_in(tmp_path / "wrong", graph_of(graph))
     options = read(tmp_path, {"model_config_list": [listed("wrong", "wrong"), listed("x", "x")]})
@@ -190,7 +239,12 @@ def test_a_wrong_entry_ends_a_start_and_no_other_entry(tmp_path: Path, graph: st
 def test_other_wrong_entries(tmp_path: Path) -> None:
     model_in(tmp_path / "x")
     (tmp_path / "x" / "empty.pbtxt").touch()
-    entries = [listed("x", "x"), listed("x", "x"), listed("gone", "gone"), listed("g", "x", graph_path="no.pbtxt")]
+    entries = [
+        listed("x", "x"),
+        listed("x", "x"),
+        listed("gone", "gone"),
+        listed("g", "x", graph_path="no.pbtxt"),
+    ]
     entries.append(listed("empty", "x", graph_path="empty.pbtxt"))
 
     origin = f"--config_path {tmp_path}/config.json"
@@ -209,15 +263,26 @@ def test_other_wrong_entries(tmp_path: Path) -> None:
         ("{", "config.json: .*"),
         ("[]", "config.json: Expected `object`, got `array`"),
         ({"model_config_list": [{"name": "x"}]}, "config.json: .*config"),
-        ({"model_config_list": [listed("x", "x", group_name=1)]}, "config.json: Expected `str`, got `int`"),
+        (
+            {"model_config_list": [listed("x", "x", group_name=1)]},
+            "config.json: Expected `str`, got `int`",
+        ),
         ({"mediapipe_config_list": [{"base_path": "x"}]}, "config.json: .*required field `name`"),
         ({"mediapipe_config_list": [{"name": ""}]}, "config.json: each model must have a `name`"),
-        ('{"monitoring": {"a": ' + "[" * 100_000 + "]" * 100_000 + "}}", "its objects are nested too deep"),
-        ({"model_config_list": [listed("x", "a\0b")]}, r"'x': a name or a path must have no NUL in it"),
+        (
+            '{"monitoring": {"a": ' + "[" * 100_000 + "]" * 100_000 + "}}",
+            "its objects are nested too deep",
+        ),
+        (
+            {"model_config_list": [listed("x", "a\0b")]},
+            r"'x': a name or a path must have no NUL in it",
+        ),
         ({"model_config_list": [listed("x", "x", graph_path="\0")]}, "must have no NUL in it"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused_as_a_whole(tmp_path: Path, content: object, message: str) -> None:
+def test_a_file_that_cannot_be_read_is_refused_as_a_whole(
+    tmp_path: Path, content: object, message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         read(tmp_path, content)
 
@@ -234,7 +299,9 @@ def test_a_path_that_no_disk_takes_is_a_problem_of_its_model(tmp_path: Path) -> 
     assert "cannot be read: File name too long" in problems["x"]
 
 
-def test_a_model_at_a_path_that_no_disk_takes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_at_a_path_that_no_disk_takes_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model_in(tmp_path / "x", graph_of(f'models_path: "{"a" * 10_000}"'))
     for path in ("./" + "a" * 10_000, str(tmp_path / "x")):
         status, _, errors = run_ovms(f"ovms --model_path {path} --rest_port 0", capsys)
@@ -245,7 +312,9 @@ def test_a_graph_that_is_no_ordinary_file_is_not_read(tmp_path: Path) -> None:
     model_in(tmp_path / "x")
     os.mkfifo(tmp_path / "x" / "pipe")
     for graph in ("/dev/zero", "pipe", "."):
-        problems = read(tmp_path, {"model_config_list": [listed("x", "x", graph_path=graph)]}).problems
+        problems = read(
+            tmp_path, {"model_config_list": [listed("x", "x", graph_path=graph)]}
+        ).problems
         assert "must be an ordinary file" in problems["x"]
 
 
@@ -255,7 +324,9 @@ def test_a_repository_with_a_config_needs_no_flag(tmp_path: Path) -> None:
     environment = {"OUZEL_PROFILE": "ovms", "OVMS_MODEL_REPOSITORY_PATH": str(tmp_path)}
 
     assert list(by_name(parse(environment=environment))) == ["x"]
-    assert list(by_name(parse("--profile", "ovms", "--model_repository_path", str(tmp_path)))) == ["x"]
+    assert list(by_name(parse("--profile", "ovms", "--model_repository_path", str(tmp_path)))) == [
+        "x"
+    ]
     assert parse("org/y", environment=environment).model.model == "org/y"
     assert parse(environment=environment | {"OUZEL_PROFILE": "openai"}).model.model == ""
 
@@ -275,14 +346,18 @@ def test_files_are_looked_at_as_often_as_the_flag_says(tmp_path: Path) -> None:
 
 
 def test_the_graph_of_the_only_model_counts(tmp_path: Path) -> None:
-    directory = model_in(tmp_path / "x", graph_of('models_path: "./" max_num_seqs: 8 best_of_limit: 5 block_size: 1'))
+    directory = model_in(
+        tmp_path / "x", graph_of('models_path: "./" max_num_seqs: 8 best_of_limit: 5 block_size: 1')
+    )
     path = ("--model_path", str(directory))
     options = parse("--profile", "ovms", *path, "--model_name", "mine", "--model", "y=/y")
 
     assert (options.model.model, options.model.served_model_name) == (str(directory), ("mine",))
     assert [settings.engine.max_num_seqs for settings in options.all_models] == [8, 128]
     assert options.limits.max_choices == 4
-    assert options.remarks == ("graph.pbtxt: OpenVINO Model Server's block_size has no meaning here",)
+    assert options.remarks == (
+        "graph.pbtxt: OpenVINO Model Server's block_size has no meaning here",
+    )
     assert parse("--profile", "ovms", *path, "--max_num_seqs", "2").engine.max_num_seqs == 2
     assert parse(str(directory)).engine.max_num_seqs == 128  # without the profile
 
@@ -300,7 +375,12 @@ def test_each_model_of_a_config_has_the_task_of_its_graph(tmp_path: Path) -> Non
     assert [models[name].model.max_document_chunks for name in names] == [10000, 10000, 4]
     alone = parse("--profile", "ovms", "--model_path", str(directory)).model
     for model in (models["embedder"].model, alone):
-        assert (model.pooling, model.normalize, model.truncate, model.max_model_len) == ("lasttoken", True, True, 64)
+        assert (model.pooling, model.normalize, model.truncate, model.max_model_len) == (
+            "lasttoken",
+            True,
+            True,
+            64,
+        )
     ours = parse("--profile", "ovms", "--pooling", "mean", str(directory)).model
     assert (ours.pooling, ours.normalize) == ("mean", True)
 
@@ -321,7 +401,9 @@ def test_the_graph_of_something_else_is_refused(tmp_path: Path) -> None:
         parse("--profile", "ovms", "--model_path", str(directory))
 
 
-def test_models_of_a_repository_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_of_a_repository_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model_in(tmp_path / "meta" / "llama4", graph_of('models_path: "./"'))
     model_in(tmp_path / "meta" / "llama4" / "draft", graph_of('models_path: "./"'))
     model_in(tmp_path / "plain", graph_of('models_path: "./"'))

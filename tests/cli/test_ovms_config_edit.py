@@ -50,7 +50,9 @@ def test_everything_else_in_the_file_stays(tmp_path: Path, capsys: Output) -> No
     config.write_text(json.dumps(others))
     config.chmod(0o640)
 
-    run_ovms(f"ovms --add_to_config --config_path {config} --model_name c --model_path models/c", capsys)
+    run_ovms(
+        f"ovms --add_to_config --config_path {config} --model_name c --model_path models/c", capsys
+    )
     run_ovms(f"ovms --remove_from_config --config_path {config} --model_name b", capsys)
 
     added = {"config": {"name": "c", "base_path": "models/c"}}
@@ -67,9 +69,18 @@ def test_the_repository_has_the_file_where_none_is_named(
 ) -> None:
     monkeypatch.setenv("OVMS_MODEL_REPOSITORY_PATH", str(tmp_path))
     path = tmp_path / "config.json"
-    assert run_ovms("ovms --add_to_config --model_name org/x", capsys) == (0, [f"Config updated: {path}"], "")
-    assert run_ovms(f"ovms --add_to_config {tmp_path} --model_name org/y", capsys)[0] == 0  # as until 2025.2
-    assert [item["config"]["base_path"] for item in content_of(path)["model_config_list"]] == ["org/x", "org/y"]
+    assert run_ovms("ovms --add_to_config --model_name org/x", capsys) == (
+        0,
+        [f"Config updated: {path}"],
+        "",
+    )
+    assert (
+        run_ovms(f"ovms --add_to_config {tmp_path} --model_name org/y", capsys)[0] == 0
+    )  # as until 2025.2
+    assert [item["config"]["base_path"] for item in content_of(path)["model_config_list"]] == [
+        "org/x",
+        "org/y",
+    ]
 
 
 def test_a_model_elsewhere_is_named_by_its_whole_path(tmp_path: Path, capsys: Output) -> None:
@@ -78,13 +89,18 @@ def test_a_model_elsewhere_is_named_by_its_whole_path(tmp_path: Path, capsys: Ou
         f"ovms --add_to_config --config_path {config} --model_name x --model_repository_path {tmp_path / 'models'}",
         capsys,
     )
-    assert content_of(config)["model_config_list"][0]["config"]["base_path"] == str(tmp_path / "models" / "x")
+    assert content_of(config)["model_config_list"][0]["config"]["base_path"] == str(
+        tmp_path / "models" / "x"
+    )
 
 
 def test_flags_about_the_model_become_keys_of_its_entry(tmp_path: Path, capsys: Output) -> None:
     config = tmp_path / "config.json"
     flags = '--group_name permanent --target_device GPU --batch_size 1 --nireq 4 --plugin_config {"NUM_STREAMS":1}'
-    run_ovms(f"ovms --add_to_config --config_path {config} --model_name x --model_path /x {flags}", capsys)
+    run_ovms(
+        f"ovms --add_to_config --config_path {config} --model_name x --model_path /x {flags}",
+        capsys,
+    )
     assert content_of(config)["model_config_list"][0]["config"] == {
         "name": "x",
         "base_path": "/x",
@@ -99,7 +115,10 @@ def test_flags_about_the_model_become_keys_of_its_entry(tmp_path: Path, capsys: 
 def test_a_link_to_the_file_stays_a_link(tmp_path: Path, capsys: Output) -> None:
     (tmp_path / "link.json").symlink_to(tmp_path / "config.json")
     (tmp_path / "config.json").write_text("{}")
-    run_ovms(f"ovms --add_to_config --config_path {tmp_path / 'link.json'} --model_name x --model_path x", capsys)
+    run_ovms(
+        f"ovms --add_to_config --config_path {tmp_path / 'link.json'} --model_name x --model_path x",
+        capsys,
+    )
     assert (tmp_path / "link.json").is_symlink()
     assert content_of(tmp_path / "config.json")["model_config_list"][0]["config"]["name"] == "x"
 
@@ -116,7 +135,9 @@ def test_edits_at_the_same_time_lose_no_model(tmp_path: Path) -> None:
     with ThreadPoolExecutor(len(names)) as threads:
         list(threads.map(add, names))
 
-    assert sorted(item["config"]["name"] for item in content_of(config)["model_config_list"]) == sorted(names)
+    assert sorted(
+        item["config"]["name"] for item in content_of(config)["model_config_list"]
+    ) == sorted(names)
 
 
 def test_a_pipe_is_not_a_file(tmp_path: Path, capsys: Output) -> None:
@@ -130,14 +151,34 @@ def test_a_pipe_is_not_a_file(tmp_path: Path, capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("content", "command", "message"),
     [
-        ('{"model_config_list": [{"config": {"name": "x"}}]}', "--add_to_config --model_path x", "already exists"),
-        ('{"mediapipe_config_list": [{"name": "x"}]}', "--add_to_config --model_path x", "already exists"),
+        (
+            '{"model_config_list": [{"config": {"name": "x"}}]}',
+            "--add_to_config --model_path x",
+            "already exists",
+        ),
+        (
+            '{"mediapipe_config_list": [{"name": "x"}]}',
+            "--add_to_config --model_path x",
+            "already exists",
+        ),
         ("{}", "--remove_from_config", "the file has no model with the name x"),
         ("[]", "--remove_from_config", "must be a JSON object"),
         ('{"model_config_list": 1}', "--remove_from_config", "model_config_list: must be a list"),
-        ("{}", "--add_to_config", "needs --model_path, or --model_repository_path in which the model is"),
-        ("{}", "--add_to_config --remove_from_config", "--add_to_config: cannot be used with --remove_from_config"),
-        ("{}", "--add_to_config --model_path x --plugin_config {", "must be a JSON object, given '{'"),
+        (
+            "{}",
+            "--add_to_config",
+            "needs --model_path, or --model_repository_path in which the model is",
+        ),
+        (
+            "{}",
+            "--add_to_config --remove_from_config",
+            "--add_to_config: cannot be used with --remove_from_config",
+        ),
+        (
+            "{}",
+            "--add_to_config --model_path x --plugin_config {",
+            "must be a JSON object, given '{'",
+        ),
     ],
 )
 def test_a_wrong_edit_leaves_the_file_as_it_is(
@@ -145,7 +186,9 @@ def test_a_wrong_edit_leaves_the_file_as_it_is(
 ) -> None:
     config = tmp_path / "config.json"
     config.write_text(content)
-    status, output, errors = run_ovms(f"ovms {command} --config_path {config} --model_name x", capsys)
+    status, output, errors = run_ovms(
+        f"ovms {command} --config_path {config} --model_name x", capsys
+    )
     assert (status, output) == (2, [])
     assert message in errors
     assert config.read_text() == content
@@ -154,10 +197,22 @@ def test_a_wrong_edit_leaves_the_file_as_it_is(
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("--add_to_config --model_name x --model_path x", "--add_to_config: needs --config_path, or"),
-        ("--remove_from_config --config_path /nowhere/c.json", "--remove_from_config: needs --model_name, given ''"),
-        ("--remove_from_config --config_path /nowhere/c.json --model_name x", "there is no such file"),
-        ("--add_to_config --config_path /proc/c.json --model_name x --model_path x", "the file cannot be written: "),
+        (
+            "--add_to_config --model_name x --model_path x",
+            "--add_to_config: needs --config_path, or",
+        ),
+        (
+            "--remove_from_config --config_path /nowhere/c.json",
+            "--remove_from_config: needs --model_name, given ''",
+        ),
+        (
+            "--remove_from_config --config_path /nowhere/c.json --model_name x",
+            "there is no such file",
+        ),
+        (
+            "--add_to_config --config_path /proc/c.json --model_name x --model_path x",
+            "the file cannot be written: ",
+        ),
     ],
 )
 def test_what_is_missing_is_named(command: str, message: str, capsys: Output) -> None:

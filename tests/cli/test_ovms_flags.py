@@ -28,7 +28,12 @@ def ovms(*arguments: str) -> Options:
         (("--rest_bind_address", "0.0.0.0"), "server", "host", "0.0.0.0"),
         (("--model_path", "/models/x"), "model", "model", "/models/x"),
         (("--source_model", "org/x"), "model", "model", "org/x"),
-        (("--source_model", "org/x", "--model_repository_path", "/nowhere"), "model", "model", "org/x"),
+        (
+            ("--source_model", "org/x", "--model_repository_path", "/nowhere"),
+            "model",
+            "model",
+            "org/x",
+        ),
         (("--model_name", "llama3"), "model", "served_model_name", ("llama3",)),
         (("--target_device", "GPU"), "engine", "device", "GPU"),
         (("--weight-format", "int4"), "model", "weights", "int4"),
@@ -60,10 +65,20 @@ def ovms(*arguments: str) -> Options:
         (("--kv_cache_precision", "u8"), "engine", "kv_cache_dtype", "u8"),
         (("--enable_prefix_caching", "false"), "engine", "prefix_caching", False),
         (("--enable_prefix_caching",), "engine", "prefix_caching", True),
-        (("--plugin_config", '{"KV_CACHE_PRECISION": "u8", "NUM_STREAMS": 1}'), "engine", "kv_cache_dtype", "u8"),
+        (
+            ("--plugin_config", '{"KV_CACHE_PRECISION": "u8", "NUM_STREAMS": 1}'),
+            "engine",
+            "kv_cache_dtype",
+            "u8",
+        ),
         (("--plugin_config", '{"prompt_lookup": false}'), "engine", "prompt_lookup", False),
         (("--tool_parser", "hermes3"), "model", "tool_parser", "hermes3"),
-        (("--enable_tool_guided_generation", "true"), "model", "enable_tool_guided_generation", True),
+        (
+            ("--enable_tool_guided_generation", "true"),
+            "model",
+            "enable_tool_guided_generation",
+            True,
+        ),
         (("--task", "text_generation", "--pipeline_type", "LM_CB"), "model", "model", ""),
         (("--task", "embeddings"), "model", "task", "embed"),
         (("--task=rerank",), "model", "task", "score"),
@@ -98,17 +113,24 @@ def test_a_gguf_file_is_named_by_itself(tmp_path: Path) -> None:
     file = ("--source_model", "org/x", "--gguf_filename", "x-Q4_K_M.gguf")
     model = ovms(*file).model
     assert (model.model, model.served_model_name) == ("org/x:x-Q4_K_M.gguf", ("org/x",))
-    assert ovms("--model_path", str(tmp_path), *file[2:]).model.model == str(tmp_path / "x-Q4_K_M.gguf")
+    assert ovms("--model_path", str(tmp_path), *file[2:]).model.model == str(
+        tmp_path / "x-Q4_K_M.gguf"
+    )
     (tmp_path / "org" / "x").mkdir(parents=True)
     model = ovms(*file, "--model_repository_path", str(tmp_path), "--model_name", "mine").model
-    assert (model.model, model.served_model_name) == (str(tmp_path / "org" / "x" / "x-Q4_K_M.gguf"), ("mine",))
+    assert (model.model, model.served_model_name) == (
+        str(tmp_path / "org" / "x" / "x-Q4_K_M.gguf"),
+        ("mine",),
+    )
 
 
 def test_adapters_of_the_hub_lie_in_the_repository(tmp_path: Path) -> None:
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     loras = f"poet=owner/poet@adapter_model.safetensors:1.0, own={adapter},file={adapter}/adapter_model.safetensors"
-    model = ovms("--source_model", "org/x", "--model_repository_path", str(tmp_path), "--source_loras", loras).model
+    model = ovms(
+        "--source_model", "org/x", "--model_repository_path", str(tmp_path), "--source_loras", loras
+    ).model
     poet = tmp_path / "org" / "x" / "loras" / "owner" / "poet"
     assert model.lora == (f"poet={poet}", f"own={adapter}", f"file={adapter}")
 
@@ -120,8 +142,14 @@ def test_adapters_of_the_hub_lie_in_the_repository(tmp_path: Path) -> None:
         ("poet=", "each entry must be alias=source"),
         ("poet=owner", "a repository must be owner/name"),
         ("poet=owner/poet:0.7", "the weight of an adapter is 1"),
-        ("poet=owner/poet@other.safetensors", "the file of an adapter must be PEFT's adapter_model.safetensors"),
-        ("poet=https://x.org/adapter_model.safetensors", "must be a repository of the hub or a local adapter"),
+        (
+            "poet=owner/poet@other.safetensors",
+            "the file of an adapter must be PEFT's adapter_model.safetensors",
+        ),
+        (
+            "poet=https://x.org/adapter_model.safetensors",
+            "must be a repository of the hub or a local adapter",
+        ),
         ("poet=@a:0.7+@b:0.5", "a blend of adapters is not supported"),
         ("poet=/nowhere/x.safetensors", "must be a directory of PEFT's"),
     ],
@@ -132,7 +160,9 @@ def test_other_adapters_are_refused(entry: str, message: str) -> None:
 
 
 def test_an_adapter_of_the_hub_needs_a_repository() -> None:
-    with pytest.raises(InvalidOption, match="--source_loras: an adapter of the hub needs --model_repository_path"):
+    with pytest.raises(
+        InvalidOption, match="--source_loras: an adapter of the hub needs --model_repository_path"
+    ):
         ovms("--source_model", "org/x", "--source_loras", "poet=owner/poet")
 
 
@@ -162,11 +192,15 @@ def test_pages_of_all_origins_may_ask_unless_told_otherwise(tmp_path: Path) -> N
 def test_a_cache_of_four_bits_becomes_one_of_eight() -> None:
     options = ovms("--kv_cache_precision", "u4")
     assert options.engine.kv_cache_dtype == "u8"
-    assert options.remarks == ("--kv_cache_precision u4: the KV cache is u8 here, with twice the memory",)
+    assert options.remarks == (
+        "--kv_cache_precision u4: the KV cache is u8 here, with twice the memory",
+    )
 
 
 def test_what_has_no_meaning_is_named() -> None:
-    assert ovms("--rest_workers", "8", "--rest_port", "1", "--port", "2", "--metrics_enable").remarks == (
+    assert ovms(
+        "--rest_workers", "8", "--rest_port", "1", "--port", "2", "--metrics_enable"
+    ).remarks == (
         "OpenVINO Model Server's --rest_workers has no meaning here",
         "OpenVINO Model Server's --port has no meaning here",
         "OpenVINO Model Server's --metrics_enable has no meaning here",
@@ -176,19 +210,37 @@ def test_what_has_no_meaning_is_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--config_path", "/nowhere/c.json"), "--config_path /nowhere/c.json: No such file or directory"),
-        (("--file_system_poll_wait_seconds", "-1"), "--file_system_poll_wait_seconds: must be a whole number, given"),
+        (
+            ("--config_path", "/nowhere/c.json"),
+            "--config_path /nowhere/c.json: No such file or directory",
+        ),
+        (
+            ("--file_system_poll_wait_seconds", "-1"),
+            "--file_system_poll_wait_seconds: must be a whole number, given",
+        ),
         (("--list_models",), "--list_models: needs --model_repository_path, a directory, given ''"),
         (("--plugin_config", "{"), "--plugin_config: must be a JSON object, given '{'"),
         (
             ("--plugin_config", '{"CACHE_DIRS": "x"}'),
             "--plugin_config: CACHE_DIRS is not known; did you mean CACHE_DIR",
         ),
-        (("--task", "speech2text"), "--task: this server has text_generation, embeddings, rerank, given 'speech2text'"),
+        (
+            ("--task", "speech2text"),
+            "--task: this server has text_generation, embeddings, rerank, given 'speech2text'",
+        ),
         (("--pooling", "MAX"), "--pooling: must be one of .*given 'MAX'"),
-        (("--resolution", "512x512"), "--resolution: this server makes no pictures; leave it out, given '512x512'"),
-        (("--extra_quantization_params", "--sym --ratio 0.8"), "--extra_quantization_params: .*weights are compressed"),
-        (("--pipeline_type", "OMNI"), "--pipeline_type: there is one pipeline, for text and pictures, given 'OMNI'"),
+        (
+            ("--resolution", "512x512"),
+            "--resolution: this server makes no pictures; leave it out, given '512x512'",
+        ),
+        (
+            ("--extra_quantization_params", "--sym --ratio 0.8"),
+            "--extra_quantization_params: .*weights are compressed",
+        ),
+        (
+            ("--pipeline_type", "OMNI"),
+            "--pipeline_type: there is one pipeline, for text and pictures, given 'OMNI'",
+        ),
         (("--rest_port", "many"), "--port: .*given 'many'"),
         (("--weight-format", "nf4"), "--weights: .*given 'nf4'"),
     ],
@@ -199,19 +251,30 @@ def test_what_would_change_the_answers_is_refused(arguments: tuple[str, ...], me
 
 
 def test_without_the_profile_the_message_names_it() -> None:
-    with pytest.raises(InvalidOption, match=r"--rest_port is a flag of OpenVINO Model Server: .*--profile ovms"):
+    with pytest.raises(
+        InvalidOption, match=r"--rest_port is a flag of OpenVINO Model Server: .*--profile ovms"
+    ):
         parse("--rest_port", "8000")
-    with pytest.raises(InvalidOption, match=r"--pull is a flag of OpenVINO Model Server: .*--profile ovms"):
+    with pytest.raises(
+        InvalidOption, match=r"--pull is a flag of OpenVINO Model Server: .*--profile ovms"
+    ):
         parse("--pull")
 
 
 def test_flags_that_are_spelt_alike_are_our_own_without_the_profile() -> None:
     model = parse("--pooling", "cls", "--normalize", "true", "--truncate", "org/x").model
-    assert (model.pooling, model.normalize, model.truncate, model.model) == ("cls", True, True, "org/x")
+    assert (model.pooling, model.normalize, model.truncate, model.model) == (
+        "cls",
+        True,
+        True,
+        "org/x",
+    )
 
 
 def test_verbose_answers_are_of_the_profile() -> None:
-    with pytest.raises(InvalidOption, match="--verbose-response: needs --profile ovms, given --profile openai"):
+    with pytest.raises(
+        InvalidOption, match="--verbose-response: needs --profile ovms, given --profile openai"
+    ):
         parse("--verbose-response")
 
 

@@ -111,14 +111,28 @@ def test_a_graph_in_other_spellings(tmp_path: Path) -> None:
         ("""plugin_config: '{"prompt_lookup": true}'""", "prompt_lookup", "true"),
         ("""plugin_config: '{"INFERENCE_NUM_THREADS": 4}'""", "num_threads", "4"),
         ("""plugin_config: '{"INFERENCE_PRECISION_HINT": "f32"}'""", "precision", "f32"),
-        ("dynamic_split_fuse: true pipeline_type: VLM_CB draft_eagle3_mode: false", "model", "{here}"),
-        ('models_path: "./" draft_models_path: "small" draft_eagle3_mode: false', "draft_model", "{here}/small"),
+        (
+            "dynamic_split_fuse: true pipeline_type: VLM_CB draft_eagle3_mode: false",
+            "model",
+            "{here}",
+        ),
+        (
+            'models_path: "./" draft_models_path: "small" draft_eagle3_mode: false',
+            "draft_model",
+            "{here}/small",
+        ),
     ],
 )
-def test_a_field_is_an_option_of_ours(tmp_path: Path, options: str, name: str, value: object) -> None:
-    settings = read_options(tmp_path, options if "models_path" in options else f'models_path: "./" {options}')
+def test_a_field_is_an_option_of_ours(
+    tmp_path: Path, options: str, name: str, value: object
+) -> None:
+    settings = read_options(
+        tmp_path, options if "models_path" in options else f'models_path: "./" {options}'
+    )
 
-    wanted = value.format(here=tmp_path, parent=tmp_path.parent) if isinstance(value, str) else value
+    wanted = (
+        value.format(here=tmp_path, parent=tmp_path.parent) if isinstance(value, str) else value
+    )
     assert settings.values.get(name) == wanted
     assert (settings.without_meaning, settings.warnings) == ([], [])
 
@@ -126,8 +140,16 @@ def test_a_field_is_an_option_of_ours(tmp_path: Path, options: str, name: str, v
 @pytest.mark.parametrize(
     ("options", "values", "warning"),
     [
-        ("cache_eviction_config: { start_size: 32 }", {}, "cache_eviction_config: no token is removed"),
-        ("sparse_attention_config { mode: XATTENTION }", {}, "sparse_attention_config: attention reads all tokens"),
+        (
+            "cache_eviction_config: { start_size: 32 }",
+            {},
+            "cache_eviction_config: no token is removed",
+        ),
+        (
+            "sparse_attention_config { mode: XATTENTION }",
+            {},
+            "sparse_attention_config: attention reads all tokens",
+        ),
         (
             """plugin_config: '{"KV_CACHE_PRECISION": "u4"}'""",
             {"kv_cache_dtype": "u8"},
@@ -179,19 +201,36 @@ def test_what_changes_no_answer_is_named(tmp_path: Path, options: str) -> None:
         ("max_num_seqs: -8", "max_num_seqs: must be a whole number, given '-8'"),
         ("max_num_seqs: 8 max_num_seqs: 9", "max_num_seqs: must stand once, given 2 times"),
         ("enable_prefix_caching: yes", "enable_prefix_caching: must be true or false, given 'yes'"),
-        ('pipeline_type: "LM"', "pipeline_type: must be a name without quotation marks, given 'LM'"),
+        (
+            'pipeline_type: "LM"',
+            "pipeline_type: must be a name without quotation marks, given 'LM'",
+        ),
         ("pipeline_type: OMNI", "pipeline_type: there is one pipeline, .*, given 'OMNI'"),
-        ("max_num_sequences: 8", "LLMCalculatorOptions has no field max_num_sequences; did you mean max_num_seqs"),
-        ("sparse_attention_config: true", "sparse_attention_config: must be a message in braces, given 'true'"),
-        ('generation_config_path: "g.json"', "generation_config_path: the model's own .*, given 'g.json'"),
-        ("""plugin_config: '{"KV_CACHE_PRECISON": "u8"}'""", "KV_CACHE_PRECISON is not known; did you mean KV_CACHE_"),
+        (
+            "max_num_sequences: 8",
+            "LLMCalculatorOptions has no field max_num_sequences; did you mean max_num_seqs",
+        ),
+        (
+            "sparse_attention_config: true",
+            "sparse_attention_config: must be a message in braces, given 'true'",
+        ),
+        (
+            'generation_config_path: "g.json"',
+            "generation_config_path: the model's own .*, given 'g.json'",
+        ),
+        (
+            """plugin_config: '{"KV_CACHE_PRECISON": "u8"}'""",
+            "KV_CACHE_PRECISON is not known; did you mean KV_CACHE_",
+        ),
         ("best_of_limit: 1", "best_of_limit: must be >= 2, .*, given 1"),
         ("plugin_config: '[1]'", r"plugin_config: must be a JSON object, given '\[1\]'"),
         ("max_num_seqs { }", "max_num_seqs: must be a whole number, given a message"),
         ("max_num_seqs: @", "line .*'@.* cannot be read"),
     ],
 )
-def test_what_would_change_answers_or_is_wrong_is_refused_by_name(tmp_path: Path, options: str, message: str) -> None:
+def test_what_would_change_answers_or_is_wrong_is_refused_by_name(
+    tmp_path: Path, options: str, message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         read_options(tmp_path, options)
 
@@ -285,7 +324,10 @@ def test_a_graph_of_a_reranker(tmp_path: Path, length: str) -> None:
     ("graph", "message"),
     [
         (vectors_graph_of("Embeddings", "pooling: CLS"), "models_path: must be there"),
-        (vectors_graph_of("Embeddings", 'models_path: "./" pooling: MAX'), "pooling: must be CLS, LAST or MEAN, given"),
+        (
+            vectors_graph_of("Embeddings", 'models_path: "./" pooling: MAX'),
+            "pooling: must be CLS, LAST or MEAN, given",
+        ),
         (
             vectors_graph_of("Embeddings", 'models_path: "./" normalize: true'),
             "EmbeddingsCalculatorOVOptions has no field normalize",
@@ -294,7 +336,10 @@ def test_a_graph_of_a_reranker(tmp_path: Path, length: str) -> None:
             vectors_graph_of("Rerank", 'models_path: "./" pooling: CLS'),
             "OVOptions has no field pooling",
         ),
-        (graph_of('models_path: "./"') + vectors_graph_of("Rerank", ""), "node: must hold one model, given 2"),
+        (
+            graph_of('models_path: "./"') + vectors_graph_of("Rerank", ""),
+            "node: must hold one model, given 2",
+        ),
     ],
 )
 def test_a_wrong_graph_of_vectors_is_refused(tmp_path: Path, graph: str, message: str) -> None:
@@ -305,12 +350,18 @@ def test_a_wrong_graph_of_vectors_is_refused(tmp_path: Path, graph: str, message
 def test_a_graph_of_something_else_says_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(NotALanguageModel, match=r"its graph has ImageGenCalculator$"):
         read(tmp_path, IMAGES)
-    with pytest.raises(NotALanguageModel, match="export the checkpoint again for EmbeddingsCalculatorOV, or make its"):
+    with pytest.raises(
+        NotALanguageModel,
+        match="export the checkpoint again for EmbeddingsCalculatorOV, or make its",
+    ):
         read(tmp_path, OF_TWO_MODELS)
 
 
 def test_a_graph_without_options_or_with_two_models_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(InvalidOption, match=r"node_options: must hold mediapipe\.LLMCalculatorOptions once, given 0"):
+    with pytest.raises(
+        InvalidOption,
+        match=r"node_options: must hold mediapipe\.LLMCalculatorOptions once, given 0",
+    ):
         read(tmp_path, 'node { calculator: "HttpLLMCalculator" }')
     with pytest.raises(InvalidOption, match="node: must hold one model, given 2"):
         read(tmp_path, graph_of('models_path: "./"') * 2)

@@ -48,9 +48,13 @@ def test_a_command_line_and_a_client_of_ovms(tmp_path: Path) -> None:
             extra_body={"best_of": 3},
         )
         with pytest.raises(openai.BadRequestError) as wrong_field:
-            client.chat.completions.create(model="llama3", messages=[{"role": "user", "content": "Hi"}], temperature=3)
+            client.chat.completions.create(
+                model="llama3", messages=[{"role": "user", "content": "Hi"}], temperature=3
+            )
         with pytest.raises(openai.NotFoundError) as wrong_model:
-            client.chat.completions.create(model="llama4", messages=[{"role": "user", "content": "Hi"}])
+            client.chat.completions.create(
+                model="llama4", messages=[{"role": "user", "content": "Hi"}]
+            )
         assert [model.id for model in client.models.list()] == ["llama3"]
         state = httpx.get(f"{server.root}/v1/config", headers=PAGE)
 
@@ -59,5 +63,9 @@ def test_a_command_line_and_a_client_of_ovms(tmp_path: Path) -> None:
     assert beams.choices[0].message.content != beams.choices[1].message.content
     assert state.json()["llama3"]["model_version_status"][0]["state"] == "AVAILABLE"
     assert state.headers["access-control-allow-origin"] == "*"
-    assert wrong_field.value.response.json()["error"].endswith("temperature must be <= 2.0, given 3")
-    assert wrong_model.value.response.json() == {"error": "Mediapipe graph definition with requested name is not found"}
+    assert wrong_field.value.response.json()["error"].endswith(
+        "temperature must be <= 2.0, given 3"
+    )
+    assert wrong_model.value.response.json() == {
+        "error": "Mediapipe graph definition with requested name is not found"
+    }

@@ -29,11 +29,19 @@ def answer(http: httpx.Client, model: str) -> tuple[str, int]:
     return response["choices"][0]["message"]["content"], response["usage"]["completion_tokens"]
 
 
-def test_models_of_a_config_come_and_go_by_the_file_by_request_and_by_signal(tmp_path: Path) -> None:
+def test_models_of_a_config_come_and_go_by_the_file_by_request_and_by_signal(
+    tmp_path: Path,
+) -> None:
     models, config = tmp_path / "models", tmp_path / "models" / "config.json"
-    for name, options in (("short", "max_tokens_limit: 2"), ("long", "max_num_seqs: 4"), ("wrong", "no_field: 1")):
+    for name, options in (
+        ("short", "max_tokens_limit: 2"),
+        ("long", "max_num_seqs: 4"),
+        ("wrong", "no_field: 1"),
+    ):
         (models / name).mkdir(parents=True)
-        (models / name / "graph.pbtxt").write_text(graph_of(f'models_path: "{MODEL_DIRECTORY}" {options}'))
+        (models / name / "graph.pbtxt").write_text(
+            graph_of(f'models_path: "{MODEL_DIRECTORY}" {options}')
+        )
     (models / "resnet" / "1").mkdir(parents=True)
 
     long_graph = (models / "long" / "graph.pbtxt").read_text()
@@ -72,7 +80,9 @@ def test_models_of_a_config_come_and_go_by_the_file_by_request_and_by_signal(tmp
 
     assert (kept.status_code, list(kept.json())) == (200, ["long"])
     assert (broken.status_code, gone.status_code) == (500, 500)
-    assert broken.json() == {"error": "Reloading config file failed. Check server logs for more info."}
+    assert broken.json() == {
+        "error": "Reloading config file failed. Check server logs for more info."
+    }
     assert gone.json() == {"error": "Config file not found or cannot open."}
     assert (state.status_code, list(state.json())) == (200, ["long", "short"])
     assert state.json()["short"]["model_version_status"][0]["state"] == "AVAILABLE"

@@ -8,10 +8,16 @@ import pytest
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.own_app import own_app, read_own_model
 
-QUESTION = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Count from 1 to 5."}], "temperature": 0}
+QUESTION = {
+    "model": "ouzel-demo",
+    "messages": [{"role": "user", "content": "Count from 1 to 5."}],
+    "temperature": 0,
+}
 
 
-async def test_the_demo_model_answers_without_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_demo_model_answers_without_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OUZEL_API_KEY", "of-the-server")
     arguments = ["--cache-dir", str(tmp_path), "--kv-cache-gib", "0.05", "--no-engine-process"]
     options, local = read_own_model(arguments, command="chat")
@@ -23,7 +29,8 @@ async def test_the_demo_model_answers_without_a_server(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    "argument", ["--port", "--port=8000", "--api-key", "--no-store", "--metrics-port", "--no-open-metrics"]
+    "argument",
+    ["--port", "--port=8000", "--api-key", "--no-store", "--metrics-port", "--no-open-metrics"],
 )
 def test_a_flag_of_serving_is_refused(argument: str) -> None:
     flag = argument.partition("=")[0]

@@ -72,9 +72,18 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def server(pictures: Path, port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    flags = ("--allowed-media-domains", f"127.0.0.1:{port}", "--allowed-local-media-path", str(pictures))
-    with serving(*DEMO, *flags, "--precision", "f32", cache_dir=tmp_path_factory.mktemp("cache")) as server:
+def server(
+    pictures: Path, port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    flags = (
+        "--allowed-media-domains",
+        f"127.0.0.1:{port}",
+        "--allowed-local-media-path",
+        str(pictures),
+    )
+    with serving(
+        *DEMO, *flags, "--precision", "f32", cache_dir=tmp_path_factory.mktemp("cache")
+    ) as server:
         yield server
 
 
@@ -87,7 +96,13 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 def body(*parts: object, **fields: object) -> dict[str, object]:
     message = {"role": "user", "content": [*parts] or "Hello"}
-    return {"model": MODEL, "messages": [message], "temperature": 0.0, "max_completion_tokens": 12, **fields}
+    return {
+        "model": MODEL,
+        "messages": [message],
+        "temperature": 0.0,
+        "max_completion_tokens": 12,
+        **fields,
+    }
 
 
 def answer(server: RunningServer, asked: dict[str, object], prefix: str = "/v3") -> dict[str, Any]:
@@ -103,10 +118,15 @@ def text_of(whole: dict[str, Any]) -> str:
 
 def streamed(server: RunningServer, asked: dict[str, object]) -> str:
     pieces = []
-    with httpx.stream("POST", f"{server.url}/chat/completions", json={**asked, "stream": True}, timeout=None) as lines:
+    with httpx.stream(
+        "POST", f"{server.url}/chat/completions", json={**asked, "stream": True}, timeout=None
+    ) as lines:
         for line in lines.iter_lines():
             if line.startswith("data: {"):
-                pieces += [choice["delta"].get("content") or "" for choice in json.loads(line[6:])["choices"]]
+                pieces += [
+                    choice["delta"].get("content") or ""
+                    for choice in json.loads(line[6:])["choices"]
+                ]
     return "".join(pieces)
 
 
@@ -124,7 +144,11 @@ def engine_counter(server: RunningServer, name: str) -> float:
 
 
 def urls(pictures: Path, port: int) -> list[str]:
-    return [data_url(jpeg("red")), f"http://127.0.0.1:{port}/images/zebra.jpeg", str(pictures / "zebra.jpeg")]
+    return [
+        data_url(jpeg("red")),
+        f"http://127.0.0.1:{port}/images/zebra.jpeg",
+        str(pictures / "zebra.jpeg"),
+    ]
 
 
 def test_a_picture_by_data_url_url_and_path_gives_the_same_answer(
@@ -162,7 +186,9 @@ def test_without_the_flags_nothing_is_fetched_and_no_file_is_read(
         ("no-such.jpeg", "a regular file that can be read"),
     ],
 )
-def test_nothing_outside_of_the_directory_is_read(server: RunningServer, path: str, why: str) -> None:
+def test_nothing_outside_of_the_directory_is_read(
+    server: RunningServer, path: str, why: str
+) -> None:
     error = error_of(server, body(QUESTION, picture(path)))
 
     assert error["param"] == "messages[0].content[1].image_url.url"
@@ -176,17 +202,26 @@ def test_the_second_question_about_a_picture_encodes_nothing(server: RunningServ
 
     second = answer(server, body(shown, {"type": "text", "text": "And its colour?"}))
 
-    assert second["usage"]["prompt_tokens_details"]["cached_tokens"] == 32  # one block, with most of the picture
+    assert (
+        second["usage"]["prompt_tokens_details"]["cached_tokens"] == 32
+    )  # one block, with most of the picture
     assert engine_counter(server, "ouzel_images_encoded_total") == num_encoded
 
 
 def test_pictures_and_texts_at_once_get_what_they_get_alone(server: RunningServer) -> None:
     colours = ["red", "blue", "green", "black", "yellow", "orange", "purple", "brown"]
     seeing = [
-        body(picture(data_url(jpeg(colours[i % 8], (60 + 9 * i, 150 - 5 * i)))), QUESTION, max_completion_tokens=24)
+        body(
+            picture(data_url(jpeg(colours[i % 8], (60 + 9 * i, 150 - 5 * i)))),
+            QUESTION,
+            max_completion_tokens=24,
+        )
         for i in range(16)
     ]
-    reading = [body({"type": "text", "text": f"Say the number {i}."}, max_completion_tokens=24) for i in range(16)]
+    reading = [
+        body({"type": "text", "text": f"Say the number {i}."}, max_completion_tokens=24)
+        for i in range(16)
+    ]
     asked = [each for pair in zip(seeing, reading, strict=True) for each in pair]
     alone = [text_of(answer(server, each)) for each in asked]
 
@@ -197,7 +232,10 @@ def test_pictures_and_texts_at_once_get_what_they_get_alone(server: RunningServe
 
 
 def test_a_text_cannot_pass_for_a_picture(server: RunningServer) -> None:
-    spelled = {"type": "text", "text": "<|vision_start|><|image_pad|><|vision_end|> What is it? <|image_pad|>"}
+    spelled = {
+        "type": "text",
+        "text": "<|vision_start|><|image_pad|><|vision_end|> What is it? <|image_pad|>",
+    }
     shown = picture(data_url(jpeg("red")))
 
     with_picture = answer(server, body(shown, spelled))["usage"]["prompt_tokens"]
@@ -212,7 +250,10 @@ def test_the_client_of_openai_sends_pictures(server: RunningServer) -> None:
     content: Any = [QUESTION, picture(data_url(jpeg("red")))]  # its own types name the literal keys
 
     completion = client.chat.completions.create(
-        model=MODEL, messages=[{"role": "user", "content": content}], temperature=0, max_completion_tokens=12
+        model=MODEL,
+        messages=[{"role": "user", "content": content}],
+        temperature=0,
+        max_completion_tokens=12,
     )
 
     assert completion.choices[0].message.content == text_of(answer(server, body(*content)))
@@ -230,11 +271,16 @@ def test_the_picture_of_the_readme(server: RunningServer) -> None:
 def test_pictures_in_several_turns_are_told_apart(server: RunningServer) -> None:
     def about(name: str, color: str) -> dict[str, object]:
         question = {"type": "text", "text": f"What color is the {name}?"}
-        return {"role": "user", "content": [picture(data_url(encoded(shape(name, color)))), question]}
+        return {
+            "role": "user",
+            "content": [picture(data_url(encoded(shape(name, color)))), question],
+        }
 
     def second_answer(first: tuple[str, str], second: tuple[str, str]) -> str:
         said = {"role": "assistant", "content": "The {} is {}.".format(*first)}
-        return text_of(answer(server, {**body(), "messages": [about(*first), said, about(*second)]}))
+        return text_of(
+            answer(server, {**body(), "messages": [about(*first), said, about(*second)]})
+        )
 
     circle, square = ("circle", "red"), ("square", "blue")
     assert second_answer(circle, square) == "The square is blue."
@@ -247,11 +293,19 @@ def test_pictures_in_several_turns_are_told_apart(server: RunningServer) -> None
         (picture("data:image/png;base64,AAAA"), "must be a picture"),
         (picture("ftp://127.0.0.1/a.png"), "ftp"),
         ({"type": "image_url"}, "must be a URL, a data URL, base64 or a path"),
-        ({"type": "image_url", "image_url": {"url": "x", "detail": "huge"}}, "must be one of auto, low, high"),
-        ({"type": "input_audio", "input_audio": {"data": ""}}, "this model reads text and pictures"),
+        (
+            {"type": "image_url", "image_url": {"url": "x", "detail": "huge"}},
+            "must be one of auto, low, high",
+        ),
+        (
+            {"type": "input_audio", "input_audio": {"data": ""}},
+            "this model reads text and pictures",
+        ),
     ],
 )
-def test_what_is_no_picture_is_named(server: RunningServer, part: dict[str, object], message: str) -> None:
+def test_what_is_no_picture_is_named(
+    server: RunningServer, part: dict[str, object], message: str
+) -> None:
     error = error_of(server, body(QUESTION, part))
 
     assert error["param"].startswith("messages[0].content[1]")
@@ -259,7 +313,12 @@ def test_what_is_no_picture_is_named(server: RunningServer, part: dict[str, obje
 
 
 def test_a_stream_with_a_picture_that_is_left_gives_its_place_back(server: RunningServer) -> None:
-    asked = body(picture(data_url(jpeg("red", (300, 220)))), QUESTION, max_completion_tokens=1500, ignore_eos=True)
+    asked = body(
+        picture(data_url(jpeg("red", (300, 220)))),
+        QUESTION,
+        max_completion_tokens=1500,
+        ignore_eos=True,
+    )
     url = f"{server.url}/chat/completions"
     with httpx.stream("POST", url, json={**asked, "stream": True}, timeout=None) as lines:
         next(line for line in lines.iter_lines() if line.startswith("data: {"))

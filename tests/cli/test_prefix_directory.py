@@ -8,9 +8,15 @@ import httpx
 
 from tests.cli.running import RunningServer, serving
 
-SYSTEM = "You answer in one sentence, as the captain of a ship would: " + "keep calm, name the course, be brief. " * 12
+SYSTEM = (
+    "You answer in one sentence, as the captain of a ship would: "
+    + "keep calm, name the course, be brief. " * 12
+)
 CHAT = {
-    "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": "Where are we?"}],
+    "messages": [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": "Where are we?"},
+    ],
     "max_tokens": 8,
     "temperature": 0,
 }
@@ -18,7 +24,9 @@ CHAT = {
 
 def answer(server: RunningServer, api_key: str = "") -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-    response = httpx.post(f"{server.url}/chat/completions", json=CHAT, headers=headers, timeout=None)
+    response = httpx.post(
+        f"{server.url}/chat/completions", json=CHAT, headers=headers, timeout=None
+    )
     assert response.status_code == 200, response.text
     body: dict[str, Any] = response.json()
     return body
@@ -35,7 +43,9 @@ def counter(server: RunningServer, name: str) -> float:
     return float(line.rpartition(" ")[2])
 
 
-def test_the_first_request_after_a_restart_is_a_hit_unless_the_directory_is_damaged(tmp_path: Path) -> None:
+def test_the_first_request_after_a_restart_is_a_hit_unless_the_directory_is_damaged(
+    tmp_path: Path,
+) -> None:
     options = ("--prefix-cache-dir", str(tmp_path / "prefixes"))
     with serving(*options, cache_dir=tmp_path) as server:
         first = answer(server)
@@ -60,8 +70,17 @@ def test_the_first_request_after_a_restart_is_a_hit_unless_the_directory_is_dama
         assert counter(server, "prefix_store_damaged_total") > 0
 
 
-def test_an_api_key_finds_after_a_restart_what_it_asked_before_and_others_do_not(tmp_path: Path) -> None:
-    options = ("--prefix-cache-dir", str(tmp_path / "prefixes"), "--api-key", "mine", "--api-key", "yours")
+def test_an_api_key_finds_after_a_restart_what_it_asked_before_and_others_do_not(
+    tmp_path: Path,
+) -> None:
+    options = (
+        "--prefix-cache-dir",
+        str(tmp_path / "prefixes"),
+        "--api-key",
+        "mine",
+        "--api-key",
+        "yours",
+    )
     with serving(*options, cache_dir=tmp_path) as server:
         answer(server, "mine")
     with serving(*options, cache_dir=tmp_path) as server:

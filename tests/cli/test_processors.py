@@ -38,7 +38,8 @@ def test_processors_that_the_process_may_not_use_are_left_out(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("num_cores", "num_shares", "sizes"), [(8, 3, [2, 3, 3]), (2, 2, [1, 1]), (5, 5, [1] * 5), (1, 1, [1])]
+    ("num_cores", "num_shares", "sizes"),
+    [(8, 3, [2, 3, 3]), (2, 2, [1, 1]), (5, 5, [1] * 5), (1, 1, [1])],
 )
 def test_shares_differ_by_a_core_at_most(num_cores: int, num_shares: int, sizes: list[int]) -> None:
     shares = divided([[core] for core in range(num_cores)], num_shares)
@@ -49,9 +50,19 @@ def test_shares_differ_by_a_core_at_most(num_cores: int, num_shares: int, sizes:
 
 @pytest.mark.parametrize(
     ("quota", "num_shares", "threads"),
-    [(4, 1, [4]), (4, 2, [2, 2]), (3.5, 2, [1, 2]), (0.5, 1, [1]), (2, 3, [1, 1, 1]), (64, 2, [0, 0]), (None, 1, [0])],
+    [
+        (4, 1, [4]),
+        (4, 2, [2, 2]),
+        (3.5, 2, [1, 2]),
+        (0.5, 1, [1]),
+        (2, 3, [1, 1, 1]),
+        (64, 2, [0, 0]),
+        (None, 1, [0]),
+    ],
 )
-def test_threads_are_as_many_as_a_quota_has_time_for(quota: float | None, num_shares: int, threads: list[int]) -> None:
+def test_threads_are_as_many_as_a_quota_has_time_for(
+    quota: float | None, num_shares: int, threads: list[int]
+) -> None:
     assert shares_of_quota(num_shares, quota, 64) == threads
 
 

@@ -20,7 +20,13 @@ from ouzel.demo import MODEL_DIRECTORY
 from tests.model_store.hub import REVISION, TOKEN, Hub, serving_hub
 
 SIZE = 24 * 2**20
-HUB_VARIABLES = {"HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_TOKEN_PATH"}
+HUB_VARIABLES = {
+    "HF_TOKEN",
+    "HF_HUB_OFFLINE",
+    "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE",
+    "HF_TOKEN_PATH",
+}
 
 
 @pytest.fixture
@@ -37,14 +43,20 @@ def environment(tmp_path: Path, url: str, **variables: str) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name not in HUB_VARIABLES}
     return (
         inherited
-        | {"HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "hf"), "OUZEL_CACHE_DIR": str(tmp_path / "cache")}
+        | {
+            "HF_ENDPOINT": url,
+            "HF_HOME": str(tmp_path / "hf"),
+            "OUZEL_CACHE_DIR": str(tmp_path / "cache"),
+        }
         | variables
     )
 
 
 def start_pull(*arguments: str, env: Mapping[str, str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "ouzel", "pull", *arguments]
-    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def pull(*arguments: str, env: Mapping[str, str]) -> tuple[int, str, str]:
@@ -55,14 +67,18 @@ def pull(*arguments: str, env: Mapping[str, str]) -> tuple[int, str, str]:
 
 
 def fetched(tmp_path: Path) -> bytes:
-    return (tmp_path / f"hf/hub/models--owner--model/snapshots/{REVISION}/model.safetensors").read_bytes()
+    return (
+        tmp_path / f"hf/hub/models--owner--model/snapshots/{REVISION}/model.safetensors"
+    ).read_bytes()
 
 
 def original(hub: Hub) -> bytes:
     return (hub.directory / "model.safetensors").read_bytes()
 
 
-def test_a_model_is_fetched_and_the_command_that_serves_it_is_told(hub: Hub, tmp_path: Path) -> None:
+def test_a_model_is_fetched_and_the_command_that_serves_it_is_told(
+    hub: Hub, tmp_path: Path
+) -> None:
     status, output, _ = pull("owner/model", env=environment(tmp_path, hub.url))
     assert status == 0
     assert fetched(tmp_path) == original(hub)
@@ -131,10 +147,16 @@ def unused_address() -> str:
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("variables", [{}, {"HF_HUB_OFFLINE": "1"}], ids=["no network", "HF_HUB_OFFLINE"])
-def test_without_network_what_is_in_the_cache_is_enough(hub: Hub, tmp_path: Path, variables: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "variables", [{}, {"HF_HUB_OFFLINE": "1"}], ids=["no network", "HF_HUB_OFFLINE"]
+)
+def test_without_network_what_is_in_the_cache_is_enough(
+    hub: Hub, tmp_path: Path, variables: dict[str, str]
+) -> None:
     assert pull("owner/model", env=environment(tmp_path, hub.url))[0] == 0
-    status, output, _ = pull("owner/model", env=environment(tmp_path, unused_address(), **variables))
+    status, output, _ = pull(
+        "owner/model", env=environment(tmp_path, unused_address(), **variables)
+    )
     assert status == 0
     assert REVISION in output
 
@@ -144,11 +166,16 @@ def test_a_network_that_wants_a_log_in_is_none(hub: Hub, tmp_path: Path) -> None
     assert pull("owner/model", env=env)[0] == 0
     hub.is_hidden = True
     assert pull("owner/model", env=env)[0] == 0
-    assert "cannot be reached (no network?), and owner/other is not in the cache" in pull("owner/other", env=env)[2]
+    assert (
+        "cannot be reached (no network?), and owner/other is not in the cache"
+        in pull("owner/other", env=env)[2]
+    )
 
 
 def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path) -> None:
-    status, _, errors = pull("owner/model", env=environment(tmp_path, unused_address(), ALL_PROXY="nothing://x"))
+    status, _, errors = pull(
+        "owner/model", env=environment(tmp_path, unused_address(), ALL_PROXY="nothing://x")
+    )
     assert status == 1
     assert "Unknown scheme for proxy URL" in errors
 
@@ -160,7 +187,9 @@ def test_without_network_one_line_says_so(tmp_path: Path) -> None:
     assert f"{url} cannot be reached (no network?), and owner/model is not in the cache" in errors
 
 
-def test_without_network_files_that_are_missing_in_the_cache_are_missed(hub: Hub, tmp_path: Path) -> None:
+def test_without_network_files_that_are_missing_in_the_cache_are_missed(
+    hub: Hub, tmp_path: Path
+) -> None:
     assert pull("owner/model", env=environment(tmp_path, hub.url))[0] == 0
     (tmp_path / f"hf/hub/models--owner--model/snapshots/{REVISION}/model.safetensors").unlink()
     status, _, errors = pull("owner/model", env=environment(tmp_path, unused_address()))
@@ -168,13 +197,21 @@ def test_without_network_files_that_are_missing_in_the_cache_are_missed(hub: Hub
     assert "files of owner/model are missing in the cache" in errors
 
 
-def test_a_model_that_is_not_there_or_gated_is_told_from_the_others(hub: Hub, tmp_path: Path) -> None:
+def test_a_model_that_is_not_there_or_gated_is_told_from_the_others(
+    hub: Hub, tmp_path: Path
+) -> None:
     env = environment(tmp_path, hub.url)
     status, _, errors = pull("owner/missing", env=env)
     assert status == 1
-    assert f"{hub.url} has no model owner/missing, or it is private: set HF_TOKEN to a token that may read it" in errors
+    assert (
+        f"{hub.url} has no model owner/missing, or it is private: set HF_TOKEN to a token that may read it"
+        in errors
+    )
     _, _, errors = pull("owner/gated", env=env)
-    assert f"owner/gated is gated: ask for access at {hub.url}/owner/gated, then set HF_TOKEN" in errors
+    assert (
+        f"owner/gated is gated: ask for access at {hub.url}/owner/gated, then set HF_TOKEN"
+        in errors
+    )
     _, _, errors = pull("owner/gated", env=env | {"HF_TOKEN": "hf_wrong"})
     assert "the token in HF_TOKEN does not open it" in errors
     assert "hf_wrong" not in errors
@@ -192,9 +229,13 @@ def test_weights_are_made_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["minilm", "qwen3-embedding", "qwen3-classifier"])
-def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(name: str, tmp_path: Path) -> None:
+def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(
+    name: str, tmp_path: Path
+) -> None:
     directory = Path(__file__).parents[1] / "backends" / "golden_sentences" / name
-    status, output, _ = pull(str(directory), "--weights", "int4", env=environment(tmp_path, unused_address()))
+    status, output, _ = pull(
+        str(directory), "--weights", "int4", env=environment(tmp_path, unused_address())
+    )
     assert status == 0
     [entry] = re.findall(r"weights \(int4\) are made in \d+ s: (\S+),", output)
     inode = Path(entry, "weights.bin").stat().st_ino
@@ -202,7 +243,9 @@ def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(name: st
     create = create_encoder_runner if is_encoder(directory) else create_runner
     create(model, EngineConfig()).close()
     assert [path for path in Path(entry).parent.iterdir() if "-int4" in path.name] == [Path(entry)]
-    assert Path(entry, "weights.bin").stat().st_ino == inode, "the server made no weights of its own"
+    assert Path(entry, "weights.bin").stat().st_ino == inode, (
+        "the server made no weights of its own"
+    )
 
 
 @pytest.mark.parametrize(

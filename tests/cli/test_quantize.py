@@ -35,12 +35,21 @@ def text(tmp_path: Path) -> Path:
 def test_a_checkpoint_is_written_whole_and_served(tmp_path: Path, text: Path) -> None:
     out = tmp_path / "made" / "model"
     status, output, log = ouzel(
-        "quantize", str(MODEL_DIRECTORY), str(out), "--calibration-text", str(text), cache=tmp_path / "cache"
+        "quantize",
+        str(MODEL_DIRECTORY),
+        str(out),
+        "--calibration-text",
+        str(text),
+        cache=tmp_path / "cache",
     )
     assert status == 0
     assert f"to serve it: ouzel serve {out}" in output
-    assert re.search(r"\d+ matrices in int4, \d+ in int8, 1 in floats, 4\.\d\d bits a quantised weight", output)
-    assert "model has quantised weights (compressed-tensors), which are rounded a second time" in log
+    assert re.search(
+        r"\d+ matrices in int4, \d+ in int8, 1 in floats, 4\.\d\d bits a quantised weight", output
+    )
+    assert (
+        "model has quantised weights (compressed-tensors), which are rounded a second time" in log
+    )
     assert [path.name for path in out.parent.iterdir()] == ["model"]
     copied = {path.name for path in MODEL_DIRECTORY.iterdir()} - {"README.md"}
     assert {path.name for path in out.iterdir()} == copied
@@ -55,7 +64,9 @@ def test_a_checkpoint_is_written_whole_and_served(tmp_path: Path, text: Path) ->
 
 def test_a_directory_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    status, _, errors = ouzel("quantize", str(MODEL_DIRECTORY), str(tmp_path), cache=tmp_path / "cache")
+    status, _, errors = ouzel(
+        "quantize", str(MODEL_DIRECTORY), str(tmp_path), cache=tmp_path / "cache"
+    )
     assert status != 0
     assert f"OUT must be a new or an empty directory, given {tmp_path}" in errors
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
@@ -64,7 +75,13 @@ def test_a_directory_that_holds_something_is_left_alone(tmp_path: Path) -> None:
 def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path, text: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "empty")
-    arguments = ["quantize", str(MODEL_DIRECTORY), str(tmp_path / "link"), "--calibration-text", str(text)]
+    arguments = [
+        "quantize",
+        str(MODEL_DIRECTORY),
+        str(tmp_path / "link"),
+        "--calibration-text",
+        str(text),
+    ]
     status, output, _ = ouzel(*arguments, cache=tmp_path / "cache")
     assert status == 0
     assert f"to serve it: ouzel serve {tmp_path / 'link'}" in output
@@ -74,7 +91,9 @@ def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path, text: Path) ->
 @pytest.mark.parametrize("name", ["x" * 300, "circle"])
 def test_a_path_that_cannot_be_looked_at_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    status, _, errors = ouzel("quantize", str(MODEL_DIRECTORY), str(tmp_path / name), cache=tmp_path / "cache")
+    status, _, errors = ouzel(
+        "quantize", str(MODEL_DIRECTORY), str(tmp_path / name), cache=tmp_path / "cache"
+    )
     assert status == 2
     assert f"OUT: {tmp_path / name} cannot be used" in errors
 
@@ -105,8 +124,14 @@ def test_a_model_of_vectors_is_refused(name: str, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["pull", "MODEL", "--calibrate"], "--calibrate requires --weights int4"),
-        (["pull", "MODEL", "--weights", "int8", "--calibrate"], "--calibrate: needs int4 in --weights, given"),
-        (["pull", "MODEL", "--weights", "int4", "--calibration-text", "x"], "--calibration-text requires --calibrate"),
+        (
+            ["pull", "MODEL", "--weights", "int8", "--calibrate"],
+            "--calibrate: needs int4 in --weights, given",
+        ),
+        (
+            ["pull", "MODEL", "--weights", "int4", "--calibration-text", "x"],
+            "--calibration-text requires --calibrate",
+        ),
         (
             ["pull", "MODEL", "--weights", "int4", "--calibrate", "--calibration-text", "/missing"],
             "--calibration-text: /missing cannot be read",
@@ -115,11 +140,16 @@ def test_a_model_of_vectors_is_refused(name: str, tmp_path: Path) -> None:
             ["pull", "MODEL", "--weights", "bf16", "--recompress"],
             "--recompress: needs int8 or int4 in --weights, given",
         ),
-        (["quantize", str(IR), "/missing/out"], "mistral-int8 is an OpenVINO IR; SRC must be the checkpoint"),
+        (
+            ["quantize", str(IR), "/missing/out"],
+            "mistral-int8 is an OpenVINO IR; SRC must be the checkpoint",
+        ),
         (["quantize", "/missing/model", "/missing/out"], "there is no directory /missing/model"),
     ],
 )
-def test_nonsense_is_refused_in_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_nonsense_is_refused_in_one_line(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
     spelled = [str(MODEL_DIRECTORY) if each == "MODEL" else each for each in arguments]
     status, _, errors = ouzel(*spelled, cache=tmp_path)
     assert status != 0
@@ -130,7 +160,12 @@ def test_an_empty_text_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("")
     status, _, errors = ouzel(
-        "quantize", str(MODEL_DIRECTORY), str(tmp_path / "out"), "--calibration-text", str(empty), cache=tmp_path
+        "quantize",
+        str(MODEL_DIRECTORY),
+        str(tmp_path / "out"),
+        "--calibration-text",
+        str(empty),
+        cache=tmp_path,
     )
     assert status != 0
     assert "must hold text, it is empty" in errors
@@ -138,7 +173,15 @@ def test_an_empty_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_pull_calibrates_once(tmp_path: Path, text: Path) -> None:
-    arguments = ["pull", str(MODEL_DIRECTORY), "--weights", "int4", "--calibrate", "--calibration-text", str(text)]
+    arguments = [
+        "pull",
+        str(MODEL_DIRECTORY),
+        "--weights",
+        "int4",
+        "--calibrate",
+        "--calibration-text",
+        str(text),
+    ]
     status, output, _ = ouzel(*arguments, cache=tmp_path / "cache")
     assert status == 0
     assert "weights (int4) are made in" in output

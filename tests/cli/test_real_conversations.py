@@ -18,7 +18,9 @@ import pytest
 from benchmarks.quality.packages import MODELS, find, models_directory
 from tests.cli.running import serving
 
-pytestmark = pytest.mark.release("conversations with real models, whose files a command of the benchmarks gets")
+pytestmark = pytest.mark.release(
+    "conversations with real models, whose files a command of the benchmarks gets"
+)
 
 SERVED = ("--served-model-name", "real", "--kv-cache-gib", "1", "--deterministic")
 CHATS = "/v1/chat/completions"
@@ -45,9 +47,17 @@ class Chat:
         choice: JsonObject = answer["choices"][0]
         return choice | {"usage": answer["usage"]}
 
-    def stream(self, question: str | list[JsonObject], **fields: object) -> tuple[str, list[JsonObject], str]:
+    def stream(
+        self, question: str | list[JsonObject], **fields: object
+    ) -> tuple[str, list[JsonObject], str]:
         """Returns the text, the calls and the finish reason that the events of a greedy chat make together."""
-        body = {"model": "real", "messages": messages(question), "temperature": 0, "max_tokens": 120, "stream": True}
+        body = {
+            "model": "real",
+            "messages": messages(question),
+            "temperature": 0,
+            "max_tokens": 120,
+            "stream": True,
+        }
         text, calls, reason = "", [], ""
         with self.http.stream("POST", CHATS, json=body | fields) as response:
             for line in response.iter_lines():
@@ -70,7 +80,9 @@ def messages(question: str | list[JsonObject]) -> list[JsonObject]:
 def serve(name: str, cache_dir: Path) -> Iterator[Chat]:
     """Raises NotFetched, with the command that fetches it, where the model's file is missing: the test fails."""
     with (
-        serving(str(find(MODELS[name], models_directory())), *SERVED, cache_dir=cache_dir) as server,
+        serving(
+            str(find(MODELS[name], models_directory())), *SERVED, cache_dir=cache_dir
+        ) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
     ):
         [model] = http.get("/v1/models").json()["data"]
@@ -111,7 +123,9 @@ def test_code_is_written_in_a_block_that_python_compiles(chat: Chat) -> None:
     blocks = re.findall(r"```python\n(.*?)```", choice["message"]["content"], re.S)
     namespace: JsonObject = {}
     exec(compile(blocks[0], "answer", "exec"), namespace)
-    [function] = [value for name, value in namespace.items() if callable(value) and not name.startswith("_")]
+    [function] = [
+        value for name, value in namespace.items() if callable(value) and not name.startswith("_")
+    ]
     assert function([1, 2, 3]) == 6
 
 
@@ -148,19 +162,26 @@ def test_a_stream_says_the_same_as_the_whole_answer(question: str, chat: Chat) -
 
 def test_every_api_gives_the_same_answer(chat: Chat) -> None:
     expected = chat.ask(HELLO)["message"]["content"]
-    response = chat.post("/v1/responses", {"input": HELLO, "temperature": 0, "max_output_tokens": 120})
+    response = chat.post(
+        "/v1/responses", {"input": HELLO, "temperature": 0, "max_output_tokens": 120}
+    )
     assert [part["text"] for item in response["output"] for part in item["content"]] == [expected]
     turns = {"messages": messages(HELLO)}
     message = chat.post("/v1/messages", turns | {"temperature": 0, "max_tokens": 120})
     assert [part["text"] for part in message["content"]] == [expected]
     options = {"temperature": 0, "num_predict": 120}
-    assert chat.post("/api/chat", turns | {"stream": False, "options": options})["message"]["content"] == expected
+    assert (
+        chat.post("/api/chat", turns | {"stream": False, "options": options})["message"]["content"]
+        == expected
+    )
 
 
 def test_a_long_answer_without_a_limit_ends_by_itself(chat: Chat) -> None:
     choice = chat.ask("Count from 1 to 100, one number on each line.", max_tokens=None)
     assert choice["finish_reason"] == "stop"
-    assert choice["usage"]["completion_tokens"] > 40  # by a close decision SmolLM2 ends after 10 or after 20 lines
+    assert (
+        choice["usage"]["completion_tokens"] > 40
+    )  # by a close decision SmolLM2 ends after 10 or after 20 lines
 
 
 # Forms
@@ -174,8 +195,13 @@ PERSON = {
 
 
 def test_an_answer_has_the_form_of_a_schema(chat: Chat) -> None:
-    form = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON, "strict": True}}
-    choice = chat.ask("Extract name and age: Ada is 36 years old. Answer in JSON.", response_format=form)
+    form = {
+        "type": "json_schema",
+        "json_schema": {"name": "person", "schema": PERSON, "strict": True},
+    }
+    choice = chat.ask(
+        "Extract name and age: Ada is 36 years old. Answer in JSON.", response_format=form
+    )
     assert json.loads(choice["message"]["content"]) == {"name": "Ada", "age": 36}
 
 
@@ -192,7 +218,9 @@ def test_an_answer_matches_a_regular_expression(chat: Chat) -> None:
 
 
 def test_an_answer_is_one_of_the_choices(chat: Chat) -> None:
-    choice = chat.ask("Is the sky blue or green? One word.", structured_outputs={"choice": ["blue", "green"]})
+    choice = chat.ask(
+        "Is the sky blue or green? One word.", structured_outputs={"choice": ["blue", "green"]}
+    )
     assert choice["message"]["content"] == "blue"
 
 
@@ -200,7 +228,10 @@ def test_an_answer_is_one_of_the_choices(chat: Chat) -> None:
 
 
 def document(num_lines: int) -> str:
-    lines = [f"Line {number}: the quick brown fox jumps over the lazy dog." for number in range(1, num_lines + 1)]
+    lines = [
+        f"Line {number}: the quick brown fox jumps over the lazy dog."
+        for number in range(1, num_lines + 1)
+    ]
     return "\n".join(["The secret word is marzipan.", *lines])
 
 
@@ -222,8 +253,15 @@ def test_a_prompt_beyond_the_limit_is_refused(smollm: Chat) -> None:
 
 
 def function(name: str, description: str) -> JsonObject:
-    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+    parameters = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": parameters},
+    }
 
 
 TOOLS = [
@@ -253,7 +291,8 @@ def test_a_tool_is_called_and_streamed_alike(tool_choice: object, name: str, qwe
     assert choice["finish_reason"] == "tool_calls"
     _, streamed, reason = qwen.stream(WEATHER, tools=TOOLS, tool_choice=tool_choice)
     assert streamed == [
-        {key: call["function"][key] for key in ("name", "arguments")} for call in choice["message"]["tool_calls"]
+        {key: call["function"][key] for key in ("name", "arguments")}
+        for call in choice["message"]["tool_calls"]
     ]
     assert reason == "tool_calls"
 
@@ -271,11 +310,22 @@ def test_a_question_about_two_cities_makes_calls_of_cities_in_it(qwen: Chat) -> 
 
 def test_at_most_one_call_where_parallel_calls_are_off(qwen: Chat) -> None:
     question = "What is the weather in Paris and in London?"
-    assert len(calls_of(qwen.ask(question, tools=TOOLS, tool_choice="required", parallel_tool_calls=False))) == 1
+    assert (
+        len(
+            calls_of(
+                qwen.ask(question, tools=TOOLS, tool_choice="required", parallel_tool_calls=False)
+            )
+        )
+        == 1
+    )
 
 
 def test_the_result_of_a_call_reaches_the_answer(qwen: Chat) -> None:
-    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}}
+    call = {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'},
+    }
     turns: list[JsonObject] = [
         {"role": "user", "content": WEATHER},
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -285,6 +335,8 @@ def test_the_result_of_a_call_reaches_the_answer(qwen: Chat) -> None:
 
 
 def test_tools_are_refused_where_the_chat_template_has_none(smollm: Chat) -> None:
-    response = smollm.http.post(CHATS, json={"model": "real", "messages": messages(WEATHER), "tools": TOOLS})
+    response = smollm.http.post(
+        CHATS, json={"model": "real", "messages": messages(WEATHER), "tools": TOOLS}
+    )
     assert response.status_code == 400
     assert response.json()["error"]["message"] == "tools: this model's chat template has no tools"

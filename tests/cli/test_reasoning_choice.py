@@ -15,8 +15,12 @@ PIECES = "{% if enable_thinking %}{{ '<' ~ 'think' ~ '>' }}{% endif %}"
 
 def write_model(directory: Path, *, template: str, tokens: list[str]) -> None:
     (directory / "chat_template.jinja").write_text(template)
-    added = [{"id": place, "content": token, "special": False} for place, token in enumerate(tokens)]
-    (directory / "tokenizer.json").write_text(json.dumps({"added_tokens": added, "model": {"vocab": {}}}))
+    added = [
+        {"id": place, "content": token, "special": False} for place, token in enumerate(tokens)
+    ]
+    (directory / "tokenizer.json").write_text(
+        json.dumps({"added_tokens": added, "model": {"vocab": {}}})
+    )
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,25 @@ ANSWER: Json = {
             "role": "assistant",
             "status": "completed",
             "content": [
-                {"type": "output_text", "text": "OpenVINO is an open-source toolkit ...", "annotations": []},
+                {
+                    "type": "output_text",
+                    "text": "OpenVINO is an open-source toolkit ...",
+                    "annotations": [],
+                },
             ],
         }
     ],
     "usage": {"input_tokens": 5, "output_tokens": 42, "total_tokens": 47},
 }
-VARYING = {"id", "created_at", "completed_at", "text", "input_tokens", "output_tokens", "total_tokens"}
+VARYING = {
+    "id",
+    "created_at",
+    "completed_at",
+    "text",
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+}
 
 
 def test_the_documented_curl_line(server: RunningServer) -> None:
@@ -143,8 +155,18 @@ def test_the_documented_request_with_an_image_is_refused_by_its_name(server: Run
 
 
 def test_events_come_in_the_documented_order(server: RunningServer) -> None:
-    body = {"model": "llama3", "input": "What is OpenVINO?", "max_output_tokens": 100, "stream": True}
-    names = [name for name, _ in named_events(httpx.post(f"{server.root}/v3/responses", json=body, timeout=None))]
+    body = {
+        "model": "llama3",
+        "input": "What is OpenVINO?",
+        "max_output_tokens": 100,
+        "stream": True,
+    }
+    names = [
+        name
+        for name, _ in named_events(
+            httpx.post(f"{server.root}/v3/responses", json=body, timeout=None)
+        )
+    ]
     assert list(dict.fromkeys(names)) == [
         "response.created",
         "response.in_progress",
@@ -167,7 +189,12 @@ def test_a_stream_says_what_the_whole_response_says(client: OpenAI) -> None:
 
 
 def test_every_event_is_strictly_one_of_openais(server: RunningServer) -> None:
-    body = {"model": "ouzel-demo", "input": "Count from 1 to 10.", "stream": True, "reasoning": {"summary": "auto"}}
+    body = {
+        "model": "ouzel-demo",
+        "input": "Count from 1 to 10.",
+        "stream": True,
+        "reasoning": {"summary": "auto"},
+    }
     events = strict_events(httpx.post(f"{server.url}/responses", json=body, timeout=None))
     assert events[-1].type == "response.completed"
 
@@ -178,7 +205,9 @@ class Count(pydantic.BaseModel):
 
 
 def test_a_form_is_obeyed(client: OpenAI) -> None:
-    response = client.responses.parse(model="ouzel-demo", input="Count to 2.", text_format=Count, temperature=0)
+    response = client.responses.parse(
+        model="ouzel-demo", input="Count to 2.", text_format=Count, temperature=0
+    )
     assert isinstance(response.output_parsed, Count)
 
 
@@ -201,10 +230,16 @@ def test_any_json_object_is_a_form(server: RunningServer, fields: dict[str, obje
     [
         "required",
         {"type": "function", "name": "get_weather"},
-        {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "get_weather"}]},
+        {
+            "type": "allowed_tools",
+            "mode": "required",
+            "tools": [{"type": "function", "name": "get_weather"}],
+        },
     ],
 )
-def test_a_tool_that_must_be_called_is_called(client: OpenAI, tool_choice: dict[str, object]) -> None:
+def test_a_tool_that_must_be_called_is_called(
+    client: OpenAI, tool_choice: dict[str, object]
+) -> None:
     ask = {"model": "ouzel-demo", "input": "Hello!", "tools": [WEATHER], "tool_choice": tool_choice}
     response = client.responses.create(**ask, max_output_tokens=100)  # type: ignore[call-overload]
     call = response.output[-1]

@@ -42,7 +42,9 @@ def test_answers_are_valid(server: RunningServer, stream: bool, before_release: 
         for seed in range(3 if before_release else 1)
     ]
     answers = ask_all(server.url, bodies)
-    finished = [answer for answer in answers if answer.whole["choices"][0]["finish_reason"] == "stop"]
+    finished = [
+        answer for answer in answers if answer.whole["choices"][0]["finish_reason"] == "stop"
+    ]
     assert len(finished) > len(answers) * 0.9
     for answer in finished:
         check(answer)
@@ -55,10 +57,17 @@ def check(answer: Answered) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_what_cannot_be_honoured_is_a_400_that_says_what(server: RunningServer, stream: bool) -> None:
+def test_what_cannot_be_honoured_is_a_400_that_says_what(
+    server: RunningServer, stream: bool
+) -> None:
     with httpx.Client(base_url=server.url, timeout=None) as http:
         for case in REFUSED[::4]:
-            response = http.post("chat/completions", json=body_for(case, strict=case.modes[-1], stream=stream))
+            response = http.post(
+                "chat/completions", json=body_for(case, strict=case.modes[-1], stream=stream)
+            )
             error = response.json()["error"]
-            assert (response.status_code, error["param"]) == (400, "response_format.json_schema.schema"), case.name
+            assert (response.status_code, error["param"]) == (
+                400,
+                "response_format.json_schema.schema",
+            ), case.name
             assert re.search(case.message, error["message"]), case.name

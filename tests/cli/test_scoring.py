@@ -27,7 +27,11 @@ def test_several_prompts_give_what_each_gives_alone_in_streams_too(client: OpenA
     for chunk in client.completions.create(prompt=PROMPTS, stream=True, **ask):  # type: ignore[call-overload]
         for choice in chunk.choices:
             texts[choice.index] += choice.text
-    assert texts == [choice.text for choice in together] == [choice.text for choices in alone for choice in choices]
+    assert (
+        texts
+        == [choice.text for choice in together]
+        == [choice.text for choices in alone for choice in choices]
+    )
 
 
 def test_an_evaluation_harness_scores_a_greedy_continuation_as_greedy(client: OpenAI) -> None:
@@ -53,10 +57,14 @@ def test_an_evaluation_harness_scores_a_greedy_continuation_as_greedy(client: Op
             echo=True,
         ).choices
         assert scored.logprobs is not None and first.logprobs is not None
-        assert scored.logprobs.token_logprobs is not None and scored.logprobs.top_logprobs is not None
+        assert (
+            scored.logprobs.token_logprobs is not None and scored.logprobs.top_logprobs is not None
+        )
         token_logprobs = scored.logprobs.token_logprobs[len(context) : -1]
         top_logprobs = scored.logprobs.top_logprobs[len(context) : -1]
         # A prefill and single steps round differently in bf16.
         assert token_logprobs == pytest.approx(first.logprobs.token_logprobs, abs=0.15)
-        differences = [max(top.values()) - own for own, top in zip(token_logprobs, top_logprobs, strict=True)]
+        differences = [
+            max(top.values()) - own for own, top in zip(token_logprobs, top_logprobs, strict=True)
+        ]
         assert max(differences) < 0.15

@@ -50,14 +50,21 @@ def test_the_openai_client_streams(server: RunningServer) -> None:
     whole = client.chat.completions.create(**ask)  # type: ignore[call-overload]
     chunks = list(client.chat.completions.create(**ask, stream=True))  # type: ignore[call-overload]
 
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
-    assert [chunk.choices[0].finish_reason for chunk in chunks][-1] == whole.choices[0].finish_reason
+    assert (
+        "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+        == whole.choices[0].message.content
+    )
+    assert [chunk.choices[0].finish_reason for chunk in chunks][-1] == whole.choices[
+        0
+    ].finish_reason
 
 
 def test_a_killed_engine_is_replaced_and_no_request_hangs(server: RunningServer) -> None:
     engine = server.engine_process()
     endless = QUESTION | {"stream": True, "ignore_eos": True}
-    with httpx.stream("POST", f"{server.url}/chat/completions", json=endless, timeout=None) as response:
+    with httpx.stream(
+        "POST", f"{server.url}/chat/completions", json=endless, timeout=None
+    ) as response:
         lines = response.iter_lines()
         assert next(lines).startswith("data: {")
         engine.send_signal(signal.SIGKILL)
@@ -65,7 +72,9 @@ def test_a_killed_engine_is_replaced_and_no_request_hangs(server: RunningServer)
 
     assert "error" in json.loads(rest[-1].removeprefix("data: "))
     wait_until_healthy(server)
-    assert httpx.post(f"{server.url}/chat/completions", json=QUESTION, timeout=None).status_code == 200
+    assert (
+        httpx.post(f"{server.url}/chat/completions", json=QUESTION, timeout=None).status_code == 200
+    )
     assert server.engine_process().pid != engine.pid
 
 
@@ -73,23 +82,31 @@ def test_sigterm_drains_and_exits_with_zero(cache_dir: Path) -> None:
     with serving(cache_dir=cache_dir) as server:
         engine = server.engine_process()
         body = QUESTION | {"stream": True, "ignore_eos": True, "max_tokens": 200}
-        with httpx.stream("POST", f"{server.url}/chat/completions", json=body, timeout=None) as response:
+        with httpx.stream(
+            "POST", f"{server.url}/chat/completions", json=body, timeout=None
+        ) as response:
             lines = response.iter_lines()
             next(lines)
             server.process.send_signal(signal.SIGTERM)
             rest = [line for line in lines if line]
 
         assert rest[-1] == "data: [DONE]"
-        assert json.loads(rest[-2].removeprefix("data: "))["choices"][0]["finish_reason"] == "length"
+        assert (
+            json.loads(rest[-2].removeprefix("data: "))["choices"][0]["finish_reason"] == "length"
+        )
         assert server.process.wait() == 0
         assert not engine.is_running()
 
 
-def test_the_engine_ends_with_a_server_that_is_killed_before_it_has_read_everything(cache_dir: Path) -> None:
+def test_the_engine_ends_with_a_server_that_is_killed_before_it_has_read_everything(
+    cache_dir: Path,
+) -> None:
     with serving(cache_dir=cache_dir) as server:
         engine = server.engine_process()
         body = QUESTION | {"stream": True, "ignore_eos": True, "max_tokens": 200}
-        with httpx.stream("POST", f"{server.url}/chat/completions", json=body, timeout=None) as response:
+        with httpx.stream(
+            "POST", f"{server.url}/chat/completions", json=body, timeout=None
+        ) as response:
             next(response.iter_lines())
             server.process.send_signal(signal.SIGSTOP)
             wait_until_idle(engine)
@@ -111,7 +128,12 @@ def test_sigterm_drains_what_runs_on_a_websocket(cache_dir: Path) -> None:
         OpenAI(base_url=server.url, api_key="none") as client,
         client.responses.connect() as connection,
     ):
-        ask = {"type": "response.create", "model": "ouzel-demo", "input": "Count.", "ignore_eos": True}
+        ask = {
+            "type": "response.create",
+            "model": "ouzel-demo",
+            "input": "Count.",
+            "ignore_eos": True,
+        }
         connection.send_raw(json.dumps(ask | {"max_output_tokens": 200}))
         assert connection.recv().type == "response.created"
         server.process.send_signal(signal.SIGTERM)
@@ -123,7 +145,9 @@ def test_sigterm_drains_what_runs_on_a_websocket(cache_dir: Path) -> None:
         assert server.process.wait() == 0
 
 
-def test_sigterm_takes_requests_while_the_grace_lasts_and_a_second_one_ends_it(cache_dir: Path) -> None:
+def test_sigterm_takes_requests_while_the_grace_lasts_and_a_second_one_ends_it(
+    cache_dir: Path,
+) -> None:
     with serving("--drain-grace-s", "80000", "--metrics-port", "0", cache_dir=cache_dir) as server:
         server.process.send_signal(signal.SIGTERM)
         while httpx.get(f"{server.metrics_root}/health").status_code == 200:
@@ -131,7 +155,10 @@ def test_sigterm_takes_requests_while_the_grace_lasts_and_a_second_one_ends_it(c
 
         assert httpx.get(f"{server.root}/health").json()["status"] == "leaving"
         assert httpx.get(f"{server.metrics_root}/v2/health/live").status_code == 200
-        assert httpx.post(f"{server.url}/chat/completions", json=QUESTION, timeout=None).status_code == 200
+        assert (
+            httpx.post(f"{server.url}/chat/completions", json=QUESTION, timeout=None).status_code
+            == 200
+        )
 
         time.sleep(1.1)
         server.process.send_signal(signal.SIGTERM)
@@ -141,7 +168,9 @@ def test_sigterm_takes_requests_while_the_grace_lasts_and_a_second_one_ends_it(c
 def test_a_second_sigterm_stops_at_once(cache_dir: Path) -> None:
     with serving(cache_dir=cache_dir) as server:
         body = QUESTION | {"stream": True, "ignore_eos": True}
-        with httpx.stream("POST", f"{server.url}/chat/completions", json=body, timeout=None) as response:
+        with httpx.stream(
+            "POST", f"{server.url}/chat/completions", json=body, timeout=None
+        ) as response:
             lines = response.iter_lines()
             next(lines)
             server.process.send_signal(signal.SIGTERM)
@@ -158,7 +187,9 @@ def broken_copy(directory: Path) -> Path:
 
 
 def test_a_missing_directory(cache_dir: Path) -> None:
-    assert "there is no directory /nowhere/at/all" in failure("/nowhere/at/all", cache_dir=cache_dir)
+    assert "there is no directory /nowhere/at/all" in failure(
+        "/nowhere/at/all", cache_dir=cache_dir
+    )
 
 
 def test_an_empty_directory(cache_dir: Path, tmp_path: Path) -> None:
@@ -195,7 +226,10 @@ def test_a_models_own_response_template_is_read(cache_dir: Path, tmp_path: Path)
     directory = broken_copy(tmp_path)
     config = json.loads((directory / "tokenizer_config.json").read_text())
     marks = {"open": "<think>", "close": "</think>", "content": "text"}
-    config["response_template"] = {"start_anchor": "<|im_start|>assistant\n", "fields": {"thinking": marks}}
+    config["response_template"] = {
+        "start_anchor": "<|im_start|>assistant\n",
+        "fields": {"thinking": marks},
+    }
     (directory / "tokenizer_config.json").write_text(json.dumps(config))
     options = ("--reasoning-parser", "response_template", "--tool-parser", "none")
 
@@ -213,16 +247,22 @@ def test_a_response_template_that_is_not_there(cache_dir: Path) -> None:
     assert "tokenizer_config.json has no response_template" in message
 
 
-def test_a_model_without_chat_template_completes_but_does_not_chat(cache_dir: Path, tmp_path: Path) -> None:
+def test_a_model_without_chat_template_completes_but_does_not_chat(
+    cache_dir: Path, tmp_path: Path
+) -> None:
     directory = broken_copy(tmp_path)
     (directory / "chat_template.jinja").unlink()
 
     with serving(str(directory), "--served-model-name", "plain", cache_dir=cache_dir) as server:
         assert "/v1/completions" in server.curl
         completion = httpx.post(
-            f"{server.url}/completions", json={"model": "plain", "prompt": "Hello", "max_tokens": 5}, timeout=None
+            f"{server.url}/completions",
+            json={"model": "plain", "prompt": "Hello", "max_tokens": 5},
+            timeout=None,
         )
-        chat = httpx.post(f"{server.url}/chat/completions", json=QUESTION | {"model": "plain"}, timeout=None)
+        chat = httpx.post(
+            f"{server.url}/chat/completions", json=QUESTION | {"model": "plain"}, timeout=None
+        )
 
     assert completion.status_code == 200
     assert chat.status_code == 400

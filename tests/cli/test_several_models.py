@@ -37,21 +37,30 @@ def engine_processes(server: RunningServer) -> list[psutil.Process]:
 def test_models_come_and_go_as_the_file_says_on_sighup(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     environment = {**os.environ, "OUZEL_ADMIN_API_KEY": "sk-admin"}
-    file.write_text(f"models:\n- {{name: a, model: {MODEL_DIRECTORY}, max_model_len: 512}}\n- b={MODEL_DIRECTORY}\n")
+    file.write_text(
+        f"models:\n- {{name: a, model: {MODEL_DIRECTORY}, max_model_len: 512}}\n- b={MODEL_DIRECTORY}\n"
+    )
     with (
-        serving("--config", str(file), "--no-store", cache_dir=tmp_path, environment=environment) as server,
+        serving(
+            "--config", str(file), "--no-store", cache_dir=tmp_path, environment=environment
+        ) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
     ):
         assert names(http) == ["a", "b"]
         assert answer(http, "a") == answer(http, "b") == "12 + 5 = 17"
-        file.write_text(f"models:\n- c={MODEL_DIRECTORY}\n- broken=/nowhere\n- b={MODEL_DIRECTORY}\n")
+        file.write_text(
+            f"models:\n- c={MODEL_DIRECTORY}\n- broken=/nowhere\n- b={MODEL_DIRECTORY}\n"
+        )
         server.process.send_signal(signal.SIGHUP)
         while names(http) != ["c", "b"]:
             time.sleep(0.05)
         assert answer(http, "c") == "12 + 5 = 17"
         assert len(engine_processes(server)) == 2
         file.write_text(f"models:\n- c=/nowhere\n- b={MODEL_DIRECTORY}\n")
-        assert http.post("/v1/config/reload", headers={"authorization": "Bearer sk-admin"}).status_code == 200
+        assert (
+            http.post("/v1/config/reload", headers={"authorization": "Bearer sk-admin"}).status_code
+            == 200
+        )
         assert names(http) == ["c", "b"]
 
 
@@ -62,11 +71,15 @@ def test_an_entry_with_the_name_of_model_changes_nothing(tmp_path: Path) -> None
     environment = {**os.environ, "OUZEL_ADMIN_API_KEY": "sk-admin"}
     flags = ("--served-model-name", "main", "--config", str(file), "--no-store")
     with (
-        serving(str(MODEL_DIRECTORY), *flags, cache_dir=tmp_path, environment=environment) as server,
+        serving(
+            str(MODEL_DIRECTORY), *flags, cache_dir=tmp_path, environment=environment
+        ) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
     ):
         for max_model_len in (512, 600):
-            file.write_text(f"models:\n- {{name: main, model: {MODEL_DIRECTORY}, max_model_len: {max_model_len}}}\n")
+            file.write_text(
+                f"models:\n- {{name: main, model: {MODEL_DIRECTORY}, max_model_len: {max_model_len}}}\n"
+            )
             http.post("/v1/config/reload", headers={"authorization": "Bearer sk-admin"})
         [model] = http.get("/v1/models").json()["data"]
 
@@ -93,13 +106,19 @@ def test_one_of_two_replicas_is_killed_and_the_server_goes_on(tmp_path: Path) ->
     assert len(processes) == 2
     assert not shares[0] & shares[1]
     assert answers == {"12 + 5 = 17"}
-    assert [line.partition(",")[0] for line in page.splitlines() if re.match(r"\w+[:_]e2e\w+_count", line)] == [
+    assert [
+        line.partition(",")[0]
+        for line in page.splitlines()
+        if re.match(r"\w+[:_]e2e\w+_count", line)
+    ] == [
         'ouzel_e2e_request_latency_seconds_count{engine="0"',
         'ouzel_e2e_request_latency_seconds_count{engine="1"',
         'vllm:e2e_request_latency_seconds_count{engine="0"',
     ]
     ends = re.findall(
-        r'^ouzel_request_success_total\{engine="(\d)",finished_reason="stop",.*\} (\d)', page, re.MULTILINE
+        r'^ouzel_request_success_total\{engine="(\d)",finished_reason="stop",.*\} (\d)',
+        page,
+        re.MULTILINE,
     )
     assert sum(int(count) for _, count in ends) == 4
 
@@ -114,4 +133,7 @@ def test_a_name_that_two_models_have_is_told_before_either_is_loaded(tmp_path: P
     directory = str(MODEL_DIRECTORY)
     said = failure(directory, "--model", f"{MODEL_DIRECTORY.name}={directory}", cache_dir=tmp_path)
 
-    assert said == f"ouzel: --model: each must have a name of its own, given {MODEL_DIRECTORY.name!r} twice\n"
+    assert (
+        said
+        == f"ouzel: --model: each must have a name of its own, given {MODEL_DIRECTORY.name!r} twice\n"
+    )

@@ -45,12 +45,16 @@ def counted(answer: Any) -> tuple[int, int]:
 
 def num_proposed_ever(http: httpx.Client) -> int:
     name = "vllm:spec_decode_num_draft_tokens_total"
-    [line] = [line for line in http.get("/metrics").text.splitlines() if line.startswith(name + "{")]
+    [line] = [
+        line for line in http.get("/metrics").text.splitlines() if line.startswith(name + "{")
+    ]
     return int(float(line.rpartition(" ")[2]))
 
 
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0, "seed": 3}])
-def test_a_predicted_answer_is_the_same_answer(http: httpx.Client, sampling: dict[str, object]) -> None:
+def test_a_predicted_answer_is_the_same_answer(
+    http: httpx.Client, sampling: dict[str, object]
+) -> None:
     plain = answered(http, num_assistant_tokens=0, **sampling)
     before = num_proposed_ever(http)
     foretold, misled = (
@@ -60,7 +64,10 @@ def test_a_predicted_answer_is_the_same_answer(http: httpx.Client, sampling: dic
 
     assert text(foretold) == text(misled) == text(plain)
     assert counted(plain) == (0, 0)
-    assert all(0 <= counted(answer)[0] < answer["usage"]["completion_tokens"] for answer in (foretold, misled))
+    assert all(
+        0 <= counted(answer)[0] < answer["usage"]["completion_tokens"]
+        for answer in (foretold, misled)
+    )
     assert sum(counted(foretold)) + sum(counted(misled)) == num_proposed_ever(http) - before
 
 
@@ -69,8 +76,12 @@ def test_a_server_told_not_to_guess_refuses_what_it_would_need(cache_dir: Path) 
         serving("--no-prompt-lookup", cache_dir=cache_dir) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
     ):
-        assert counted(answered(http, prediction={"type": "content", "content": "17 plus 25 is 42."})) == (0, 0)
-        refused = http.post("/v1/chat/completions", json={"messages": [], "num_assistant_tokens": 5})
+        assert counted(
+            answered(http, prediction={"type": "content", "content": "17 plus 25 is 42."})
+        ) == (0, 0)
+        refused = http.post(
+            "/v1/chat/completions", json={"messages": [], "num_assistant_tokens": 5}
+        )
         assert refused.status_code == 400
         assert "--prompt-lookup" in refused.json()["error"]["message"]
         assert num_proposed_ever(http) == 0

@@ -10,7 +10,9 @@ OUZEL = f"{sys.executable} -m ouzel"
 
 def in_shell(line: str) -> tuple[int, str]:
     """Returns the status and what is on standard error."""
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stderr
 
 

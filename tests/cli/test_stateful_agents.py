@@ -33,7 +33,15 @@ from openai.types.shared import Reasoning
 from pydantic import SecretStr
 
 from tests.cli.running import RunningServer, serving
-from tests.cli.test_agent_frameworks import ANSWERS, CALLS, QUESTIONS, add, get_weather, lang_calls, lang_tool
+from tests.cli.test_agent_frameworks import (
+    ANSWERS,
+    CALLS,
+    QUESTIONS,
+    add,
+    get_weather,
+    lang_calls,
+    lang_tool,
+)
 
 pytestmark = pytest.mark.release("frameworks of agents, over HTTP and WebSockets")
 
@@ -45,7 +53,9 @@ Run = Callable[..., Any]  # of an agent and its input, to a result that is compl
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     names = ("--served-model-name", "ouzel-demo", "--served-model-name", NAME_OF_OPENAI)
-    with serving("--precision", "f32", *names, cache_dir=tmp_path_factory.mktemp("cache")) as server:
+    with serving(
+        "--precision", "f32", *names, cache_dir=tmp_path_factory.mktemp("cache")
+    ) as server:
         yield server
 
 
@@ -65,15 +75,24 @@ async def whole(agent: Agent, given: Any, **options: Any) -> RunResult:
 
 
 async def streamed(agent: Agent, given: Any, **options: Any) -> RunResultStreaming:
-    result = Runner.run_streamed(agent, given, run_config=RunConfig(tracing_disabled=True), **options)
+    result = Runner.run_streamed(
+        agent, given, run_config=RunConfig(tracing_disabled=True), **options
+    )
     async for _ in result.stream_events():
         pass
     return result
 
 
-def agent(model: Model, tools: Sequence[Callable[..., Any]] = (get_weather, add), **settings: Any) -> Agent:
+def agent(
+    model: Model, tools: Sequence[Callable[..., Any]] = (get_weather, add), **settings: Any
+) -> Agent:
     chosen = ModelSettings(**{"temperature": 0, "max_tokens": 300, **settings})
-    return Agent(name="demo", model=model, tools=[function_tool(tool) for tool in tools], model_settings=chosen)
+    return Agent(
+        name="demo",
+        model=model,
+        tools=[function_tool(tool) for tool in tools],
+        model_settings=chosen,
+    )
 
 
 def over_http(client: openai.AsyncOpenAI, name: str = "ouzel-demo") -> OpenAIResponsesModel:
@@ -81,7 +100,9 @@ def over_http(client: openai.AsyncOpenAI, name: str = "ouzel-demo") -> OpenAIRes
 
 
 async def kinds_of(client: openai.AsyncOpenAI, conversation_id: str) -> list[str]:
-    return [item.type async for item in client.conversations.items.list(conversation_id, order="asc")]
+    return [
+        item.type async for item in client.conversations.items.list(conversation_id, order="asc")
+    ]
 
 
 # The OpenAI Agents SDK
@@ -94,7 +115,9 @@ async def test_an_agent_continues_the_response_before(client: openai.AsyncOpenAI
     previous: Any = None  # or an id
 
     for question in QUESTIONS:
-        result = await run(one, question, previous_response_id=previous, auto_previous_response_id=True)
+        result = await run(
+            one, question, previous_response_id=previous, auto_previous_response_id=True
+        )
         previous = result.last_response_id
         said.append(result.final_output)
 
@@ -107,7 +130,10 @@ async def test_an_agent_continues_the_response_before(client: openai.AsyncOpenAI
 async def test_an_agent_talks_in_a_conversation(client: openai.AsyncOpenAI, run: Run) -> None:
     conversation = await client.conversations.create()
 
-    results = [await run(agent(over_http(client)), each, conversation_id=conversation.id) for each in QUESTIONS]
+    results = [
+        await run(agent(over_http(client)), each, conversation_id=conversation.id)
+        for each in QUESTIONS
+    ]
 
     assert [result.final_output for result in results] == ANSWERS
     assert await kinds_of(client, conversation.id) == TURN + TURN
@@ -148,7 +174,9 @@ async def test_the_sdk_compacts_a_session(client: openai.AsyncOpenAI, run: Run, 
             client=client,
             model=NAME_OF_OPENAI,
             compaction_mode=mode,
-            should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= 6,
+            should_trigger_compaction=lambda context: (
+                len(context["compaction_candidate_items"]) >= 6
+            ),
         )
 
         first = [await run(one, each, session=session) for each in QUESTIONS]
@@ -161,9 +189,13 @@ async def test_the_sdk_compacts_a_session(client: openai.AsyncOpenAI, run: Run, 
 
 
 @pytest.mark.parametrize("way", ["resent", "continued", "in a conversation"])
-async def test_an_agent_hands_over_to_another(client: openai.AsyncOpenAI, run: Run, way: str) -> None:
+async def test_an_agent_hands_over_to_another(
+    client: openai.AsyncOpenAI, run: Run, way: str
+) -> None:
     model = over_http(client)
-    weather = agent(model, [get_weather]).clone(name="weather", handoff_description="Get the current weather")
+    weather = agent(model, [get_weather]).clone(
+        name="weather", handoff_description="Get the current weather"
+    )
     first = agent(model, [], tool_choice="required").clone(handoffs=[weather])
     options: dict[str, dict[str, Any]] = {
         "resent": {},
@@ -196,7 +228,11 @@ async def test_an_agents_settings_reach_the_response(client: openai.AsyncOpenAI,
 
     first, last = result.raw_responses
     forced = await client.responses.retrieve(first.response_id)
-    assert (forced.tool_choice, forced.parallel_tool_calls, forced.truncation) == ("required", False, "auto")
+    assert (forced.tool_choice, forced.parallel_tool_calls, forced.truncation) == (
+        "required",
+        False,
+        "auto",
+    )
     assert (forced.metadata, forced.top_p, forced.user) == ({"of": "owls"}, 0.5, "olga")
     assert (forced.reasoning, forced.prompt_cache_key) == (Reasoning(summary="auto"), "owls")
     assert all(part.logprobs for message in last.output for part in message.content)
@@ -205,7 +241,10 @@ async def test_an_agents_settings_reach_the_response(client: openai.AsyncOpenAI,
 async def test_a_tool_of_the_sdk_may_answer_in_parts(client: openai.AsyncOpenAI, run: Run) -> None:
     def get_weather(city: str) -> list[ToolOutputText]:
         """Get the current weather"""
-        return [ToolOutputText(text='{"temperature": 21,'), ToolOutputText(text=' "condition": "sunny"}')]
+        return [
+            ToolOutputText(text='{"temperature": 21,'),
+            ToolOutputText(text=' "condition": "sunny"}'),
+        ]
 
     result = await run(agent(over_http(client), [get_weather, add]), QUESTIONS[0])
 
@@ -213,13 +252,17 @@ async def test_a_tool_of_the_sdk_may_answer_in_parts(client: openai.AsyncOpenAI,
 
 
 @pytest.mark.parametrize("store", [True, False])
-async def test_an_agent_talks_over_a_websocket(client: openai.AsyncOpenAI, run: Run, store: bool) -> None:
+async def test_an_agent_talks_over_a_websocket(
+    client: openai.AsyncOpenAI, run: Run, store: bool
+) -> None:
     model = OpenAIResponsesWSModel(model="ouzel-demo", openai_client=client)
     one, said = agent(model, store=store), []
     previous: Any = None  # or an id
     try:
         for question in QUESTIONS:
-            result = await run(one, question, previous_response_id=previous, auto_previous_response_id=True)
+            result = await run(
+                one, question, previous_response_id=previous, auto_previous_response_id=True
+            )
             previous = result.last_response_id
             said.append(result.final_output)
     finally:
@@ -249,7 +292,12 @@ def chat(server: RunningServer, **options: Any) -> ChatOpenAI:
 
 @pytest.fixture(autouse=True)
 def no_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
+    for name in (
+        "LANGSMITH_TRACING",
+        "LANGSMITH_TRACING_V2",
+        "LANGCHAIN_TRACING",
+        "LANGCHAIN_TRACING_V2",
+    ):
         monkeypatch.setenv(name, "false")
 
 
@@ -260,7 +308,13 @@ def test_langchain_continues_the_response_before(
     server: RunningServer, version: str, is_streamed: bool, reasons: bool
 ) -> None:
     options: dict[str, Any] = {"reasoning": {"effort": "low", "summary": "auto"}} if reasons else {}
-    model = chat(server, output_version=version, streaming=is_streamed, use_previous_response_id=True, **options)
+    model = chat(
+        server,
+        output_version=version,
+        streaming=is_streamed,
+        use_previous_response_id=True,
+        **options,
+    )
     loop: Any = create_agent(model, [lang_tool(get_weather), lang_tool(add)])
     messages: list[BaseMessage] = []
 
@@ -284,7 +338,9 @@ def test_langchain_sends_streamed_reasoning_back(server: RunningServer, version:
     question = HumanMessage("What is 12 plus 30?")
     answer: Any = functools.reduce(lambda one, other: one + other, model.stream([question]))
 
-    reasoning = [block["reasoning"] for block in answer.content_blocks if block["type"] == "reasoning"]
+    reasoning = [
+        block["reasoning"] for block in answer.content_blocks if block["type"] == "reasoning"
+    ]
     again = model.invoke([question, answer, HumanMessage("What is 17 plus 25?")])
 
     assert "42" in "".join(reasoning)

@@ -23,13 +23,17 @@ async def test_without_options_the_store_is_a_file_that_only_its_owner_reads(
 async def test_the_data_directory_and_the_url_put_it_elsewhere(tmp_path: Path) -> None:
     for config in (
         StoreConfig(data_dir=f"{tmp_path}/here?50%25"),
-        StoreConfig(data_dir=f"{tmp_path}/nowhere", store_url=f"sqlite:///{tmp_path}/there %41/my.db"),
+        StoreConfig(
+            data_dir=f"{tmp_path}/nowhere", store_url=f"sqlite:///{tmp_path}/there %41/my.db"
+        ),
     ):
         store = await store_of(config)
         assert store is not None
         await store.close()
     assert files_below(tmp_path) == [
-        f"{path}{suffix}" for path in ("here?50%25/responses.sqlite3", "there %41/my.db") for suffix in ("", "-reserve")
+        f"{path}{suffix}"
+        for path in ("here?50%25/responses.sqlite3", "there %41/my.db")
+        for suffix in ("", "-reserve")
     ]
 
 
@@ -39,23 +43,33 @@ async def test_no_store_makes_no_file(tmp_path: Path) -> None:
 
 
 def files_below(directory: Path) -> list[str]:
-    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
+    return sorted(
+        str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()
+    )
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("mysql://root:secret@host/name", "must begin with sqlite:/// or postgresql://, given mysql://"),
+        (
+            "mysql://root:secret@host/name",
+            "must begin with sqlite:/// or postgresql://, given mysql://",
+        ),
         ("secret", "must be like sqlite:///PATH"),
         ("sqlite://", "must name a file"),
         ("sqlite:///:memory:", "must name a file"),
         ("sqlite:////proc/none/secret/x.db", "cannot be made"),
         ("postgresql://user:secret@127.0.0.1:1/name", "refused"),
         ("postgresql://user:secret@127.0.0.1:port/name", "must be like postgresql://"),
-        ("postgresql://user:secret@127.0.0.1:1/name?nonsense=secret", "cannot be opened: .*nonsense"),
+        (
+            "postgresql://user:secret@127.0.0.1:1/name?nonsense=secret",
+            "cannot be opened: .*nonsense",
+        ),
     ],
 )
-async def test_a_store_that_cannot_be_used_is_named_without_its_password(url: str, message: str) -> None:
+async def test_a_store_that_cannot_be_used_is_named_without_its_password(
+    url: str, message: str
+) -> None:
     with pytest.raises(StoreOpenError, match=message) as caught:
         await store_of(StoreConfig(store_url=url))
     assert "--no-store" in str(caught.value)
@@ -65,8 +79,16 @@ async def test_a_store_that_cannot_be_used_is_named_without_its_password(url: st
 def test_the_options_of_the_store_are_flags_and_variables() -> None:
     options = read_command_line(
         ["--no-store", "--store-max-gib", "0.5"],
-        {"OUZEL_STORE_URL": "postgresql://host/name", "OUZEL_STORE_MAX_AGE_DAYS": "7", "OUZEL_DATA_DIR": "/data"},
+        {
+            "OUZEL_STORE_URL": "postgresql://host/name",
+            "OUZEL_STORE_MAX_AGE_DAYS": "7",
+            "OUZEL_DATA_DIR": "/data",
+        },
     )
     assert options.store == StoreConfig(
-        store=False, store_url="postgresql://host/name", store_max_age_days=7.0, store_max_gib=0.5, data_dir="/data"
+        store=False,
+        store_url="postgresql://host/name",
+        store_max_age_days=7.0,
+        store_max_gib=0.5,
+        data_dir="/data",
     )

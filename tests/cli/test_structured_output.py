@@ -36,7 +36,14 @@ SLOW = {  # seconds of work: every pattern is compared with every other one
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    exact = ("--precision", "f32", "--kv-cache-dtype", "f32", "--grammar-timeout-s", str(GRAMMAR_TIMEOUT_S))
+    exact = (
+        "--precision",
+        "f32",
+        "--kv-cache-dtype",
+        "f32",
+        "--grammar-timeout-s",
+        str(GRAMMAR_TIMEOUT_S),
+    )
     with serving(*exact, cache_dir=tmp_path_factory.mktemp("cache")) as server:
         yield server
 
@@ -53,7 +60,13 @@ def json_schema(schema: object, **more: object) -> Json:
 
 def chat(**fields: object) -> Json:
     messages = [{"role": "user", "content": "Hello!"}]
-    return {"model": "ouzel-demo", "messages": messages, "max_tokens": 300, "temperature": 0, **fields}
+    return {
+        "model": "ouzel-demo",
+        "messages": messages,
+        "max_tokens": 300,
+        "temperature": 0,
+        **fields,
+    }
 
 
 def random_chat(random: Random) -> Json:
@@ -76,7 +89,9 @@ def random_chat(random: Random) -> Json:
 def streamed(server: RunningServer, before_release: bool) -> list[Answered]:
     random = Random(5)
     num_requests = 150 if before_release else 60
-    return ask_all(server.url, [random_chat(random) | {"stream": True} for _ in range(num_requests)])
+    return ask_all(
+        server.url, [random_chat(random) | {"stream": True} for _ in range(num_requests)]
+    )
 
 
 def is_whole(answer: Answered) -> bool:
@@ -91,7 +106,10 @@ def test_content_is_valid_by_the_schema_and_calls_by_theirs(streamed: list[Answe
         calls = [call["function"] for call in message.get("tool_calls", [])]
         num_calls += len(calls)
         assert all(fits(call["name"], call["arguments"]) for call in calls), answer.body
-        assert calls or fits(answer.body["metadata"]["schema"], message["content"]), (message, answer.body)
+        assert calls or fits(answer.body["metadata"]["schema"], message["content"]), (
+            message,
+            answer.body,
+        )
         assert not calls or "tools" in answer.body
         assert bool(calls) != bool(message.get("content")), answer.body
     assert num_calls > 3
@@ -99,23 +117,31 @@ def test_content_is_valid_by_the_schema_and_calls_by_theirs(streamed: list[Answe
 
 
 def test_reasoning_comes_first_and_is_no_content(streamed: list[Answered]) -> None:
-    thinking = [answer for answer in streamed if answer.body["chat_template_kwargs"]["enable_thinking"]]
+    thinking = [
+        answer for answer in streamed if answer.body["chat_template_kwargs"]["enable_thinking"]
+    ]
 
-    with_reasoning = [answer for answer in thinking if answer.whole["choices"][0]["message"].get("reasoning")]
+    with_reasoning = [
+        answer for answer in thinking if answer.whole["choices"][0]["message"].get("reasoning")
+    ]
 
     assert len(with_reasoning) > len(streamed) / 5
     for answer in with_reasoning:
         assert not any(mark in answer.whole["choices"][0]["message"]["reasoning"] for mark in MARKS)
 
 
-def test_streamed_is_what_a_whole_answer_says(server: RunningServer, streamed: list[Answered]) -> None:
+def test_streamed_is_what_a_whole_answer_says(
+    server: RunningServer, streamed: list[Answered]
+) -> None:
     whole = ask_all(server.url, [answer.body | {"stream": False} for answer in streamed])
 
     for one, other in zip(streamed, whole, strict=True):
         assert substance(one) == substance(other), one.body
 
 
-def test_an_answer_that_goes_on_within_its_reasoning_has_the_form_after_it(http: httpx.Client) -> None:
+def test_an_answer_that_goes_on_within_its_reasoning_has_the_form_after_it(
+    http: httpx.Client,
+) -> None:
     messages = [
         {"role": "user", "content": "What is 12 plus 30?"},
         {"role": "assistant", "content": "<think>\n2 + 0 ="},
@@ -140,7 +166,9 @@ def test_every_one_of_several_choices_has_the_form(http: httpx.Client) -> None:
         jsonschema.validate(json.loads(content), COUNT)
 
 
-@pytest.mark.parametrize("fields", [{"num_beams": 4}, {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 1}])
+@pytest.mark.parametrize(
+    "fields", [{"num_beams": 4}, {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 1}]
+)
 def test_every_beam_has_the_form(http: httpx.Client, fields: Json) -> None:
     body = chat(response_format=json_schema(COUNT), n=3, **fields)
 
@@ -178,7 +206,10 @@ def test_a_stop_string_ends_the_form(http: httpx.Client) -> None:
     [choice] = http.post("chat/completions", json=body).json()["choices"]
 
     assert (choice["finish_reason"], choice["stop_reason"]) == ("stop", "count")
-    assert choice["message"]["content"].strip() == '{"' or choice["message"]["content"].split() == ["{", '"']
+    assert choice["message"]["content"].strip() == '{"' or choice["message"]["content"].split() == [
+        "{",
+        '"',
+    ]
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -186,7 +217,11 @@ def test_a_stop_string_ends_the_form(http: httpx.Client) -> None:
 def test_what_is_cut_off_is_kept(server: RunningServer, stream: bool, max_tokens: int) -> None:
     form = json_schema(SCHEMAS["flights"])
     whole, cut = ask_all(
-        server.url, [chat(response_format=form), chat(response_format=form, max_tokens=max_tokens, stream=stream)]
+        server.url,
+        [
+            chat(response_format=form),
+            chat(response_format=form, max_tokens=max_tokens, stream=stream),
+        ],
     )
 
     [choice] = cut.whole["choices"]
@@ -228,7 +263,9 @@ def test_a_schema_that_cannot_be_honoured_is_refused_by_name(
     http: httpx.Client, schema: Json, named: str, stream: bool
 ) -> None:
     param = "response_format.json_schema.schema"
-    response = http.post("chat/completions", json=chat(response_format=json_schema(schema), stream=stream))
+    response = http.post(
+        "chat/completions", json=chat(response_format=json_schema(schema), stream=stream)
+    )
 
     assert response.status_code == 400
     error = response.json()["error"]
@@ -238,8 +275,13 @@ def test_a_schema_that_cannot_be_honoured_is_refused_by_name(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_function_whose_schema_cannot_be_honoured_is_named(http: httpx.Client, stream: bool) -> None:
-    faulty = {"type": "function", "function": {"name": "bad", "parameters": {"not": {"type": "string"}}}}
+def test_a_function_whose_schema_cannot_be_honoured_is_named(
+    http: httpx.Client, stream: bool
+) -> None:
+    faulty = {
+        "type": "function",
+        "function": {"name": "bad", "parameters": {"not": {"type": "string"}}},
+    }
     body = chat(tools=[COUNTER, faulty], tool_choice="required", stream=stream)
 
     response = http.post("chat/completions", json=body)
@@ -253,13 +295,24 @@ def test_others_do_not_notice_a_schema_that_takes_too_long(server: RunningServer
     """Another stream's tokens come while the schema is worked on, half of them no later than before, give or take."""
 
     async def times_of_chunks(http: httpx.AsyncClient) -> list[float]:
-        body = chat(messages=[{"role": "user", "content": "Count."}], ignore_eos=True, max_tokens=800, stream=True)
+        body = chat(
+            messages=[{"role": "user", "content": "Count."}],
+            ignore_eos=True,
+            max_tokens=800,
+            stream=True,
+        )
         async with http.stream("POST", "chat/completions", json=body) as response:
-            return [time.perf_counter() async for line in response.aiter_lines() if line.startswith("data: {")]
+            return [
+                time.perf_counter()
+                async for line in response.aiter_lines()
+                if line.startswith("data: {")
+            ]
 
     async def refused_at(http: httpx.AsyncClient) -> tuple[float, httpx.Response]:
         for _ in range(10):
-            refused = await http.post("chat/completions", json=chat(response_format=json_schema(SLOW)))
+            refused = await http.post(
+                "chat/completions", json=chat(response_format=json_schema(SLOW))
+            )
             if refused.status_code != 429:  # which is for want of a processor: come again
                 break
         return time.perf_counter(), refused
@@ -273,8 +326,13 @@ def test_others_do_not_notice_a_schema_that_takes_too_long(server: RunningServer
     def stream_goes_on() -> bool:
         before, meanwhile, (end, refused) = asyncio.run(compare())
         assert refused.status_code == 400
-        assert f"compiling the grammar takes longer than {GRAMMAR_TIMEOUT_S} s" in refused.json()["error"]["message"]
-        return sum(at < end for at in meanwhile) > 10 and median_gap(meanwhile) < 20 * median_gap(before)
+        assert (
+            f"compiling the grammar takes longer than {GRAMMAR_TIMEOUT_S} s"
+            in refused.json()["error"]["message"]
+        )
+        return sum(at < end for at in meanwhile) > 10 and median_gap(meanwhile) < 20 * median_gap(
+            before
+        )
 
     assert holds_in_a_try(stream_goes_on)
 
@@ -285,7 +343,9 @@ def median_gap(times: list[float]) -> float:
 
 def test_a_stream_of_a_form_comes_in_pieces(http: httpx.Client) -> None:
     """Without guesses, of which several tokens come at once; how many depends on what steps cost on the machine."""
-    body = chat(response_format=json_schema(SCHEMAS["flights"]), stream=True, num_assistant_tokens=0)
+    body = chat(
+        response_format=json_schema(SCHEMAS["flights"]), stream=True, num_assistant_tokens=0
+    )
 
     response = http.post("chat/completions", json=body)
 

@@ -12,12 +12,19 @@ from tests.cli.running import RunningServer, serving
 from tests.cli.test_responses import WEATHER
 
 BLOCK_SIZE = 32  # tokens; only whole blocks are shared
-FIELDS: Json = {"model": "ouzel-demo", "tools": [WEATHER], "temperature": 0, "parallel_tool_calls": False}
+FIELDS: Json = {
+    "model": "ouzel-demo",
+    "tools": [WEATHER],
+    "temperature": 0,
+    "parallel_tool_calls": False,
+}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with serving("--precision", "f32", "--kv-cache-dtype", "f32", cache_dir=tmp_path_factory.mktemp("cache")) as server:
+    with serving(
+        "--precision", "f32", "--kv-cache-dtype", "f32", cache_dir=tmp_path_factory.mktemp("cache")
+    ) as server:
         yield server
 
 
@@ -31,8 +38,13 @@ def ten_turns(send: Send, **fields: object) -> list[Json]:
     """Each is a question, a call, its output and an answer: two responses."""
     answers = []
     for turn in range(10):
-        question = {"role": "user", "content": f"What is the weather in {('Rome', 'Oslo')[turn % 2]}, question {turn}?"}
-        answers.append(send(question, tool_choice="required", max_output_tokens=60, **FIELDS, **fields))
+        question = {
+            "role": "user",
+            "content": f"What is the weather in {('Rome', 'Oslo')[turn % 2]}, question {turn}?",
+        }
+        answers.append(
+            send(question, tool_choice="required", max_output_tokens=60, **FIELDS, **fields)
+        )
         [call] = calls_in(answers[-1])
         output = output_of(call, f'{{"temperature": {turn}}}')
         answers.append(send(output, max_output_tokens=30, **FIELDS, **fields))
@@ -56,7 +68,9 @@ def test_later_turns_find_the_earlier_ones_in_the_cache(http: httpx.Client, way:
     for before, after in itertools.pairwise(answers):
         assert num_cached(after) > 0
         assert num_cached(after) >= num_cached(before)
-        assert num_input(before) - num_cached(after) < 2 * BLOCK_SIZE  # a prompt's end is not repeated in the next
+        assert (
+            num_input(before) - num_cached(after) < 2 * BLOCK_SIZE
+        )  # a prompt's end is not repeated in the next
     assert num_cached(answers[-1]) > 5 * num_cached(answers[1])
 
 

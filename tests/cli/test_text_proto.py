@@ -42,7 +42,9 @@ def test_what_is_in_quotation_marks_is_told_from_words() -> None:
     assert [only("a: '1'"), only("a: 1")] == [Scalar("1", True, 1), Scalar("1", False, 1)]
 
 
-@pytest.mark.parametrize("written", ["a { b: 1 }", "a: { b: 1 }", "a < b: 1 >", "a: <b:1;>", "a{b:1,}"])
+@pytest.mark.parametrize(
+    "written", ["a { b: 1 }", "a: { b: 1 }", "a < b: 1 >", "a: <b:1;>", "a{b:1,}"]
+)
 def test_a_message(written: str) -> None:
     value = only(written)
 
@@ -75,7 +77,9 @@ def test_repeated_fields(written: str) -> None:
 
 def test_repeated_words_and_messages() -> None:
     assert read_text_proto("a: [LM]\na: [LM, LM_CB]").texts("a") == ["LM", "LM", "LM_CB"]
-    assert [message.texts("b") for message in read_text_proto("a: [{b: 1}, {b: 2}]").messages("a")] == [["1"], ["2"]]
+    assert [
+        message.texts("b") for message in read_text_proto("a: [{b: 1}, {b: 2}]").messages("a")
+    ] == [["1"], ["2"]]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def in_directory(directory: Path, options: dict[str, str]) -> dict[str, str]:
-    return {name: value if "auth" in name else str(directory / value) for name, value in options.items()}
+    return {
+        name: value if "auth" in name else str(directory / value) for name, value in options.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -59,10 +61,16 @@ def test_without_a_certificate_there_is_no_tls() -> None:
     [
         ({"ssl_certfile": "nowhere.pem"}, "--ssl-certfile .*nowhere.pem: there is no file"),
         ({"ssl_certfile": "."}, "--ssl-certfile .*: there is no file"),
-        ({"ssl_certfile": "cert.pem", "ssl_keyfile": "nowhere.pem"}, "--ssl-keyfile .*nowhere.pem: there is no file"),
+        (
+            {"ssl_certfile": "cert.pem", "ssl_keyfile": "nowhere.pem"},
+            "--ssl-keyfile .*nowhere.pem: there is no file",
+        ),
         ({"ssl_certfile": "cert.pem"}, "cert.pem: must be a PEM certificate and its private key"),
         ({"ssl_certfile": "cert.pem", "ssl_keyfile": "other-key.pem"}, "other-key.pem: must be"),
-        ({"ssl_certfile": "cert.pem", "ssl_keyfile": "encrypted.pem"}, "encrypted.pem: is encrypted"),
+        (
+            {"ssl_certfile": "cert.pem", "ssl_keyfile": "encrypted.pem"},
+            "encrypted.pem: is encrypted",
+        ),
         ({"ssl_keyfile": "key.pem"}, "need --ssl-certfile"),
         ({"ssl_client_auth": "required"}, "need --ssl-certfile"),
         ({"ssl_certfile": "both.pem", "ssl_client_auth": "required"}, "need each other"),

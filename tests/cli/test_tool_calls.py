@@ -10,7 +10,15 @@ import pytest
 
 from tests.cli.answers import Answered, Json, ask_all, substance
 from tests.cli.running import RunningServer, serving
-from tests.cli.tool_requests import MARKS, allowed_names, fits, may_call_once, must_call, obeys, tool_request
+from tests.cli.tool_requests import (
+    MARKS,
+    allowed_names,
+    fits,
+    may_call_once,
+    must_call,
+    obeys,
+    tool_request,
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +65,18 @@ def test_required_and_named_tools_are_called_and_nothing_is_said(answers: list[A
 
 def test_only_allowed_tools_are_called(answers: list[Answered]) -> None:
     for answer in answers:
-        assert {call["function"]["name"] for call in calls_of(answer)} <= allowed_names(answer.body), answer.body
+        assert {call["function"]["name"] for call in calls_of(answer)} <= allowed_names(
+            answer.body
+        ), answer.body
 
 
 def test_arguments_fit_the_schema_wherever_they_have_to(answers: list[Answered]) -> None:
     num_held = 0
     for answer in answers:
         calls = calls_of(answer)
-        for function in [call["function"] for call in (calls[:-1] if is_cut_off(answer) else calls)]:
+        for function in [
+            call["function"] for call in (calls[:-1] if is_cut_off(answer) else calls)
+        ]:
             if obeys(function["name"], answer.body):
                 num_held += 1
                 assert fits(function["name"], function["arguments"]), (function, answer.body)
@@ -92,11 +104,18 @@ def test_few_answers_are_cut_off(answers: list[Answered]) -> None:
     assert sum(map(is_cut_off, answers)) < len(answers) / 25
 
 
-def test_no_mark_of_the_format_reaches_the_text_of_a_chat_with_tools(answers: list[Answered]) -> None:
+def test_no_mark_of_the_format_reaches_the_text_of_a_chat_with_tools(
+    answers: list[Answered],
+) -> None:
     for answer in answers:
         shown = (message_of(answer).get("content") or "") + message_of(answer).get("reasoning", "")
-        own_marks = [mark for mark in MARKS if mark not in answer.body["messages"][-1]["content"]]  # else it is text
-        assert "tools" not in answer.body or not any(mark in shown for mark in own_marks), (shown, answer.body)
+        own_marks = [
+            mark for mark in MARKS if mark not in answer.body["messages"][-1]["content"]
+        ]  # else it is text
+        assert "tools" not in answer.body or not any(mark in shown for mark in own_marks), (
+            shown,
+            answer.body,
+        )
 
 
 def test_the_first_delta_of_a_call_has_all_but_arguments(answers: list[Answered]) -> None:
@@ -134,9 +153,15 @@ def test_usage_adds_up(answers: list[Answered]) -> None:
     assert num_reasoning > len(answers) / 10
 
 
-def test_streamed_is_what_a_whole_answer_says(server: RunningServer, answers: list[Answered]) -> None:
+def test_streamed_is_what_a_whole_answer_says(
+    server: RunningServer, answers: list[Answered]
+) -> None:
     """Every answer in which the model chooses whether to call, and every third of the others."""
-    compared = [answer for place, answer in enumerate(answers) if not must_call(answer.body) or place % 3 == 0]
+    compared = [
+        answer
+        for place, answer in enumerate(answers)
+        if not must_call(answer.body) or place % 3 == 0
+    ]
     whole = ask_all(server.url, [answer.body | {"stream": False} for answer in compared])
 
     for streamed, unstreamed in zip(compared, whole, strict=True):

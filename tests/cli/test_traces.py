@@ -37,7 +37,8 @@ class Traced:
         found = [
             span
             for span in self.collector.spans
-            if span.name == name and all(span.attributes.get(key) == value for key, value in attributes.items())
+            if span.name == name
+            and all(span.attributes.get(key) == value for key, value in attributes.items())
         ]
         assert len(found) == 1, [span.name for span in self.collector.spans]
         return found[0]
@@ -49,7 +50,11 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
     with Collector().running() as collector:
         endpoint = ("--otlp-traces-endpoint", collector.url)
         with serving(*options, *endpoint, cache_dir=tmp_path_factory.mktemp("cache")) as server:
-            parent = {"traceparent": f"00-{TRACE}-{PARENT}-01", "tracestate": "x=y", "x-request-id": "mine"}
+            parent = {
+                "traceparent": f"00-{TRACE}-{PARENT}-01",
+                "tracestate": "x=y",
+                "x-request-id": "mine",
+            }
             httpx.post(f"{server.url}/chat/completions", json=ASK, headers=parent, timeout=None)
             httpx.get(f"{server.root}/health")
             httpx.get(f"{server.root}/metrics")
@@ -57,13 +62,21 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
             unsampled = {"traceparent": f"00-{TRACE}-{PARENT}-00"}
             httpx.get(f"{server.url}/models", headers=unsampled)
             with OpenAI(base_url=server.url, api_key="none") as client:
-                ask: dict[str, Any] = {"model": "ouzel-demo", "input": "Count.", "max_output_tokens": 16}
+                ask: dict[str, Any] = {
+                    "model": "ouzel-demo",
+                    "input": "Count.",
+                    "max_output_tokens": 16,
+                }
                 response = client.responses.create(**ask, background=True)
                 while client.responses.retrieve(response.id).status in ("queued", "in_progress"):
                     time.sleep(0.05)
                 with client.responses.connect() as connection:
                     connection.response.create(**ask)
-                    next(event for event in connection if event.type in ("response.completed", "response.incomplete"))
+                    next(
+                        event
+                        for event in connection
+                        if event.type in ("response.completed", "response.incomplete")
+                    )
             server.process.terminate()
             log = [json.loads(line) for line in server.process.communicate()[1].splitlines()]
         yield Traced(collector, log, response.id)
@@ -104,7 +117,9 @@ def test_the_log_names_the_trace(traced: Traced) -> None:
     assert (line["trace_id"], line["span_id"]) == (TRACE, span.span_id)
 
 
-def test_a_response_in_the_background_has_its_phases_below_a_span_of_its_own(traced: Traced) -> None:
+def test_a_response_in_the_background_has_its_phases_below_a_span_of_its_own(
+    traced: Traced,
+) -> None:
     response = traced.span("response")
     request = traced.span("POST /v1/responses")
 
@@ -123,7 +138,9 @@ def test_a_request_of_a_websocket_has_a_span_below_the_connections(traced: Trace
     assert [phase.name for phase in traced.collector.below(request)] == PHASES
 
 
-def test_errors_are_traced_and_scrapes_and_what_the_client_leaves_out_are_not(traced: Traced) -> None:
+def test_errors_are_traced_and_scrapes_and_what_the_client_leaves_out_are_not(
+    traced: Traced,
+) -> None:
     refused = traced.span("GET /v1/models/{name}")
 
     assert refused.attributes["http.response.status_code"] == 404
@@ -136,10 +153,17 @@ def test_without_the_extra_the_option_names_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)  # so Python marks what is not there
-    for name in [name for name in sys.modules if name.startswith(("opentelemetry.sdk.", "ouzel.observability.traces"))]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(("opentelemetry.sdk.", "ouzel.observability.traces"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
 
     status = main(["serve", "--otlp-traces-endpoint", "http://127.0.0.1:4318"])
 
     assert status == 2
-    assert "--otlp-traces-endpoint: needs the extra otel: uv sync --no-dev --extra otel" in capsys.readouterr().err
+    assert (
+        "--otlp-traces-endpoint: needs the extra otel: uv sync --no-dev --extra otel"
+        in capsys.readouterr().err
+    )

@@ -22,12 +22,17 @@ class Pair(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def pair(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def pair(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Pair]:
     options = ("--store-url", postgres_server.new_database(), "--max-num-seqs", "2")
     cache_dir = tmp_path_factory.mktemp("cache")
     with ExitStack() as stack:
         servers = [stack.enter_context(serving(*options, cache_dir=cache_dir)) for _ in range(2)]
-        clients = [stack.enter_context(httpx.Client(base_url=server.url, timeout=None)) for server in servers]
+        clients = [
+            stack.enter_context(httpx.Client(base_url=server.url, timeout=None))
+            for server in servers
+        ]
         yield Pair(clients[0], clients[1], servers[0])
 
 
@@ -55,10 +60,20 @@ def test_the_other_follows_while_one_still_makes_it(pair: Pair) -> None:
 
 def test_the_other_continues(pair: Pair) -> None:
     first = strict_response(pair.one.post("responses", json=SHORT | {"model": "ouzel-demo"}).text)
-    body = {"model": "ouzel-demo", "input": "And what is 2 plus 3?", "previous_response_id": first.id}
+    body = {
+        "model": "ouzel-demo",
+        "input": "And what is 2 plus 3?",
+        "previous_response_id": first.id,
+    }
     second = strict_response(pair.other.post("responses", json=body).text)
-    listed = pair.one.get(f"responses/{second.id}/input_items", params={"order": "asc"}).json()["data"]
-    assert [item["content"][0]["text"] for item in listed] == ["Hello!", first.output_text, "And what is 2 plus 3?"]
+    listed = pair.one.get(f"responses/{second.id}/input_items", params={"order": "asc"}).json()[
+        "data"
+    ]
+    assert [item["content"][0]["text"] for item in listed] == [
+        "Hello!",
+        first.output_text,
+        "And what is 2 plus 3?",
+    ]
 
 
 def test_the_other_cancels_what_runs_and_what_waits(pair: Pair) -> None:

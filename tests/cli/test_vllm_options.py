@@ -30,8 +30,14 @@ def parse(*arguments: str, **environment: str) -> Options:
         (("--engine-python", __file__), "--engine-python: needs --engine vllm"),
         (("--tensor-parallel-size", "2"), "--tensor-parallel-size: needs --engine vllm"),
         (("--engine-api-key", "key"), "--engine-api-key: needs --engine vllm"),
-        (("--engine", "vllm", "--engine-python", "/nowhere/python"), "--engine-python: must be a Python interpreter"),
-        ((*URL, "--engine", "openvino"), "--engine: must be vllm beside --engine-url, given openvino"),
+        (
+            ("--engine", "vllm", "--engine-python", "/nowhere/python"),
+            "--engine-python: must be a Python interpreter",
+        ),
+        (
+            (*URL, "--engine", "openvino"),
+            "--engine: must be vllm beside --engine-url, given openvino",
+        ),
         (("--engine-url", "ftp://host"), "--engine-url"),
         (("--engine-url", "http://user:secret@host"), "--engine-url"),
         ((*PYTHON, "--engine-wait-s", "3"), "--engine-wait-s: needs --engine-url"),
@@ -47,7 +53,11 @@ def parse(*arguments: str, **environment: str) -> Options:
                     ("--num-threads", "2"),
                 ),
                 *(("--prompt-lookup",), ("--state-cache-gib", "1"), ("--prefix-cache-dir", "d")),
-                *(("--prefix-cache-dir-gib", "3"), ("--grammar-timeout-s", "3"), ("--no-engine-process",)),
+                *(
+                    ("--prefix-cache-dir-gib", "3"),
+                    ("--grammar-timeout-s", "3"),
+                    ("--no-engine-process",),
+                ),
             )
         ),
         *(
@@ -60,7 +70,11 @@ def parse(*arguments: str, **environment: str) -> Options:
                     ("--kv-cache-gib", "1"),
                     ("--no-prefix-caching",),
                 ),
-                *(("--tensor-parallel-size", "2"), ("--engine-args", "{}"), ("--engine-python", __file__)),
+                *(
+                    ("--tensor-parallel-size", "2"),
+                    ("--engine-args", "{}"),
+                    ("--engine-python", __file__),
+                ),
             )
         ),
         ((*PYTHON, "--task", "embed"), "--task: must be generate with --engine vllm, given embed"),
@@ -69,9 +83,15 @@ def parse(*arguments: str, **environment: str) -> Options:
         ((*PYTHON, "--precision", "int8"), "--precision: must be one of auto, bf16, f16, f32"),
         ((*PYTHON, "--kv-cache-dtype", "u8"), "--kv-cache-dtype: must be one of auto, bf16, f16"),
         ((*PYTHON, "--engine-args", "x"), "--engine-args: must be a JSON object, given 'x'"),
-        ((*PYTHON, "--engine-args", '{"max_num_seqs": 3}'), "max_num_seqs is said by --max-num-seqs"),
+        (
+            (*PYTHON, "--engine-args", '{"max_num_seqs": 3}'),
+            "max_num_seqs is said by --max-num-seqs",
+        ),
         ((*PYTHON, "--engine-args", '{"dtype": "half"}'), "dtype is said by --precision"),
-        ((*PYTHON, "--engine-args", '{"logprobs_mode": "raw_logits"}'), "logprobs_mode is not free"),
+        (
+            (*PYTHON, "--engine-args", '{"logprobs_mode": "raw_logits"}'),
+            "logprobs_mode is not free",
+        ),
     ],
 )
 def test_options_that_are_refused(arguments: tuple[str, ...], message: str) -> None:
@@ -92,9 +112,32 @@ def test_what_nobody_wrote_is_left_to_vllm() -> None:
 
 def test_options_become_arguments() -> None:
     options = parse(
-        *(*PYTHON, "--tensor-parallel-size", "4", "--max-model-len", "100", "--kv-cache-gib", "0.5"),
-        *("--precision", "f16", "--kv-cache-dtype", "bf16", "--max-num-batched-tokens", "64", "--no-prefix-caching"),
-        *("--gpu-memory-utilization", "0.5", "--max-logprobs", "-1", "--engine-args", '{"enforce_eager": true}'),
+        *(
+            *PYTHON,
+            "--tensor-parallel-size",
+            "4",
+            "--max-model-len",
+            "100",
+            "--kv-cache-gib",
+            "0.5",
+        ),
+        *(
+            "--precision",
+            "f16",
+            "--kv-cache-dtype",
+            "bf16",
+            "--max-num-batched-tokens",
+            "64",
+            "--no-prefix-caching",
+        ),
+        *(
+            "--gpu-memory-utilization",
+            "0.5",
+            "--max-logprobs",
+            "-1",
+            "--engine-args",
+            '{"enforce_eager": true}',
+        ),
         OUZEL_MAX_NUM_SEQS="256",
     )
     assert engine_arguments(options, M) == {
@@ -152,7 +195,9 @@ def test_models_that_only_openvino_can_serve(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["minilm", "qwen3-classifier"])
 def test_models_that_make_vectors(name: str) -> None:
-    with pytest.raises(InvalidOption, match=f"needs a model that generates, .*{name} makes vectors or scores"):
+    with pytest.raises(
+        InvalidOption, match=f"needs a model that generates, .*{name} makes vectors or scores"
+    ):
         check_vllm_model(parse(*URL).vllm, GOLDEN.parent / "golden_sentences" / name)
 
 

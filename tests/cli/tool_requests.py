@@ -26,7 +26,12 @@ QUESTIONS = (
 
 def _object(properties: Json, required: Sequence[str] | None = None) -> Json:
     names = list(properties) if required is None else list(required)
-    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": names,
+        "additionalProperties": False,
+    }
 
 
 def _text(max_length: int = 8) -> Json:
@@ -46,8 +51,12 @@ PARAMETERS: dict[str, Json | None] = {
     "get_weather": _object(
         {"city": _text(12), "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}}, ["city"]
     ),
-    "add": _object({"a": _integer(-1000, 1000), "b": {"type": "number", "minimum": 0, "maximum": 9.5}}),
-    "set_timer": _object({"minutes": {"type": "integer", "exclusiveMinimum": 0, "maximum": 90, "multipleOf": 5}}),
+    "add": _object(
+        {"a": _integer(-1000, 1000), "b": {"type": "number", "minimum": 0, "maximum": 9.5}}
+    ),
+    "set_timer": _object(
+        {"minutes": {"type": "integer", "exclusiveMinimum": 0, "maximum": 90, "multipleOf": 5}}
+    ),
     "flights": _object(
         {
             "from": {"type": "string", "pattern": "^[A-Z]{3}$"},
@@ -61,24 +70,43 @@ PARAMETERS: dict[str, Json | None] = {
         {
             "when": _object({"day": _integer(1, 31), "hour": _integer(0, 23)}),
             "guests": {"type": "array", "items": _GUEST, "minItems": 1, "maxItems": 2},
-            "remind": {"anyOf": [_integer(0, 60), {"type": "null"}], "default": None, "title": "Remind"},
+            "remind": {
+                "anyOf": [_integer(0, 60), {"type": "null"}],
+                "default": None,
+                "title": "Remind",
+            },
         },
         ["when", "guests"],
     ),
     "bestellen": _object(
-        {"straße": {"type": "string", "pattern": "^[a-zß]{1,6}$"}, "数量": _integer(1, 9), 'é"\n': {"const": "ö"}},
+        {
+            "straße": {"type": "string", "pattern": "^[a-zß]{1,6}$"},
+            "数量": _integer(1, 9),
+            'é"\n': {"const": "ö"},
+        },
         ["数量"],
     ),
-    "plan": _object({"first": {"$ref": "#/$defs/Step"}}) | {"$defs": {"Step": _STEP}, "title": "Plan"},
+    "plan": _object({"first": {"$ref": "#/$defs/Step"}})
+    | {"$defs": {"Step": _STEP}, "title": "Plan"},
     "move": _object(
         {
             "target": {
                 "oneOf": [
-                    _object({"kind": {"const": "room"}, "room": {"enum": ["kitchen", "hall", "</tool_call>"]}}),
+                    _object(
+                        {
+                            "kind": {"const": "room"},
+                            "room": {"enum": ["kitchen", "hall", "</tool_call>"]},
+                        }
+                    ),
                     _object(
                         {
                             "kind": {"const": "point"},
-                            "at": {"type": "array", "items": _integer(0, 9), "minItems": 2, "maxItems": 2},
+                            "at": {
+                                "type": "array",
+                                "items": _integer(0, 9),
+                                "minItems": 2,
+                                "maxItems": 2,
+                            },
                         }
                     ),
                 ]
@@ -105,7 +133,9 @@ def tool_request(random: Random) -> Json:
         body |= {"tools": [_tool(name, random) for name in names]}
         choice = _choice(names, random)
         body |= {} if choice is None else {"tool_choice": choice}
-        body |= random.choice(({}, {}, {"parallel_tool_calls": False}, {"parallel_tool_calls": True}))
+        body |= random.choice(
+            ({}, {}, {"parallel_tool_calls": False}, {"parallel_tool_calls": True})
+        )
         body |= random.choice(({}, {}, {"enable_tool_guided_generation": True}))
     if random.random() < 0.3:
         body["chat_template_kwargs"] = {"enable_thinking": random.random() < 0.8}
@@ -126,7 +156,9 @@ def _tool(name: str, random: Random) -> Json:
 def _choice(names: Sequence[str], random: Random) -> Json | str | None:
     named = [{"type": "function", "function": {"name": name}} for name in names]
     some = random.sample(named, random.randint(1, len(named)))
-    match random.choice(("absent", "auto", "none", "required", "required", "named", "named", "allowed")):
+    match random.choice(
+        ("absent", "auto", "none", "required", "required", "named", "named", "allowed")
+    ):
         case "absent":
             return None
         case "named":
@@ -163,7 +195,9 @@ def must_call(body: Json) -> bool:
 def may_call_once(body: Json) -> bool:
     """Whether more than one call would be wrong."""
     choice = body.get("tool_choice")
-    return body.get("parallel_tool_calls") is False or (isinstance(choice, dict) and "function" in choice)
+    return body.get("parallel_tool_calls") is False or (
+        isinstance(choice, dict) and "function" in choice
+    )
 
 
 def obeys(name: str, body: Json) -> bool:

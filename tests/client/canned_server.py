@@ -20,10 +20,14 @@ class CannedServer:
     async def reply(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         self.heads.append(head)
-        lengths = [int(line[15:]) for line in head.splitlines() if line.startswith("content-length:")]
+        lengths = [
+            int(line[15:]) for line in head.splitlines() if line.startswith("content-length:")
+        ]
         self.bodies.append(await reader.readexactly(sum(lengths)))
         path = head.split(" ")[1]
-        writer.write(self.answer if isinstance(self.answer, bytes) else self.answer(path, self.bodies[-1]))
+        writer.write(
+            self.answer if isinstance(self.answer, bytes) else self.answer(path, self.bodies[-1])
+        )
         await writer.drain()
         writer.close()
 
@@ -46,7 +50,9 @@ async def canned_server(
 
 def event_stream(*events: str) -> bytes:
     """Returns an answer whose chunks are these events."""
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    head = (
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
     chunks = [f"data: {event}\n\n".encode() for event in events]
     return head + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
 

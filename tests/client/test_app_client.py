@@ -32,7 +32,9 @@ async def asked_app(**options: object) -> AsyncIterator[AppClient]:
 
 
 def chat(text: str, **fields: object) -> bytes:
-    return msgspec.json.encode({"model": "parrot", "messages": [{"role": "user", "content": text}], **fields})
+    return msgspec.json.encode(
+        {"model": "parrot", "messages": [{"role": "user", "content": text}], **fields}
+    )
 
 
 def said(event: bytes) -> str:
@@ -56,7 +58,10 @@ async def test_paths_with_a_query_and_without_a_body() -> None:
 
 
 async def test_a_stream_comes_event_by_event() -> None:
-    async with asked_app() as client, client.events("/v1/chat/completions", chat("Hello!", stream=True)) as events:
+    async with (
+        asked_app() as client,
+        client.events("/v1/chat/completions", chat("Hello!", stream=True)) as events,
+    ):
         pieces = [said(event) async for event in events]
 
     assert "".join(pieces) == "Hello!"
@@ -80,8 +85,12 @@ async def num_aborts(client: AppClient) -> int:
 
 async def test_a_refusal_says_what_the_server_says() -> None:
     async with asked_app() as client:
-        with pytest.raises(ApiFailure, match=r"^400: temperature must be <= 2\.0, given 9$") as failure:
-            async with client.events("/v1/chat/completions", chat("Hello!", stream=True, temperature=9)):
+        with pytest.raises(
+            ApiFailure, match=r"^400: temperature must be <= 2\.0, given 9$"
+        ) as failure:
+            async with client.events(
+                "/v1/chat/completions", chat("Hello!", stream=True, temperature=9)
+            ):
                 raise AssertionError("it is refused")
 
     assert failure.value.http_status == 400
@@ -91,7 +100,9 @@ async def test_an_answer_of_an_engine_that_fails_is_an_error_event_and_breaks_of
     async with asked_app() as client:
         seen = []
         with pytest.raises(ApiFailure, match="broke off"):
-            async with client.events("/v1/chat/completions", chat("a|fail|", stream=True)) as events:
+            async with client.events(
+                "/v1/chat/completions", chat("a|fail|", stream=True)
+            ) as events:
                 async for event in events:
                     seen.append(msgspec.json.decode(event))
 

@@ -20,7 +20,9 @@ PIECE = b"x" * 2**16
 class _Endless(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.send_response(500 if self.path == "/error" else 200)
-        self.send_header("Content-Type", "text/event-stream" if self.path == "/events" else "application/json")
+        self.send_header(
+            "Content-Type", "text/event-stream" if self.path == "/events" else "application/json"
+        )
         self.end_headers()
         with suppress(ConnectionError):
             while True:
@@ -70,7 +72,9 @@ def test_an_answer_without_an_end_is_given_up(path: str, url: str) -> None:
         asyncio.run(ask(url, path))
 
 
-@pytest.mark.parametrize("path, said", [("/error", "answer is longer"), ("/answer", "answer is longer")])
+@pytest.mark.parametrize(
+    "path, said", [("/error", "answer is longer"), ("/answer", "answer is longer")]
+)
 def test_what_comes_instead_of_a_stream_has_a_limit(path: str, said: str, url: str) -> None:
     with pytest.raises(ApiFailure, match=said):
         asyncio.run(stream(url, path))
@@ -84,5 +88,11 @@ def test_an_event_without_an_end_is_given_up(url: str) -> None:
 def test_a_long_stream_of_short_events_has_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "MAX_ANSWER_BYTES", 1000)
     events = EventStream()
-    assert [event for _ in range(500) for event in events.feed(b"data: " + b"x" * 100 + b"\n\n")] == [b"x" * 100] * 500
-    assert [event for _ in range(500) for event in events.feed(b": a comment of a server that is alive\n\n")] == []
+    assert [
+        event for _ in range(500) for event in events.feed(b"data: " + b"x" * 100 + b"\n\n")
+    ] == [b"x" * 100] * 500
+    assert [
+        event
+        for _ in range(500)
+        for event in events.feed(b": a comment of a server that is alive\n\n")
+    ] == []

@@ -53,14 +53,26 @@ def test_a_url_may_end_with_the_version_or_not(url: str, root: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "ftp://localhost", "http://", "http://a:b", "http://[", "unix:", "http://a/?b", "http://a\nb/"]
+    "url",
+    [
+        "",
+        "ftp://localhost",
+        "http://",
+        "http://a:b",
+        "http://[",
+        "unix:",
+        "http://a/?b",
+        "http://a\nb/",
+    ],
 )
 def test_what_is_no_url_is_refused_with_the_value(url: str) -> None:
     with pytest.raises(ApiFailure, match=r"must be .* given"):
         address_of(url)
 
 
-@pytest.mark.parametrize("url", ["http://a:b@localhost:1/v1", "a:b@localhost:1", "http://a:b@c@localhost:1/"])
+@pytest.mark.parametrize(
+    "url", ["http://a:b@localhost:1/v1", "a:b@localhost:1", "http://a:b@c@localhost:1/"]
+)
 def test_a_password_is_shown_nowhere(url: str) -> None:
     assert HttpClient(url).root == "http://…@localhost:1"
     with pytest.raises(ApiFailure, match=r"given '(http://)?…@localhost:1") as failure:
@@ -86,7 +98,10 @@ async def test_whole_answers_and_events_come_from_a_server() -> None:
 async def test_leaving_ends_the_request() -> None:
     forever = b'{"prompt": "abc", "max_tokens": 19000, "stream": true}'
     with running_server() as server:
-        async with client_of(server.url) as client, client.events("/v1/completions", forever) as events:
+        async with (
+            client_of(server.url) as client,
+            client.events("/v1/completions", forever) as events,
+        ):
             await anext(events)
         while (stats := server.engine.stats()) is None or stats.num_running:
             await asyncio.sleep(0.01)
@@ -96,7 +111,9 @@ async def test_a_refusal_is_said_in_the_servers_words() -> None:
     with running_server() as server:
         async with client_of(server.url) as client:
             with pytest.raises(ApiFailure, match="400: max_tokens") as failure:
-                async with client.events(PATH, b'{"messages": [], "stream": true, "max_tokens": -7}'):
+                async with client.events(
+                    PATH, b'{"messages": [], "stream": true, "max_tokens": -7}'
+                ):
                     pass
     assert failure.value.http_status == 400
 
@@ -130,23 +147,33 @@ async def test_requests_that_go_on_have_connections_of_their_own_which_are_kept(
         writer.close()
 
     server = await asyncio.start_server(reply, "127.0.0.1", 0)
-    async with server, client_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+    async with (
+        server,
+        client_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client,
+    ):
         await asyncio.gather(client.ask("GET", "/together"), client.ask("GET", "/together"))
         for _ in range(3):
             await client.ask("GET", "/alone")
-    for writer in connections:  # else the loop may end before the server has seen that the client is gone
+    for (
+        writer
+    ) in connections:  # else the loop may end before the server has seen that the client is gone
         await writer.wait_closed()
     assert len(connections) == 2
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
     async with client_of("http://127.0.0.1:1") as client:
-        with pytest.raises(ApiFailure, match=r"http://127.0.0.1:1: there is no server to be reached"):
+        with pytest.raises(
+            ApiFailure, match=r"http://127.0.0.1:1: there is no server to be reached"
+        ):
             await client.ask("GET", "/v1/models")
 
 
 async def test_an_answer_that_breaks_off_is_a_failure() -> None:
-    async with canned_server(event_stream("one", "two")[:-5]) as server, client_of(server.url) as client:
+    async with (
+        canned_server(event_stream("one", "two")[:-5]) as server,
+        client_of(server.url) as client,
+    ):
         with pytest.raises(ApiFailure, match="broke off"):
             await events_of(client)
 
@@ -163,23 +190,33 @@ async def test_a_stream_whose_end_does_not_follow_its_last_event_is_over_all_the
         writer.close()
 
     server = await asyncio.start_server(reply, "127.0.0.1", 0)
-    async with server, client_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+    async with (
+        server,
+        client_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client,
+    ):
         assert await events_of(client) == [b"one"]
         await is_left.wait()
 
 
 @pytest.mark.parametrize(
-    ("body", "said"), [("{}", "one JSON object"), ('{"error": {"message": "no model"}}', "^200: no model$")]
+    ("body", "said"),
+    [("{}", "one JSON object"), ('{"error": {"message": "no model"}}', "^200: no model$")],
 )
 async def test_one_json_object_is_no_stream(body: str, said: str) -> None:
-    async with canned_server(json_answer("200 OK", body)) as server, client_of(server.url) as client:
+    async with (
+        canned_server(json_answer("200 OK", body)) as server,
+        client_of(server.url) as client,
+    ):
         with pytest.raises(ApiFailure, match=said):
             await events_of(client)
 
 
 async def test_the_key_is_sent_and_proxies_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    async with canned_server(event_stream("one")) as server, client_of(server.url, api_key="sesame") as client:
+    async with (
+        canned_server(event_stream("one")) as server,
+        client_of(server.url, api_key="sesame") as client,
+    ):
         assert await events_of(client) == [b"one"]
     assert "authorization: bearer sesame" in server.heads[0]
     assert server.bodies == [CHAT]
@@ -192,9 +229,13 @@ def test_a_proxy_that_cannot_be_used_is_a_failure(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_redirection_is_not_followed_but_told() -> None:
-    answer = b"HTTP/1.1 301 Moved\r\nlocation: https://models.example/v1\r\ncontent-length: 0\r\n\r\n"
+    answer = (
+        b"HTTP/1.1 301 Moved\r\nlocation: https://models.example/v1\r\ncontent-length: 0\r\n\r\n"
+    )
     async with canned_server(answer) as server, client_of(server.url) as client:
-        with pytest.raises(ApiFailure, match=r"301: the server is elsewhere: https://models\.example/v1"):
+        with pytest.raises(
+            ApiFailure, match=r"301: the server is elsewhere: https://models\.example/v1"
+        ):
             await client.ask("GET", "/v1/models")
         with pytest.raises(ApiFailure, match="301"):
             await events_of(client)
@@ -207,7 +248,10 @@ def test_a_key_that_no_header_can_hold_is_refused() -> None:
 
 async def test_a_unix_socket_leads_to_a_server(tmp_path: Path) -> None:
     answer = event_stream("one", "[DONE]")
-    async with canned_server(answer, unix_socket=tmp_path / "socket") as server, client_of(server.url) as client:
+    async with (
+        canned_server(answer, unix_socket=tmp_path / "socket") as server,
+        client_of(server.url) as client,
+    ):
         assert await events_of(client) == [b"one"]
 
 

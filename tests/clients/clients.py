@@ -25,7 +25,9 @@ NODE_20, NODE_22 = "node-20", "node-22"  # sets of packages, each with a version
 OF_TESTS = ("/health", "/metrics")  # paths that tests ask beside the clients
 ANSWERS = re.compile(r'^ouzel_http_responses_total\{code="(\d+)",path="([^"]+)"\} (\d+)', re.M)
 # What a client wants of other machines fails at once: there is nothing at this port.
-NO_NETWORK = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
+NO_NETWORK = dict.fromkeys(
+    ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9"
+)
 LOCAL = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
 
 
@@ -60,7 +62,9 @@ class Clients:
     def count_answers(self) -> Counter[tuple[str, int]]:
         """Returns how many answers the server has given, by path and status."""
         metrics = httpx.get(f"{self.server.root}/metrics", trust_env=False, timeout=None).text
-        return Counter({(path, int(code)): int(count) for code, path, count in ANSWERS.findall(metrics)})
+        return Counter(
+            {(path, int(code)): int(count) for code, path, count in ANSWERS.findall(metrics)}
+        )
 
     @contextmanager
     def accepted(self, client: str, *paths: str) -> Iterator[None]:
@@ -69,9 +73,13 @@ class Clients:
         yield
         answers = self.count_answers() - before
         answers = Counter({key: count for key, count in answers.items() if key[0] not in OF_TESTS})
-        shown = ", ".join(f"{count} x {path} {status}" for (path, status), count in sorted(answers.items()))
+        shown = ", ".join(
+            f"{count} x {path} {status}" for (path, status), count in sorted(answers.items())
+        )
         assert all(status < 400 for _, status in answers), f"{client} was refused: {shown}"
-        assert set(paths) <= {path for path, _ in answers}, f"{client} did not ask all of {paths}: {shown}"
+        assert set(paths) <= {path for path, _ in answers}, (
+            f"{client} did not ask all of {paths}: {shown}"
+        )
         self.report(f"{client}: {shown}")
 
     def block(self, page: str, language: str, *, containing: str = "") -> str:
@@ -83,11 +91,19 @@ class Clients:
 
     def exports(self, page: str) -> dict[str, str]:
         """The variables that a page's lines export."""
-        return dict(re.findall(r"^export (\w+)=(\S+)$", self.block(page, "sh", containing="export "), re.M))
+        return dict(
+            re.findall(r"^export (\w+)=(\S+)$", self.block(page, "sh", containing="export "), re.M)
+        )
 
     def variables(self, further: Mapping[str, str]) -> dict[str, str]:
         """A client's environment, with nothing of this user's but the search path."""
-        return {"PATH": os.environ["PATH"], "HOME": str(self.home), **NO_NETWORK, **LOCAL, **further}
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            **NO_NETWORK,
+            **LOCAL,
+            **further,
+        }
 
     @contextmanager
     def background(
@@ -125,7 +141,9 @@ class Clients:
             text=True,
             check=False,
         )
-        assert result.returncode == 0, f"{command[0]} ended with {result.returncode}: {result.stdout}{result.stderr}"
+        assert result.returncode == 0, (
+            f"{command[0]} ended with {result.returncode}: {result.stdout}{result.stderr}"
+        )
         return result
 
 

@@ -15,13 +15,22 @@ FIGURES = "answers of the server"
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Serves the demo model, with room for the prompts of coding agents, under the name that the documents use."""
     model = make_long_model(tmp_path_factory.mktemp("model"))
-    options = ("--served-model-name", "ouzel", "--chat-template", str(TEMPLATE), "--kv-cache-gib", "0.3")
+    options = (
+        "--served-model-name",
+        "ouzel",
+        "--chat-template",
+        str(TEMPLATE),
+        "--kv-cache-gib",
+        "0.3",
+    )
     with serving(str(model), *options, cache_dir=tmp_path_factory.mktemp("cache")) as server:
         yield server
 
 
 @pytest.fixture
-def clients(request: pytest.FixtureRequest, server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Clients:
+def clients(
+    request: pytest.FixtureRequest, server: RunningServer, tmp_path_factory: pytest.TempPathFactory
+) -> Clients:
     def report(line: str) -> None:
         request.node.user_properties.append((FIGURES, line))
 

@@ -18,7 +18,13 @@ from pathlib import Path
 PACKAGES = Path(__file__).parent / "packages"
 SETS = sorted(path.name for path in PACKAGES.iterdir())
 DIRECTORY_VARIABLE = "OUZEL_TESTS_CLIENTS_DIR"
-NPM_OPTIONS = ("--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000")
+NPM_OPTIONS = (
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    "--fetch-retries=1",
+    "--fetch-retry-mintimeout=1000",
+)
 MAX_S = 300  # for one set: where a network swallows packets, nobody says that it is none
 
 
@@ -35,7 +41,9 @@ def root() -> Path:
 def installed(name: str) -> Path | NotInstalledError:
     """The directory of a set, which is installed first where it is missing; several processes may ask at once."""
     manifests = sorted((PACKAGES / name).iterdir())
-    pins = hashlib.sha256(b"".join(path.read_bytes() for path in manifests) + sys.version.encode()).hexdigest()[:12]
+    pins = hashlib.sha256(
+        b"".join(path.read_bytes() for path in manifests) + sys.version.encode()
+    ).hexdigest()[:12]
     directory = root() / f"{name}-{pins}"
     complete = directory / ".complete"
     root().mkdir(parents=True, exist_ok=True)
@@ -83,7 +91,12 @@ def _program(name: str) -> str:
 def _run(*command: str) -> None:
     try:
         result = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=MAX_S
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=MAX_S,
         )
     except subprocess.TimeoutExpired as error:
         raise NotInstalledError(f"{Path(command[0]).name} took more than {MAX_S} s") from error

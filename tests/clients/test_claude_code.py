@@ -19,7 +19,9 @@ def turn(clients: Clients, prompt: str, *arguments: str) -> list[dict[str, Any]]
     """What Claude Code says of it, line by line."""
     program = packages("claude-code") / "node_modules" / ".bin" / "claude"
     environment = clients.exports("claude-code")
-    ended = clients.run(program, "-p", *UNATTENDED, *arguments, "--", prompt, environment=environment)
+    ended = clients.run(
+        program, "-p", *UNATTENDED, *arguments, "--", prompt, environment=environment
+    )
     events = [json.loads(line) for line in ended.stdout.splitlines()]
     assert events[-1]["type"] == "result"
     assert not events[-1]["is_error"], events[-1]
@@ -27,7 +29,9 @@ def turn(clients: Clients, prompt: str, *arguments: str) -> list[dict[str, Any]]
 
 
 def blocks(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    contents = [event["message"]["content"] for event in events if event["type"] in ("assistant", "user")]
+    contents = [
+        event["message"]["content"] for event in events if event["type"] in ("assistant", "user")
+    ]
     return [block for content in contents for block in content if block["type"] == kind]
 
 
@@ -42,7 +46,9 @@ def session(clients: Clients, *tools: str) -> None:
     assert blocks(first, "text")
     assert blocks(second, "text")
     usage = second[-1]["usage"]
-    assert usage["cache_read_input_tokens"] > 0.8 * (usage["cache_read_input_tokens"] + usage["input_tokens"])
+    assert usage["cache_read_input_tokens"] > 0.8 * (
+        usage["cache_read_input_tokens"] + usage["input_tokens"]
+    )
 
 
 def test_a_session_runs_a_command_and_goes_on(clients: Clients, server: RunningServer) -> None:
@@ -51,6 +57,8 @@ def test_a_session_runs_a_command_and_goes_on(clients: Clients, server: RunningS
 
 
 @pytest.mark.release("Claude Code with all its tools")
-def test_a_session_with_all_tools_runs_a_command_and_goes_on(clients: Clients, server: RunningServer) -> None:
+def test_a_session_with_all_tools_runs_a_command_and_goes_on(
+    clients: Clients, server: RunningServer
+) -> None:
     session(clients)
     assert server.process.poll() is None

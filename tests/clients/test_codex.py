@@ -20,7 +20,9 @@ def codex(clients: Clients) -> Clients:
 def turn(codex: Clients, *arguments: str) -> tuple[list[str], dict[str, int]]:
     """What the commands of a turn wrote, and the usage of the session so far."""
     program = packages("codex") / "node_modules" / ".bin" / "codex"
-    events = [json.loads(line) for line in codex.run(program, "exec", *arguments).stdout.splitlines()]
+    events = [
+        json.loads(line) for line in codex.run(program, "exec", *arguments).stdout.splitlines()
+    ]
     assert not [event for event in events if event["type"] in ("error", "turn.failed")]
     ended = [event["item"] for event in events if event["type"] == "item.completed"]
     assert [item for item in ended if item["type"] == "agent_message"]
@@ -32,11 +34,15 @@ def turn(codex: Clients, *arguments: str) -> tuple[list[str], dict[str, int]]:
 @pytest.mark.release("a session of Codex CLI")
 def test_a_session_runs_commands_in_two_turns(codex: Clients, server: RunningServer) -> None:
     first, before = turn(codex, *UNATTENDED, "Execute the command with cmd 'pwd'.")
-    second, usage = turn(codex, "resume", "--last", *UNATTENDED, "Execute the command with cmd 'echo hello'.")
+    second, usage = turn(
+        codex, "resume", "--last", *UNATTENDED, "Execute the command with cmd 'echo hello'."
+    )
 
     assert first == [f"{codex.home}\n"]
     assert second == ["hello\n"]
-    num_input, num_cached = (usage[name] - before[name] for name in ("input_tokens", "cached_input_tokens"))
+    num_input, num_cached = (
+        usage[name] - before[name] for name in ("input_tokens", "cached_input_tokens")
+    )
     assert num_input > 2 * 14_000  # each turn asks twice
     assert num_cached > 0.9 * num_input
     assert server.process.poll() is None

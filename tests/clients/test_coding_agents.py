@@ -46,11 +46,16 @@ def test_opencode_runs_a_command(clients: Clients, node: str) -> None:
     (clients.home / "opencode.json").write_text(json.dumps(settings))
 
     with clients.accepted(f"opencode, {node}", CHATS):
-        output = run(clients, "opencode", node, "opencode", "run", "--format", "json", *EXECUTE_PWD.split())
+        output = run(
+            clients, "opencode", node, "opencode", "run", "--format", "json", *EXECUTE_PWD.split()
+        )
 
     parts = [json.loads(line)["part"] for line in output.splitlines()]
     [call] = [part for part in parts if part["type"] == "tool"]
-    assert (call["state"]["input"]["command"], call["state"]["output"]) == ("pwd", f"{clients.home}\n")
+    assert (call["state"]["input"]["command"], call["state"]["output"]) == (
+        "pwd",
+        f"{clients.home}\n",
+    )
     assert [part for part in parts if part["type"] == "text"]
 
 
@@ -60,14 +65,21 @@ def test_qwen_code_runs_a_command(clients: Clients) -> None:
     settings["model"]["generationConfig"]["contextWindowSize"] = 65536
     settings["tools"] = {"core": ["run_shell_command"]}
     settings["memory"] = {"enableManagedAutoMemory": False, "enableManagedAutoDream": False}
-    (clients.home / "system.md").write_text("You are an agent that runs commands.")  # its own has 25,000 tokens
+    (clients.home / "system.md").write_text(
+        "You are an agent that runs commands."
+    )  # its own has 25,000 tokens
     (clients.home / ".qwen" / "settings.json").write_text(json.dumps(settings))
     options = ("--auth-type", "openai", "--yolo", "--output-format", "json")
     question = "Execute the run_shell_command with the command 'pwd'."
-    environment = {**clients.exports("qwen-code"), "QWEN_SYSTEM_MD": str(clients.home / "system.md")}
+    environment = {
+        **clients.exports("qwen-code"),
+        "QWEN_SYSTEM_MD": str(clients.home / "system.md"),
+    }
 
     with clients.accepted("Qwen Code", CHATS):
-        output = run(clients, "qwen-code", NODE_22, "qwen", *options, question, environment=environment)
+        output = run(
+            clients, "qwen-code", NODE_22, "qwen", *options, question, environment=environment
+        )
 
     events = json.loads(output)
     messages = [event["message"] for event in events if event["type"] in ("assistant", "user")]
@@ -83,7 +95,11 @@ def test_qwen_code_runs_a_command(clients: Clients) -> None:
 @pytest.mark.parametrize("api", COPILOT_APIS)
 def test_copilot_runs_a_command(clients: Clients, node: str, api: str) -> None:
     path, variables = COPILOT_APIS[api]
-    environment = {"COPILOT_PROVIDER_BASE_URL": clients.server.root + path, "COPILOT_MODEL": "ouzel", **variables}
+    environment = {
+        "COPILOT_PROVIDER_BASE_URL": clients.server.root + path,
+        "COPILOT_MODEL": "ouzel",
+        **variables,
+    }
     options = ("--allow-all-tools", "--available-tools", "bash", "-p", EXECUTE_PWD)
 
     with clients.accepted(f"Copilot CLI, {node}", api.split(maxsplit=1)[0]):
@@ -100,7 +116,9 @@ def test_continue_runs_a_tool(clients: Clients, node: str) -> None:
     (clients.home / "config.yaml").write_text(clients.block("continue", "yaml"))
 
     with clients.accepted(f"Continue, {node}", CHATS):
-        output = run(clients, "continue", node, "cn", "--config", "config.yaml", "--auto", "-p", EXECUTE_PWD)
+        output = run(
+            clients, "continue", node, "cn", "--config", "config.yaml", "--auto", "-p", EXECUTE_PWD
+        )
 
     assert "The tool says" in output
 
@@ -116,7 +134,17 @@ def end_daemons_of_cline(clients: Clients) -> None:
 @each_node
 def test_cline_runs_a_tool(clients: Clients, node: str) -> None:
     access = ("-P", "openai-compatible", "-k", "none", "-m", "ouzel")
-    configure = ("auth", "-p", "openai-compatible", "-k", "none", "-m", "ouzel", "-b", clients.server.url)
+    configure = (
+        "auth",
+        "-p",
+        "openai-compatible",
+        "-k",
+        "none",
+        "-m",
+        "ouzel",
+        "-b",
+        clients.server.url,
+    )
     run(clients, "cline", node, "cline", *configure)
 
     try:
@@ -125,7 +153,9 @@ def test_cline_runs_a_tool(clients: Clients, node: str) -> None:
     finally:
         end_daemons_of_cline(clients)
 
-    [result] = [event for event in map(json.loads, output.splitlines()) if event["type"] == "run_result"]
+    [result] = [
+        event for event in map(json.loads, output.splitlines()) if event["type"] == "run_result"
+    ]
     assert (result["finishReason"], result["iterations"]) == ("completed", 2)
     assert result["text"].startswith("The tool says")
 
@@ -133,12 +163,27 @@ def test_cline_runs_a_tool(clients: Clients, node: str) -> None:
 def test_aider_shows_an_answer(clients: Clients) -> None:
     """The demo model cannot write an edit."""
     program = packages("aider") / "bin" / "aider"
-    offline = {"AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    options = ("--model", "openai/ouzel", "--no-show-model-warnings", "--no-git", "--yes-always", "--no-pretty")
+    offline = {
+        "AIDER_ANALYTICS": "false",
+        "AIDER_CHECK_UPDATE": "false",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
+    options = (
+        "--model",
+        "openai/ouzel",
+        "--no-show-model-warnings",
+        "--no-git",
+        "--yes-always",
+        "--no-pretty",
+    )
 
     with clients.accepted("aider", CHATS):
         ended = clients.run(
-            program, *options, "--message", "Hello!", environment={**clients.exports("aider"), **offline}
+            program,
+            *options,
+            "--message",
+            "Hello!",
+            environment={**clients.exports("aider"), **offline},
         )
 
     assert "Tokens: " in ended.stdout

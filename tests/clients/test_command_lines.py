@@ -7,7 +7,10 @@ import pytest
 from ouzel.demo import MODEL_DIRECTORY
 from tests.clients.clients import NODE_22, Clients, node_directory, packages
 
-pytestmark = [pytest.mark.serves, pytest.mark.release("command lines that ask, compare and measure models")]
+pytestmark = [
+    pytest.mark.serves,
+    pytest.mark.release("command lines that ask, compare and measure models"),
+]
 CHATS = "/v1/chat/completions"
 ALL_CLIENTS = "../clients"  # the page of the clients that have no page of their own
 FUNCTION = """
@@ -39,7 +42,9 @@ def test_llm_answers_fills_a_schema_and_calls_a_function(clients: Clients) -> No
 
     with clients.accepted("llm", CHATS):
         said = clients.run(*ask, "Hello!", environment=environment).stdout
-        filled = clients.run(*ask, "--schema", json.dumps(SCHEMA), "Paris", environment=environment).stdout
+        filled = clients.run(
+            *ask, "--schema", json.dumps(SCHEMA), "Paris", environment=environment
+        ).stdout
         question = ("--functions", "weather.py", "What is the weather in Paris?")
         called = clients.run(*ask, *question, environment=environment).stdout
 
@@ -63,7 +68,9 @@ def test_promptfoo_finds_the_expected_answer(clients: Clients, provider: str) ->
     (clients.home / "promptfooconfig.yaml").write_text(settings + PROMPTFOO_CASES)
     command = (program, "eval", "--no-cache", "--no-share", "--output", "results.json")
 
-    with clients.accepted(f"promptfoo, {provider}", "/api/chat" if provider.startswith("ollama") else CHATS):
+    with clients.accepted(
+        f"promptfoo, {provider}", "/api/chat" if provider.startswith("ollama") else CHATS
+    ):
         clients.run(*command, environment=environment)
 
     counts = json.loads((clients.home / "results.json").read_text())["results"]["stats"]
@@ -72,7 +79,15 @@ def test_promptfoo_finds_the_expected_answer(clients: Clients, provider: str) ->
 
 def test_aiperf_measures_streamed_chats(clients: Clients) -> None:
     program = packages("aiperf") / "bin" / "aiperf"
-    server = ("--model", "ouzel", "--url", clients.server.root, "--endpoint-type", "chat", "--streaming")
+    server = (
+        "--model",
+        "ouzel",
+        "--url",
+        clients.server.root,
+        "--endpoint-type",
+        "chat",
+        "--streaming",
+    )
     load = ("--tokenizer", str(MODEL_DIRECTORY), "--request-count", "6", "--concurrency", "2")
     lengths = ("--isl", "40", "--osl", "16", "--use-server-token-count", "--ui", "none")
 

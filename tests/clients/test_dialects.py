@@ -25,7 +25,9 @@ def run(clients: Clients, server: RunningServer, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SCRIPTS.glob("*_embeddings.py")))
-def test_a_package_gets_its_embeddings(clients: Clients, embedder: RunningServer, name: str) -> None:
+def test_a_package_gets_its_embeddings(
+    clients: Clients, embedder: RunningServer, name: str
+) -> None:
     run(clients, embedder, name)
 
 
@@ -34,5 +36,7 @@ def test_boto3_invokes_an_endpoint(clients: Clients, server: RunningServer) -> N
 
 
 @pytest.mark.release("chromadb, which takes long to install")
-def test_chromadb_finds_documents_by_their_vectors(clients: Clients, embedder: RunningServer) -> None:
+def test_chromadb_finds_documents_by_their_vectors(
+    clients: Clients, embedder: RunningServer
+) -> None:
     clients.run(packages("chromadb") / "bin" / "python", CHROMADB, embedder.root)

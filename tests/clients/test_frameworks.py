@@ -15,7 +15,9 @@ OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
 
 @pytest.mark.parametrize("script", PATHS, ids=lambda path: path.stem.removesuffix("_client"))
-def test_a_framework_finds_all_that_it_asks_for(clients: Clients, server: RunningServer, script: Path) -> None:
+def test_a_framework_finds_all_that_it_asks_for(
+    clients: Clients, server: RunningServer, script: Path
+) -> None:
     python = packages(script.parent.name) / "bin" / "python"
 
     with clients.accepted(script.stem.removesuffix("_client")):

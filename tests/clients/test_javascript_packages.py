@@ -11,9 +11,13 @@ from tests.clients.clients import NODE_20, NODE_22, Clients, node_directory, pac
 SCRIPTS = Path(__file__).parent / "scripts"
 
 
-def run(clients: Clients, server: RunningServer, program: str | Path, script: str, packages_name: str) -> None:
+def run(
+    clients: Clients, server: RunningServer, program: str | Path, script: str, packages_name: str
+) -> None:
     modules = packages(packages_name) / "node_modules"
-    (clients.home / "node_modules").symlink_to(modules)  # a module's imports are looked for beside it
+    (clients.home / "node_modules").symlink_to(
+        modules
+    )  # a module's imports are looked for beside it
     copy = shutil.copy(SCRIPTS / f"{script}.mjs", clients.home)
 
     clients.run(program, copy, environment={"ROOT": server.root})
@@ -23,7 +27,11 @@ each_script = pytest.mark.parametrize(
     ("script", "packages_name"),
     [
         pytest.param("javascript", "javascript", id="openai's package and Vercel's providers"),
-        pytest.param("anthropic_javascript", "anthropic-javascript", id="Anthropic's package and Vercel's for Node 20"),
+        pytest.param(
+            "anthropic_javascript",
+            "anthropic-javascript",
+            id="Anthropic's package and Vercel's for Node 20",
+        ),
     ],
 )
 

@@ -15,7 +15,11 @@ WEATHER = '{"temperature": 21, "condition": "sunny"}'
 TOOL = {
     "name": "get_weather",
     "description": "Get the current weather",
-    "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    "input_schema": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
 }
 OVERFLOW = """
 import litellm
@@ -46,7 +50,13 @@ def proxy(clients: Clients, server: RunningServer) -> Iterator[httpx.Client]:
 
 
 def send(proxy: httpx.Client, messages: list[Json]) -> list[Json]:
-    body = {"model": "ouzel", "max_tokens": 200, "temperature": 0, "messages": messages, "tools": [TOOL]}
+    body = {
+        "model": "ouzel",
+        "max_tokens": 200,
+        "temperature": 0,
+        "messages": messages,
+        "tools": [TOOL],
+    }
     answer = proxy.post("/v1/messages", json=body, headers={"anthropic-version": "2023-06-01"})
     assert answer.status_code == 200, answer.text
     content: list[Json] = answer.json()["content"]
@@ -59,7 +69,10 @@ def test_the_proxy_gives_messages_with_tool_calls(proxy: httpx.Client) -> None:
     [call] = [block for block in asked if block["type"] == "tool_use"]
     result = {"type": "tool_result", "tool_use_id": call["id"], "content": WEATHER}
 
-    said = send(proxy, [question, {"role": "assistant", "content": asked}, {"role": "user", "content": [result]}])
+    said = send(
+        proxy,
+        [question, {"role": "assistant", "content": asked}, {"role": "user", "content": [result]}],
+    )
 
     assert (call["name"], call["input"]) == ("get_weather", {"city": "Paris"})
     assert [block["text"] for block in said if block["type"] == "text"] == [

@@ -7,7 +7,10 @@ import pytest
 
 from tests.clients.clients import Clients, find_port, packages
 
-pytestmark = [pytest.mark.serves, pytest.mark.release("Open WebUI, which takes long to install and to start")]
+pytestmark = [
+    pytest.mark.serves,
+    pytest.mark.release("Open WebUI, which takes long to install and to start"),
+]
 HELLO = [{"role": "user", "content": "Hello!"}]
 
 
@@ -25,23 +28,43 @@ def webui(clients: Clients) -> Iterator[httpx.Client]:
         "HF_HUB_OFFLINE": "1",
         "RAG_EMBEDDING_ENGINE": "openai",  # its own engine needs torch
     }
-    command = (packages("open-webui") / "bin" / "open-webui", "serve", "--host", "127.0.0.1", "--port", str(port))
+    command = (
+        packages("open-webui") / "bin" / "open-webui",
+        "serve",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    )
     root = f"http://127.0.0.1:{port}"
     with (
         clients.background(*command, environment=environment, ready=f"{root}/health"),
         httpx.Client(base_url=root, timeout=None, trust_env=False) as http,
     ):
-        account = http.post("/api/v1/auths/signin", json={"email": "", "password": ""}).raise_for_status().json()
+        account = (
+            http.post("/api/v1/auths/signin", json={"email": "", "password": ""})
+            .raise_for_status()
+            .json()
+        )
         http.headers["Authorization"] = f"Bearer {account['token']}"
         yield http
 
 
-def test_open_webui_chats_over_the_apis_of_openai_and_ollama(clients: Clients, webui: httpx.Client) -> None:
-    with clients.accepted("Open WebUI", "/v1/models", "/v1/chat/completions", "/api/tags", "/api/chat"):
+def test_open_webui_chats_over_the_apis_of_openai_and_ollama(
+    clients: Clients, webui: httpx.Client
+) -> None:
+    with clients.accepted(
+        "Open WebUI", "/v1/models", "/v1/chat/completions", "/api/tags", "/api/chat"
+    ):
         listed = webui.get("/api/models").raise_for_status().json()["data"]
         answers = [
-            webui.post(path, json={"model": model, "messages": HELLO, "stream": stream}).raise_for_status()
-            for path, model in (("/api/chat/completions", "ouzel"), ("/ollama/api/chat", "ouzel:latest"))
+            webui.post(
+                path, json={"model": model, "messages": HELLO, "stream": stream}
+            ).raise_for_status()
+            for path, model in (
+                ("/api/chat/completions", "ouzel"),
+                ("/ollama/api/chat", "ouzel:latest"),
+            )
             for stream in (False, True)
         ]
 

@@ -15,19 +15,27 @@ NAMES = sorted(path.stem.removesuffix("_client") for path in SCRIPTS.glob("*_cli
 
 
 def run(clients: Clients, server: RunningServer, name: str, packages_name: str) -> None:
-    clients.run(packages(packages_name) / "bin" / "python", SCRIPTS / f"{name}_client.py", server.root)
+    clients.run(
+        packages(packages_name) / "bin" / "python", SCRIPTS / f"{name}_client.py", server.root
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OF_A_RELEASE])
-def test_a_package_finds_all_that_it_asks_for(clients: Clients, server: RunningServer, name: str) -> None:
+def test_a_package_finds_all_that_it_asks_for(
+    clients: Clients, server: RunningServer, name: str
+) -> None:
     run(clients, server, name, "python")
 
 
-@pytest.mark.release("tools of Anthropic's types, whose forced calls the demo model fills with long texts")
+@pytest.mark.release(
+    "tools of Anthropic's types, whose forced calls the demo model fills with long texts"
+)
 def test_tools_of_anthropics_types_are_called(clients: Clients, server: RunningServer) -> None:
     run(clients, server, TOOLS_OF_ANTHROPIC, "python")
 
 
 @pytest.mark.release("lm-eval, which takes long to import")
-def test_lm_eval_scores_a_task_with_the_servers_tokenizer(clients: Clients, server: RunningServer) -> None:
+def test_lm_eval_scores_a_task_with_the_servers_tokenizer(
+    clients: Clients, server: RunningServer
+) -> None:
     run(clients, server, LM_EVAL, "lm-eval")

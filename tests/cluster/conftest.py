@@ -11,7 +11,9 @@ from tests.postgres import PostgresServer
 
 
 @pytest.fixture(scope="session")
-def cluster(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
     """It has two replicas."""
     models = write_models(tmp_path_factory.mktemp("models"))
     with running_cluster(postgres_server.new_database(), models) as cluster:

@@ -7,13 +7,35 @@ from typing import Any  # JSON
 
 import httpx
 
-_ID = re.compile(r"\b(?:resp|conv|msg|rs|fc|cmpl|chatcmpl|call|toolu|item|ctc|cmp)_?-?[0-9a-zA-Z]{16,}\b")
-_HEX = re.compile(r"\b[0-9a-f]{24,64}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|127\.0\.0\.1:[0-9]+")
+_ID = re.compile(
+    r"\b(?:resp|conv|msg|rs|fc|cmpl|chatcmpl|call|toolu|item|ctc|cmp)_?-?[0-9a-zA-Z]{16,}\b"
+)
+_HEX = re.compile(
+    r"\b[0-9a-f]{24,64}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|127\.0\.0\.1:[0-9]+"
+)
 _CHANGING = {
-    *("created", "created_at", "completed_at", "updated_at", "obfuscation", "encrypted_content", "timestamp"),
-    *("total_duration", "load_duration", "prompt_eval_duration", "eval_duration", "modified_at", "expires_at"),
+    *(
+        "created",
+        "created_at",
+        "completed_at",
+        "updated_at",
+        "obfuscation",
+        "encrypted_content",
+        "timestamp",
+    ),
+    *(
+        "total_duration",
+        "load_duration",
+        "prompt_eval_duration",
+        "eval_duration",
+        "modified_at",
+        "expires_at",
+    ),
     *("cached_tokens", "cache_read_input_tokens", "base_urls", "seed"),
-    *("accepted_prediction_tokens", "rejected_prediction_tokens"),  # what was asked before is where guesses come from
+    *(
+        "accepted_prediction_tokens",
+        "rejected_prediction_tokens",
+    ),  # what was asked before is where guesses come from
 }
 _PIECES = ("delta", "content", "text", "response", "reasoning_content", "reasoning")
 
@@ -21,7 +43,10 @@ _PIECES = ("delta", "content", "text", "response", "reasoning_content", "reasoni
 def normal(value: Any) -> Any:
     """Puts a mark in the place of what is never the same."""
     if isinstance(value, dict):
-        return {key: "*" if key in _CHANGING and each is not None else normal(each) for key, each in value.items()}
+        return {
+            key: "*" if key in _CHANGING and each is not None else normal(each)
+            for key, each in value.items()
+        }
     if isinstance(value, list):
         return [normal(each) for each in value]
     if isinstance(value, str):
@@ -40,7 +65,9 @@ def outcome(answer: httpx.Response) -> Any:
 
 def stream_outcome(answer: httpx.Response) -> Any:
     """Status, type, the kinds of events in their order, the text they come to, and the last event of all."""
-    lines = [line for line in answer.text.splitlines() if line and not line.startswith((":", "event:"))]
+    lines = [
+        line for line in answer.text.splitlines() if line and not line.startswith((":", "event:"))
+    ]
     payloads = [line.removeprefix("data: ") for line in lines]
     events = [json.loads(payload) for payload in payloads if payload.startswith("{")]
     kinds = [str(event.get("type") or event.get("object") or "line") for event in events]

@@ -38,7 +38,9 @@ class Alternating(httpx.AsyncBaseTransport):
 
 async def probed(urls: Sequence[str]) -> dict[str, Any]:
     """The outcomes by the name of what was tried."""
-    async with httpx.AsyncClient(base_url=urls[0], timeout=None, transport=Alternating(urls)) as http:
+    async with httpx.AsyncClient(
+        base_url=urls[0], timeout=None, transport=Alternating(urls)
+    ) as http:
         found = {}
         for name, check in PROBES.items():
             try:
@@ -55,7 +57,9 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[s
 
 def _shown(one: Any, other: Any) -> tuple[str, str]:
     texts = json.dumps(one), json.dumps(other)
-    same = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    same = next(
+        (i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts))
+    )
     begin = max(0, same - 60)
     return texts[0][begin : begin + _SHOWN], texts[1][begin : begin + _SHOWN]
 
@@ -65,10 +69,17 @@ async def main() -> int:
     parser.add_argument("servers", nargs="+", metavar="NAME=URL[,URL]")
     parser.add_argument("--allow", action="append", default=[], metavar="WHAT", help="may differ")
     arguments = parser.parse_args()
-    servers = {name: urls.split(",") for name, _, urls in (text.partition("=") for text in arguments.servers)}
+    servers = {
+        name: urls.split(",")
+        for name, _, urls in (text.partition("=") for text in arguments.servers)
+    }
     outcomes = {name: await probed(urls) for name, urls in servers.items()}
     first, *others = outcomes
-    failed = [what for what, found in outcomes[first].items() if str(found).startswith(f"{what} cannot be tried")]
+    failed = [
+        what
+        for what, found in outcomes[first].items()
+        if str(found).startswith(f"{what} cannot be tried")
+    ]
     for what in failed:
         sys.stdout.write(f"{outcomes[first][what]}\n")
     has_failed = bool(failed)

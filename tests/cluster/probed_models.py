@@ -21,7 +21,10 @@ def write_models(directory: Path) -> Path:
     """Returns the file for `--config`."""
     adapter = _adapter().write(directory / ADAPTER)
     demo = {"model": str(MODEL_DIRECTORY)}
-    models = [{"name": MODEL, "lora": [f"{ADAPTER}={adapter}"], **demo}, {"name": VECTORS, "task": "embed", **demo}]
+    models = [
+        {"name": MODEL, "lora": [f"{ADAPTER}={adapter}"], **demo},
+        {"name": VECTORS, "task": "embed", **demo},
+    ]
     file = directory / "models.yaml"
     file.write_text(yaml.safe_dump({"models": models}))
     return file

@@ -11,13 +11,28 @@ import websockets
 from tests.cluster.outcomes import normal, outcome, stream_outcome
 from tests.cluster.probed_models import ADAPTER, MODEL, VECTORS
 
-CHAT = {"model": MODEL, "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8, "temperature": 0}
+CHAT = {
+    "model": MODEL,
+    "messages": [{"role": "user", "content": "Hello!"}],
+    "max_tokens": 8,
+    "temperature": 0,
+}
 RESPONSE = {"model": MODEL, "input": "Hello!", "max_output_tokens": 16, "temperature": 0}
-MESSAGES = {"model": MODEL, "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8, "temperature": 0}
+MESSAGES = {
+    "model": MODEL,
+    "messages": [{"role": "user", "content": "Hello!"}],
+    "max_tokens": 8,
+    "temperature": 0,
+}
 LONG = {"ignore_eos": True}
 NUM_LONG = 3000
 ENOUGH_LOOKS = 12  # at servers that answer by turns
-SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
 
 Probe = Callable[[httpx.AsyncClient], Awaitable[Any]]
@@ -44,9 +59,31 @@ def streamed(name: str, path: str, body: Any) -> None:
 
 
 for path in (
-    *("/health", "/ping", "/version", "/v1/models", f"/v1/models/{MODEL}", "/v1/models/none", "/v2/health/live"),
-    *("/v2/health/ready", f"/v2/models/{MODEL}/ready", "/v1/config", "/v1/openapi.json", "/", "/about", "/api/tags"),
-    *("/api/version", "/tokenizer_info", "/none", "/v1/chat/completions", "/v1/responses/resp_none"),
+    *(
+        "/health",
+        "/ping",
+        "/version",
+        "/v1/models",
+        f"/v1/models/{MODEL}",
+        "/v1/models/none",
+        "/v2/health/live",
+    ),
+    *(
+        "/v2/health/ready",
+        f"/v2/models/{MODEL}/ready",
+        "/v1/config",
+        "/v1/openapi.json",
+        "/",
+        "/about",
+        "/api/tags",
+    ),
+    *(
+        "/api/version",
+        "/tokenizer_info",
+        "/none",
+        "/v1/chat/completions",
+        "/v1/responses/resp_none",
+    ),
     *(f"/v1/models/{ADAPTER}", f"/v1/models/{VECTORS}", f"/v2/models/{VECTORS}/ready", "/api/ps"),
 ):
     whole(f"GET {path}", "GET", path)
@@ -54,49 +91,114 @@ whole("models for Anthropic", "GET", "/v1/models", headers={"anthropic-version":
 whole("tokenize", "POST", "/v1/tokenize", {"prompt": "Hello, world"})
 whole("detokenize", "POST", "/v1/detokenize", {"tokens": [5, 6, 7]})
 whole("chat", "POST", "/v1/chat/completions", CHAT)
-whole("chat, logprobs", "POST", "/v1/chat/completions", CHAT | {"logprobs": True, "top_logprobs": 1, "max_tokens": 1})
+whole(
+    "chat, logprobs",
+    "POST",
+    "/v1/chat/completions",
+    CHAT | {"logprobs": True, "top_logprobs": 1, "max_tokens": 1},
+)
 whole("chat, two choices", "POST", "/v1/chat/completions", CHAT | {"n": 2})
 whole(
-    "chat, tool", "POST", "/v1/chat/completions", CHAT | {"tools": [TOOL], "tool_choice": "required", "max_tokens": 60}
+    "chat, tool",
+    "POST",
+    "/v1/chat/completions",
+    CHAT | {"tools": [TOOL], "tool_choice": "required", "max_tokens": 60},
 )
 whole(
     "chat, schema",
     "POST",
     "/v1/chat/completions",
     CHAT
-    | {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}, "max_tokens": 40},
+    | {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}},
+        "max_tokens": 40,
+    },
 )
 whole("chat, render", "POST", "/v1/chat/completions/render", CHAT)
 whole(
-    "completion", "POST", "/v1/completions", {"model": MODEL, "prompt": "One, two", "max_tokens": 4, "temperature": 0}
+    "completion",
+    "POST",
+    "/v1/completions",
+    {"model": MODEL, "prompt": "One, two", "max_tokens": 4, "temperature": 0},
 )
 whole("messages", "POST", "/v1/messages", MESSAGES)
-whole("messages, count", "POST", "/v1/messages/count_tokens", {"model": MODEL, "messages": MESSAGES["messages"]})
-whole("Ollama chat", "POST", "/api/chat", {"model": MODEL, "messages": CHAT["messages"], "stream": False})
+whole(
+    "messages, count",
+    "POST",
+    "/v1/messages/count_tokens",
+    {"model": MODEL, "messages": MESSAGES["messages"]},
+)
+whole(
+    "Ollama chat",
+    "POST",
+    "/api/chat",
+    {"model": MODEL, "messages": CHAT["messages"], "stream": False},
+)
 whole("Ollama show", "POST", "/api/show", {"model": MODEL})
-whole("invocations", "POST", "/invocations", {"inputs": "One, two", "parameters": {"max_new_tokens": 4}})
+whole(
+    "invocations",
+    "POST",
+    "/invocations",
+    {"inputs": "One, two", "parameters": {"max_new_tokens": 4}},
+)
 whole("v3 chat", "POST", "/v3/chat/completions", CHAT)
 whole("chat, adapter", "POST", "/v1/chat/completions", CHAT | {"model": ADAPTER})
-whole("an adapter that is loaded", "POST", "/v1/load_lora_adapter", {"lora_name": "other", "lora_path": "/none"})
+whole(
+    "an adapter that is loaded",
+    "POST",
+    "/v1/load_lora_adapter",
+    {"lora_name": "other", "lora_path": "/none"},
+)
 whole("a model that is loaded", "POST", "/v1/models/load", {"name": "other", "model": "/none"})
 whole("embeddings", "POST", "/v1/embeddings", {"model": VECTORS, "input": ["the sea", "a river"]})
-whole("embeddings, base64", "POST", "/v1/embeddings", {"model": VECTORS, "input": "a", "encoding_format": "base64"})
-whole("embeddings, a model that chats", "POST", "/v1/embeddings", {"model": MODEL, "input": "the sea"})
+whole(
+    "embeddings, base64",
+    "POST",
+    "/v1/embeddings",
+    {"model": VECTORS, "input": "a", "encoding_format": "base64"},
+)
+whole(
+    "embeddings, a model that chats", "POST", "/v1/embeddings", {"model": MODEL, "input": "the sea"}
+)
 whole("Ollama embed", "POST", "/api/embed", {"model": VECTORS, "input": ["the sea", "a river"]})
 whole("Ollama embeddings", "POST", "/api/embeddings", {"model": VECTORS, "prompt": "the sea"})
-whole("rerank", "POST", "/v1/rerank", {"model": VECTORS, "query": "water", "documents": ["the sea", "a stone"]})
-whole("rerank, v2", "POST", "/v2/rerank", {"model": VECTORS, "query": "water", "documents": ["a", "b"], "top_n": 1})
-whole("score", "POST", "/v1/score", {"model": VECTORS, "text_1": "water", "text_2": ["the sea", "a stone"]})
+whole(
+    "rerank",
+    "POST",
+    "/v1/rerank",
+    {"model": VECTORS, "query": "water", "documents": ["the sea", "a stone"]},
+)
+whole(
+    "rerank, v2",
+    "POST",
+    "/v2/rerank",
+    {"model": VECTORS, "query": "water", "documents": ["a", "b"], "top_n": 1},
+)
+whole(
+    "score",
+    "POST",
+    "/v1/score",
+    {"model": VECTORS, "text_1": "water", "text_2": ["the sea", "a stone"]},
+)
 whole("responses, count", "POST", "/v1/responses/input_tokens", {"model": MODEL, "input": "Hello!"})
 whole("a field's value", "POST", "/v1/chat/completions", CHAT | {"temperature": 9})
 whole("an unknown model", "POST", "/v1/chat/completions", CHAT | {"model": "none"})
 whole("a method that is none", "DELETE", "/v1/chat/completions")
 whole(
-    "too long a prompt", "POST", "/v1/chat/completions", CHAT | {"messages": [{"role": "user", "content": "y " * 9000}]}
+    "too long a prompt",
+    "POST",
+    "/v1/chat/completions",
+    CHAT | {"messages": [{"role": "user", "content": "y " * 9000}]},
 )
-streamed("chat, streamed", "/v1/chat/completions", CHAT | {"stream": True, "stream_options": {"include_usage": True}})
 streamed(
-    "completion, streamed", "/v1/completions", {"prompt": "One", "max_tokens": 4, "temperature": 0, "stream": True}
+    "chat, streamed",
+    "/v1/chat/completions",
+    CHAT | {"stream": True, "stream_options": {"include_usage": True}},
+)
+streamed(
+    "completion, streamed",
+    "/v1/completions",
+    {"prompt": "One", "max_tokens": 4, "temperature": 0, "stream": True},
 )
 streamed("messages, streamed", "/v1/messages", MESSAGES | {"stream": True})
 streamed("Ollama, streamed", "/api/chat", {"model": MODEL, "messages": CHAT["messages"]})
@@ -108,13 +210,17 @@ streamed("background, streamed", "/v1/responses", RESPONSE | {"stream": True, "b
 async def headers_of_a_chat(http: httpx.AsyncClient) -> Any:
     answer = await http.post("/v1/chat/completions", json=CHAT, headers={"x-request-id": "mine-1"})
     return sorted(
-        (name, value) for name, value in answer.headers.multi_items() if name not in ("date", "content-length")
+        (name, value)
+        for name, value in answer.headers.multi_items()
+        if name not in ("date", "content-length")
     )
 
 
 @probe
 async def headers_of_a_stream(http: httpx.AsyncClient) -> Any:
-    answer = await http.post("/v1/chat/completions", json=CHAT | {"stream": True}, headers={"x-request-id": "mine-1"})
+    answer = await http.post(
+        "/v1/chat/completions", json=CHAT | {"stream": True}, headers={"x-request-id": "mine-1"}
+    )
     return sorted((name, value) for name, value in answer.headers.multi_items() if name != "date")
 
 
@@ -129,8 +235,17 @@ async def ids_of_a_request(http: httpx.AsyncClient) -> Any:
 @probe
 async def refused_bodies(http: httpx.AsyncClient) -> Any:
     json_type = {"content-type": "application/json"}
-    bodies = [(b"{", json_type), (b"[]", json_type), (b"", json_type), (b"\xff", json_type), (b"a=1", {})]
-    answers = [await http.post("/v1/chat/completions", content=body, headers=headers) for body, headers in bodies]
+    bodies = [
+        (b"{", json_type),
+        (b"[]", json_type),
+        (b"", json_type),
+        (b"\xff", json_type),
+        (b"a=1", {}),
+    ]
+    answers = [
+        await http.post("/v1/chat/completions", content=body, headers=headers)
+        for body, headers in bodies
+    ]
     large = await http.post("/v1/chat/completions", content=b"x" * (17 * 2**20), headers=json_type)
     return [outcome(answer) for answer in (*answers, large)]
 
@@ -142,7 +257,9 @@ async def a_body_in_pieces(http: httpx.AsyncClient) -> Any:
         for begin in range(0, len(content), 10):
             yield content[begin : begin + 10]
 
-    answer = await http.post("/v1/chat/completions", content=pieces(), headers={"content-type": "application/json"})
+    answer = await http.post(
+        "/v1/chat/completions", content=pieces(), headers={"content-type": "application/json"}
+    )
     return outcome(answer)
 
 
@@ -187,7 +304,13 @@ async def a_conversation(http: httpx.AsyncClient) -> Any:
     path = f"/v1/conversations/{made.json()['id']}"
     answered = await http.post("/v1/responses", json=RESPONSE | {"conversation": made.json()["id"]})
     items = outcome(await http.get(f"{path}/items", params={"order": "asc"}))
-    return [outcome(made), outcome(answered), items, outcome(await http.delete(path)), outcome(await http.get(path))]
+    return [
+        outcome(made),
+        outcome(answered),
+        items,
+        outcome(await http.delete(path)),
+        outcome(await http.get(path)),
+    ]
 
 
 @probe
@@ -215,7 +338,9 @@ async def a_client_that_leaves_before_the_answer(http: httpx.AsyncClient) -> Any
     num_idle = 0
     while num_idle < ENOUGH_LOOKS:
         num_idle = 0 if await is_busy(http) else num_idle + 1
-    items = (await http.get(f"/v1/conversations/{conversation}/items", params={"limit": 100})).json()["data"]
+    items = (
+        await http.get(f"/v1/conversations/{conversation}/items", params={"limit": 100})
+    ).json()["data"]
     return [item for item in items if len(json.dumps(item)) > NUM_LONG]
 
 
@@ -227,7 +352,11 @@ async def a_websocket(http: httpx.AsyncClient) -> Any:
         for _ in range(2):
             await socket.send(json.dumps(RESPONSE | {"type": "response.create"}))
             kinds: list[str] = []
-            while not kinds or kinds[-1] not in ("response.completed", "response.incomplete", "error"):
+            while not kinds or kinds[-1] not in (
+                "response.completed",
+                "response.incomplete",
+                "error",
+            ):
                 event = json.loads(await socket.recv())
                 kinds.append(event["type"])
             turns.append([list(dict.fromkeys(kinds)), normal(event["response"]["output"])])

@@ -44,10 +44,14 @@ def installed() -> Path:
     if not complete.exists():
         uv = os.environ.get("UV") or shutil.which("uv")
         assert uv is not None, "there is no uv, which installs Ray"
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, directory], check=True)
+        subprocess.run(
+            [uv, "venv", "--quiet", "--clear", "--python", sys.executable, directory], check=True
+        )
         python = directory / "bin" / "python"
         extras = f"{ROOT}[ray,postgres]"
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "--editable", extras], check=True)
+        subprocess.run(
+            [uv, "pip", "install", "--quiet", "--python", python, "--editable", extras], check=True
+        )
         complete.touch()
     return directory / "bin"
 
@@ -80,7 +84,9 @@ class Cluster:
         assert answer.status_code == 200, answer.text
 
     def application(self) -> dict[str, Any]:
-        applications = httpx.get(f"{self.dashboard}/api/serve/applications/", timeout=None).json()["applications"]
+        applications = httpx.get(f"{self.dashboard}/api/serve/applications/", timeout=None).json()[
+            "applications"
+        ]
         found: dict[str, Any] = applications.get("ouzel", {})
         return found
 
@@ -110,10 +116,17 @@ class Cluster:
 def running_cluster(store_url: str, models: Path) -> Iterator[Cluster]:
     """`models` is a file for `config`."""
     programs = installed()
-    ports = {name: free_port() for name in ("gcs", "dashboard", "agent", "http", "stats", "metrics")}
-    with tempfile.TemporaryDirectory(prefix="or-") as directory:  # short: a socket's path may have 97 bytes
+    ports = {
+        name: free_port() for name in ("gcs", "dashboard", "agent", "http", "stats", "metrics")
+    }
+    with tempfile.TemporaryDirectory(
+        prefix="or-"
+    ) as directory:  # short: a socket's path may have 97 bytes
         environment = {**os.environ, **ENVIRONMENT, "OUZEL_STORE_URL": store_url}
-        environment |= {"OUZEL_CACHE_DIR": f"{directory}/cache", "PATH": f"{programs}:{os.environ['PATH']}"}
+        environment |= {
+            "OUZEL_CACHE_DIR": f"{directory}/cache",
+            "PATH": f"{programs}:{os.environ['PATH']}",
+        }
         environment |= {
             "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": f"{directory}/h/haproxy.cfg",
             "RAY_SERVE_HAPROXY_SOCKET_PATH": f"{directory}/h/admin.sock",
@@ -123,15 +136,31 @@ def running_cluster(store_url: str, models: Path) -> Iterator[Cluster]:
             "RAY_SERVE_HAPROXY_METRICS_PORT": str(ports["metrics"]),
         }
         environment.pop("PYTHONPATH", None)
-        command = [str(programs / "ray"), "start", "--head", "--block", "--num-cpus=4", "--temp-dir", directory]
+        command = [
+            str(programs / "ray"),
+            "start",
+            "--head",
+            "--block",
+            "--num-cpus=4",
+            "--temp-dir",
+            directory,
+        ]
         command += [f"--port={ports['gcs']}", f"--dashboard-port={ports['dashboard']}"]
         command += [f"--dashboard-agent-listen-port={ports['agent']}"]
-        command += ["--object-store-memory=100000000", "--disable-usage-stats", "--node-ip-address=127.0.0.1"]
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command += [
+            "--object-store-memory=100000000",
+            "--disable-usage-stats",
+            "--node-ip-address=127.0.0.1",
+        ]
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         dashboard = f"http://127.0.0.1:{ports['dashboard']}"
         try:
             _wait_for_dashboard(dashboard, process)
-            yield Cluster(f"http://127.0.0.1:{ports['http']}", dashboard, {**OPTIONS, "config": str(models)})
+            yield Cluster(
+                f"http://127.0.0.1:{ports['http']}", dashboard, {**OPTIONS, "config": str(models)}
+            )
         finally:
             process.terminate()
             process.wait()

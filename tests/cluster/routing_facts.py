@@ -42,7 +42,10 @@ def main() -> None:
         "hook": list(inspect.signature(Application._with_ingress_request_router).parameters),
         "handles begin": list(inspect.signature(DeploymentHandle._init).parameters),
         "names of replicas": hasattr(ReplicaID, "to_full_id_str"),
-        "list of replicas": [hasattr(RequestRouter, "curr_replicas"), hasattr(RunningReplica, "routing_stats")],
+        "list of replicas": [
+            hasattr(RequestRouter, "curr_replicas"),
+            hasattr(RunningReplica, "routing_stats"),
+        ],
         "question": "POST /internal/route HTTP/1.0" in lua,
         "answer": """match('"replica_id"%s*:%s*"([^"]+)"')""" in lua,
     }

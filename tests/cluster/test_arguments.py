@@ -22,7 +22,12 @@ def replica(values: dict[str, Any], environment: dict[str, str], num_cpus: float
 
 
 def test_texts_and_values_are_the_same() -> None:
-    texts = {"num_replicas": "2", "max_num_seqs": "7", "store": "false", "served_model_name": "a, b"}
+    texts = {
+        "num_replicas": "2",
+        "max_num_seqs": "7",
+        "store": "false",
+        "served_model_name": "a, b",
+    }
     values = {"num_replicas": 2, "max_num_seqs": 7, "store": False, "served_model_name": ["a", "b"]}
     for arguments in (texts, values):
         settings, kept, options = read_arguments(arguments)
@@ -46,9 +51,18 @@ def test_texts_and_values_are_the_same() -> None:
         ({"num_cpus": "many"}, "num_cpus: .* given 'many'"),
         ({"routing": "random"}, "routing: .* given 'random'"),
         ({"target_waiting": 3}, "target_waiting: needs max_replicas"),
-        ({"num_replicas": 2, "max_replicas": 3}, "num_replicas: must not be given beside max_replicas"),
-        ({"min_replicas": 4, "max_replicas": 3}, "min_replicas: must be <= max_replicas, 3, given 4"),
-        ({"num_replicas": 2, "store_url": "sqlite:///x"}, "store_url: 2 replicas need a postgresql:// URL"),
+        (
+            {"num_replicas": 2, "max_replicas": 3},
+            "num_replicas: must not be given beside max_replicas",
+        ),
+        (
+            {"min_replicas": 4, "max_replicas": 3},
+            "min_replicas: must be <= max_replicas, 3, given 4",
+        ),
+        (
+            {"num_replicas": 2, "store_url": "sqlite:///x"},
+            "store_url: 2 replicas need a postgresql:// URL",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(arguments: dict[str, Any], message: str) -> None:
@@ -57,7 +71,9 @@ def test_what_cannot_be_is_refused_by_name(arguments: dict[str, Any], message: s
 
 
 def test_the_file_in_deploy_says_what_may_be_said() -> None:
-    [application] = yaml.safe_load((ROOT / "deploy" / "ray" / "serve.yaml").read_text())["applications"]
+    [application] = yaml.safe_load((ROOT / "deploy" / "ray" / "serve.yaml").read_text())[
+        "applications"
+    ]
     settings, _, options = read_arguments(application["args"])
     [deployment] = application["deployments"]
     scaling = deployment["autoscaling_config"]
@@ -96,7 +112,11 @@ def test_what_the_node_says_is_judged_too() -> None:
 
 
 def test_replicas_share_a_store_or_have_none() -> None:
-    for store, number in ((StoreConfig(), 1), (StoreConfig(store=False), 3), (StoreConfig(store_url=POSTGRES), 3)):
+    for store, number in (
+        (StoreConfig(), 1),
+        (StoreConfig(store=False), 3),
+        (StoreConfig(store_url=POSTGRES), 3),
+    ):
         check_store(store, number)
     with pytest.raises(InvalidOption, match=r"^store_url: 3 replicas need"):
         check_store(StoreConfig(data_dir="/data"), 3)
@@ -108,7 +128,8 @@ class Context:
     def __init__(self, *loads: tuple[float, float], most: float = 8.0) -> None:
         names = ("waiting", "running")
         self.aggregated_metrics = {
-            name: {number: load[place] for number, load in enumerate(loads)} for place, name in enumerate(names)
+            name: {number: load[place] for number, load in enumerate(loads)}
+            for place, name in enumerate(names)
         }
         self.aggregated_metrics["most_running"] = dict.fromkeys(range(len(loads)), most)
         self.current_num_replicas = max(len(loads), 1)
@@ -121,7 +142,10 @@ class Context:
         (Context((0, 0)), 1),
         (Context((2, 8)), 1),
         (Context((3, 8)), 2),
-        (Context((1, 8), (1, 8), (2, 8)), 3),  # a queue that would be short enough, but all that runs needs them
+        (
+            Context((1, 8), (1, 8), (2, 8)),
+            3,
+        ),  # a queue that would be short enough, but all that runs needs them
         (Context((0, 4), (0, 4)), 1),
         (Context((0, 5), (0, 4)), 2),
         (Context(), 1),  # nothing was told
@@ -135,12 +159,16 @@ def test_running_sequences_count_where_a_target_is_given() -> None:
     assert WaitingPolicy(target_running=2.0)(Context((0, 7)))[0] == 4
 
 
-@pytest.mark.parametrize(("given", "left"), [(b"same", []), (b"other", [(b"x-request-id", b"same")])])
+@pytest.mark.parametrize(
+    ("given", "left"), [(b"same", []), (b"other", [(b"x-request-id", b"same")])]
+)
 async def test_an_id_that_serve_will_add_is_left_out(given: bytes, left: list[Any]) -> None:
     sent = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-request-id", b"same")]})
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"x-request-id", b"same")]}
+        )
 
     async def send(message: Any) -> None:
         sent.append(message)

@@ -52,7 +52,9 @@ def test_a_replica_that_tells_of_much_work_gets_less(choice: PrefixChoice) -> No
     assert {choice.replica_for(chat(session), loads) for session in range(4)} == {"b"}
 
 
-def test_what_was_given_counts_until_the_replica_would_have_told(choice: PrefixChoice, clock: Clock) -> None:
+def test_what_was_given_counts_until_the_replica_would_have_told(
+    choice: PrefixChoice, clock: Clock
+) -> None:
     for _ in range(400):
         choice.replica_for(b"", {"a": ReplicaLoad()})
     assert {choice.replica_for(chat(session), IDLE) for session in range(8)} == {"b"}
@@ -62,7 +64,10 @@ def test_what_was_given_counts_until_the_replica_would_have_told(choice: PrefixC
 
 def test_the_next_turn_of_a_session_says_that_the_last_has_ended(choice: PrefixChoice) -> None:
     """Nothing is told in that time: turns that had not ended would send the next ones elsewhere."""
-    turns = [{"role": "user", "content": "what an owl eats " * 200}, *({"role": "user", "content": "and?"},) * 40]
+    turns = [
+        {"role": "user", "content": "what an owl eats " * 200},
+        *({"role": "user", "content": "and?"},) * 40,
+    ]
     bodies = [json.dumps({"messages": turns[:number]}).encode() for number in range(1, 40)]
     assert len({choice.replica_for(body, IDLE) for body in bodies}) == 1
 

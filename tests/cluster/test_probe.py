@@ -6,7 +6,9 @@ from tests.cli.running import serving
 from tests.cluster.probe import differences, probed
 from tests.cluster.probed_models import write_models
 
-pytestmark = pytest.mark.release("one server and one with two engines, compared in all that the probe tries")
+pytestmark = pytest.mark.release(
+    "one server and one with two engines, compared in all that the probe tries"
+)
 MAY_DIFFER = {"GET /health"}  # it names each engine
 
 
@@ -14,7 +16,9 @@ async def test_two_engines_answer_as_one(tmp_path_factory: pytest.TempPathFactor
     config = write_models(tmp_path_factory.mktemp("models"))
     outcomes = []
     for options in ((), ("--replicas", "2")):
-        with serving("--config", str(config), *options, cache_dir=tmp_path_factory.mktemp("cache")) as server:
+        with serving(
+            "--config", str(config), *options, cache_dir=tmp_path_factory.mktemp("cache")
+        ) as server:
             outcomes.append(await probed([server.root]))
     one, two = outcomes
 

@@ -16,13 +16,24 @@ import pytest
 from tests.cli.running import serving
 from tests.cluster.probe import differences, probed
 from tests.cluster.ray_cluster import Cluster
-from tests.deploy.load import NUM_BACKGROUND, NUM_STREAMS, background, end_of, short_requests, under_load
+from tests.deploy.load import (
+    NUM_BACKGROUND,
+    NUM_STREAMS,
+    background,
+    end_of,
+    short_requests,
+    under_load,
+)
 
-pytestmark = pytest.mark.release("Ray Serve: the same answers, scaling, a redeployment, a replica that is killed")
+pytestmark = pytest.mark.release(
+    "Ray Serve: the same answers, scaling, a redeployment, a replica that is killed"
+)
 MAY_DIFFER = {"headers of a chat", "headers of a stream"}  # Serve's servers add `server`
 
 
-async def test_answers_are_those_of_one_server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_answers_are_those_of_one_server(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     config = str(cluster.options["config"])
     with serving("--config", config, cache_dir=tmp_path_factory.mktemp("cache")) as server:
         one = await probed([server.root])
@@ -33,7 +44,9 @@ async def test_answers_are_those_of_one_server(cluster: Cluster, tmp_path_factor
 
 async def test_nobody_notices_fewer_replicas(cluster: Cluster, client: httpx.AsyncClient) -> None:
     before = cluster.replicas()
-    streams, responses, others = await changed(client, lambda: cluster.deploy({"num_replicas": 2}, num_replicas=1))
+    streams, responses, others = await changed(
+        client, lambda: cluster.deploy({"num_replicas": 2}, num_replicas=1)
+    )
     await asyncio.to_thread(cluster.wait_for, 1)
 
     assert (streams, responses) == ({"length": NUM_STREAMS}, {"incomplete": NUM_BACKGROUND})
@@ -46,7 +59,9 @@ async def test_nobody_notices_other_options(cluster: Cluster, client: httpx.Asyn
     await asyncio.to_thread(cluster.wait_for, 2)
     before = cluster.replicas()
     arguments = {"num_replicas": 2, "max_choices": 7}
-    streams, responses, others = await changed(client, lambda: cluster.deploy(arguments, num_replicas=2))
+    streams, responses, others = await changed(
+        client, lambda: cluster.deploy(arguments, num_replicas=2)
+    )
     while before.keys() & cluster.replicas().keys():
         await asyncio.sleep(0.5)
     await asyncio.to_thread(cluster.wait_for, 2)
@@ -55,7 +70,9 @@ async def test_nobody_notices_other_options(cluster: Cluster, client: httpx.Asyn
     assert set(others) == {200}
 
 
-async def test_a_replica_is_killed_and_the_others_answer(cluster: Cluster, client: httpx.AsyncClient) -> None:
+async def test_a_replica_is_killed_and_the_others_answer(
+    cluster: Cluster, client: httpx.AsyncClient
+) -> None:
     process = psutil.Process(next(iter(cluster.replicas().values())))
     engines = process.children(recursive=True)
 
@@ -69,7 +86,10 @@ async def test_a_replica_is_killed_and_the_others_answer(cluster: Cluster, clien
 
 
 async def test_what_waits_brings_a_replica(cluster: Cluster, client: httpx.AsyncClient) -> None:
-    policy = {"policy_function": "ouzel.cluster.scaling:WaitingPolicy", "policy_kwargs": {"target_waiting": 2}}
+    policy = {
+        "policy_function": "ouzel.cluster.scaling:WaitingPolicy",
+        "policy_kwargs": {"target_waiting": 2},
+    }
     bounds = {"min_replicas": 1, "max_replicas": 2, "upscale_delay_s": 1, "downscale_delay_s": 1}
     bounds |= {"metrics_interval_s": 1, "look_back_period_s": 5}
     before = cluster.replicas()

@@ -36,7 +36,10 @@ class Session:
 
     def __init__(self, number: int) -> None:
         self.messages = [
-            {"role": "user", "content": f"{number}: " + f"Tell me of owl {number}, and of its vole. " * 60}
+            {
+                "role": "user",
+                "content": f"{number}: " + f"Tell me of owl {number}, and of its vole. " * 60,
+            }
         ]
         self.num_known_tokens = 0  # of the turn before
 
@@ -45,14 +48,18 @@ class Session:
         body = {"messages": self.messages, "max_tokens": 8, "temperature": 0, "ignore_eos": True}
         try:
             answer = await client.post("/v1/chat/completions", json=body)
-        except httpx.RemoteProtocolError:  # HAProxy had a connection to a replica that is gone: clients ask again
+        except (
+            httpx.RemoteProtocolError
+        ):  # HAProxy had a connection to a replica that is gone: clients ask again
             answer = await client.post("/v1/chat/completions", json=body)
         assert answer.status_code == 200, answer.text
         chat = answer.json()
         usage, num_known = chat["usage"], self.num_known_tokens
         self.messages += [chat["choices"][0]["message"], {"role": "user", "content": "And then?"}]
         self.num_known_tokens = usage["prompt_tokens"]
-        return usage["prompt_tokens_details"]["cached_tokens"] > 0.9 * num_known if num_known else None
+        return (
+            usage["prompt_tokens_details"]["cached_tokens"] > 0.9 * num_known if num_known else None
+        )
 
 
 async def share_found(sessions: list[Session], client: httpx.AsyncClient, num_turns: int) -> float:
@@ -68,11 +75,17 @@ def num_requests(processes: Mapping[str, int]) -> list[float]:
     for process in processes.values():
         connections = psutil.Process(process).net_connections("tcp")
         [port] = {
-            each.laddr.port for each in connections if each.status == "LISTEN" and 30000 <= each.laddr.port < 31000
+            each.laddr.port
+            for each in connections
+            if each.status == "LISTEN" and 30000 <= each.laddr.port < 31000
         }
         lines = httpx.get(f"http://127.0.0.1:{port}/metrics").text.splitlines()
         counts.append(
-            sum(float(line.split()[-1]) for line in lines if line.startswith("ouzel_request_prompt_tokens_count"))
+            sum(
+                float(line.split()[-1])
+                for line in lines
+                if line.startswith("ouzel_request_prompt_tokens_count")
+            )
         )
     return counts
 
@@ -82,7 +95,11 @@ def test_what_the_door_needs_of_ray_is_there() -> None:
     python = str(installed() / "python")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     output = subprocess.run(
-        [python, "tests/cluster/routing_facts.py"], cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE
+        [python, "tests/cluster/routing_facts.py"],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
     ).stdout
     facts: dict[str, Any] = json.loads(output)
 
@@ -96,7 +113,10 @@ def test_what_the_door_needs_of_ray_is_there() -> None:
         "prefix": [True, []],
         "least connections": [False, []],
         "one replica": [False, []],
-        "without RAY_SERVE_ENABLE_HA_PROXY": [False, [f"{NOT_BY_PREFIXES}RAY_SERVE_ENABLE_HA_PROXY is not 1"]],
+        "without RAY_SERVE_ENABLE_HA_PROXY": [
+            False,
+            [f"{NOT_BY_PREFIXES}RAY_SERVE_ENABLE_HA_PROXY is not 1"],
+        ],
         "without RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY": [
             False,
             [f"{NOT_BY_PREFIXES}RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY is not 1"],
@@ -105,17 +125,26 @@ def test_what_the_door_needs_of_ray_is_there() -> None:
     }
 
 
-async def test_sessions_stay_with_a_replica(two_replicas: Cluster, client: httpx.AsyncClient) -> None:
+async def test_sessions_stay_with_a_replica(
+    two_replicas: Cluster, client: httpx.AsyncClient
+) -> None:
     before = num_requests(two_replicas.replicas())
-    share = await share_found([Session(number) for number in range(NUM_SESSIONS)], client, NUM_TURNS)
-    given = [after - count for after, count in zip(num_requests(two_replicas.replicas()), before, strict=True)]
+    share = await share_found(
+        [Session(number) for number in range(NUM_SESSIONS)], client, NUM_TURNS
+    )
+    given = [
+        after - count
+        for after, count in zip(num_requests(two_replicas.replicas()), before, strict=True)
+    ]
 
     assert sum(given) == NUM_SESSIONS * NUM_TURNS
     assert max(given) <= 0.65 * sum(given)
     assert share >= 0.85  # 0.5, where replicas take turns
 
 
-async def test_sessions_of_a_replica_that_is_killed_go_on(two_replicas: Cluster, client: httpx.AsyncClient) -> None:
+async def test_sessions_of_a_replica_that_is_killed_go_on(
+    two_replicas: Cluster, client: httpx.AsyncClient
+) -> None:
     sessions = [Session(number) for number in range(100, 100 + NUM_SESSIONS)]
     await share_found(sessions, client, 1)
     os.kill(next(iter(two_replicas.replicas().values())), signal.SIGKILL)
@@ -127,7 +156,9 @@ async def test_sessions_of_a_replica_that_is_killed_go_on(two_replicas: Cluster,
     await asyncio.to_thread(two_replicas.wait_for, 2)
 
 
-async def test_a_door_that_is_killed_comes_again(two_replicas: Cluster, client: httpx.AsyncClient) -> None:
+async def test_a_door_that_is_killed_comes_again(
+    two_replicas: Cluster, client: httpx.AsyncClient
+) -> None:
     [door] = two_replicas.doors()
     os.kill(door, signal.SIGKILL)
     statuses = set()
@@ -135,4 +166,7 @@ async def test_a_door_that_is_killed_comes_again(two_replicas: Cluster, client: 
         statuses.add((await client.post("/v1/tokenize", json={"prompt": "a"})).status_code)
 
     assert statuses <= {200, 503}
-    assert await share_found([Session(number) for number in range(200, 200 + NUM_SESSIONS)], client, 3) >= 0.85
+    assert (
+        await share_found([Session(number) for number in range(200, 200 + NUM_SESSIONS)], client, 3)
+        >= 0.85
+    )

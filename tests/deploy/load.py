@@ -13,10 +13,16 @@ NUM_TOKENS = 900  # they take longer than the proxy needs to see that a server d
 
 async def stream(client: httpx.AsyncClient, begun: asyncio.Semaphore) -> str:
     """Returns its finish reason, or that it broke."""
-    body = {"messages": [{"role": "user", "content": "Count."}], "max_tokens": NUM_TOKENS, "ignore_eos": True}
+    body = {
+        "messages": [{"role": "user", "content": "Count."}],
+        "max_tokens": NUM_TOKENS,
+        "ignore_eos": True,
+    }
     reason = "broken"
     try:
-        async with client.stream("POST", "/v1/chat/completions", json=body | {"stream": True}) as response:
+        async with client.stream(
+            "POST", "/v1/chat/completions", json=body | {"stream": True}
+        ) as response:
             async for line in response.aiter_lines():
                 if line.startswith("data: {"):
                     begun.release()
@@ -27,7 +33,12 @@ async def stream(client: httpx.AsyncClient, begun: asyncio.Semaphore) -> str:
 
 
 async def background(client: httpx.AsyncClient) -> str:
-    body = {"input": "Count.", "background": True, "max_output_tokens": NUM_TOKENS, "ignore_eos": True}
+    body = {
+        "input": "Count.",
+        "background": True,
+        "max_output_tokens": NUM_TOKENS,
+        "ignore_eos": True,
+    }
     return str((await client.post("/v1/responses", json=body)).json()["id"])
 
 
@@ -47,7 +58,9 @@ async def short_requests(client: httpx.AsyncClient, ended: asyncio.Event) -> Cou
     return statuses
 
 
-async def under_load(client: httpx.AsyncClient, act: Callable[[], object]) -> tuple[Counter[str], Counter[str]]:
+async def under_load(
+    client: httpx.AsyncClient, act: Callable[[], object]
+) -> tuple[Counter[str], Counter[str]]:
     """Acts when all streams and background responses have begun; returns how many of each ended in which way."""
     begun = asyncio.Semaphore(0)
     streams = [asyncio.create_task(stream(client, begun)) for _ in range(NUM_STREAMS)]

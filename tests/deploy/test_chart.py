@@ -18,7 +18,10 @@ CHART = ROOT / "deploy" / "helm" / "ouzel"
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 TEMPLATES = "\n".join(path.read_text() for path in sorted((CHART / "templates").iterdir()))
-CASES = [CHART / "values-inferencepool.yaml", *sorted((ROOT / "tests" / "deploy" / "values").iterdir())]
+CASES = [
+    CHART / "values-inferencepool.yaml",
+    *sorted((ROOT / "tests" / "deploy" / "values").iterdir()),
+]
 OPTIONS = {option.name: option for record in RECORDS for option in options_of(record)}
 
 
@@ -84,9 +87,19 @@ def test_each_value_is_used_and_what_is_used_is_a_value() -> None:
     known = set(paths(VALUES))
     used = used_in_templates()
 
-    unknown = {path for path in used if path not in known and not any(name.startswith(path + ".") for name in known)}
-    assert {path for path in unknown if not any(path.startswith(name + ".") for name in known)} == set()
-    assert {path for path in known if not any(path == each or path.startswith(each + ".") for each in used)} == set()
+    unknown = {
+        path
+        for path in used
+        if path not in known and not any(name.startswith(path + ".") for name in known)
+    }
+    assert {
+        path for path in unknown if not any(path.startswith(name + ".") for name in known)
+    } == set()
+    assert {
+        path
+        for path in known
+        if not any(path == each or path.startswith(each + ".") for each in used)
+    } == set()
 
 
 def test_each_value_has_a_row_in_the_readme() -> None:
@@ -97,10 +110,16 @@ def test_each_value_has_a_row_in_the_readme() -> None:
 
 def test_options_of_the_chart_are_options_of_the_server_and_of_nobody_else() -> None:
     template = (CHART / "templates" / "configmap.yaml").read_text()
-    given = set(re.findall(r'^ +"(\w+)" ', template, re.M)) | set(re.findall(r'set \$options "(\w+)"', template))
+    given = set(re.findall(r'^ +"(\w+)" ', template, re.M)) | set(
+        re.findall(r'set \$options "(\w+)"', template)
+    )
     reserved = set(SCHEMA["properties"]["config"]["propertyNames"]["not"]["enum"])
 
-    assert {"host", "metrics_port", "drain_grace_s", "store", "api_key_file", "model"} <= given <= set(OPTIONS)
+    assert (
+        {"host", "metrics_port", "drain_grace_s", "store", "api_key_file", "model"}
+        <= given
+        <= set(OPTIONS)
+    )
     assert given <= reserved <= set(OPTIONS)
     assert {name for name, option in OPTIONS.items() if option.is_secret} <= reserved
 

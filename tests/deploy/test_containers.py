@@ -20,7 +20,9 @@ def test_the_image_sets_options_that_there_are() -> None:
 
 
 def test_what_the_image_writes_is_in_its_volumes() -> None:
-    written = [IMAGE.environment[name] for name in ("HOME", "HF_HOME", "OUZEL_CACHE_DIR", "OUZEL_DATA_DIR")]
+    written = [
+        IMAGE.environment[name] for name in ("HOME", "HF_HOME", "OUZEL_CACHE_DIR", "OUZEL_DATA_DIR")
+    ]
     assert all(path.startswith(IMAGE.volumes) for path in written)
 
 
@@ -29,7 +31,11 @@ def test_it_does_not_run_as_root() -> None:
 
 
 def test_what_it_is_built_from_is_there() -> None:
-    allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    allowed = [
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    ]
     assert "uv.lock" in allowed and all((ROOT / path).exists() for path in allowed)
 
 
@@ -39,7 +45,9 @@ def test_servers_of_the_compose_file_have_options_that_there_are() -> None:
     for server in servers:
         environment = server["environment"]
         assert {name for name in environment if name.startswith("OUZEL_")} <= VARIABLES
-        drain_s = float(environment["OUZEL_DRAIN_GRACE_S"]) + float(environment["OUZEL_DRAIN_TIMEOUT_S"])
+        drain_s = float(environment["OUZEL_DRAIN_GRACE_S"]) + float(
+            environment["OUZEL_DRAIN_TIMEOUT_S"]
+        )
         assert float(server["stop_grace_period"].removesuffix("s")) > drain_s + 20
         assert server["read_only"] and server["cap_drop"] == ["ALL"]
 
@@ -52,7 +60,9 @@ def test_the_proxy_knows_all_servers() -> None:
 
 def test_secrets_are_in_the_environment_only() -> None:
     for service in COMPOSE["services"].values():
-        assert "PASSWORD" not in str(service.get("command", "")) + str(service.get("healthcheck", ""))
+        assert "PASSWORD" not in str(service.get("command", "")) + str(
+            service.get("healthcheck", "")
+        )
 
 
 @pytest.mark.release("what the image has, built from the lock file and started on a read-only root")

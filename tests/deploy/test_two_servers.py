@@ -22,7 +22,9 @@ from tools.deploy.containerfile import ROOT
 HAPROXY = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin") or ""
 DRAIN = ("--drain-grace-s", "4", "--drain-timeout-s", "600")
 pytestmark = [
-    pytest.mark.release("two servers on one Postgres behind HAProxy, of which one goes or is killed under load"),
+    pytest.mark.release(
+        "two servers on one Postgres behind HAProxy, of which one goes or is killed under load"
+    ),
     pytest.mark.skipif(not HAPROXY, reason="there is no haproxy (apt-get install haproxy)"),
 ]
 
@@ -33,14 +35,20 @@ def proxied(servers: list[RunningServer], directory: Path) -> Iterator[str]:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    text = (ROOT / "deploy" / "compose" / "haproxy.cfg").read_text().replace("bind :8000", f"bind 127.0.0.1:{port}")
+    text = (
+        (ROOT / "deploy" / "compose" / "haproxy.cfg")
+        .read_text()
+        .replace("bind :8000", f"bind 127.0.0.1:{port}")
+    )
     for number, server in enumerate(servers, start=1):
         own, checked = urlsplit(server.root).port, urlsplit(server.metrics_root).port
         text, times = re.subn(rf"ouzel-{number}:8000", f"127.0.0.1:{own} port {checked}", text)
         assert times == 1
     file = directory / "haproxy.cfg"
     file.write_text(text)
-    process = subprocess.Popen([HAPROXY, "-db", "-f", file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [HAPROXY, "-db", "-f", file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -64,12 +72,16 @@ async def client(servers: list[RunningServer], tmp_path: Path) -> AsyncIterator[
             yield client
 
 
-async def test_one_goes_and_nobody_notices(servers: list[RunningServer], client: httpx.AsyncClient) -> None:
+async def test_one_goes_and_nobody_notices(
+    servers: list[RunningServer], client: httpx.AsyncClient
+) -> None:
     leaver = servers[0]
     ended = asyncio.Event()
     others = asyncio.create_task(short_requests(client, ended))
 
-    streams, responses = await under_load(client, lambda: leaver.process.send_signal(signal.SIGTERM))
+    streams, responses = await under_load(
+        client, lambda: leaver.process.send_signal(signal.SIGTERM)
+    )
     status = await asyncio.to_thread(leaver.process.wait)
     ended.set()
 
@@ -77,7 +89,9 @@ async def test_one_goes_and_nobody_notices(servers: list[RunningServer], client:
     assert (set(await others), status) == ({200}, 0)
 
 
-async def test_one_is_killed_and_the_other_settles(servers: list[RunningServer], client: httpx.AsyncClient) -> None:
+async def test_one_is_killed_and_the_other_settles(
+    servers: list[RunningServer], client: httpx.AsyncClient
+) -> None:
     dying = psutil.Process(servers[0].process.pid)
 
     def kill() -> None:

@@ -63,7 +63,9 @@ CASES = {
     "2 GiB of memory are swapped out": found(memory=replace(MEMORY, swap_used=2 * GIB)),
     "has only 1 GB free": found(disk=replace(DISK, free_bytes=10**9)),
     "cannot be written": found(disk=replace(DISK, is_writable=False)),
-    "Try --precision int8": found(speeds=replace(SPEEDS, matrices=(SPEEDS.matrices[0], Speed("int8", 999.0, False)))),
+    "Try --precision int8": found(
+        speeds=replace(SPEEDS, matrices=(SPEEDS.matrices[0], Speed("int8", 999.0, False)))
+    ),
     "is another program's. Serve on another port: --port 8001": found(is_port_free=False),
     "Ouzel 1.0 with m is served at": found(is_port_free=False, own_server="Ouzel 1.0 with m"),
 }

@@ -8,7 +8,9 @@ import pytest
 from ouzel.doctor.machine import read_memory, read_processor
 
 CPU = "processor : {number}\nmodel name : Big Iron 9000\nflags : fpu avx2 avx512f avx512_vnni amx_int8 amx_bf16\n"
-MEMORY = "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nSwapTotal: 4194304 kB\nSwapFree: 1048576 kB\n"
+MEMORY = (
+    "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nSwapTotal: 4194304 kB\nSwapFree: 1048576 kB\n"
+)
 GIB = 2**30
 
 
@@ -26,7 +28,11 @@ def test_a_processor_is_read_with_what_matters(tmp_path: Path) -> None:
     files |= {siblings.format(number): f"{number % 2},{number % 2 + 2}" for number in range(4)}
     files |= {f"sys/devices/system/node/node{number}/cpulist": "" for number in range(2)}
     processor = read_processor(machine(tmp_path, files))
-    assert (processor.name, processor.num_cores, processor.num_physical_cores) == ("Big Iron 9000", 4, 2)
+    assert (processor.name, processor.num_cores, processor.num_physical_cores) == (
+        "Big Iron 9000",
+        4,
+        2,
+    )
     assert processor.num_numa_nodes == 2
     assert processor.features == ("AVX2", "AVX-512", "AVX-512 VNNI", "AMX int8", "AMX bf16")
     assert processor.multiplies_int8
@@ -34,7 +40,9 @@ def test_a_processor_is_read_with_what_matters(tmp_path: Path) -> None:
 
 
 def test_a_processor_of_arm_is_read(tmp_path: Path) -> None:
-    processor = read_processor(machine(tmp_path, {"proc/cpuinfo": "processor : 0\nFeatures : fp asimddp i8mm bf16\n"}))
+    processor = read_processor(
+        machine(tmp_path, {"proc/cpuinfo": "processor : 0\nFeatures : fp asimddp i8mm bf16\n"})
+    )
     assert processor.features == ("dot product", "int8 matrices", "bf16")
 
 
@@ -45,7 +53,10 @@ def test_memory_is_read_with_what_is_swapped_out(tmp_path: Path) -> None:
 
 
 CONTAINERS = {
-    "second version": {"sys/fs/cgroup/memory.max": str(4 * GIB), "sys/fs/cgroup/cpu.max": "150000 100000"},
+    "second version": {
+        "sys/fs/cgroup/memory.max": str(4 * GIB),
+        "sys/fs/cgroup/cpu.max": "150000 100000",
+    },
     "second version, a group around": {
         "proc/self/cgroup": "0::/outer/inner\n",
         "sys/fs/cgroup/outer/memory.max": str(4 * GIB),

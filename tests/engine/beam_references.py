@@ -16,7 +16,9 @@ Output = tuple[tuple[int, ...], float]  # token ids, score
 
 
 def tiny_runner(vocab_size: int) -> FakeRunner:
-    return FakeRunner(vocab_size=vocab_size, num_blocks=1000, max_num_seqs=128, max_num_batched_tokens=128)
+    return FakeRunner(
+        vocab_size=vocab_size, num_blocks=1000, max_num_seqs=128, max_num_batched_tokens=128
+    )
 
 
 def log_probabilities(runner: FakeRunner, context: list[int]) -> NDArray[np.float64]:
@@ -42,7 +44,9 @@ def all_outputs(request: EngineRequest, vocab_size: int) -> list[Output]:
     assert params.beam_search is not None
     outputs: dict[tuple[int, ...], float] = {}
     for token_ids in product(range(vocab_size), repeat=params.max_tokens):
-        stops = [place for place, token_id in enumerate(token_ids) if token_id in request.eos_token_ids]
+        stops = [
+            place for place, token_id in enumerate(token_ids) if token_id in request.eos_token_ids
+        ]
         output = token_ids[: stops[0] + 1] if stops else token_ids
         if output in outputs:
             continue
@@ -61,11 +65,15 @@ def outputs_of(results: list[Result]) -> list[Output]:
 
 def assert_same(found: list[Output], expected: list[Output]) -> None:
     assert [token_ids for token_ids, _ in found] == [token_ids for token_ids, _ in expected]
-    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-5)
+    assert [score for _, score in found] == pytest.approx(
+        [score for _, score in expected], abs=1e-5
+    )
 
 
 def reference_search(
-    request: EngineRequest, vocab_size: int, may_come: Callable[[tuple[int, ...]], bool] = lambda output: True
+    request: EngineRequest,
+    vocab_size: int,
+    may_come: Callable[[tuple[int, ...]], bool] = lambda output: True,
 ) -> list[Output]:
     """Beam search in groups as Vijayakumar et al. 2016 describe it, on plain lists and without a cache.
 
@@ -86,14 +94,23 @@ def reference_search(
                 for token_id in range(vocab_size):
                     penalty = beam.diversity_penalty * taken.count(token_id)
                     if may_come((*output, token_id)):
-                        candidates.append((score + float(row[token_id]) - penalty, [*output, token_id]))
+                        candidates.append(
+                            (score + float(row[token_id]) - penalty, [*output, token_id])
+                        )
             candidates.sort(key=lambda each: -each[0])
-            ends = [step == params.max_tokens or output[-1] in request.eos_token_ids for _, output in candidates]
+            ends = [
+                step == params.max_tokens or output[-1] in request.eos_token_ids
+                for _, output in candidates
+            ]
             for (score, output), is_end in zip(candidates[:width], ends, strict=False):
                 if is_end:
-                    finished[group].append((tuple(output), score / len(output) ** beam.length_penalty))
+                    finished[group].append(
+                        (tuple(output), score / len(output) ** beam.length_penalty)
+                    )
             finished[group] = sorted(finished[group], key=lambda each: -each[1])[:width]
-            going_on = [each for each in candidates if each[1][-1] not in request.eos_token_ids][:width]
+            going_on = [each for each in candidates if each[1][-1] not in request.eos_token_ids][
+                :width
+            ]
             taken += [output[-1] for _, output in going_on]
             running[group] = [] if step == params.max_tokens else going_on
             if running[group] and len(finished[group]) == width:

@@ -50,7 +50,9 @@ class FakePrediction(_Hidden):
 
     def _before(self, batch: ForwardBatch, row: int) -> Rows:
         number = int(np.searchsorted(batch.subsequence_begins, row, "right")) - 1
-        blocks = batch.block_indices[slice(*batch.block_indices_begins[number : number + 2].tolist())]
+        blocks = batch.block_indices[
+            slice(*batch.block_indices_begins[number : number + 2].tolist())
+        ]
         return self._logits(self._slots[blocks].reshape(-1)[: int(batch.positions[row])])
 
 

@@ -37,10 +37,14 @@ def apply_penalties(
     seen = np.unique(np.array(prompt_token_ids + output_token_ids, dtype=np.int64))
     positive = penalised[seen] > 0
     penalised[seen] = np.where(
-        positive, penalised[seen] / params.repetition_penalty, penalised[seen] * params.repetition_penalty
+        positive,
+        penalised[seen] / params.repetition_penalty,
+        penalised[seen] * params.repetition_penalty,
     )
     token_ids, counts = np.unique(np.array(output_token_ids, dtype=np.int64), return_counts=True)
-    penalised[token_ids] -= params.presence_penalty + params.frequency_penalty * counts.astype(np.float32)
+    penalised[token_ids] -= params.presence_penalty + params.frequency_penalty * counts.astype(
+        np.float32
+    )
     return penalised
 
 

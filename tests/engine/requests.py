@@ -76,14 +76,18 @@ def collect(results: Results, outputs: list[StepOutput]) -> None:
         result.num_timings += output.timing is not None
         result.token_ids += output.token_ids
         result.logprobs += output.logprobs
-        assert not (result.token_ids and output.prompt_logprobs), "the prompt comes before the first token"
+        assert not (result.token_ids and output.prompt_logprobs), (
+            "the prompt comes before the first token"
+        )
         result.prompt_logprobs += output.prompt_logprobs
         if output.finish_reason is not None:
             result.finals.append(output)
 
 
 def run(
-    engine: Engine, requests: Iterable[EngineRequest] = (), after_step: Callable[[int], None] | None = None
+    engine: Engine,
+    requests: Iterable[EngineRequest] = (),
+    after_step: Callable[[int], None] | None = None,
 ) -> Results:
     """Adds the requests and steps until nothing is unfinished; `after_step` gets the number of the step."""
     results: Results = defaultdict(Result)

@@ -54,7 +54,9 @@ def loaded(files: Path, *names: str, max_loras: int = 3) -> EngineCore:
 
 
 def tokens(engine: EngineCore, adapter: str, max_tokens: int = 8) -> list[int]:
-    return run_alone(engine, adapted(make_request(PROMPT, max_tokens=max_tokens), adapter))[0].token_ids
+    return run_alone(engine, adapted(make_request(PROMPT, max_tokens=max_tokens), adapter))[
+        0
+    ].token_ids
 
 
 def test_each_row_of_a_batch_has_its_own_adapter(files: Path) -> None:
@@ -65,7 +67,9 @@ def test_each_row_of_a_batch_has_its_own_adapter(files: Path) -> None:
     requests = {name: adapted(make_request(PROMPT), name) for name in alone}
     results = run(engine, requests.values())
 
-    assert {name: results[request.request_id, 0].token_ids for name, request in requests.items()} == alone
+    assert {
+        name: results[request.request_id, 0].token_ids for name, request in requests.items()
+    } == alone
 
 
 def test_blocks_are_shared_under_the_same_adapter_only(files: Path) -> None:
@@ -147,7 +151,9 @@ def test_an_unknown_adapter_refuses_the_request_and_names_the_field(files: Path)
         ("c", "missing", "missing: No such file or directory"),
     ],
 )
-def test_a_load_that_fails_leaves_all_as_it_was(files: Path, name: str, file: str, message: str) -> None:
+def test_a_load_that_fails_leaves_all_as_it_was(
+    files: Path, name: str, file: str, message: str
+) -> None:
     engine = loaded(files, "a", max_loras=2)
     expected = tokens(engine, "a")
     engine.adapters.load(name, str(files / file))
@@ -158,7 +164,9 @@ def test_a_load_that_fails_leaves_all_as_it_was(files: Path, name: str, file: st
     engine.adapters.load("b", str(files / "b"))  # its slot is free again
     assert events_of(engine) == [AdapterLoaded("b")]
     engine.adapters.load("d", str(files / "d"))
-    assert events_of(engine) == [AdapterFailed("d", "there is no room: max_loras is 2, and so many are loaded")]
+    assert events_of(engine) == [
+        AdapterFailed("d", "there is no room: max_loras is 2, and so many are loaded")
+    ]
 
 
 def test_an_engine_without_room_says_so() -> None:
@@ -269,7 +277,9 @@ def test_commands_and_events_of_the_loop(files: Path) -> None:
     thread.join()
 
 
-def tokens_of_loop(inbox: Inbox, events: "SimpleQueue[EngineEvent]", request: EngineRequest) -> list[int]:
+def tokens_of_loop(
+    inbox: Inbox, events: "SimpleQueue[EngineEvent]", request: EngineRequest
+) -> list[int]:
     inbox.put([AddRequest(request)])
     token_ids: list[int] = []
     while True:
@@ -312,12 +322,20 @@ FAULTS = {"nan": np.nan, "inf": np.inf, "error": -np.inf}
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("nan", "makes the model overflow: in a trial of 4 tokens the logits of 4 were infinite or no numbers (NaN)"),
-        ("inf", "makes the model overflow: in a trial of 4 tokens the logits of 4 were infinite or no numbers (NaN)"),
+        (
+            "nan",
+            "makes the model overflow: in a trial of 4 tokens the logits of 4 were infinite or no numbers (NaN)",
+        ),
+        (
+            "inf",
+            "makes the model overflow: in a trial of 4 tokens the logits of 4 were infinite or no numbers (NaN)",
+        ),
         ("error", "a trial with it failed: the device has failed"),
     ],
 )
-def test_an_adapter_whose_requests_would_fail_is_refused(files: Path, fault: str, message: str) -> None:
+def test_an_adapter_whose_requests_would_fail_is_refused(
+    files: Path, fault: str, message: str
+) -> None:
     (files / fault).write_text(fault)
     engine = EngineCore(OverflowingRunner())
     engine.adapters.load("bad", str(files / fault))
@@ -337,7 +355,9 @@ def test_a_trial_takes_what_the_prefix_cache_holds_and_waits_for_what_sequences_
     files: Path, num_kept_states: int | None
 ) -> None:
     """The prefix cache has every block at first; then one sequence has every block."""
-    engine = EngineCore(FakeRunner(max_loras=2, num_blocks=8, max_num_seqs=1, num_kept_states=num_kept_states))
+    engine = EngineCore(
+        FakeRunner(max_loras=2, num_blocks=8, max_num_seqs=1, num_kept_states=num_kept_states)
+    )
     short_prompts = [[first, 2, 3, 4] for first in range(8)]
     run(engine, [make_request(prompt, max_tokens=1) for prompt in short_prompts])
     engine.adapters.load("a", str(files / "a"))

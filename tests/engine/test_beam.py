@@ -12,7 +12,13 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason
-from tests.engine.beam_references import all_outputs, assert_same, outputs_of, reference_search, tiny_runner
+from tests.engine.beam_references import (
+    all_outputs,
+    assert_same,
+    outputs_of,
+    reference_search,
+    tiny_runner,
+)
 from tests.engine.requests import make_request, run, run_alone
 
 PROMPT = [(7 * i) % 89 for i in range(10)]
@@ -20,9 +26,15 @@ PROMPT = [(7 * i) % 89 for i in range(10)]
 
 @pytest.mark.parametrize("length_penalty", [-1.0, 0.0, 0.7, 1.0, 2.5])
 @pytest.mark.parametrize("eos_token_ids", [(), (3,), (0, 2)])
-@pytest.mark.parametrize(("vocab_size", "max_tokens", "width"), [(4, 1, 4), (4, 3, 16), (4, 3, 40), (5, 3, 25)])
+@pytest.mark.parametrize(
+    ("vocab_size", "max_tokens", "width"), [(4, 1, 4), (4, 3, 16), (4, 3, 40), (5, 3, 25)]
+)
 def test_a_search_wide_enough_finds_the_best_of_all_outputs(
-    vocab_size: int, max_tokens: int, width: int, eos_token_ids: tuple[int, ...], length_penalty: float
+    vocab_size: int,
+    max_tokens: int,
+    width: int,
+    eos_token_ids: tuple[int, ...],
+    length_penalty: float,
 ) -> None:
     """Exact, because no prefix is ever dropped and nothing stops early."""
     request = make_request(
@@ -30,7 +42,9 @@ def test_a_search_wide_enough_finds_the_best_of_all_outputs(
         n=4,
         max_tokens=max_tokens,
         eos_token_ids=eos_token_ids,
-        beam_search=BeamSearchParams(width=width, length_penalty=length_penalty, early_stopping="never"),
+        beam_search=BeamSearchParams(
+            width=width, length_penalty=length_penalty, early_stopping="never"
+        ),
     )
 
     results = run_alone(EngineCore(tiny_runner(vocab_size)), request)
@@ -41,10 +55,15 @@ def test_a_search_wide_enough_finds_the_best_of_all_outputs(
 @pytest.mark.parametrize("early_stopping", [False, True])
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0, 2.0])
 @pytest.mark.parametrize(
-    ("width", "num_groups", "diversity_penalty"), [(1, 1, 0.0), (3, 1, 0.0), (4, 2, 0.8), (6, 3, 2.5), (4, 4, 0.3)]
+    ("width", "num_groups", "diversity_penalty"),
+    [(1, 1, 0.0), (3, 1, 0.0), (4, 2, 0.8), (6, 3, 2.5), (4, 4, 0.3)],
 )
 def test_narrow_searches_and_groups_find_what_the_reference_finds(
-    width: int, num_groups: int, diversity_penalty: float, length_penalty: float, early_stopping: bool
+    width: int,
+    num_groups: int,
+    diversity_penalty: float,
+    length_penalty: float,
+    early_stopping: bool,
 ) -> None:
     for seed in range(3):
         params = BeamSearchParams(
@@ -54,7 +73,9 @@ def test_narrow_searches_and_groups_find_what_the_reference_finds(
             length_penalty=length_penalty,
             early_stopping=early_stopping,
         )
-        request = make_request([seed, 5, 6], n=width, max_tokens=7, eos_token_ids=(4, 9), beam_search=params)
+        request = make_request(
+            [seed, 5, 6], n=width, max_tokens=7, eos_token_ids=(4, 9), beam_search=params
+        )
 
         results = run_alone(EngineCore(tiny_runner(12)), request)
 
@@ -65,15 +86,29 @@ def test_one_beam_is_greedy() -> None:
     engine = EngineCore(FakeRunner())
     greedy = run_alone(engine, make_request(PROMPT))[0].token_ids
 
-    assert run_alone(engine, make_request(PROMPT, beam_search=BeamSearchParams(width=1)))[0].token_ids == greedy
+    assert (
+        run_alone(engine, make_request(PROMPT, beam_search=BeamSearchParams(width=1)))[0].token_ids
+        == greedy
+    )
 
 
 def search_requests() -> list[EngineRequest]:
     kinds: list[dict[str, Any]] = [
-        {"beam_search": BeamSearchParams(width=4), "stop_token_ids": tuple(range(8)), "num_logprobs": 3},
+        {
+            "beam_search": BeamSearchParams(width=4),
+            "stop_token_ids": tuple(range(8)),
+            "num_logprobs": 3,
+        },
         {"beam_search": BeamSearchParams(width=3, length_penalty=2.0), "repetition_penalty": 1.3},
-        {"beam_search": BeamSearchParams(width=4, num_groups=2, diversity_penalty=1.0), "frequency_penalty": 0.5},
-        {"beam_search": BeamSearchParams(width=2, early_stopping=True), "min_tokens": 4, "stop_token_ids": (1, 2, 3)},
+        {
+            "beam_search": BeamSearchParams(width=4, num_groups=2, diversity_penalty=1.0),
+            "frequency_penalty": 0.5,
+        },
+        {
+            "beam_search": BeamSearchParams(width=2, early_stopping=True),
+            "min_tokens": 4,
+            "stop_token_ids": (1, 2, 3),
+        },
         {"temperature": 1.0, "seed": 3},
     ]
     return [make_request([i, *PROMPT], n=2, max_tokens=14, **kind) for i, kind in enumerate(kinds)]
@@ -123,14 +158,19 @@ def test_winners_come_with_their_logprobs_score_and_end() -> None:
     params = BeamSearchParams(width=4, length_penalty=0.0)
 
     results = run_alone(
-        engine, make_request(PROMPT, n=4, max_tokens=3, num_logprobs=2, stop_token_ids=stops, beam_search=params)
+        engine,
+        make_request(
+            PROMPT, n=4, max_tokens=3, num_logprobs=2, stop_token_ids=stops, beam_search=params
+        ),
     )
 
     assert {result.finish_reason for result in results} == {FinishReason.STOP, FinishReason.LENGTH}
     for result in results:
         assert [position.sampled.token_id for position in result.logprobs] == result.token_ids
         assert all(len(position.top) == 2 for position in result.logprobs)
-        assert result.final.score == pytest.approx(sum(each.sampled.logprob for each in result.logprobs), abs=1e-5)
+        assert result.final.score == pytest.approx(
+            sum(each.sampled.logprob for each in result.logprobs), abs=1e-5
+        )
         is_stop = result.finish_reason is FinishReason.STOP
         assert result.final.stop_token_id == (result.token_ids[-1] if is_stop else None)
     scores = [result.final.score or 0.0 for result in results]
@@ -148,7 +188,9 @@ def test_adjustments_act_on_log_probabilities() -> None:
 
     assert [result.token_ids for result in results] == [[5], [6]]
     for result, added in zip(results, (100.0, 99.0), strict=True):
-        assert result.final.score == pytest.approx(result.logprobs[0].sampled.logprob + added, abs=1e-4)
+        assert result.final.score == pytest.approx(
+            result.logprobs[0].sampled.logprob + added, abs=1e-4
+        )
 
 
 def test_an_aborted_choice_leaves_the_others_their_ranks() -> None:
@@ -168,21 +210,29 @@ def test_an_aborted_choice_leaves_the_others_their_ranks() -> None:
 
 def test_the_prompt_is_scored_once_and_not_for_an_aborted_choice() -> None:
     engine = EngineCore(FakeRunner(num_blocks=24))
-    scored = make_request(PROMPT, n=2, num_prompt_logprobs=0, max_tokens=12, beam_search=BeamSearchParams(width=4))
-    aborted = make_request(PROMPT, n=2, num_prompt_logprobs=0, beam_search=BeamSearchParams(width=4))
+    scored = make_request(
+        PROMPT, n=2, num_prompt_logprobs=0, max_tokens=12, beam_search=BeamSearchParams(width=4)
+    )
+    aborted = make_request(
+        PROMPT, n=2, num_prompt_logprobs=0, beam_search=BeamSearchParams(width=4)
+    )
     engine.add(aborted)
     engine.abort(aborted.request_id, 0)
 
     results = run(engine, [scored, *search_requests()])
 
     assert engine.stats().num_preemptions > 0
-    assert [each.sampled.token_id for each in results[scored.request_id, 0].prompt_logprobs] == PROMPT[1:]
+    assert [
+        each.sampled.token_id for each in results[scored.request_id, 0].prompt_logprobs
+    ] == PROMPT[1:]
     assert results[aborted.request_id, 0].num_after_final == 0
     assert results[aborted.request_id, 1].finish_reason is FinishReason.LENGTH
 
 
 def test_a_search_for_no_tokens_ends_with_the_prompt() -> None:
-    request = make_request(PROMPT, n=2, max_tokens=0, num_prompt_logprobs=0, beam_search=BeamSearchParams(width=2))
+    request = make_request(
+        PROMPT, n=2, max_tokens=0, num_prompt_logprobs=0, beam_search=BeamSearchParams(width=2)
+    )
 
     results = run_alone(EngineCore(FakeRunner()), request)
 
@@ -196,7 +246,9 @@ def test_more_choices_than_outputs_is_an_error_of_those_beyond() -> None:
 
     results = run_alone(EngineCore(tiny_runner(3)), request)
 
-    assert [result.finish_reason for result in results] == [FinishReason.LENGTH] * 3 + [FinishReason.REFUSED]
+    assert [result.finish_reason for result in results] == [FinishReason.LENGTH] * 3 + [
+        FinishReason.REFUSED
+    ]
     assert "found 3 outputs only" in str(results[3].final.error)
 
 
@@ -218,7 +270,9 @@ class FaultyRunner(FakeRunner):
 
 
 @pytest.mark.parametrize(("is_fatal", "message"), [(True, "device fault"), (False, "not numbers")])
-def test_a_fault_ends_all_choices_of_the_search_and_gives_its_blocks_back(is_fatal: bool, message: str) -> None:
+def test_a_fault_ends_all_choices_of_the_search_and_gives_its_blocks_back(
+    is_fatal: bool, message: str
+) -> None:
     request = make_request(PROMPT, n=2, beam_search=BeamSearchParams(width=3))
     second_token = run_alone(EngineCore(FakeRunner()), request)[0].token_ids[1]
     engine = EngineCore(FaultyRunner(second_token, is_fatal=is_fatal))

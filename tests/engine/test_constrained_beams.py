@@ -14,9 +14,20 @@ from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.sampling import BeamSearchParams
 from ouzel.types import EngineRequest, FinishReason
-from tests.engine.beam_references import all_outputs, assert_same, outputs_of, reference_search, tiny_runner
+from tests.engine.beam_references import (
+    all_outputs,
+    assert_same,
+    outputs_of,
+    reference_search,
+    tiny_runner,
+)
 from tests.engine.requests import Result, make_request, run, run_alone
-from tests.grammar.tokenizers import grammar_tokenizer, saved_for_grammars, special_ids, trained_tokenizer
+from tests.grammar.tokenizers import (
+    grammar_tokenizer,
+    saved_for_grammars,
+    special_ids,
+    trained_tokenizer,
+)
 
 LETTERS = "abcd"
 END = len(LETTERS)
@@ -37,7 +48,11 @@ def tiny_compiler() -> Iterator[GrammarCompiler]:
 
 def beginnings() -> set[str]:
     """Of all words, up to MAX_LEN letters."""
-    texts = ("".join(letters) for length in range(MAX_LEN + 3) for letters in product(LETTERS, repeat=length))
+    texts = (
+        "".join(letters)
+        for length in range(MAX_LEN + 3)
+        for letters in product(LETTERS, repeat=length)
+    )
     words = [text for text in texts if re.fullmatch(WORDS, text)]
     return {word[:length] for word in words for length in range(MAX_LEN + 1)}
 
@@ -69,7 +84,9 @@ def tiny_request(prompt: list[int], max_tokens: int, **params: Any) -> EngineReq
 def test_a_search_wide_enough_finds_the_best_of_all_outputs_that_fit(
     tiny_compiler: GrammarCompiler, max_tokens: int, length_penalty: float
 ) -> None:
-    request = tiny_request([1, 3, 2], max_tokens, width=40, length_penalty=length_penalty, early_stopping="never")
+    request = tiny_request(
+        [1, 3, 2], max_tokens, width=40, length_penalty=length_penalty, early_stopping="never"
+    )
     expected = [each for each in all_outputs(request, TINY_VOCAB_SIZE) if may_come(each[0])]
 
     results = run_alone(EngineCore(tiny_runner(TINY_VOCAB_SIZE), grammars=tiny_compiler), request)
@@ -90,14 +107,19 @@ def test_a_search_wide_enough_finds_the_best_of_all_outputs_that_fit(
     ],
 )
 def test_narrow_searches_and_groups_find_what_the_reference_finds(
-    tiny_compiler: GrammarCompiler, shape: dict[str, Any], length_penalty: float, early_stopping: bool
+    tiny_compiler: GrammarCompiler,
+    shape: dict[str, Any],
+    length_penalty: float,
+    early_stopping: bool,
 ) -> None:
     for seed in range(3):
         params = {"length_penalty": length_penalty, "early_stopping": early_stopping, **shape}
         request = tiny_request([seed, 1, 2], MAX_LEN, **params)
         expected = reference_search(request, TINY_VOCAB_SIZE, may_come)[: request.n]
 
-        results = run_alone(EngineCore(tiny_runner(TINY_VOCAB_SIZE), grammars=tiny_compiler), request)
+        results = run_alone(
+            EngineCore(tiny_runner(TINY_VOCAB_SIZE), grammars=tiny_compiler), request
+        )
 
         assert_same(outputs_of(results[: len(expected)]), expected)
 
@@ -107,7 +129,10 @@ PROMPT = trained_tokenizer().encode("The weather is").ids
 IM_END = special_ids()["<|im_end|>"]
 SCHEMA = {
     "type": "object",
-    "properties": {"a": {"enum": [True, False]}, "b": {"type": "integer", "minimum": 0, "maximum": 999}},
+    "properties": {
+        "a": {"enum": [True, False]},
+        "b": {"type": "integer", "minimum": 0, "maximum": 999},
+    },
     "required": ["a", "b"],
     "additionalProperties": False,
 }
@@ -122,7 +147,9 @@ def compiler() -> Iterator[GrammarCompiler]:
 
 
 def make_engine(compiler: GrammarCompiler, **options: Any) -> EngineCore:  # options of FakeRunner
-    runner = FakeRunner(vocab_size=VOCAB_SIZE, **{"max_model_len": 64, "num_blocks": 128, **options})
+    runner = FakeRunner(
+        vocab_size=VOCAB_SIZE, **{"max_model_len": 64, "num_blocks": 128, **options}
+    )
     return EngineCore(runner, grammars=compiler)
 
 

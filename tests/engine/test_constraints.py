@@ -33,12 +33,16 @@ def compiler() -> Iterator[GrammarCompiler]:
 
 
 def make_engine(compiler: GrammarCompiler | None, **options: Any) -> EngineCore:
-    runner = FakeRunner(vocab_size=VOCAB_SIZE, **{"max_model_len": 256, "num_blocks": 128, **options})
+    runner = FakeRunner(
+        vocab_size=VOCAB_SIZE, **{"max_model_len": 256, "num_blocks": 128, **options}
+    )
     return EngineCore(runner, grammars=compiler)
 
 
 def constrained(grammar: str, **params: Any) -> Any:
-    return make_request(PROMPT, grammar=grammar, eos_token_ids=(END,), **{"max_tokens": 60, **params})
+    return make_request(
+        PROMPT, grammar=grammar, eos_token_ids=(END,), **{"max_tokens": 60, **params}
+    )
 
 
 def text(result: Result) -> str:
@@ -56,7 +60,9 @@ def test_the_output_fits_the_grammar(compiler: GrammarCompiler, seed: int) -> No
 def test_forced_tokens_take_no_step_and_change_nothing(compiler: GrammarCompiler) -> None:
     runners = [FakeRunner(vocab_size=VOCAB_SIZE) for _ in range(2)]
     with_steps, without = (EngineCore(runner, grammars=compiler) for runner in runners)
-    stepwise = run_alone(with_steps, constrained(ANSWER, num_logprobs=0, temperature=1.0, seed=3))[0]
+    stepwise = run_alone(with_steps, constrained(ANSWER, num_logprobs=0, temperature=1.0, seed=3))[
+        0
+    ]
     forced = run_alone(without, constrained(ANSWER, temperature=1.0, seed=3))[0]
     assert forced.token_ids == stepwise.token_ids
     assert text(forced).startswith("The answer is ")
@@ -69,11 +75,19 @@ def test_when_too_many_grammars_take_long_the_next_is_put_off_and_others_are_ser
     hurried = GrammarCompiler(grammar_tokenizer(VOCAB_SIZE), timeout_s=600, quick_s=0.02)
     engine = make_engine(hurried)
     for number in range(10):
-        engine.add(constrained(f'start: %json {{"type": "integer", "multipleOf": {99_400_891 + 2 * number}}}'))
+        engine.add(
+            constrained(
+                f'start: %json {{"type": "integer", "multipleOf": {99_400_891 + 2 * number}}}'
+            )
+        )
     engine.add(constrained(OBJECT))
     ends: list[tuple[FinishReason, str | None]] = []
     while len({reason for reason, _ in ends}) < 2:
-        ends += [(each.finish_reason, each.error) for each in engine.step() if each.finish_reason is not None]
+        ends += [
+            (each.finish_reason, each.error)
+            for each in engine.step()
+            if each.finish_reason is not None
+        ]
     engine.close()
 
     put_off = "too many grammars that take long are being compiled; try again later"
@@ -87,11 +101,18 @@ def test_a_banned_token_is_not_forced(compiler: GrammarCompiler, num_logprobs: i
     result = run_alone(make_engine(compiler), banned)[0]
     assert result.token_ids == answer[:3]
     assert result.finish_reason is FinishReason.REFUSED
-    assert result.final.error == "no token is left to choose: bad_words, the grammar rule out every one"
+    assert (
+        result.final.error
+        == "no token is left to choose: bad_words, the grammar rule out every one"
+    )
 
 
-@pytest.mark.parametrize("params", [{"temperature": 1.0}, {"beam_search": BeamSearchParams(width=2)}])
-def test_a_grammar_that_meets_a_limit_on_its_way_is_refused(compiler: GrammarCompiler, params: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "params", [{"temperature": 1.0}, {"beam_search": BeamSearchParams(width=2)}]
+)
+def test_a_grammar_that_meets_a_limit_on_its_way_is_refused(
+    compiler: GrammarCompiler, params: dict[str, Any]
+) -> None:
     many = "a: " + " | ".join(f'"b{number}" a' for number in range(6000))
     request = constrained(f'start: "The answer is " a\n{many}', **params)
     result = run_alone(make_engine(compiler), request)[0]
@@ -110,14 +131,22 @@ def test_forced_tokens_end_at_the_limit(compiler: GrammarCompiler, max_tokens: i
 
 
 def test_neighbours_do_not_notice(compiler: GrammarCompiler) -> None:
-    plain = [make_request([*PROMPT[:-1], i], max_tokens=20, temperature=1.0, seed=i) for i in range(3)]
+    plain = [
+        make_request([*PROMPT[:-1], i], max_tokens=20, temperature=1.0, seed=i) for i in range(3)
+    ]
     alone = [run_alone(make_engine(compiler), request)[0].token_ids for request in plain]
-    results = run(make_engine(compiler), [constrained(OBJECT, temperature=1.0, seed=1), *plain, constrained(ANSWER)])
+    results = run(
+        make_engine(compiler),
+        [constrained(OBJECT, temperature=1.0, seed=1), *plain, constrained(ANSWER)],
+    )
     assert [results[request.request_id, 0].token_ids for request in plain] == alone
 
 
 def test_a_batch_gives_what_each_gets_alone(compiler: GrammarCompiler) -> None:
-    requests = [constrained(g, temperature=1.0, seed=s) for s, g in enumerate((OBJECT, ANSWER, LETTERS, OBJECT))]
+    requests = [
+        constrained(g, temperature=1.0, seed=s)
+        for s, g in enumerate((OBJECT, ANSWER, LETTERS, OBJECT))
+    ]
     alone = [run_alone(make_engine(compiler), request)[0].token_ids for request in requests]
     results = run(make_engine(compiler), requests)
     assert [results[request.request_id, 0].token_ids for request in requests] == alone
@@ -177,7 +206,9 @@ def test_an_abort_while_compiling_leaves_nothing_behind(compiler: GrammarCompile
     assert engine.stats().num_used_blocks == 0
 
 
-def test_a_request_with_the_id_of_one_that_left_while_compiling_gets_its_own_grammar(compiler: GrammarCompiler) -> None:
+def test_a_request_with_the_id_of_one_that_left_while_compiling_gets_its_own_grammar(
+    compiler: GrammarCompiler,
+) -> None:
     engine = make_engine(compiler)
     left, request = constrained(ANSWER + "  "), constrained(OBJECT + "  ")
     request = msgspec.structs.replace(request, request_id=left.request_id)
@@ -190,8 +221,12 @@ def test_a_request_with_the_id_of_one_that_left_while_compiling_gets_its_own_gra
     assert set(json.loads(text(result))) == {"a", "b"}
 
 
-def test_bans_that_leave_nothing_of_the_grammar_refuse_the_request(compiler: GrammarCompiler) -> None:
-    final = run_alone(make_engine(compiler), constrained('start: "a"', bad_words=(tuple(tokens("a")),)))[0].final
+def test_bans_that_leave_nothing_of_the_grammar_refuse_the_request(
+    compiler: GrammarCompiler,
+) -> None:
+    final = run_alone(
+        make_engine(compiler), constrained('start: "a"', bad_words=(tuple(tokens("a")),))
+    )[0].final
     assert final.finish_reason is FinishReason.REFUSED
     assert "the grammar" in str(final.error)
 

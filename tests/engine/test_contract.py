@@ -21,15 +21,26 @@ from tests.engine.requests import Results, make_request, run, run_alone
 
 def demo_engine(cache_dir: Path) -> Engine:
     """The bundled model in f32, so that its choices do not hang on rounding, short of blocks."""
-    model = ModelConfig(model=str(ouzel.demo.MODEL_DIRECTORY), max_model_len=256, cache_dir=str(cache_dir))
+    model = ModelConfig(
+        model=str(ouzel.demo.MODEL_DIRECTORY), max_model_len=256, cache_dir=str(cache_dir)
+    )
     engine = EngineConfig(
-        precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.01, max_num_seqs=6, max_num_batched_tokens=24
+        precision="f32",
+        kv_cache_dtype="f32",
+        kv_cache_gib=0.01,
+        max_num_seqs=6,
+        max_num_batched_tokens=24,
     )
     return EngineCore(create_runner(model, engine))
 
 
-@pytest.fixture(scope="module", params=["fake", "core", "core without prefix cache", "core short of blocks", "demo"])
-def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+@pytest.fixture(
+    scope="module",
+    params=["fake", "core", "core without prefix cache", "core short of blocks", "demo"],
+)
+def engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
     engines: dict[str, Callable[[], Engine]] = {
         "fake": FakeEngine,
         "core": lambda: EngineCore(FakeRunner()),
@@ -64,16 +75,26 @@ def varied_requests(seed: int, num: int) -> list[EngineRequest]:
         {"temperature": 1.0, "num_logprobs": 3},
         {"temperature": 1.0, "num_prompt_logprobs": 2},
         {"min_tokens": 3, "stop_token_ids": tuple(range(40))},
-        {"beam_search": BeamSearchParams(width=3), "stop_token_ids": tuple(range(20)), "num_logprobs": 2},
-        {"beam_search": BeamSearchParams(width=3, num_groups=3, diversity_penalty=0.5), "repetition_penalty": 1.2},
+        {
+            "beam_search": BeamSearchParams(width=3),
+            "stop_token_ids": tuple(range(20)),
+            "num_logprobs": 2,
+        },
+        {
+            "beam_search": BeamSearchParams(width=3, num_groups=3, diversity_penalty=0.5),
+            "repetition_penalty": 1.2,
+        },
     ]
     requests = []
     for _ in range(num):
         kind = random.choice(kinds)
         request = make_request(
-            common[: random.randrange(13)] + [random.randrange(90) for _ in range(random.randrange(1, 9))],
+            common[: random.randrange(13)]
+            + [random.randrange(90) for _ in range(random.randrange(1, 9))],
             n=random.choice([1, 1, 2, 3]),
-            max_tokens=random.randrange(1, 5 if "beam_search" in kind else 16),  # few blocks must hold all beams
+            max_tokens=random.randrange(
+                1, 5 if "beam_search" in kind else 16
+            ),  # few blocks must hold all beams
             priority=random.choice([0, 0, 1]),
             seed=random.randrange(1000),
             **kind,
@@ -87,7 +108,9 @@ def test_every_choice_ends_exactly_once(engine: Engine) -> None:
 
     results = run(engine, requests)
 
-    assert set(results) == {(request.request_id, index) for request in requests for index in range(request.n)}
+    assert set(results) == {
+        (request.request_id, index) for request in requests for index in range(request.n)
+    }
     for result in results.values():
         assert result.final.finish_reason in (FinishReason.STOP, FinishReason.LENGTH)
         assert result.num_after_final == 0
@@ -122,7 +145,9 @@ def test_abort_ends_one_choice_or_all_and_leaves_the_others_alone(engine: Engine
 
     assert results[stays.request_id, 0].token_ids == expected[0].token_ids
     assert results[stays.request_id, 1].finish_reason is FinishReason.ABORT
-    assert {results[leaves.request_id, index].finish_reason for index in (0, 1)} == {FinishReason.ABORT}
+    assert {results[leaves.request_id, index].finish_reason for index in (0, 1)} == {
+        FinishReason.ABORT
+    }
 
 
 def test_abort_before_the_first_step_still_ends_every_choice(engine: Engine) -> None:
@@ -191,13 +216,19 @@ def test_stop_tokens_and_end_tokens(engine: Engine) -> None:
 
     assert reason_and_tokens(stop_token_ids=(stop,)) == (FinishReason.STOP, plain[:first], stop)
     assert reason_and_tokens(eos_token_ids=(stop,)) == (FinishReason.STOP, plain[:first], stop)
-    assert reason_and_tokens(eos_token_ids=(stop,), ignore_eos=True) == (FinishReason.LENGTH, plain, None)
+    assert reason_and_tokens(eos_token_ids=(stop,), ignore_eos=True) == (
+        FinishReason.LENGTH,
+        plain,
+        None,
+    )
 
 
 def test_min_tokens_holds_the_end_back(engine: Engine) -> None:
     plain = run_alone(engine, make_request([4, 8, 15], max_tokens=12))[0].token_ids
 
-    result = run_alone(engine, make_request([4, 8, 15], max_tokens=12, min_tokens=6, stop_token_ids=(plain[0],)))[0]
+    result = run_alone(
+        engine, make_request([4, 8, 15], max_tokens=12, min_tokens=6, stop_token_ids=(plain[0],))
+    )[0]
 
     assert len(result.token_ids) > 6
 
@@ -228,7 +259,9 @@ def test_prompt_logprobs_come_once_with_choice_0(engine: Engine) -> None:
 def test_an_answer_scored_as_a_prompt_has_the_logprobs_it_was_given_with(engine: Engine) -> None:
     """Over several chunks and blocks; rounding differs between prefill and decode."""
     prompt = [4, 8, 15]
-    answer = run_alone(engine, make_request(prompt, max_tokens=40, temperature=1.0, seed=6, num_logprobs=0))[0]
+    answer = run_alone(
+        engine, make_request(prompt, max_tokens=40, temperature=1.0, seed=6, num_logprobs=0)
+    )[0]
 
     request = make_request([*prompt, *answer.token_ids], max_tokens=0, num_prompt_logprobs=0)
     scored = run_alone(engine, request)[0].prompt_logprobs[len(prompt) - 1 :]

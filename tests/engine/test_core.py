@@ -75,7 +75,12 @@ def test_simultaneous_equal_prompts_are_computed_once() -> None:
     assert [results[request.request_id, 0].token_ids for request in requests] == [
         plain_tokens(PROMPT, max_tokens=3)
     ] * 4
-    assert [results[request.request_id, 0].final.num_cached_tokens for request in requests] == [0, 36, 36, 36]
+    assert [results[request.request_id, 0].final.num_cached_tokens for request in requests] == [
+        0,
+        36,
+        36,
+        36,
+    ]
 
 
 def test_choices_share_the_prompt() -> None:
@@ -104,20 +109,32 @@ def test_a_long_prompt_delays_others_by_one_chunk_at_most() -> None:
 
 def test_priority_then_arrival() -> None:
     engine = EngineCore(FakeRunner(max_num_seqs=1))
-    late, early, urgent = (make_request([i], max_tokens=1, priority=p) for i, p in ((1, 1), (2, 1), (3, 0)))
+    late, early, urgent = (
+        make_request([i], max_tokens=1, priority=p) for i, p in ((1, 1), (2, 1), (3, 0))
+    )
 
     order = list(run(engine, [early, late, urgent]))
 
-    assert [request_id for request_id, _ in order] == [urgent.request_id, early.request_id, late.request_id]
+    assert [request_id for request_id, _ in order] == [
+        urgent.request_id,
+        early.request_id,
+        late.request_id,
+    ]
 
 
 def test_preempted_sequences_give_the_same_tokens() -> None:
     engine = EngineCore(FakeRunner(num_blocks=20, max_num_batched_tokens=64))
     requests = [
-        make_request([i, *PROMPT[:9]], max_tokens=30, temperature=1.0, seed=i, frequency_penalty=0.5) for i in range(5)
+        make_request(
+            [i, *PROMPT[:9]], max_tokens=30, temperature=1.0, seed=i, frequency_penalty=0.5
+        )
+        for i in range(5)
     ]
     alone = [
-        plain_tokens([i, *PROMPT[:9]], max_tokens=30, temperature=1.0, seed=i, frequency_penalty=0.5) for i in range(5)
+        plain_tokens(
+            [i, *PROMPT[:9]], max_tokens=30, temperature=1.0, seed=i, frequency_penalty=0.5
+        )
+        for i in range(5)
     ]
 
     results = run(engine, requests)
@@ -172,14 +189,32 @@ def test_logits_that_are_not_numbers_end_that_request_only(params: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"temperature": 1.0}, {"temperature": 1.0, "top_k": 5}, {"temperature": 1.0, "typical_p": 0.5}]
+    "params",
+    [
+        {},
+        {"temperature": 1.0},
+        {"temperature": 1.0, "top_k": 5},
+        {"temperature": 1.0, "typical_p": 0.5},
+    ],
 )
 @pytest.mark.parametrize(
     ("bans", "num_tokens", "named"),
     [
-        ({"allowed_token_ids": (5, 6), "bad_words": ((5,), (6,))}, 0, "allowed_token_ids, bad_words"),
-        ({"allowed_token_ids": (5, 6), "no_repeat_ngram_size": 1}, 2, "allowed_token_ids, no_repeat_ngram_size"),
-        ({"allowed_token_ids": (7,), "min_tokens": 3, "stop_token_ids": (7,)}, 0, "allowed_token_ids, min_tokens"),
+        (
+            {"allowed_token_ids": (5, 6), "bad_words": ((5,), (6,))},
+            0,
+            "allowed_token_ids, bad_words",
+        ),
+        (
+            {"allowed_token_ids": (5, 6), "no_repeat_ngram_size": 1},
+            2,
+            "allowed_token_ids, no_repeat_ngram_size",
+        ),
+        (
+            {"allowed_token_ids": (7,), "min_tokens": 3, "stop_token_ids": (7,)},
+            0,
+            "allowed_token_ids, min_tokens",
+        ),
     ],
 )
 def test_a_request_that_bans_every_token_ends_with_an_error_of_its_own(
@@ -206,10 +241,17 @@ def test_mixed_parameters_in_one_batch_give_the_same_tokens_as_alone() -> None:
         {"temperature": 1.0, "top_p": 0.9, "num_logprobs": 3},
         {"temperature": 0.8, "top_k": 40, "typical_p": 0.7, "frequency_penalty": 0.5},
         {"temperature": 1.3, "typical_p": 0.5, "top_p": 0.95},
-        {"temperature": 1.0, "allowed_token_ids": (3, 9, 12, 40), "bad_words": ((3, 9), (12,)), "top_k": 40},
+        {
+            "temperature": 1.0,
+            "allowed_token_ids": (3, 9, 12, 40),
+            "bad_words": ((3, 9), (12,)),
+            "top_k": 40,
+        },
         {"temperature": 1.0, "top_k": 5, "min_p": 0.1, "logit_bias": ((8, 5.0),), "n": 2},
     ]
-    requests = [make_request([1, 2, i], max_tokens=20, seed=i, **params) for i, params in enumerate(kinds)]
+    requests = [
+        make_request([1, 2, i], max_tokens=20, seed=i, **params) for i, params in enumerate(kinds)
+    ]
     alone = [run_alone(EngineCore(FakeRunner()), request) for request in requests]
 
     together = run(EngineCore(FakeRunner()), requests)
@@ -221,7 +263,9 @@ def test_mixed_parameters_in_one_batch_give_the_same_tokens_as_alone() -> None:
 
 
 @pytest.mark.parametrize("runner_type", [FaultyRunner, PanickingRunner])
-def test_a_device_fault_ends_its_batch_and_the_engine_goes_on(runner_type: type[FakeRunner]) -> None:
+def test_a_device_fault_ends_its_batch_and_the_engine_goes_on(
+    runner_type: type[FakeRunner],
+) -> None:
     engine = EngineCore(runner_type())
     bad = make_request([1, FaultyRunner.FATAL])
 
@@ -251,7 +295,9 @@ def test_choices_of_a_failing_prompt_fail_together_and_spare_later_batches() -> 
     engine.add(bad)
     failed = run(engine)
 
-    assert [failed[bad.request_id, index].finish_reason for index in range(6)] == [FinishReason.ERROR] * 6
+    assert [failed[bad.request_id, index].finish_reason for index in range(6)] == [
+        FinishReason.ERROR
+    ] * 6
     assert run_alone(engine, make_request([1, 2, 3]))[0].token_ids == plain_tokens([1, 2, 3])
 
 
@@ -266,7 +312,12 @@ def test_a_request_id_in_use_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("prompt", "message"),
-    [([], "empty"), ([97], r"\[0, 97\)"), ([-1], r"\[0, 97\)"), ([1] * 128, "128 tokens, max_model_len is 128")],
+    [
+        ([], "empty"),
+        ([97], r"\[0, 97\)"),
+        ([-1], r"\[0, 97\)"),
+        ([1] * 128, "128 tokens, max_model_len is 128"),
+    ],
 )
 def test_requests_that_cannot_run_are_refused(prompt: list[int], message: str) -> None:
     engine = EngineCore(FakeRunner())

@@ -18,7 +18,9 @@ STEP, BLOCK = 16, 4
 QUARTER = STEP // 4
 
 
-def engine_of(*, num_blocks: int = 2000, max_model_len: int = 1000, prefix_caching: bool = False) -> EngineCore:
+def engine_of(
+    *, num_blocks: int = 2000, max_model_len: int = 1000, prefix_caching: bool = False
+) -> EngineCore:
     runner = FakeRunner(
         num_blocks=num_blocks,
         block_size=BLOCK,
@@ -29,13 +31,19 @@ def engine_of(*, num_blocks: int = 2000, max_model_len: int = 1000, prefix_cachi
     return EngineCore(runner, prefix_caching=prefix_caching)
 
 
-def prompt(num_tokens: int, *, max_tokens: int = 1, priority: int = 0, seed: int = 0) -> EngineRequest:
+def prompt(
+    num_tokens: int, *, max_tokens: int = 1, priority: int = 0, seed: int = 0
+) -> EngineRequest:
     random = Random(seed)
-    return make_request([random.randrange(97) for _ in range(num_tokens)], max_tokens=max_tokens, priority=priority)
+    return make_request(
+        [random.randrange(97) for _ in range(num_tokens)], max_tokens=max_tokens, priority=priority
+    )
 
 
 def first_tokens(
-    engine: EngineCore, requests: Iterable[EngineRequest], before_step: Callable[[int], None] = lambda step: None
+    engine: EngineCore,
+    requests: Iterable[EngineRequest],
+    before_step: Callable[[int], None] = lambda step: None,
 ) -> list[int]:
     """Returns the number of the step that gives each request its first token."""
     requests = list(requests)
@@ -89,7 +97,13 @@ def test_nobody_waits_for_more_than_four_times_what_came_before(seed: int) -> No
 
 def test_the_sum_of_the_work_is_no_more_than_before() -> None:
     """The budget of a step is used to its last block."""
-    requests = [prompt(200, seed=1), prompt(5, seed=2), prompt(300, seed=3), prompt(17, seed=4), prompt(100, seed=5)]
+    requests = [
+        prompt(200, seed=1),
+        prompt(5, seed=2),
+        prompt(300, seed=3),
+        prompt(17, seed=4),
+        prompt(100, seed=5),
+    ]
     num_tokens = sum(len(request.prompt_token_ids) for request in requests)
 
     assert max(first_tokens(engine_of(), requests)) <= num_tokens // (STEP - BLOCK)
@@ -108,7 +122,9 @@ def test_a_long_prompt_out_of_the_cache_is_short() -> None:
     engine.add(prompt(300, seed=1))
     engine.step()
 
-    [follow_up] = first_tokens(engine, [make_request([*known.prompt_token_ids, 5, 6, 7], max_tokens=1)])
+    [follow_up] = first_tokens(
+        engine, [make_request([*known.prompt_token_ids, 5, 6, 7], max_tokens=1)]
+    )
 
     assert follow_up == 0
 
@@ -199,13 +215,22 @@ def test_preempted_newcomers_answer_as_if_alone() -> None:
 
 
 def test_only_the_oldest_prompt_is_cut_within_a_block() -> None:
-    runner = FakeRunner(num_blocks=2000, block_size=BLOCK, max_model_len=1000, max_num_batched_tokens=STEP)
-    run(EngineCore(runner, prefix_caching=False), [prompt(num, seed=num) for num in (50, 7, 61, 33, 9)])
+    runner = FakeRunner(
+        num_blocks=2000, block_size=BLOCK, max_model_len=1000, max_num_batched_tokens=STEP
+    )
+    run(
+        EngineCore(runner, prefix_caching=False),
+        [prompt(num, seed=num) for num in (50, 7, 61, 33, 9)],
+    )
 
     ends = [
         int(past + new)
         for batch in runner.batches
-        for past, new in zip(batch.past_lens, batch.subsequence_begins[1:] - batch.subsequence_begins[:-1], strict=True)
+        for past, new in zip(
+            batch.past_lens,
+            batch.subsequence_begins[1:] - batch.subsequence_begins[:-1],
+            strict=True,
+        )
     ]
     assert {end for end in ends if end % BLOCK} == {50, 7, 61, 33, 9}
 
@@ -213,7 +238,9 @@ def test_only_the_oldest_prompt_is_cut_within_a_block() -> None:
 def test_tokens_that_a_grammar_forced_wait_for_no_prompt() -> None:
     blocks = BlockManager(num_blocks=100, block_size=BLOCK, prefix_caching=False)
     scheduler = Scheduler(blocks, max_num_seqs=8, max_num_batched_tokens=STEP)
-    answering, long, short = (Sequence(prompt(num), 0, arrival) for arrival, num in enumerate((3, 100, 4)))
+    answering, long, short = (
+        Sequence(prompt(num), 0, arrival) for arrival, num in enumerate((3, 100, 4))
+    )
     scheduler.add(answering)
     assert [entry.num_new_tokens for entry in scheduler.schedule()] == [3]
     answering.num_computed_tokens = 3
@@ -221,7 +248,10 @@ def test_tokens_that_a_grammar_forced_wait_for_no_prompt() -> None:
     for sequence in (long, short):
         scheduler.add(sequence)
 
-    assert {entry.sequence: entry.num_new_tokens for entry in scheduler.schedule()} == {answering: 9, long: 4}
+    assert {entry.sequence: entry.num_new_tokens for entry in scheduler.schedule()} == {
+        answering: 9,
+        long: 4,
+    }
 
 
 class CountingBlocks(BlockManager):
@@ -241,7 +271,9 @@ def test_a_step_looks_up_only_prompts_that_it_may_start(num_blocks: int) -> None
     scheduler = Scheduler(blocks, max_num_seqs=STEP, max_num_batched_tokens=STEP)
     known = prompt(200).prompt_token_ids
     for arrival in range(100):
-        request = make_request([*known, *prompt(30 + arrival % 7, seed=arrival).prompt_token_ids], max_tokens=4)
+        request = make_request(
+            [*known, *prompt(30 + arrival % 7, seed=arrival).prompt_token_ids], max_tokens=4
+        )
         scheduler.add(Sequence(request, 0, arrival))
     while scheduler.waiting or scheduler.running:
         num_waiting, num_looks = len(scheduler.waiting), blocks.num_looks

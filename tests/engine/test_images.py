@@ -19,8 +19,14 @@ from tests.engine.requests import make_request, run, run_alone
 TEXT = [(7 * i) % 89 for i in range(40)]
 
 
-def picture(name: str, *runs: tuple[int, int], grid: tuple[int, int, int] | None = None) -> ImageInput:
-    pixels = np.random.default_rng(zlib.crc32(name.encode())).integers(0, 256, (1, 2, 2, 3), np.uint8).tobytes()
+def picture(
+    name: str, *runs: tuple[int, int], grid: tuple[int, int, int] | None = None
+) -> ImageInput:
+    pixels = (
+        np.random.default_rng(zlib.crc32(name.encode()))
+        .integers(0, 256, (1, 2, 2, 3), np.uint8)
+        .tobytes()
+    )
     return ImageInput(
         digest=zlib.crc32(name.encode()).to_bytes(16, "big"),
         runs=runs,
@@ -39,12 +45,16 @@ def later(name: str, run: tuple[int, int], shift: int = 3) -> ImageInput:
     return msgspec.structs.replace(picture(name, run, grid=(1, 2, 2)), time_shift=shift)
 
 
-def request(*images: ImageInput, token_ids: Iterable[int] = TEXT, **params: Any) -> EngineRequest:  # of make_request
+def request(
+    *images: ImageInput, token_ids: Iterable[int] = TEXT, **params: Any
+) -> EngineRequest:  # of make_request
     return msgspec.structs.replace(make_request(token_ids, **params), images=images)
 
 
 def tokens_alone(asked: EngineRequest) -> list[int]:
-    engine = EngineCore(FakeRunner(num_encoder_parts=1, max_num_batched_tokens=1000), prefix_caching=False)
+    engine = EngineCore(
+        FakeRunner(num_encoder_parts=1, max_num_batched_tokens=1000), prefix_caching=False
+    )
     return run_alone(engine, asked)[0].token_ids
 
 
@@ -54,7 +64,14 @@ CAT, DOG = picture("cat", (3, 12)), picture("dog", (20, 4), (26, 6))
 def test_the_answer_depends_on_the_picture_and_its_place() -> None:
     answers = [
         tokens_alone(request(*images))
-        for images in ((), (CAT,), (DOG,), (CAT, DOG), (picture("cat", (4, 12)),), (picture("mouse", (3, 12)), DOG))
+        for images in (
+            (),
+            (CAT,),
+            (DOG,),
+            (CAT, DOG),
+            (picture("cat", (4, 12)),),
+            (picture("mouse", (3, 12)), DOG),
+        )
     ]
 
     assert len({tuple(answer) for answer in answers}) == len(answers)
@@ -67,17 +84,23 @@ def test_a_beam_search_sees_the_pictures(grid: tuple[int, int, int] | None) -> N
         request(dog, max_tokens=1, num_logprobs=3, beam_search=beam_search)
         for beam_search in (None, BeamSearchParams(width=3))
     )
-    engine = EngineCore(FakeRunner(num_encoder_parts=1, max_num_batched_tokens=1000), prefix_caching=False)
+    engine = EngineCore(
+        FakeRunner(num_encoder_parts=1, max_num_batched_tokens=1000), prefix_caching=False
+    )
 
     assert run_alone(engine, wide)[0].logprobs == run_alone(engine, alone)[0].logprobs
 
 
 @pytest.mark.parametrize("chunk", range(1, 42))
 @pytest.mark.parametrize("grid", [None, (1, 3, 4)])
-def test_a_prompt_in_chunks_gives_the_same_tokens(chunk: int, grid: tuple[int, int, int] | None) -> None:
+def test_a_prompt_in_chunks_gives_the_same_tokens(
+    chunk: int, grid: tuple[int, int, int] | None
+) -> None:
     dog = picture("dog", (20, 12), grid=grid)
     cat = picture("cat", (3, 12), grid=grid)
-    engine = EngineCore(FakeRunner(num_encoder_parts=3, max_num_seqs=1, max_num_batched_tokens=chunk))
+    engine = EngineCore(
+        FakeRunner(num_encoder_parts=3, max_num_seqs=1, max_num_batched_tokens=chunk)
+    )
 
     assert run_alone(engine, request(cat, dog))[0].token_ids == tokens_alone(request(cat, dog))
 
@@ -102,7 +125,9 @@ def test_what_the_prefix_cache_has_is_not_encoded_again() -> None:
     assert engine._images is not None
     run_alone(engine, request(CAT, DOG))
     engine._images._max_bytes = 0
-    run_alone(engine, request(picture("mouse", (0, 4)), token_ids=TEXT[:8]))  # the others' features make way for it
+    run_alone(
+        engine, request(picture("mouse", (0, 4)), token_ids=TEXT[:8])
+    )  # the others' features make way for it
     runner.encoded.clear()
 
     second = run_alone(engine, request(CAT, DOG, token_ids=[*TEXT, 5]))[0]
@@ -137,7 +162,12 @@ def test_another_salt_finds_nothing() -> None:
 
 def test_an_image_seen_whole_is_never_cut() -> None:
     for chunk in range(1, 42):
-        runner = FakeRunner(num_encoder_parts=1, sees_images_whole=True, max_num_seqs=1, max_num_batched_tokens=chunk)
+        runner = FakeRunner(
+            num_encoder_parts=1,
+            sees_images_whole=True,
+            max_num_seqs=1,
+            max_num_batched_tokens=chunk,
+        )
         run_alone(EngineCore(runner), request(CAT, picture("dog", (20, 10))))
         begins = {int(batch.past_lens[0]) for batch in runner.batches}
 
@@ -145,7 +175,9 @@ def test_an_image_seen_whole_is_never_cut() -> None:
 
 
 def test_prompts_with_images_beside_others_change_nobodys_tokens() -> None:
-    requests = [request(picture(f"{i % 5}", (i % 7, 9)), token_ids=TEXT[: 20 + i]) for i in range(16)]
+    requests = [
+        request(picture(f"{i % 5}", (i % 7, 9)), token_ids=TEXT[: 20 + i]) for i in range(16)
+    ]
     requests += [request(token_ids=[i, *TEXT[:10]]) for i in range(16)]
     engine = EngineCore(FakeRunner(num_encoder_parts=3, num_blocks=64))
 
@@ -156,7 +188,9 @@ def test_prompts_with_images_beside_others_change_nobodys_tokens() -> None:
 
 
 def test_preempted_prompts_with_images_give_the_same_tokens() -> None:
-    requests = [request(picture(f"{i}", (2, 9)), token_ids=TEXT[: 20 + i], max_tokens=30) for i in range(6)]
+    requests = [
+        request(picture(f"{i}", (2, 9)), token_ids=TEXT[: 20 + i], max_tokens=30) for i in range(6)
+    ]
     engine = EngineCore(FakeRunner(num_encoder_parts=2, num_blocks=20, max_num_seqs=6))
 
     results = run(engine, requests)
@@ -207,7 +241,9 @@ def test_a_failing_encoder_ends_the_requests_with_that_image_only() -> None:
     results = run(engine, [bad, good, text])
 
     assert results[bad.request_id, 0].finish_reason is FinishReason.ERROR
-    assert "the vision encoder failed: no such operation" in (results[bad.request_id, 0].final.error or "")
+    assert "the vision encoder failed: no such operation" in (
+        results[bad.request_id, 0].final.error or ""
+    )
     assert results[good.request_id, 0].token_ids == tokens_alone(good)
     assert results[text.request_id, 0].token_ids == tokens_alone(text)
 
@@ -231,8 +267,14 @@ def test_an_aborted_request_with_images_frees_its_blocks() -> None:
         ((picture("cat", (3, 400)),), "the images' tokens end at 403, the prompt has 40"),
         ((CAT, CAT), "the tokens of image 1 must follow those before it"),
         ((picture("cat"),), "image 0 has no tokens"),
-        ((picture("cat", (3, 12), grid=(1, 3, 5)),), "the tokens of image 0 must be one run of (1, 3, 5)"),
-        ((picture("cat", (3, 12), grid=(1, 3, 4)), DOG), "all images must have a grid of positions, or none"),
+        (
+            (picture("cat", (3, 12), grid=(1, 3, 5)),),
+            "the tokens of image 0 must be one run of (1, 3, 5)",
+        ),
+        (
+            (picture("cat", (3, 12), grid=(1, 3, 4)), DOG),
+            "all images must have a grid of positions, or none",
+        ),
         (
             (picture("a", (2, 4), grid=(1, 2, 2)), later("b", (7, 4))),
             "image 1 must follow the frames before it at once",
@@ -255,7 +297,9 @@ def test_a_text_model_refuses_images() -> None:
 
 
 def test_positions_of_a_grid_and_of_what_follows() -> None:
-    images = PromptImages([picture("a", (2, 6), grid=(1, 2, 3)), picture("b", (9, 4), grid=(1, 4, 1))], 15)
+    images = PromptImages(
+        [picture("a", (2, 6), grid=(1, 2, 3)), picture("b", (9, 4), grid=(1, 4, 1))], 15
+    )
 
     positions = images.positions(0, 17)
 
@@ -268,7 +312,9 @@ def test_positions_of_a_grid_and_of_what_follows() -> None:
 
 
 def test_positions_of_a_video_go_on_in_time_only() -> None:
-    images = PromptImages([picture("a", (2, 4), grid=(1, 2, 2)), later("b", (6, 4), 3), later("c", (10, 4), 6)], 16)
+    images = PromptImages(
+        [picture("a", (2, 4), grid=(1, 2, 2)), later("b", (6, 4), 3), later("c", (10, 4), 6)], 16
+    )
 
     positions = images.positions(0, 17)
 

@@ -69,7 +69,12 @@ def mixed_request(random: Random, common: list[int]) -> EngineRequest:
         [
             {},
             {"temperature": 0.9, "top_k": 20, "repetition_penalty": 1.2},
-            {"temperature": 1.2, "top_p": 0.8, "no_repeat_ngram_size": 2, "bad_words": ((5,), (7, 8))},
+            {
+                "temperature": 1.2,
+                "top_p": 0.8,
+                "no_repeat_ngram_size": 2,
+                "bad_words": ((5,), (7, 8)),
+            },
             {
                 "temperature": 1.0,
                 "allowed_token_ids": tuple(range(random.choice([20, 300]))),
@@ -86,9 +91,12 @@ def mixed_request(random: Random, common: list[int]) -> EngineRequest:
     form = random.choice(["free", "free", "beams", "grammar", "grammar"])
     if form == "beams":
         num_groups = random.choice([1, 1, 2])
-        params["beam_search"] = BeamSearchParams(width=4, num_groups=num_groups, diversity_penalty=0.5)
+        params["beam_search"] = BeamSearchParams(
+            width=4, num_groups=num_groups, diversity_penalty=0.5
+        )
     return make_request(
-        common[: random.randrange(20)] + [random.randrange(300) for _ in range(random.randrange(1, 12))],
+        common[: random.randrange(20)]
+        + [random.randrange(300) for _ in range(random.randrange(1, 12))],
         n=n,
         max_tokens=random.choice([0, 1, 5, 20 if form == "beams" else 90]),
         priority=random.choice([0, 0, 1]),
@@ -130,14 +138,21 @@ def assert_is_part_of(result: Result, alone: Result, request: EngineRequest) -> 
         return
     assert result.finish_reason == alone.finish_reason
     assert result.final.score == alone.final.score
-    assert (result.final.error, result.final.error_param) == (alone.final.error, alone.final.error_param)
+    assert (result.final.error, result.final.error_param) == (
+        alone.final.error,
+        alone.final.error_param,
+    )
     assert (num_tokens, num_scored) == (len(alone.token_ids), len(alone.prompt_logprobs))
-    assert result.num_timings == alone.num_timings or request.params.max_tokens == 0  # then only the first choice's
+    assert (
+        result.num_timings == alone.num_timings or request.params.max_tokens == 0
+    )  # then only the first choice's
 
 
 @pytest.mark.parametrize("is_shaky", [False, True])
 @pytest.mark.parametrize("prefix_caching", [True, False])
-@pytest.mark.parametrize(("seed", "num_kept"), [*((seed, None) for seed in range(4)), (4, 0), (5, 3), (6, 50)])
+@pytest.mark.parametrize(
+    ("seed", "num_kept"), [*((seed, None) for seed in range(4)), (4, 0), (5, 3), (6, 50)]
+)
 def test_each_gets_what_it_gets_alone(
     compiler: GrammarCompiler,
     roomy: EngineCore,
@@ -151,25 +166,41 @@ def test_each_gets_what_it_gets_alone(
     random = Random(seed)
     common = [random.randrange(300) for _ in range(20)]
     requests = [mixed_request(random, common) for _ in range(30)]
-    sizes = {"num_blocks": 32, "max_num_seqs": 6, "max_num_batched_tokens": 12, "num_kept_states": num_kept}
+    sizes = {
+        "num_blocks": 32,
+        "max_num_seqs": 6,
+        "max_num_batched_tokens": 12,
+        "num_kept_states": num_kept,
+    }
     runner = ShakyRunner(random if is_shaky else None, **sizes)
     engine = EngineCore(runner, prefix_caching=prefix_caching, grammars=compiler)
 
     results = run_mixed(engine, requests, random)
 
     assert engine.stats().num_used_state_slots <= (num_kept or 0)
-    assert engine.stats().num_used_blocks == engine.stats().num_running == engine.stats().num_waiting == 0
+    assert (
+        engine.stats().num_used_blocks
+        == engine.stats().num_running
+        == engine.stats().num_waiting
+        == 0
+    )
     assert max(batch.past_lens.size for batch in runner.batches) <= 6
     assert max(batch.token_ids.size for batch in runner.batches) <= 12
     for request in requests:
         for index, alone in enumerate(run_alone(roomy, request)):
             assert_is_part_of(results[request.request_id, index], alone, request)
-            assert is_shaky or results[request.request_id, index].finish_reason is not FinishReason.ERROR
+            assert (
+                is_shaky
+                or results[request.request_id, index].finish_reason is not FinishReason.ERROR
+            )
 
 
 def predicted(request: EngineRequest, outputs: list[Result], random: Random) -> EngineRequest:
     """The same request, which expects the output of one of its choices, with a few tokens changed."""
-    token_ids = [each if random.random() < 0.9 else random.randrange(300) for each in random.choice(outputs).token_ids]
+    token_ids = [
+        each if random.random() < 0.9 else random.randrange(300)
+        for each in random.choice(outputs).token_ids
+    ]
     params = SpeculationParams(
         predicted_token_ids=token_ids,
         max_proposed_tokens=random.choice([None, None, 1, 5]),
@@ -180,7 +211,9 @@ def predicted(request: EngineRequest, outputs: list[Result], random: Random) -> 
 
 @pytest.mark.parametrize("is_shaky", [False, True])
 @pytest.mark.parametrize("prefix_caching", [True, False])
-@pytest.mark.parametrize(("seed", "num_kept"), [*((seed, None) for seed in range(4)), (4, 0), (5, 3), (6, 50)])
+@pytest.mark.parametrize(
+    ("seed", "num_kept"), [*((seed, None) for seed in range(4)), (4, 0), (5, 3), (6, 50)]
+)
 def test_proposed_tokens_change_nothing(
     compiler: GrammarCompiler,
     roomy: EngineCore,
@@ -198,7 +231,12 @@ def test_proposed_tokens_change_nothing(
         request = mixed_request(random, common)
         outputs[request.request_id] = run_alone(roomy, request)
         requests.append(predicted(request, outputs[request.request_id], random))
-    sizes = {"num_blocks": 32, "max_num_seqs": 6, "max_num_batched_tokens": 12, "num_kept_states": num_kept}
+    sizes = {
+        "num_blocks": 32,
+        "max_num_seqs": 6,
+        "max_num_batched_tokens": 12,
+        "num_kept_states": num_kept,
+    }
     speculation = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
     engine = EngineCore(
         ShakyRunner(random if is_shaky else None, **sizes),

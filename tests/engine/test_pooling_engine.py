@@ -10,7 +10,9 @@ from ouzel.types import EngineRequest, FinishReason, StepOutput
 from tests.engine.vector_runner import FAILING_TOKEN_ID, VectorRunner
 
 
-def request(request_id: str, *lens: int, priority: int = 0, token_id: int = 1, **pooling: object) -> EngineRequest:
+def request(
+    request_id: str, *lens: int, priority: int = 0, token_id: int = 1, **pooling: object
+) -> EngineRequest:
     """Its texts are one token again and again."""
     return EngineRequest(
         request_id=request_id,
@@ -102,7 +104,10 @@ def test_the_id_of_an_aborted_request_can_be_used_again() -> None:
     engine.add(request("b", 4))
     engine.add(request("a", 5))
     ends = [(output.request_id, output.finish_reason) for output in run(engine)]
-    assert ends == [("a", "abort"), ("a", "abort"), ("b", "stop"), ("a", "stop")] and not engine.stats().num_waiting
+    assert (
+        ends == [("a", "abort"), ("a", "abort"), ("b", "stop"), ("a", "stop")]
+        and not engine.stats().num_waiting
+    )
 
 
 def test_a_fault_ends_its_batch_only() -> None:
@@ -110,7 +115,10 @@ def test_a_fault_ends_its_batch_only() -> None:
     engine.add(request("broken", 2, token_id=FAILING_TOKEN_ID, priority=-1))
     engine.add(request("whole", 2))
     broken, whole = run(engine)
-    assert (broken.finish_reason, broken.error) == (FinishReason.ERROR, "the model step failed: a broken device")
+    assert (broken.finish_reason, broken.error) == (
+        FinishReason.ERROR,
+        "the model step failed: a broken device",
+    )
     assert whole.finish_reason is FinishReason.STOP
 
 
@@ -123,7 +131,9 @@ def test_a_fault_ends_its_batch_only() -> None:
         (request("a", 1, token_ids=(3,)), "this model makes no tokens"),
         (request("a", 1, 1, second_begins=(1,)), "there must be 2 begins of second texts, given 1"),
         (
-            EngineRequest(request_id="a", prompt_token_ids=[1], params=SamplingParams(max_tokens=1)),
+            EngineRequest(
+                request_id="a", prompt_token_ids=[1], params=SamplingParams(max_tokens=1)
+            ),
             "this model makes no tokens",
         ),
     ],

@@ -25,7 +25,9 @@ ROOM = {"num_blocks": 400, "max_model_len": 1200, "max_num_batched_tokens": 64}
 
 
 def engine_with(runner: FakePredictor, *, costs: StepCosts = FREE) -> EngineCore:
-    speculation = Speculation(prompt_lookup=False, predicts=True, costs=costs, draft_costs=FOR_NOTHING)
+    speculation = Speculation(
+        prompt_lookup=False, predicts=True, costs=costs, draft_costs=FOR_NOTHING
+    )
     return EngineCore(runner, speculation=speculation)
 
 
@@ -34,9 +36,13 @@ def plain(**options: Any) -> EngineCore:
 
 
 @pytest.mark.parametrize("num_kept", [None, 8])
-@pytest.mark.parametrize("params", [{}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.8, "top_k": 9, "seed": 4}])
+@pytest.mark.parametrize(
+    "params", [{}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.8, "top_k": 9, "seed": 4}]
+)
 @pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
-def test_the_output_is_that_of_the_model(share: float, params: dict[str, Any], num_kept: int | None) -> None:
+def test_the_output_is_that_of_the_model(
+    share: float, params: dict[str, Any], num_kept: int | None
+) -> None:
     expected = run_alone(plain(), make_request(PROMPT, max_tokens=60, **params))[0]
     runner = FakePredictor(share, num_kept_states=num_kept)
     result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=60, **params))[0]
@@ -47,7 +53,9 @@ def test_the_output_is_that_of_the_model(share: float, params: dict[str, Any], n
     if share == 1.0:
         assert num_accepted == num_proposed >= 45
     elif share == 0.0:
-        assert num_accepted < 0.2 * num_proposed  # unlike rows agree by chance, more often where one seed draws of both
+        assert (
+            num_accepted < 0.2 * num_proposed
+        )  # unlike rows agree by chance, more often where one seed draws of both
     else:
         assert 0.3 * num_proposed < num_accepted < num_proposed
 
@@ -57,7 +65,10 @@ def test_entries_of_a_long_prompt_are_made_as_it_is_computed(length: int) -> Non
     runner = FakePredictor(1.0, **ROOM)
     prompt = [(11 * i) % 97 for i in range(length)]
     result = run_alone(engine_with(runner), make_request(prompt, max_tokens=40))[0]
-    assert result.token_ids == run_alone(plain(**ROOM), make_request(prompt, max_tokens=40))[0].token_ids
+    assert (
+        result.token_ids
+        == run_alone(plain(**ROOM), make_request(prompt, max_tokens=40))[0].token_ids
+    )
     assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 25
     assert max(batch.token_ids.size for batch in runner.prediction.batches) <= 256 + 64
     assert runner.prediction.num_poor == 0
@@ -79,7 +90,10 @@ def test_entries_change_hands_with_their_blocks() -> None:
     random, num_proposed = Random(0), 0
     for number in range(20):
         requests = [
-            make_request([number, choice, *random.choices(range(90), k=random.randrange(20))], max_tokens=length)
+            make_request(
+                [number, choice, *random.choices(range(90), k=random.randrange(20))],
+                max_tokens=length,
+            )
             for choice, length in enumerate(random.choices(range(2, 40), k=4))
         ]
         results = run(engine, requests)
@@ -110,14 +124,18 @@ def test_choices_come_as_without_it() -> None:
         assert {key: each.token_ids for key, each in results.items()} == {
             key: each.token_ids for key, each in expected.items()
         }
-        first = results[several.request_id, 0]  # the others lack the entry of the prompt's last token
+        first = results[
+            several.request_id, 0
+        ]  # the others lack the entry of the prompt's last token
         assert first.final.num_accepted_tokens > 5
 
 
 def test_who_finds_the_prompt_of_one_that_wanted_no_guesses_drafts_as_well() -> None:
     engine = engine_with(FakePredictor(1.0))
     request = make_request(PROMPT, max_tokens=20)
-    unguessed = msgspec.structs.replace(request, speculation=SpeculationParams(max_proposed_tokens=0))
+    unguessed = msgspec.structs.replace(
+        request, speculation=SpeculationParams(max_proposed_tokens=0)
+    )
     assert run_alone(engine, unguessed)[0].final.num_proposed_tokens == 0
     result = run_alone(engine, make_request(PROMPT, max_tokens=20))[0]
     assert result.final.num_cached_tokens == 36
@@ -127,7 +145,12 @@ def test_who_finds_the_prompt_of_one_that_wanted_no_guesses_drafts_as_well() -> 
 def test_tokens_that_a_limit_appends_have_no_rows_of_guesses_that_did_not_come() -> None:
     """The end of the reasoning is appended behind a token, beside which others were proposed."""
     budget = ReasoningBudget(
-        max_tokens=12, end_token_ids=(5, 6, 7, 8), starts=(b"<think>",), ends=(b"</think>",), pieces={}, is_open=True
+        max_tokens=12,
+        end_token_ids=(5, 6, 7, 8),
+        starts=(b"<think>",),
+        ends=(b"</think>",),
+        pieces={},
+        is_open=True,
     )
     request = msgspec.structs.replace(make_request(PROMPT, max_tokens=60), reasoning_budget=budget)
     for share in (0.3, 0.7, 1.0):

@@ -32,10 +32,14 @@ STATES = {"num_kept_states": 8}
 
 
 @contextmanager
-def life(directory: Path, *, max_bytes: int = 2**20, **options: Any) -> Iterator[EngineCore]:  # options of FakeRunner
+def life(
+    directory: Path, *, max_bytes: int = 2**20, **options: Any
+) -> Iterator[EngineCore]:  # options of FakeRunner
     """Of an engine, which writes what is to be written before it ends."""
     runner = FakeRunner(**options)
-    engine = EngineCore(runner, store=open_prefix_store(runner, str(directory), max_bytes=max_bytes))
+    engine = EngineCore(
+        runner, store=open_prefix_store(runner, str(directory), max_bytes=max_bytes)
+    )
     yield engine
     engine.close()
 
@@ -50,7 +54,9 @@ def fresh_answer(prompt: list[int] = PROMPT, **params: Any) -> list[int]:
     return answer(EngineCore(FakeRunner(), prefix_caching=False), prompt, **params)[1]
 
 
-def serve_once(directory: Path, *prompts: list[int], max_bytes: int = 2**20, **options: Any) -> EngineStats:
+def serve_once(
+    directory: Path, *prompts: list[int], max_bytes: int = 2**20, **options: Any
+) -> EngineStats:
     with life(directory, max_bytes=max_bytes, **options) as engine:
         for prompt in prompts:
             answer(engine, prompt)
@@ -68,7 +74,9 @@ def damage(path: Path, offset: int = -1) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, STATES], ids=["blocks", "blocks and states"])
-def test_the_first_request_after_a_restart_is_a_hit(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_the_first_request_after_a_restart_is_a_hit(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
     assert serve_once(tmp_path, PROMPT, **options).num_store_written == 9 + len(options)
     with life(tmp_path, **options) as engine:
         assert answer(engine) == (36, fresh_answer())
@@ -92,7 +100,9 @@ def test_equal_prompts_at_once_are_loaded_once(tmp_path: Path) -> None:
     with life(tmp_path) as engine:
         requests = [make_request(PROMPT) for _ in range(4)]
         results = run(engine, requests)
-        assert [results[each.request_id, 0].final.num_cached_tokens for each in requests] == [36] * 4
+        assert [results[each.request_id, 0].final.num_cached_tokens for each in requests] == [
+            36
+        ] * 4
         assert engine.stats().num_store_loaded == 9
 
 
@@ -129,21 +139,29 @@ def test_another_salt_finds_nothing(tmp_path: Path) -> None:
         run_alone(engine, make_request(PROMPT, cache_salt="mine"))
     with life(tmp_path) as engine:
         assert answer(engine)[0] == 0
-        assert run_alone(engine, make_request(PROMPT, cache_salt="mine"))[0].final.num_cached_tokens == 36
+        assert (
+            run_alone(engine, make_request(PROMPT, cache_salt="mine"))[0].final.num_cached_tokens
+            == 36
+        )
 
 
 def test_only_the_owner_may_read_what_prompts_hold(tmp_path: Path) -> None:
     directory = tmp_path / "prefixes"
     serve_once(directory, PROMPT)
     paths = [directory, *directory.rglob("*")]
-    assert {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in paths} == {(True, 0o700), (False, 0o600)}
+    assert {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in paths} == {
+        (True, 0o700),
+        (False, 0o600),
+    }
 
 
 # What is not as it was written
 
 
 @pytest.mark.parametrize("offset", [-1, 40, 0], ids=["last byte", "first row", "digest"])
-def test_a_damaged_block_is_dropped_and_computed(tmp_path: Path, offset: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_block_is_dropped_and_computed(
+    tmp_path: Path, offset: int, caplog: pytest.LogCaptureFixture
+) -> None:
     serve_once(tmp_path, PROMPT)
     for path in records(tmp_path):
         damage(path, offset)
@@ -174,7 +192,9 @@ def test_a_damaged_state_is_dropped_with_what_it_was_for(tmp_path: Path) -> None
         assert answer(engine) == (20, fresh_answer())
 
 
-def test_a_file_that_was_cut_off_is_dropped_at_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_was_cut_off_is_dropped_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     serve_once(tmp_path, PROMPT)
     for path in records(tmp_path):
         path.write_bytes(path.read_bytes()[:50])
@@ -210,7 +230,9 @@ def test_another_model_finds_nothing_and_a_copied_record_is_no_use(tmp_path: Pat
 # What cannot be kept
 
 
-def test_a_full_disk_fails_no_request_and_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_fails_no_request_and_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with life(tmp_path) as engine:
         for number in (70, 71):
             full = tmp_path / "fake" / ".unfinished"
@@ -234,7 +256,9 @@ def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
         open_prefix_store(FakeRunner(), str(tmp_path / "file" / "below"), max_bytes=2**20)
 
 
-def test_of_two_servers_the_second_only_reads(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_of_two_servers_the_second_only_reads(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with life(tmp_path) as first:
         answer(first)
         while first.stats().num_store_written < 9:
@@ -272,7 +296,9 @@ def num_stored(engine: EngineCore) -> int:
     return stats.num_store_written + stats.num_store_skipped
 
 
-def test_a_record_that_the_other_server_let_go_is_not_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_record_that_the_other_server_let_go_is_not_damaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with life(tmp_path) as first:
         answer(first)
     with life(tmp_path), life(tmp_path) as reading:
@@ -306,7 +332,11 @@ def test_what_was_used_least_recently_goes_first_whoever_used_it(tmp_path: Path)
     stats = serve_once(tmp_path, prompts[3], max_bytes=limit)
     assert stats.num_store_bytes == limit
     with life(tmp_path, max_bytes=limit) as engine:
-        assert [answer(engine, prompt)[0] for prompt in (prompts[0], prompts[2], prompts[3])] == [36, 36, 36]
+        assert [answer(engine, prompt)[0] for prompt in (prompts[0], prompts[2], prompts[3])] == [
+            36,
+            36,
+            36,
+        ]
         assert answer(engine, prompts[1])[0] == 0
 
 
@@ -413,7 +443,9 @@ def test_aborting_while_a_prefix_is_loaded_leaves_no_block_in_use(tmp_path: Path
         assert answer(engine) == (36, fresh_answer())
 
 
-@pytest.mark.parametrize("options", [{}, {"num_kept_states": 5}], ids=["blocks", "blocks and states"])
+@pytest.mark.parametrize(
+    "options", [{}, {"num_kept_states": 5}], ids=["blocks", "blocks and states"]
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_is_kept_evicted_and_damaged_answers_are_the_same(
     tmp_path: Path, seed: int, options: dict[str, Any]
@@ -423,14 +455,19 @@ def test_whatever_is_kept_evicted_and_damaged_answers_are_the_same(
     trunk = [dice.randrange(90) for _ in range(40)]
     num_loaded = num_cached = 0
     for number in range(5):
-        prompts = [[*trunk[: dice.randrange(40)], *dice.choices(range(90), k=dice.randrange(1, 12))] for _ in range(8)]
+        prompts = [
+            [*trunk[: dice.randrange(40)], *dice.choices(range(90), k=dice.randrange(1, 12))]
+            for _ in range(8)
+        ]
         opened = slow_life if number % 2 else life
         with opened(tmp_path, num_blocks=16, **options) as engine:
             requests = [make_request(prompt, max_tokens=6) for prompt in prompts]
             results = run(engine, requests[:5])
             results |= run(engine, requests[5:])
             for request in requests:
-                assert results[request.request_id, 0].token_ids == fresh_answer(request.prompt_token_ids, max_tokens=6)
+                assert results[request.request_id, 0].token_ids == fresh_answer(
+                    request.prompt_token_ids, max_tokens=6
+                )
                 num_cached += results[request.request_id, 0].final.num_cached_tokens
             assert engine.stats().num_used_blocks == 0
         num_loaded += engine.stats().num_store_loaded
@@ -444,5 +481,11 @@ def num_cached_after_restart(directory: Path, request: EngineRequest, **options:
 
 
 def test_where_prompts_part_is_learned_over_restarts(tmp_path: Path) -> None:
-    branches = [make_request([*PROMPT[:17], number, *range(4)], max_tokens=1) for number in (80, 81, 82)]
-    assert [num_cached_after_restart(tmp_path, branch, **STATES) for branch in branches] == [0, 0, 16]
+    branches = [
+        make_request([*PROMPT[:17], number, *range(4)], max_tokens=1) for number in (80, 81, 82)
+    ]
+    assert [num_cached_after_restart(tmp_path, branch, **STATES) for branch in branches] == [
+        0,
+        0,
+        16,
+    ]

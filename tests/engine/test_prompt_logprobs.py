@@ -31,7 +31,9 @@ PROMPT_REFERENCE = reference(PROMPT)
 
 
 def score(engine: EngineCore, prompt: list[int]) -> list[PositionLogprobs]:
-    return run_alone(engine, make_request(prompt, max_tokens=2, num_prompt_logprobs=2))[0].prompt_logprobs
+    return run_alone(engine, make_request(prompt, max_tokens=2, num_prompt_logprobs=2))[
+        0
+    ].prompt_logprobs
 
 
 @pytest.mark.parametrize("chunk", range(1, 40))
@@ -47,7 +49,10 @@ def test_a_prompt_of_one_token_has_none() -> None:
 
 def test_the_tokens_generated_are_the_same_as_without() -> None:
     plain = run_alone(EngineCore(FakeRunner()), make_request(PROMPT, temperature=1.0, seed=3))[0]
-    scored = run_alone(EngineCore(FakeRunner()), make_request(PROMPT, temperature=1.0, seed=3, num_prompt_logprobs=0))
+    scored = run_alone(
+        EngineCore(FakeRunner()),
+        make_request(PROMPT, temperature=1.0, seed=3, num_prompt_logprobs=0),
+    )
 
     assert scored[0].token_ids == plain.token_ids
 
@@ -67,8 +72,12 @@ def test_a_step_scores_a_bounded_number_of_rows_over_all_prompts() -> None:
 
     results = run(engine, requests)
 
-    assert max(batch.sampled_rows.size for batch in runner.batches) <= MAX_SCORED_ROWS + len(requests)
-    assert [len(results[request.request_id, 0].prompt_logprobs) for request in requests] == [150] * 3
+    assert max(batch.sampled_rows.size for batch in runner.batches) <= MAX_SCORED_ROWS + len(
+        requests
+    )
+    assert [len(results[request.request_id, 0].prompt_logprobs) for request in requests] == [
+        150
+    ] * 3
 
 
 def test_other_prompts_are_not_held_up_by_what_a_scored_one_leaves_for_later() -> None:
@@ -88,7 +97,9 @@ def test_other_prompts_are_not_held_up_by_what_a_scored_one_leaves_for_later() -
 
 
 def test_neighbours_and_scored_prompts_get_what_they_get_alone() -> None:
-    neighbours = [make_request([i, *PROMPT], temperature=1.0, seed=i, num_logprobs=1) for i in range(3)]
+    neighbours = [
+        make_request([i, *PROMPT], temperature=1.0, seed=i, num_logprobs=1) for i in range(3)
+    ]
     alone = [run_alone(EngineCore(FakeRunner()), request)[0] for request in neighbours]
     scored = make_request(PROMPT, num_prompt_logprobs=2)
 
@@ -138,7 +149,9 @@ def test_an_abort_in_the_middle_frees_all_blocks() -> None:
     results = run(engine, [request], abort)
 
     assert 0 < len(results[request.request_id, 0].prompt_logprobs) < len(PROMPT) - 1
-    assert {results[request.request_id, index].finish_reason for index in (0, 1)} == {FinishReason.ABORT}
+    assert {results[request.request_id, index].finish_reason for index in (0, 1)} == {
+        FinishReason.ABORT
+    }
     assert engine.stats().num_used_blocks == 0
 
 
@@ -160,7 +173,9 @@ def test_scores_that_are_not_numbers_end_that_request_only() -> None:
 
     results = run(engine, [bad, good])
 
-    assert [results[bad.request_id, index].finish_reason for index in range(3)] == [FinishReason.ERROR] * 3
+    assert [results[bad.request_id, index].finish_reason for index in range(3)] == [
+        FinishReason.ERROR
+    ] * 3
     assert "not numbers" in str(results[bad.request_id, 0].final.error)
     assert results[good.request_id, 0].prompt_logprobs == PROMPT_REFERENCE
     assert engine.stats().num_used_blocks == 0

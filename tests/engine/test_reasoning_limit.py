@@ -89,7 +89,9 @@ def test_the_end_takes_no_step_and_has_logprobs_where_they_are_asked_for() -> No
     assert quick.token_ids == scored.token_ids
     assert len(runners[0].batches) == len(runners[1].batches) - 3
     assert [position.sampled.token_id for position in scored.logprobs] == scored.token_ids
-    assert all(position.top[0].logprob > position.sampled.logprob for position in scored.logprobs[6:9])
+    assert all(
+        position.top[0].logprob > position.sampled.logprob for position in scored.logprobs[6:9]
+    )
 
 
 def test_an_end_of_the_models_own_is_left_alone() -> None:
@@ -138,7 +140,12 @@ def test_whitespace_may_stand_before_a_start() -> None:
         pieces=pieces,
         is_open=False,
     )
-    for token_ids, due in [((1, 2, 9, 9), (3, 4)), ((1, 2, 9, 3), (4,)), ((2, 9, 3, 4), ()), ((9, 2, 9, 9, 9), ())]:
+    for token_ids, due in [
+        ((1, 2, 9, 9), (3, 4)),
+        ((1, 2, 9, 3), (4,)),
+        ((2, 9, 3, 4), ()),
+        ((9, 2, 9, 9, 9), ()),
+    ]:
         limit = ReasoningLimit(texts)
         for num in range(1, len(token_ids) + 1):
             limit.note(list(token_ids[:num]))
@@ -162,20 +169,32 @@ def test_each_choice_has_the_budget() -> None:
 
 def test_preemption_and_neighbours_change_nothing() -> None:
     requests = [
-        limited(budget(num, [93, 94, 95]), [num + 1] * 6, max_tokens=24, n=1 + num % 2, temperature=1.0, seed=num)
+        limited(
+            budget(num, [93, 94, 95]),
+            [num + 1] * 6,
+            max_tokens=24,
+            n=1 + num % 2,
+            temperature=1.0,
+            seed=num,
+        )
         for num in range(8)
     ]
     alone = [[each.token_ids for each in run_alone(make_engine(), request)] for request in requests]
     engine = make_engine(num_blocks=20)
     results = run(engine, requests)
-    together = [[results[request.request_id, index].token_ids for index in range(request.n)] for request in requests]
+    together = [
+        [results[request.request_id, index].token_ids for index in range(request.n)]
+        for request in requests
+    ]
     assert together == alone
     assert engine.stats().num_preemptions > 0
     assert engine.stats().num_used_blocks == 0
 
 
 def test_an_end_that_is_banned_ends_the_request() -> None:
-    result = run_alone(make_engine(), limited(budget(3, [96]), allowed_token_ids=tuple(range(50))))[0]
+    result = run_alone(make_engine(), limited(budget(3, [96]), allowed_token_ids=tuple(range(50))))[
+        0
+    ]
     assert result.finish_reason is FinishReason.REFUSED
     why = "no token is left to choose: allowed_token_ids, thinking_token_budget rule out every one"
     assert result.final.error == why
@@ -194,7 +213,10 @@ def test_the_end_may_be_what_stops_the_output() -> None:
             limited(msgspec.structs.replace(budget(3, [9]), end_token_ids=())),
             "the mark that ends the reasoning must have at least one token",
         ),
-        (limited(budget(3, [9]), beam_search=BeamSearchParams(width=2)), "a beam search has no reasoning budget"),
+        (
+            limited(budget(3, [9]), beam_search=BeamSearchParams(width=2)),
+            "a beam search has no reasoning budget",
+        ),
     ],
 )
 def test_faults_are_refused(request_: EngineRequest, error: str) -> None:
@@ -240,7 +262,9 @@ def test_a_grammar_goes_on_after_the_end(
     result = run_alone(engine, msgspec.structs.replace(request, reasoning_budget=limit))[0]
 
     assert result.finish_reason is FinishReason.STOP
-    num_before = next(num for num in range(num_reasoning, 99) if result.token_ids[num : num + len(end)] == end)
+    num_before = next(
+        num for num in range(num_reasoning, 99) if result.token_ids[num : num + len(end)] == end
+    )
     assert num_before <= num_reasoning + 3, "a character is finished first"
     answer = tokenizer.decode(result.token_ids[num_before + len(end) :])
     assert re.fullmatch(r"\n{0,2}The answer is [0-9]{2}\.", answer)
@@ -255,13 +279,20 @@ def test_what_a_grammar_forces_is_not_ended(
     text = "<so>What is the weather?</so>Fine."
     form = {"type": "regex", "pattern": re.escape(text)}
     grammar = compile_format(form, GrammarVocabulary({}, 512), strict=False, styles={})
-    all_pieces = {token_id: tokenizer.decode([token_id]).encode() for token_id in range(tokenizer.get_vocab_size())}
+    all_pieces = {
+        token_id: tokenizer.decode([token_id]).encode()
+        for token_id in range(tokenizer.get_vocab_size())
+    }
     limit = ReasoningBudget(
         max_tokens=num_reasoning,
         end_token_ids=tuple(tokenizer.encode("</so>").ids),
         starts=(b"<so>",),
         ends=(b"</so>",),
-        pieces={token_id: piece for token_id, piece in all_pieces.items() if piece and piece in b"<so></so>"},
+        pieces={
+            token_id: piece
+            for token_id, piece in all_pieces.items()
+            if piece and piece in b"<so></so>"
+        },
         is_open=False,
     )
     request = make_request(

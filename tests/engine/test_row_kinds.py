@@ -43,7 +43,9 @@ def requests_of(length: int) -> list[EngineRequest]:
     return [make_request(each, max_tokens=11, **way) for way in ways for each in prompts(length)]
 
 
-def rows_of_wrong_kind(batches: list[ForwardBatch], num_prompt_tokens: int) -> list[tuple[int, int]]:
+def rows_of_wrong_kind(
+    batches: list[ForwardBatch], num_prompt_tokens: int
+) -> list[tuple[int, int]]:
     """Returns past and length of each subsequence that breaks a rule of `row_kinds`; all prompts are of one length."""
     lens = [
         (int(past), int(length))
@@ -54,7 +56,9 @@ def rows_of_wrong_kind(batches: list[ForwardBatch], num_prompt_tokens: int) -> l
         (past, length)
         for past, length in lens
         if (length != 1)
-        if past >= num_prompt_tokens or num_prompt_tokens < LEAST_TOGETHER or past + length > num_prompt_tokens
+        if past >= num_prompt_tokens
+        or num_prompt_tokens < LEAST_TOGETHER
+        or past + length > num_prompt_tokens
     ] + [
         (past, length)
         for past, length in lens
@@ -65,8 +69,12 @@ def rows_of_wrong_kind(batches: list[ForwardBatch], num_prompt_tokens: int) -> l
 @pytest.mark.parametrize("num_blocks", [20, 64])
 @pytest.mark.parametrize("max_num_batched_tokens", [6, 7, 16, 100])
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9, 10, 33])
-def test_rows_have_company_of_their_kind(length: int, max_num_batched_tokens: int, num_blocks: int) -> None:
-    runner = deterministic_runner(num_blocks=num_blocks, max_num_seqs=6, max_num_batched_tokens=max_num_batched_tokens)
+def test_rows_have_company_of_their_kind(
+    length: int, max_num_batched_tokens: int, num_blocks: int
+) -> None:
+    runner = deterministic_runner(
+        num_blocks=num_blocks, max_num_seqs=6, max_num_batched_tokens=max_num_batched_tokens
+    )
     engine = EngineCore(runner)
 
     run(engine, requests_of(length))
@@ -79,7 +87,9 @@ def test_guesses_have_rows_of_their_own(length: int) -> None:
     runner = deterministic_runner(max_num_batched_tokens=40)
     [expected, *_] = run(EngineCore(runner), [make_request(range(length), max_tokens=30)]).values()
     predicted = SpeculationParams(predicted_token_ids=expected.token_ids)
-    request = msgspec.structs.replace(make_request(range(length), max_tokens=30), speculation=predicted)
+    request = msgspec.structs.replace(
+        make_request(range(length), max_tokens=30), speculation=predicted
+    )
     engine = EngineCore(runner, speculation=Speculation(costs=FREE_ROWS))
 
     [guessed, *_] = run(engine, [request]).values()

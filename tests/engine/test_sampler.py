@@ -14,10 +14,19 @@ from ouzel.engine.own_logprobs import OwnLogprobs
 from ouzel.engine.philox import philox4x32, random_bits, uniform, uniforms
 from ouzel.engine.sampler import adjust, choose_tokens, draw, prepare
 from ouzel.engine.sequence import Sequence
-from tests.engine.reference_sampling import apply_bans, apply_logit_bias, apply_penalties, probabilities, race_winner
+from tests.engine.reference_sampling import (
+    apply_bans,
+    apply_logit_bias,
+    apply_penalties,
+    probabilities,
+    race_winner,
+)
 from tests.engine.requests import make_request, run_alone
 
-NUM_DRAWS = {23: 8_000, 10_007: 2_000}  # by vocabulary size: short rows and long ones go different ways
+NUM_DRAWS = {
+    23: 8_000,
+    10_007: 2_000,
+}  # by vocabulary size: short rows and long ones go different ways
 
 KINDS: dict[str, dict[str, Any]] = {
     "temperature": {"temperature": 0.7},
@@ -31,7 +40,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "min_p and top_p": {"temperature": 1.5, "min_p": 0.05, "top_p": 0.9},
     "all": {"temperature": 1.1, "top_k": 15, "min_p": 0.02, "top_p": 0.85},
     "logit_bias": {"temperature": 1.0, "logit_bias": ((2, 3.0), (5, -4.0))},
-    "penalties": {"temperature": 1.0, "repetition_penalty": 1.4, "presence_penalty": 0.6, "frequency_penalty": 0.3},
+    "penalties": {
+        "temperature": 1.0,
+        "repetition_penalty": 1.4,
+        "presence_penalty": 0.6,
+        "frequency_penalty": 0.3,
+    },
     "penalties of the last 4": {
         "temperature": 1.0,
         "repetition_penalty": 1.4,
@@ -40,7 +54,11 @@ KINDS: dict[str, dict[str, Any]] = {
         "repeat_last_n": 4,
     },
     "penalties of the last 2": {"temperature": 1.0, "repetition_penalty": 0.5, "repeat_last_n": 2},
-    "penalties of more than there are": {"temperature": 1.0, "presence_penalty": 0.9, "repeat_last_n": 64},
+    "penalties of more than there are": {
+        "temperature": 1.0,
+        "presence_penalty": 0.9,
+        "repeat_last_n": 64,
+    },
     "typical_p": {"temperature": 1.0, "typical_p": 0.8},
     "low typical_p": {"temperature": 1.3, "typical_p": 0.2},
     "typical_p and top_k": {"temperature": 1.0, "top_k": 12, "typical_p": 0.6},
@@ -49,7 +67,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "bad_words": {"temperature": 1.0, "bad_words": ((7,), (2, 9), (4, 2, 11), (6, 12), (4, 4, 4))},
     "allowed_token_ids": {"temperature": 1.0, "allowed_token_ids": (3, 5, 8, 8, 21)},
     "no_repeat_ngram_size": {"temperature": 1.0, "no_repeat_ngram_size": 2},
-    "all with typical_p": {"temperature": 1.1, "top_k": 15, "min_p": 0.02, "top_p": 0.95, "typical_p": 0.85},
+    "all with typical_p": {
+        "temperature": 1.1,
+        "top_k": 15,
+        "min_p": 0.02,
+        "top_p": 0.95,
+        "typical_p": 0.85,
+    },
     "bans with top_k": {
         "temperature": 0.9,
         "top_k": 10,
@@ -71,11 +95,15 @@ KINDS: dict[str, dict[str, Any]] = {
         "no_repeat_ngram_size": 3,
     },
 }
-BOTH_WAYS = pytest.mark.parametrize("is_seed_random", [False, True], ids=["given seed", "random seed"])
+BOTH_WAYS = pytest.mark.parametrize(
+    "is_seed_random", [False, True], ids=["given seed", "random seed"]
+)
 OUTPUT = [4, 4, 2]  # what a sequence has generated where bans and penalties look
 
 
-def sequence_with(output_token_ids: list[int] | None = None, index: int = 0, **params: Any) -> Sequence:
+def sequence_with(
+    output_token_ids: list[int] | None = None, index: int = 0, **params: Any
+) -> Sequence:
     sequence = Sequence(make_request([1, 2, 3, 2], max_tokens=10**9, **params), index, 0)
     sequence.token_ids += output_token_ids or []
     return sequence
@@ -100,9 +128,13 @@ def assert_follows(observed: NDArray[np.float64], distribution: NDArray[np.float
     expected_cells = np.append(expected[likely], expected[~likely].sum())
     observed_cells = np.append(observed[likely], observed[~likely].sum())
     cells = expected_cells > 0
-    chi_square = float(((observed_cells - expected_cells)[cells] ** 2 / expected_cells[cells]).sum())
+    chi_square = float(
+        ((observed_cells - expected_cells)[cells] ** 2 / expected_cells[cells]).sum()
+    )
     freedom = int(cells.sum()) - 1
-    assert chi_square < freedom + 5 * np.sqrt(2 * freedom) + 5, f"chi-square {chi_square:.1f} at {freedom} degrees"
+    assert chi_square < freedom + 5 * np.sqrt(2 * freedom) + 5, (
+        f"chi-square {chi_square:.1f} at {freedom} degrees"
+    )
 
 
 @BOTH_WAYS
@@ -117,7 +149,10 @@ def test_draws_follow_the_exact_distribution(
         logits[23:] -= 12.0  # a long tail of unlikely tokens
     observed = np.zeros(vocab_size)
 
-    sequences = [sequence_with(OUTPUT, seed=seed, is_seed_random=is_seed_random, **KINDS[kind]) for seed in range(500)]
+    sequences = [
+        sequence_with(OUTPUT, seed=seed, is_seed_random=is_seed_random, **KINDS[kind])
+        for seed in range(500)
+    ]
     rows = [prepare(logits.copy(), sequence) for sequence in sequences]
     for index in range(num_draws // 500):
         for sequence in sequences:
@@ -152,7 +187,9 @@ def test_draws_of_a_seed_do_not_depend_on_each_other(top_k: int, is_seed_random:
 
 @pytest.mark.parametrize("vocab_size", NUM_DRAWS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_given_seed_draws_the_winner_of_the_race_among_the_kept_tokens(kind: str, vocab_size: int) -> None:
+def test_a_given_seed_draws_the_winner_of_the_race_among_the_kept_tokens(
+    kind: str, vocab_size: int
+) -> None:
     """So filters only take tokens out of the race."""
     logits = np.random.default_rng(3).normal(scale=1.5, size=vocab_size).astype(np.float32)
     sequences = [sequence_with(OUTPUT, seed % 3, seed=seed, **KINDS[kind]) for seed in range(-8, 8)]
@@ -160,15 +197,21 @@ def test_a_given_seed_draws_the_winner_of_the_race_among_the_kept_tokens(kind: s
     drawn = draw([prepare(logits.copy(), sequence) for sequence in sequences])
 
     distribution = exact_distribution(logits, sequences[0])
-    expected = [race_winner(distribution, each.params.seed, each.index, len(OUTPUT)) for each in sequences]
+    expected = [
+        race_winner(distribution, each.params.seed, each.index, len(OUTPUT)) for each in sequences
+    ]
     assert [each.token_id for each in drawn if each is not None] == expected
 
 
 def test_rounding_hardly_changes_the_draws_of_a_given_seed() -> None:
     rng = np.random.default_rng(11)
     logits = rng.normal(scale=1.5, size=151_936).astype(np.float32)
-    others = [logits + rng.normal(scale=0.01, size=logits.size).astype(np.float32) for _ in range(10)]
-    sequences: list[Draw] = [sequence_with(seed=seed, temperature=1.0) for seed in range(1000, 2000)]
+    others = [
+        logits + rng.normal(scale=0.01, size=logits.size).astype(np.float32) for _ in range(10)
+    ]
+    sequences: list[Draw] = [
+        sequence_with(seed=seed, temperature=1.0) for seed in range(1000, 2000)
+    ]
 
     first = choose_tokens([logits] * len(sequences), sequences)
     second = choose_tokens([others[i % len(others)] for i in range(len(sequences))], sequences)
@@ -182,11 +225,22 @@ def test_the_engine_draws_from_the_exact_distribution(is_seed_random: bool) -> N
     """Through `EngineCore`; the model's distribution is what it says as logprobs."""
     kinds: dict[str, dict[str, Any]] = {
         "top_p": {"temperature": 1.3, "top_p": 0.9},
-        "typical_p": {"temperature": 2.0, "top_k": 30, "typical_p": 0.8, "bad_words": ((9,), (5, 11))},
-        "bans": {"temperature": 2.0, "allowed_token_ids": tuple(range(40)), "logit_bias": ((3, 2.5),)},
+        "typical_p": {
+            "temperature": 2.0,
+            "top_k": 30,
+            "typical_p": 0.8,
+            "bad_words": ((9,), (5, 11)),
+        },
+        "bans": {
+            "temperature": 2.0,
+            "allowed_token_ids": tuple(range(40)),
+            "logit_bias": ((3, 2.5),),
+        },
     }
     for params in kinds.values():
-        engine = EngineCore(FakeRunner(num_blocks=2000, max_num_seqs=500, max_num_batched_tokens=500))
+        engine = EngineCore(
+            FakeRunner(num_blocks=2000, max_num_seqs=500, max_num_batched_tokens=500)
+        )
         [said] = run_alone(engine, make_request([1, 5], max_tokens=1, num_logprobs=97))
         logits = np.zeros(97, dtype=np.float32)
         for each in said.logprobs[0].top:
@@ -194,7 +248,9 @@ def test_the_engine_draws_from_the_exact_distribution(is_seed_random: bool) -> N
         observed = np.zeros(97)
 
         for seed in range(10):
-            request = make_request([1, 5], n=500, max_tokens=1, seed=seed, is_seed_random=is_seed_random, **params)
+            request = make_request(
+                [1, 5], n=500, max_tokens=1, seed=seed, is_seed_random=is_seed_random, **params
+            )
             for result in run_alone(engine, request):
                 observed[result.token_ids] += 1
 
@@ -227,19 +283,27 @@ def test_the_engine_draws_from_the_exact_distribution(is_seed_random: bool) -> N
 )
 @BOTH_WAYS
 @pytest.mark.parametrize("vocab_size", [5, 97, 8192, 10_007])
-def test_extreme_values_give_a_token(params: dict[str, Any], vocab_size: int, is_seed_random: bool) -> None:
+def test_extreme_values_give_a_token(
+    params: dict[str, Any], vocab_size: int, is_seed_random: bool
+) -> None:
     logits = np.random.default_rng(6).normal(scale=5, size=vocab_size).astype(np.float32)
 
-    [sampled] = draw([prepare(logits.copy(), sequence_with(is_seed_random=is_seed_random, **params))])
+    [sampled] = draw(
+        [prepare(logits.copy(), sequence_with(is_seed_random=is_seed_random, **params))]
+    )
 
     assert sampled is not None
     assert 0 <= sampled.token_id < vocab_size
 
 
-@pytest.mark.parametrize("params", [{}, {"temperature": 1.0}, {"temperature": 1.0, "top_k": 5}, {"temperature": 1e-4}])
+@pytest.mark.parametrize(
+    "params", [{}, {"temperature": 1.0}, {"temperature": 1.0, "top_k": 5}, {"temperature": 1e-4}]
+)
 @pytest.mark.parametrize("value", [np.nan, -np.inf, np.inf])
 @BOTH_WAYS
-def test_a_row_that_is_not_usable_gives_none(params: dict[str, Any], value: float, is_seed_random: bool) -> None:
+def test_a_row_that_is_not_usable_gives_none(
+    params: dict[str, Any], value: float, is_seed_random: bool
+) -> None:
     row = np.full(97, value, dtype=np.float32)
 
     [sampled] = draw([prepare(row, sequence_with(is_seed_random=is_seed_random, **params))])
@@ -250,10 +314,17 @@ def test_a_row_that_is_not_usable_gives_none(params: dict[str, Any], value: floa
 @BOTH_WAYS
 def test_a_large_top_k_follows_the_exact_distribution(is_seed_random: bool) -> None:
     logits = np.random.default_rng(7).normal(size=2000).astype(np.float32)
-    params: dict[str, Any] = {"temperature": 1.0, "top_k": 1500, "top_p": 0.95, "is_seed_random": is_seed_random}
+    params: dict[str, Any] = {
+        "temperature": 1.0,
+        "top_k": 1500,
+        "top_p": 0.95,
+        "is_seed_random": is_seed_random,
+    }
     allowed = set(np.flatnonzero(exact_distribution(logits, sequence_with(**params))).tolist())
 
-    sampled = draw([prepare(logits.copy(), sequence_with(seed=seed, **params)) for seed in range(500)])
+    sampled = draw(
+        [prepare(logits.copy(), sequence_with(seed=seed, **params)) for seed in range(500)]
+    )
 
     assert {each.token_id for each in sampled if each is not None} <= allowed
 
@@ -263,9 +334,14 @@ def test_greedy_takes_the_most_likely_of_the_adjusted(kind: str) -> None:
     logits = np.random.default_rng(9).normal(size=(5, 200)).astype(np.float32)
     sequences = [sequence_with(OUTPUT, **{**KINDS[kind], "temperature": 0.0}) for _ in logits]
 
-    chosen = draw([prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)])
+    chosen = draw(
+        [prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)]
+    )
 
-    expected = [int(adjusted(row, sequence).argmax()) for row, sequence in zip(logits, sequences, strict=True)]
+    expected = [
+        int(adjusted(row, sequence).argmax())
+        for row, sequence in zip(logits, sequences, strict=True)
+    ]
     assert [each.token_id for each in chosen if each is not None] == expected
 
 
@@ -288,12 +364,16 @@ def test_a_rows_token_does_not_depend_on_its_neighbours(kind: str, is_seed_rando
     ]
 
     alone = draw([prepare(logits[0].copy(), sequences[0])])
-    together = draw([prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)])
+    together = draw(
+        [prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)]
+    )
 
     assert together[0] == alone[0]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if sequence_with(**KINDS[kind]).params.adjusts_logits])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if sequence_with(**KINDS[kind]).params.adjusts_logits]
+)
 def test_adjusting_token_by_token_equals_the_reference(kind: str) -> None:
     logits = np.random.default_rng(2).normal(size=50).astype(np.float32)
     sequence = sequence_with(**KINDS[kind])
@@ -339,7 +419,8 @@ def test_a_bad_word_cannot_be_completed(
 
 
 @pytest.mark.parametrize(
-    ("size", "banned"), [(1, [1, 2, 3, 4]), (2, [2, 3, 4]), (3, [2]), (4, []), (7, []), (8, []), (64, [])]
+    ("size", "banned"),
+    [(1, [1, 2, 3, 4]), (2, [2, 3, 4]), (3, [2]), (4, []), (7, []), (8, []), (64, [])],
 )
 def test_no_ngram_of_prompt_and_output_comes_twice(size: int, banned: list[int]) -> None:
     row = np.zeros(10, dtype=np.float32)
@@ -371,13 +452,19 @@ def test_largest_holds_the_largest(num: int, size: int) -> None:
 @pytest.mark.parametrize("vocab_size", NUM_DRAWS)
 @pytest.mark.parametrize("temperature", [None, 0.0])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sampled_logprobs_are_the_models_own(kind: str, temperature: float | None, vocab_size: int) -> None:
+def test_sampled_logprobs_are_the_models_own(
+    kind: str, temperature: float | None, vocab_size: int
+) -> None:
     logits = np.random.default_rng(8).normal(scale=4, size=(16, vocab_size)).astype(np.float32)
-    exact = logits.astype(np.float64) - np.log(np.exp(logits.astype(np.float64)).sum(axis=1, keepdims=True))
+    exact = logits.astype(np.float64) - np.log(
+        np.exp(logits.astype(np.float64)).sum(axis=1, keepdims=True)
+    )
     params = KINDS[kind] if temperature is None else {**KINDS[kind], "temperature": temperature}
     sequences = [sequence_with(OUTPUT, seed=seed, num_logprobs=3, **params) for seed in range(16)]
 
-    drawn = draw([prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)])
+    drawn = draw(
+        [prepare(row.copy(), sequence) for row, sequence in zip(logits, sequences, strict=True)]
+    )
 
     for sampled, own in zip(drawn, exact, strict=True):
         assert sampled is not None
@@ -385,7 +472,9 @@ def test_sampled_logprobs_are_the_models_own(kind: str, temperature: float | Non
         assert sampled.logprobs.sampled.token_id == sampled.token_id
         assert sampled.logprobs.sampled.logprob == pytest.approx(own[sampled.token_id], abs=1e-3)
         assert [each.token_id for each in sampled.logprobs.top] == np.argsort(-own)[:3].tolist()
-        assert [each.logprob for each in sampled.logprobs.top] == pytest.approx(-np.sort(-own)[:3], abs=1e-3)
+        assert [each.logprob for each in sampled.logprobs.top] == pytest.approx(
+            -np.sort(-own)[:3], abs=1e-3
+        )
 
 
 @pytest.mark.parametrize("num", [1, 5, 40, 300, 9000])
@@ -418,7 +507,9 @@ def test_logprobs_are_log_softmax_of_the_unadjusted_row() -> None:
 
     assert position.sampled.logprob == pytest.approx(exact[17], abs=1e-3)
     assert [each.token_id for each in position.top] == np.argsort(-exact)[:20].tolist()
-    assert [each.logprob for each in position.top] == pytest.approx(np.sort(exact)[::-1][:20].tolist(), abs=1e-3)
+    assert [each.logprob for each in position.top] == pytest.approx(
+        np.sort(exact)[::-1][:20].tolist(), abs=1e-3
+    )
 
 
 def test_philox_known_answers() -> None:
@@ -429,14 +520,34 @@ def test_philox_known_answers() -> None:
 
     words = philox4x32(np.concatenate([counters, rest]), keys)
 
-    assert [f"{word:08x}" for word in words[:, 0].tolist()] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
-    assert [f"{word:08x}" for word in words[:, 1].tolist()] == ["408f276d", "41c83b0e", "a20bc7c6", "6d5451fd"]
-    assert [f"{word:08x}" for word in words[:, 2].tolist()] == ["d16cfe09", "94fdcceb", "5001e420", "24126ea1"]
+    assert [f"{word:08x}" for word in words[:, 0].tolist()] == [
+        "6627e8d5",
+        "e169c58d",
+        "bc57ac4c",
+        "9b00dbd8",
+    ]
+    assert [f"{word:08x}" for word in words[:, 1].tolist()] == [
+        "408f276d",
+        "41c83b0e",
+        "a20bc7c6",
+        "6d5451fd",
+    ]
+    assert [f"{word:08x}" for word in words[:, 2].tolist()] == [
+        "d16cfe09",
+        "94fdcceb",
+        "5001e420",
+        "24126ea1",
+    ]
 
 
 @pytest.mark.parametrize("seed", [0, 1, -1, 2**63 - 1, -(2**63), 0x123456789ABCDEF])
 def test_one_uniform_is_that_of_a_batch(seed: int) -> None:
-    rows = [(index, position, draw) for index in (0, 3) for position in (0, 70_000) for draw in (1, 2, 900)]
+    rows = [
+        (index, position, draw)
+        for index in (0, 3)
+        for position in (0, 70_000)
+        for draw in (1, 2, 900)
+    ]
     indices, positions, draws = np.array(rows, dtype=np.int64).T
 
     batch = uniforms(np.full(len(rows), seed, dtype=np.int64), indices, positions, draws)

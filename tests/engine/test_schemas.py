@@ -47,11 +47,15 @@ def result_of(compiler: GrammarCompiler, request: EngineRequest) -> Result:
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=[case.name for case in SAMPLE])
-def test_the_output_is_valid_and_forcing_tokens_changes_nothing(compiler: GrammarCompiler, case: Case) -> None:
+def test_the_output_is_valid_and_forcing_tokens_changes_nothing(
+    compiler: GrammarCompiler, case: Case
+) -> None:
     forced = result_of(compiler, request_for(case, num_logprobs=None))
     stepwise = result_of(compiler, request_for(case, num_logprobs=0))
 
     assert forced.token_ids == stepwise.token_ids
     assert forced.finish_reason is FinishReason.STOP
     written = [token_id for token_id in forced.token_ids if token_id != end_id()]
-    validator_of(case.schema).validate(exactly(trained_tokenizer().decode(written, skip_special_tokens=False)))
+    validator_of(case.schema).validate(
+        exactly(trained_tokenizer().decode(written, skip_special_tokens=False))
+    )

@@ -34,12 +34,17 @@ def test_an_equal_prompt_goes_on_from_its_last_full_block() -> None:
 def test_a_conversation_goes_on_from_the_last_full_block_of_the_answer() -> None:
     engine = engine_with()
     answer = run_alone(engine, make_request(PROMPT[:10], max_tokens=12))[0].token_ids
-    assert num_cached(engine, make_request([*PROMPT[:10], *answer, 5, 6])) == 20  # the 22nd token was never computed
+    assert (
+        num_cached(engine, make_request([*PROMPT[:10], *answer, 5, 6])) == 20
+    )  # the 22nd token was never computed
 
 
 def test_where_prompts_part_is_learned_from_the_second() -> None:
     engine = engine_with()
-    branches = [make_request([*PROMPT[:17], number, number, number, number, number]) for number in (80, 81, 82)]
+    branches = [
+        make_request([*PROMPT[:17], number, number, number, number, number])
+        for number in (80, 81, 82)
+    ]
     assert [num_cached(engine, branch) for branch in branches] == [0, 0, 16]
 
 
@@ -48,7 +53,9 @@ def test_the_least_recently_used_state_goes_first() -> None:
     first, second, third = ([number, *PROMPT[:5]] for number in (70, 71, 72))
     for prompt in (first, second, first, third):
         run_alone(engine, make_request(prompt, max_tokens=1))
-    assert [num_cached(engine, make_request(prompt, max_tokens=1)) for prompt in (first, second)] == [4, 0]
+    assert [
+        num_cached(engine, make_request(prompt, max_tokens=1)) for prompt in (first, second)
+    ] == [4, 0]
 
 
 def test_a_state_goes_with_its_block() -> None:
@@ -69,7 +76,12 @@ def test_equal_prompts_at_once_are_computed_once() -> None:
     engine = engine_with(max_num_batched_tokens=64)
     requests = [make_request(PROMPT, max_tokens=3) for _ in range(4)]
     results = run(engine, requests)
-    assert [results[request.request_id, 0].final.num_cached_tokens for request in requests] == [0, 36, 36, 36]
+    assert [results[request.request_id, 0].final.num_cached_tokens for request in requests] == [
+        0,
+        36,
+        36,
+        36,
+    ]
 
 
 @pytest.mark.parametrize("num_tokens", [36, 37])
@@ -77,7 +89,10 @@ def test_choices_go_on_from_the_same_state_without_a_copy(num_tokens: int) -> No
     """Whether their prompt ends with a block or not."""
     engine = engine_with(max_num_seqs=4)
     plain = EngineCore(FakeRunner(max_num_seqs=4))
-    requests = [make_request(PROMPT[:num_tokens], n=4, temperature=1.0, seed=7, max_tokens=20) for _ in range(2)]
+    requests = [
+        make_request(PROMPT[:num_tokens], n=4, temperature=1.0, seed=7, max_tokens=20)
+        for _ in range(2)
+    ]
     texts = [
         [result.token_ids for result in run_alone(each, request)]
         for each, request in zip((engine, plain), requests, strict=True)
@@ -93,7 +108,9 @@ def test_preempted_ones_go_on_from_their_newest_full_block() -> None:
     results = run(engine, requests)
     assert engine.stats().num_preemptions > 0
     for request in requests:
-        alone = run_alone(EngineCore(FakeRunner()), make_request(request.prompt_token_ids, max_tokens=30))
+        alone = run_alone(
+            EngineCore(FakeRunner()), make_request(request.prompt_token_ids, max_tokens=30)
+        )
         assert results[request.request_id, 0].token_ids == alone[0].token_ids
     assert any(begins_again(batch) for batch in runner.batches)
 

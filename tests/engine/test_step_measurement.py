@@ -18,11 +18,15 @@ MARK = 5
 
 def blocks_of(info: EngineInfo) -> BlockManager:
     states = state_slots(info, None)
-    return BlockManager(num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=True, states=states)
+    return BlockManager(
+        num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=True, states=states
+    )
 
 
 def runner_of(max_num_batched_tokens: int = 64) -> FakeRunner:
-    return FakeRunner(num_blocks=400, max_model_len=1200, max_num_batched_tokens=max_num_batched_tokens)
+    return FakeRunner(
+        num_blocks=400, max_model_len=1200, max_num_batched_tokens=max_num_batched_tokens
+    )
 
 
 def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> None:
@@ -37,13 +41,23 @@ def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> No
     assert known.change_s >= 0
     assert list(known.seconds) == sorted(known.seconds)
     assert (
-        min(known.attention.first_s, known.attention.apart_s, known.attention.whole_s, known.attention.whole_row_s) >= 0
+        min(
+            known.attention.first_s,
+            known.attention.apart_s,
+            known.attention.whole_s,
+            known.attention.whole_row_s,
+        )
+        >= 0
     )
     assert known.unsampled_row_s is not None and known.unsampled_row_s >= 0
     counts = [len(batch.token_ids) for batch in sampled(runner) if batch.past_lens[0] == 0]
     changed = sum(a != b for a, b in pairwise(counts))
     assert changed == len(counts) // 2 - 1, "two of each count, one after the other"
-    long = {(len(batch.token_ids), len(batch.past_lens)) for batch in runner.batches if batch.past_lens[0] > 0}
+    long = {
+        (len(batch.token_ids), len(batch.past_lens))
+        for batch in runner.batches
+        if batch.past_lens[0] > 0
+    }
     assert long == {(1, 1), (4, 4), (8, 1), (16, 1)}, "rows apart, and as a whole"
     assert blocks.num_used_blocks == 0
 
@@ -56,7 +70,9 @@ def sampled(runner: FakeRunner) -> list[ForwardBatch]:
 class Forgetful(FakeRunner):
     """Lets a state be behind any tokens."""
 
-    def _advance_state(self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int) -> None:
+    def _advance_state(
+        self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int
+    ) -> None:
         assert slots[i, 1] not in np.delete(slots, i, axis=0)
 
 

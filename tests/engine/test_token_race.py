@@ -11,7 +11,9 @@ LARGE_KEY = 0xFEDCBA9876543210
 
 
 def times_of(key: int, token_ids: list[int]) -> list[float]:
-    times: list[float] = exponentials(np.array(key, dtype=np.uint64), np.array(token_ids, dtype=np.int64)).tolist()
+    times: list[float] = exponentials(
+        np.array(key, dtype=np.uint64), np.array(token_ids, dtype=np.int64)
+    ).tolist()
     return times
 
 
@@ -28,7 +30,13 @@ def race(size: int) -> TokenRace:
 
 def test_the_random_bits_are_those_of_splitmix64() -> None:
     """The first outputs of its reference code for this seed; the last step is left out and changes bit 32 only."""
-    outputs = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+    outputs = [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
 
     bits = [int(-np.expm1(-time) * 2**32) for time in times_of(KEY, list(range(5)))]
 

@@ -56,7 +56,8 @@ class VectorRunner:
         if FAILING_TOKEN_ID in batch.token_ids:
             raise RuntimeError("a broken device")
         rows = [
-            [text.sum(), len(text), text[0], second] for text, second in zip(texts, batch.second_begins, strict=True)
+            [text.sum(), len(text), text[0], second]
+            for text, second in zip(texts, batch.second_begins, strict=True)
         ]
         vectors = np.array(rows, np.float32)[:, : self.info.vector_size]
         vectors[[NOT_FINITE_TOKEN_ID in text for text in texts]] = np.nan
@@ -79,7 +80,9 @@ def create_choosy_scorer(options: dict[str, object]) -> PoolingEngine:
     class ChoosyScorer(VectorRunner):
         def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
             texts = np.split(batch.token_ids, batch.begins[1:-1])
-            return np.array([[np.dot(text, np.arange(1, len(text) + 1)) % 997] for text in texts], np.float32)
+            return np.array(
+                [[np.dot(text, np.arange(1, len(text) + 1)) % 997] for text in texts], np.float32
+            )
 
     return PoolingEngine(ChoosyScorer(task="score", vector_size=1))
 

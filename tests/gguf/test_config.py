@@ -36,12 +36,18 @@ DELTA: dict[str, Value] = {
 def config_of(path: Path, architecture: str, *tensors: RawTensor, **further: Value) -> JsonObject:
     values = {f"{architecture}.{key}": value for key, value in (SIZES | further).items()}
     embedding = RawTensor("token_embd.weight", (8, 64), F32, bytes(4 * 8 * 64))
-    path.write_bytes(gguf_bytes({"general.architecture": architecture, **values}, [embedding, *tensors]))
+    path.write_bytes(
+        gguf_bytes({"general.architecture": architecture, **values}, [embedding, *tensors])
+    )
     return model_config(read_gguf([path]))
 
 
-@pytest.mark.parametrize(("num_tokens", "is_read"), [(8, True), (16, True), (17, False), (100_000, False)])
-def test_tokens_without_rows_in_the_embedding_are_refused(num_tokens: int, is_read: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("num_tokens", "is_read"), [(8, True), (16, True), (17, False), (100_000, False)]
+)
+def test_tokens_without_rows_in_the_embedding_are_refused(
+    num_tokens: int, is_read: bool, tmp_path: Path
+) -> None:
     path = tmp_path / "model.gguf"
     embedding = RawTensor("token_embd.weight", (8, 64), F32, bytes(4 * 8 * 64))
     metadata: dict[str, Value] = {
@@ -52,7 +58,9 @@ def test_tokens_without_rows_in_the_embedding_are_refused(num_tokens: int, is_re
     }
     path.write_bytes(gguf_bytes(metadata, [embedding]))
 
-    too_many = rf"must name <= 2 tokens for each of the 8 rows of token_embd.weight, found {num_tokens}$"
+    too_many = (
+        rf"must name <= 2 tokens for each of the 8 rows of token_embd.weight, found {num_tokens}$"
+    )
     with pytest.raises(ModelLoadError, match="tokenizer.ggml.model" if is_read else too_many):
         small_files(read_gguf([path]))
 
@@ -69,12 +77,22 @@ def vector(name: str, *values: float) -> RawTensor:
 def test_what_is_left_out_has_its_default(path: Path) -> None:
     config = config_of(path, "llama")
     assert (config["head_dim"], config["num_key_value_heads"], config["vocab_size"]) == (16, 4, 8)
-    assert (config["tie_word_embeddings"], config["rope_theta"], config["rope_scaling"]) == (True, 10000.0, None)
+    assert (config["tie_word_embeddings"], config["rope_theta"], config["rope_scaling"]) == (
+        True,
+        10000.0,
+        None,
+    )
 
 
 def test_biases_and_windows_show_in_the_configuration(path: Path) -> None:
-    config = config_of(path, "llama", vector("blk.0.attn_q.bias", 1), **{"attention.sliding_window": 128})
-    assert (config["model_type"], config["sliding_window"], config["attention_bias"]) == ("mistral", 128, True)
+    config = config_of(
+        path, "llama", vector("blk.0.attn_q.bias", 1), **{"attention.sliding_window": 128}
+    )
+    assert (config["model_type"], config["sliding_window"], config["attention_bias"]) == (
+        "mistral",
+        128,
+        True,
+    )
 
 
 def test_a_name_may_stand_for_several_models(path: Path) -> None:
@@ -87,7 +105,10 @@ def test_a_name_may_stand_for_several_models(path: Path) -> None:
     assert config_of(path, "mistral3")["model_type"] == "mistral"
     assert config_of(path, "olmo2")["model_type"] == "olmo2"
     olmo3 = config_of(path, "olmo2", **window)
-    assert (olmo3["model_type"], olmo3["layer_types"]) == ("olmo3", ["sliding_attention", "full_attention"])
+    assert (olmo3["model_type"], olmo3["layer_types"]) == (
+        "olmo3",
+        ["sliding_attention", "full_attention"],
+    )
 
 
 def test_layers_that_predict_further_tokens_are_not_the_model_s(path: Path) -> None:
@@ -96,9 +117,16 @@ def test_layers_that_predict_further_tokens_are_not_the_model_s(path: Path) -> N
 
 
 def test_yarn_and_linear_scaling(path: Path) -> None:
-    keys: dict[str, Value] = {"rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 128}
+    keys: dict[str, Value] = {
+        "rope.scaling.factor": 4.0,
+        "rope.scaling.original_context_length": 128,
+    }
     yarn = config_of(path, "qwen3", **(keys | {"rope.scaling.type": "yarn"}))
-    assert yarn["rope_scaling"] == {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
+    assert yarn["rope_scaling"] == {
+        "rope_type": "yarn",
+        "factor": 4.0,
+        "original_max_position_embeddings": 128,
+    }
     linear = config_of(path, "qwen3", **(keys | {"rope.scaling.type": "linear"}))
     assert linear["rope_scaling"] == {"rope_type": "linear", "factor": 4.0}
 
@@ -125,7 +153,11 @@ def test_factors_of_minicpm_that_a_file_lacks_are_those_of_the_first_models(path
 
 
 def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
-    keys: dict[str, Value] = {"attention.key_length": 32, "attention.value_length": 32, "attention.sliding_window": 16}
+    keys: dict[str, Value] = {
+        "attention.key_length": 32,
+        "attention.value_length": 32,
+        "attention.sliding_window": 16,
+    }
     assert config_of(path, "gemma3", **keys)["query_pre_attn_scalar"] == 32
     assert config_of(path, "gemma3", **keys, block_count=62)["query_pre_attn_scalar"] == 16
 
@@ -133,11 +165,31 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
 @pytest.mark.parametrize(
     ("architecture", "further", "message"),
     [
-        ("mamba", {}, "general.architecture mamba is not supported; supported: arcee, cohere2, deepseek2"),
-        ("qwen3", {"attention.clamp_kqv": 8.0}, "qwen3.attention.clamp_kqv is not supported for qwen3"),
-        ("llama", {"rope.scaling.type": "other"}, "rope.scaling.type other is not supported; supported: none, linear"),
-        ("llama", {"attention.head_count_kv": [1, 2]}, "attention.head_count_kv must be the same for all layers"),
-        ("llama", {"attention.value_length": 8}, "attention.value_length must be 16, as of keys, found 8"),
+        (
+            "mamba",
+            {},
+            "general.architecture mamba is not supported; supported: arcee, cohere2, deepseek2",
+        ),
+        (
+            "qwen3",
+            {"attention.clamp_kqv": 8.0},
+            "qwen3.attention.clamp_kqv is not supported for qwen3",
+        ),
+        (
+            "llama",
+            {"rope.scaling.type": "other"},
+            "rope.scaling.type other is not supported; supported: none, linear",
+        ),
+        (
+            "llama",
+            {"attention.head_count_kv": [1, 2]},
+            "attention.head_count_kv must be the same for all layers",
+        ),
+        (
+            "llama",
+            {"attention.value_length": 8},
+            "attention.value_length must be 16, as of keys, found 8",
+        ),
         ("llama", {"block_count": "two"}, 'llama.block_count must be an integer, found "two"'),
         ("llama", {"block_count": 1025}, "llama.block_count must be 1 to 1024, found 1025"),
         (
@@ -157,10 +209,16 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
             DELTA | {"ssm.state_size": 2**20},
             "must give heads of <= 262144 dimensions in all, found 64 and 1048576",
         ),
-        ("lfm2", {"attention.head_count_kv": [1]}, "lfm2.attention.head_count_kv must be a list of 2 integers"),
+        (
+            "lfm2",
+            {"attention.head_count_kv": [1]},
+            "lfm2.attention.head_count_kv must be a list of 2 integers",
+        ),
     ],
 )
-def test_what_is_not_supported_is_named(path: Path, architecture: str, further: dict[str, Value], message: str) -> None:
+def test_what_is_not_supported_is_named(
+    path: Path, architecture: str, further: dict[str, Value], message: str
+) -> None:
     with pytest.raises(ModelLoadError, match=re.escape(message)):
         config_of(path, architecture, **further)
 

@@ -35,10 +35,15 @@ def written(tmp_path: Path) -> Written:
 
 
 def test_metadata_and_tensors_are_read(written: Written) -> None:
-    gguf = read_gguf(written(gguf_bytes({**METADATA, "tokens": ["a", "é"], "types": [1, 3]}, [VECTOR, MATRIX])))
+    gguf = read_gguf(
+        written(gguf_bytes({**METADATA, "tokens": ["a", "é"], "types": [1, 3]}, [VECTOR, MATRIX]))
+    )
     assert gguf.metadata.text("general.architecture") == "llama"
     assert gguf.metadata.number("llama.rope.freq_base") == 1e-6
-    assert (gguf.metadata.texts("tokens"), gguf.metadata.integers("types", 2)) == (["a", "é"], [1, 3])
+    assert (gguf.metadata.texts("tokens"), gguf.metadata.integers("types", 2)) == (
+        ["a", "é"],
+        [1, 3],
+    )
     assert gguf.floats("output_norm.weight") == [0, 1, 2, 3]
     matrix = gguf.tensors["output.weight"]
     assert (matrix.shape, matrix.block_type.name, matrix.row_bytes) == ((2, 32), "Q8_0", 34)
@@ -69,7 +74,9 @@ def entry(key: str, kind: int, content: bytes) -> bytes:
         (entry("k" * 2000, 5, struct.pack("<i", 1)), "a name must have 1 to 1024 characters"),
         (
             gguf_bytes(
-                METADATA | {"a": Raw(struct.pack("<Ii", 5, 1) + string("a") + struct.pack("<Ii", 5, 2))}, counts=(0, 5)
+                METADATA
+                | {"a": Raw(struct.pack("<Ii", 5, 1) + string("a") + struct.pack("<Ii", 5, 2))},
+                counts=(0, 5),
             ),
             '"a" is in the metadata twice',
         ),
@@ -82,15 +89,26 @@ def entry(key: str, kind: int, content: bytes) -> bytes:
         (gguf_bytes(METADATA, [RawTensor("t", (4,), 77, b"")]), "unknown block type 77"),
         (gguf_bytes(METADATA, [RawTensor("t", (2, 33), Q8_0, b"")]), "no whole blocks of Q8_0"),
         (gguf_bytes(METADATA, [RawTensor("t", (0, 32), Q8_0, b"")]), "no whole blocks of Q8_0"),
-        (gguf_bytes(METADATA, [RawTensor("t", (2**40, 2**20), F32, b"")]), "is truncated: it ends at byte"),
-        (gguf_bytes(METADATA, [RawTensor("t", (4,), F32, bytes(16), offset=32)]), "must begin at byte 0"),
+        (
+            gguf_bytes(METADATA, [RawTensor("t", (2**40, 2**20), F32, b"")]),
+            "is truncated: it ends at byte",
+        ),
+        (
+            gguf_bytes(METADATA, [RawTensor("t", (4,), F32, bytes(16), offset=32)]),
+            "must begin at byte 0",
+        ),
         (gguf_bytes(METADATA, [VECTOR, VECTOR]), "is there twice"),
         (gguf_bytes(METADATA, [VECTOR])[:-20], "is truncated: it ends at byte"),
         (gguf_bytes(METADATA | {"split.count": 2}, [VECTOR]), "split.count must be 1"),
-        (gguf_bytes(METADATA | {"split.tensors.count": 3}, [VECTOR]), "split.tensors.count must be 1"),
+        (
+            gguf_bytes(METADATA | {"split.tensors.count": 3}, [VECTOR]),
+            "split.tensors.count must be 1",
+        ),
     ],
 )
-def test_what_is_broken_is_told_in_a_sentence(written: Written, content: bytes, message: str) -> None:
+def test_what_is_broken_is_told_in_a_sentence(
+    written: Written, content: bytes, message: str
+) -> None:
     with pytest.raises(ModelLoadError, match=message) as refused:
         read_gguf(written(content))
     assert "\n" not in str(refused.value)
@@ -106,13 +124,17 @@ def test_every_cut_of_a_file_is_refused(written: Written) -> None:
 def test_a_split_model_is_found_by_any_of_its_files(tmp_path: Path) -> None:
     for number, tensor in ((1, VECTOR), (2, MATRIX)):
         own = METADATA if number == 1 else {}
-        content = gguf_bytes({**own, "split.no": number - 1, "split.count": 2, "split.tensors.count": 2}, [tensor])
+        content = gguf_bytes(
+            {**own, "split.no": number - 1, "split.count": 2, "split.tensors.count": 2}, [tensor]
+        )
         (tmp_path / f"big-{number:05}-of-00002.gguf").write_bytes(content)
     (tmp_path / "mmproj-big.gguf").write_bytes(b"the part that reads images")
     for path in (tmp_path, tmp_path / "big-00002-of-00002.gguf"):
         assert read_gguf(find_gguf(path)).tensors.keys() == {"output_norm.weight", "output.weight"}
     (tmp_path / "big-00001-of-00002.gguf").unlink()
-    with pytest.raises(ModelLoadError, match=r"lacks big-00001-of-00002\.gguf, which belong to big-00002"):
+    with pytest.raises(
+        ModelLoadError, match=r"lacks big-00001-of-00002\.gguf, which belong to big-00002"
+    ):
         find_gguf(tmp_path)
 
 
@@ -120,12 +142,16 @@ def test_a_tensor_in_two_files_is_refused(tmp_path: Path) -> None:
     paths = [tmp_path / f"big-{number:05}-of-00002.gguf" for number in (1, 2)]
     for path in paths:
         path.write_bytes(gguf_bytes({"split.count": 2}, [VECTOR]))
-    with pytest.raises(ModelLoadError, match=r"tensor output_norm\.weight is in another file of the model, too"):
+    with pytest.raises(
+        ModelLoadError, match=r"tensor output_norm\.weight is in another file of the model, too"
+    ):
         read_gguf(paths)
 
 
 def test_of_several_models_in_a_directory_one_must_be_named(tmp_path: Path) -> None:
     for name in ("small-Q4_0", "small-Q8_0"):
         (tmp_path / f"{name}.gguf").write_bytes(gguf_bytes(METADATA))
-    with pytest.raises(ModelLoadError, match="holds 2 GGUF models: small-Q4_0, small-Q8_0; give the file of one"):
+    with pytest.raises(
+        ModelLoadError, match="holds 2 GGUF models: small-Q4_0, small-Q8_0; give the file of one"
+    ):
         find_gguf(tmp_path)

@@ -66,7 +66,9 @@ def test_pieces_are_those_of_sentencepiece(name: str, tmp_path: Path) -> None:
 def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
     """gemma4 has merges in the place of scores, and no type for the unknown token."""
     scored = read_gguf([GOLDEN / "with_symbols.gguf"]).metadata
-    merges: list[list[str]] = json.loads(json.dumps(tokenizer_files(scored)))["tokenizer.json"]["model"]["merges"]
+    merges: list[list[str]] = json.loads(json.dumps(tokenizer_files(scored)))["tokenizer.json"][
+        "model"
+    ]["merges"]
     types = scored.integers("tokenizer.ggml.token_type", len(scored.texts("tokenizer.ggml.tokens")))
     unknown = types.index(UNKNOWN)
     types[unknown] = CONTROL
@@ -81,7 +83,9 @@ def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
         "bos_token_id": scored.integer("tokenizer.ggml.bos_token_id"),
         "eos_token_id": scored.integer("tokenizer.ggml.eos_token_id"),
     }
-    merged = Metadata({f"tokenizer.ggml.{key}": value for key, value in values.items()}, "model.gguf")
+    merged = Metadata(
+        {f"tokenizer.ggml.{key}": value for key, value in values.items()}, "model.gguf"
+    )
     directories = [tmp_path / "scored", tmp_path / "merged"]
     for directory in directories:
         directory.mkdir()
@@ -90,7 +94,9 @@ def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
     for text in golden_ids("with_symbols"):
         token_ids = theirs.encode(text, add_special_tokens=True)
         assert ours.encode(text, add_special_tokens=True) == token_ids
-        assert ours.decode(token_ids, skip_special_tokens=True) == theirs.decode(token_ids, skip_special_tokens=True)
+        assert ours.decode(token_ids, skip_special_tokens=True) == theirs.decode(
+            token_ids, skip_special_tokens=True
+        )
 
 
 @pytest.mark.parametrize("name", SENTENCEPIECE)
@@ -104,7 +110,9 @@ def test_control_tokens_are_found_in_a_text(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(PRE_TOKENIZERS))
 def test_every_pre_tokenizer_keeps_the_text(name: str) -> None:
     original = json.loads((MODEL_DIRECTORY / "tokenizer.json").read_text())["model"]
-    content = tokenizer_files(byte_level(original["vocab"], original["merges"], {"pre": name}))["tokenizer.json"]
+    content = tokenizer_files(byte_level(original["vocab"], original["merges"], {"pre": name}))[
+        "tokenizer.json"
+    ]
     tokenizer = tokenizers.Tokenizer.from_str(json.dumps(content))
     for text in golden_ids("with_space"):
         expected = unicodedata.normalize("NFC", text) if PRE_TOKENIZERS[name].normalises else text
@@ -132,27 +140,42 @@ def test_every_pre_tokenizer_keeps_the_text(name: str) -> None:
 def test_texts_are_cut_as_the_name_says(name: str, text: str, pieces: list[str]) -> None:
     content = json.dumps(pre_tokenizer_json(PRE_TOKENIZERS[name]) | {"type": "Sequence"})
     tokenizer = tokenizers.Tokenizer.from_str(
-        json.dumps({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": json.loads(content)})
+        json.dumps(
+            {
+                "model": {"type": "BPE", "vocab": {}, "merges": []},
+                "pre_tokenizer": json.loads(content),
+            }
+        )
     )
     assert tokenizer.pre_tokenizer is not None
     cut = [text[begin:end] for _, (begin, end) in tokenizer.pre_tokenizer.pre_tokenize_str(text)]
     assert cut == pieces
 
 
-def byte_level(vocab: dict[str, int], merges: list[list[str]], further: dict[str, Value]) -> Metadata:
+def byte_level(
+    vocab: dict[str, int], merges: list[list[str]], further: dict[str, Value]
+) -> Metadata:
     values: dict[str, Value] = {
         "model": "gpt2",
         "tokens": sorted(vocab, key=lambda token: vocab[token]),
         "merges": [" ".join(merge) for merge in merges],
     }
-    return Metadata({f"tokenizer.ggml.{key}": value for key, value in (values | further).items()}, "model.gguf")
+    return Metadata(
+        {f"tokenizer.ggml.{key}": value for key, value in (values | further).items()}, "model.gguf"
+    )
 
 
 @pytest.mark.parametrize(
     ("further", "message"),
     [
-        ({"model": "t5"}, "tokenizer.ggml.model t5 is not supported; supported: gemma4, gpt2, llama"),
-        ({"pre": "unheard-of"}, "tokenizer.ggml.pre unheard-of is not supported; supported: a.x-4.0, chatglm-bpe"),
+        (
+            {"model": "t5"},
+            "tokenizer.ggml.model t5 is not supported; supported: gemma4, gpt2, llama",
+        ),
+        (
+            {"pre": "unheard-of"},
+            "tokenizer.ggml.pre unheard-of is not supported; supported: a.x-4.0, chatglm-bpe",
+        ),
         ({"tokens": ["a", "b", "a"]}, 'tokens must differ and not be empty, found "a" at 2'),
         ({"tokens": ["a", ""]}, 'tokens must differ and not be empty, found "" at 1'),
         ({"tokens": []}, "tokens must name tokens, found none that is used"),

@@ -61,7 +61,9 @@ def accepts(session: Session, text: str) -> bool:
     return end_id() in allowed(session)
 
 
-def random_walk(session: Session, random: np.random.Generator, *, max_tokens: int = 400) -> str | None:
+def random_walk(
+    session: Session, random: np.random.Generator, *, max_tokens: int = 400
+) -> str | None:
     """What a model that knows nothing would write; None when it comes to no end in time.
 
     Ends are preferred: half of the time where one is allowed, and what closes something is drawn more often.

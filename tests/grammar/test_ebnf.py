@@ -35,18 +35,38 @@ def grammar(text: str) -> Format:
     ("text", "good", "bad"),
     [
         (SUM, ["1+(2+3)", "42", "((1))"], ["1+", "x", "(1", ""]),
-        (JSON, ['{"a": [1, -2.5e3, "x\\u00e9\\n"], "b": {}}', "{}"], ["[1]", '{"a"}', '{"a": 01}', "{"]),
-        (CHESS, ["1. e4 e5\n2. Nf3 Nc6\n", "1. O-O-O d8=Q+\n1. a1 a1\n"], ["1. e4 e5\n", "1. e9 e5\n2. e4 e5\n"]),
-        ("root ::= [\\x20\\x21\\x23-\\x5b\\x5d-\\U0010FFFF]+ [ぁ-ゟ]", ["a-é😀ぁ"], ['"ぁ', "\\ぁ", "a"]),
+        (
+            JSON,
+            ['{"a": [1, -2.5e3, "x\\u00e9\\n"], "b": {}}', "{}"],
+            ["[1]", '{"a"}', '{"a": 01}', "{"],
+        ),
+        (
+            CHESS,
+            ["1. e4 e5\n2. Nf3 Nc6\n", "1. O-O-O d8=Q+\n1. a1 a1\n"],
+            ["1. e4 e5\n", "1. e9 e5\n2. e4 e5\n"],
+        ),
+        (
+            "root ::= [\\x20\\x21\\x23-\\x5b\\x5d-\\U0010FFFF]+ [ぁ-ゟ]",
+            ["a-é😀ぁ"],
+            ['"ぁ', "\\ぁ", "a"],
+        ),
         ('root ::= "a" "bc" | "ab" "x"', ["abc", "abx"], ["ab", "a"]),
         ('root ::= x "." | x ".." root\nx ::= [a-z.]*', ["a.", "..", "a..b."], ["a", ""]),
         ('root ::= "é\\u00e9\\x41\\"\\\\\\n" [\\-a\\]]', ['ééA"\\\n-', 'ééA"\\\n]'], ["é"]),
-        ('root ::=\n  "a"\n  | "b" # or\n  | last-one\nlast-one ::= "c"?', ["a", "b", "c", ""], ["d"]),
+        (
+            'root ::=\n  "a"\n  | "b" # or\n  | last-one\nlast-one ::= "c"?',
+            ["a", "b", "c", ""],
+            ["d"],
+        ),
         ('root ::= "a"{2} "b"{1,} "c"{,2} "d"{0,1}', ["aab", "aabbccd"], ["ab", "aabccc"]),
         ("root ::= [^a-y]. ", ["z\n", "é😀"], ["az", "z"]),
         ('root ::= "(" root ")" | ', ["", "(())"], ["(", "())"]),
         ('root ::= root "a" | "b"', ["b", "baa"], ["a", ""]),
-        ('root ::= "x" <think> y </think>\ny ::= "a" y | "b"', ["x<think>aab</think>"], ["x<think>aa", "xb"]),
+        (
+            'root ::= "x" <think> y </think>\ny ::= "a" y | "b"',
+            ["x<think>aab</think>"],
+            ["x<think>aa", "xb"],
+        ),
         ('root ::= "<think>" [a-z]* "</think>"', ["<think>ab</think>"], ["<think>"]),
         (f"root ::= <[{special_ids()['<think>']}]>", ["<think>"], [""]),
         ('start: "a" T\nT: /[0-9]+/', ["a12"], ["a", "12"]),
@@ -54,7 +74,9 @@ def grammar(text: str) -> Format:
         ('%llguidance {}\nstart: %json {"type": "integer"}\n', ["12"], ["a"]),
     ],
 )
-def test_a_grammar_accepts_its_texts_and_no_others(text: str, good: list[str], bad: list[str]) -> None:
+def test_a_grammar_accepts_its_texts_and_no_others(
+    text: str, good: list[str], bad: list[str]
+) -> None:
     session = started(grammar(text))
     assert [text for text in good if not accepts(session, text)] == []
     assert [text for text in bad if accepts(session, text)] == []
@@ -88,10 +110,19 @@ def test_a_grammar_stands_between_other_parts() -> None:
         ('root ::= "\\q"', r"the escape \\q is not supported"),
         ('root ::= "\\ud800"', "is no character"),
         ("root ::= <nope>", "given '<nope>'"),
-        ("root ::= " + "(" * 101 + '"a"' + ")" * 101, "the nesting of format.grammar must be <= 100, given 101"),
+        (
+            "root ::= " + "(" * 101 + '"a"' + ")" * 101,
+            "the nesting of format.grammar must be <= 100, given 101",
+        ),
         ('root ::= "a"' + "?" * 50_000, "the nesting of format.grammar must be <= 100, given 101"),
-        ("root ::= r1\n" + "\n".join(f'r{n} ::= "a"' for n in range(2001)), "rules of .* must be <= 2000, given 2001"),
-        ("start: T\nT: /a/" + " & /a/" * 17, "the number of & in format.grammar must be <= 16, given 17"),
+        (
+            "root ::= r1\n" + "\n".join(f'r{n} ::= "a"' for n in range(2001)),
+            "rules of .* must be <= 2000, given 2001",
+        ),
+        (
+            "start: T\nT: /a/" + " & /a/" * 17,
+            "the number of & in format.grammar must be <= 16, given 17",
+        ),
         ("start: <[^5]>", r"name the tokens that may come"),
         ("start: <nope>", "given '<nope>'"),
     ],

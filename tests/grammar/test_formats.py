@@ -40,7 +40,10 @@ def tag(begin: str, content: Format, end: str | list[str]) -> Format:
 ONE_AND_TWO = [tag("<f=one>", OBJECT, "</f>"), tag("<f=two>", NUMBER, "</f>")]
 ONE = [tag("<f=one>", OBJECT, "</f>")]
 HERMES_BEGIN = '<tool_call>\n{"name": "w", "arguments": '
-HERMES = [tag(HERMES_BEGIN, OBJECT, "}\n</tool_call>"), tag('<tool_call>\n{"name": "v"', NUMBER, "}\n</tool_call>")]
+HERMES = [
+    tag(HERMES_BEGIN, OBJECT, "}\n</tool_call>"),
+    tag('<tool_call>\n{"name": "v"', NUMBER, "}\n</tool_call>"),
+]
 CALL = HERMES_BEGIN + '{"a": 1}}\n</tool_call>'
 
 
@@ -49,15 +52,30 @@ def triggered(trigger: str, tags: list[Format], **flags: object) -> Format:
 
 
 def separated(**flags: object) -> Format:
-    return {"type": "tags_with_separator", "separator": ",", "tags": [tag("<f>", OBJECT, "</f>")], **flags}
+    return {
+        "type": "tags_with_separator",
+        "separator": ",",
+        "tags": [tag("<f>", OBJECT, "</f>")],
+        **flags,
+    }
 
 
 BAD = {"type": "any_text", "excludes": ["BAD", "WOR/SE", "<think>"]}
 NULL = {**SCHEMA, "properties": {"a": {"type": "null"}}}
 
 CASES: list[tuple[str, Format, list[str], list[str]]] = [
-    ("json_schema", OBJECT, ['{"a": 1}', '{"a":1}', '{\n  "a": 1\n}'], ['{"b":1}', ' {"a":1}', '{"a":1} ', '{"a":']),
-    ("json_object", {"type": "json_object"}, ["{}", '{"é": [1, {"b": null}]}'], ["[]", "1", '{"a"}', "{"]),
+    (
+        "json_schema",
+        OBJECT,
+        ['{"a": 1}', '{"a":1}', '{\n  "a": 1\n}'],
+        ['{"b":1}', ' {"a":1}', '{"a":1} ', '{"a":'],
+    ),
+    (
+        "json_object",
+        {"type": "json_object"},
+        ["{}", '{"é": [1, {"b": null}]}'],
+        ["[]", "1", '{"a"}', "{"],
+    ),
     ("const_string", const("Hello World!"), ["Hello World!"], ["Hello World", "Hello World!!", ""]),
     ("const_string, escapes", const('a"b\\\n\x7f/😀'), ['a"b\\\n\x7f/😀'], ["a"]),
     ("const_string, empty", const(""), [""], ["a"]),
@@ -65,11 +83,36 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
     ("any_text", TEXT, ["", "x\n😀", "<b>"], ["x</think>"]),
     ("any_text, excludes", BAD, ["BA", "ok\n"], ["a BAD", "WOR/SE\n"]),
     ("any_text, max_chars", {"type": "any_text", "max_chars": 3}, ["é😀z", ""], ["abcd"]),
-    ("regex", {"type": "regex", "pattern": r"^[a-z]{2}-\d+/$"}, ["ab-12/"], ["a-1/", "ab-/", "ab-1"]),
-    ("choice", {"type": "choice", "choices": ["yes", "no", "yesterday"]}, ["yes", "yesterday", "no"], ["ye", "maybe"]),
-    ("choice, with a mark", {"type": "choice", "choices": ["<think>", "no"]}, ["<think>", "no"], ["<", ""]),
-    ("sequence, regular", sequence({"type": "regex", "pattern": "[a-z]+"}, const("abc")), ["abcabc", "xabc"], ["xabd"]),
-    ("sequence, mixed", sequence(const("A:"), OBJECT, const("\n")), ['A:{"a": 1}\n'], ['{"a": 1}', 'A:{"a": 1}']),
+    (
+        "regex",
+        {"type": "regex", "pattern": r"^[a-z]{2}-\d+/$"},
+        ["ab-12/"],
+        ["a-1/", "ab-/", "ab-1"],
+    ),
+    (
+        "choice",
+        {"type": "choice", "choices": ["yes", "no", "yesterday"]},
+        ["yes", "yesterday", "no"],
+        ["ye", "maybe"],
+    ),
+    (
+        "choice, with a mark",
+        {"type": "choice", "choices": ["<think>", "no"]},
+        ["<think>", "no"],
+        ["<", ""],
+    ),
+    (
+        "sequence, regular",
+        sequence({"type": "regex", "pattern": "[a-z]+"}, const("abc")),
+        ["abcabc", "xabc"],
+        ["xabd"],
+    ),
+    (
+        "sequence, mixed",
+        sequence(const("A:"), OBJECT, const("\n")),
+        ['A:{"a": 1}\n'],
+        ['{"a": 1}', 'A:{"a": 1}'],
+    ),
     (
         "sequence, text up to a literal",
         sequence(TEXT, const("ANSWER:"), OBJECT),
@@ -100,21 +143,54 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
         ["abc", "abx"],
         ["ab"],
     ),
-    ("sequence, optional text", sequence({"type": "optional", "content": TEXT}, const("END")), ["END", "xEND"], ["x"]),
+    (
+        "sequence, optional text",
+        sequence({"type": "optional", "content": TEXT}, const("END")),
+        ["END", "xEND"],
+        ["x"],
+    ),
     ("or", either(const("none"), OBJECT), ["none", '{"a": 2}'], ["nope", ""]),
     (
         "or of schemas",
-        either({"type": "json_schema", "json_schema": {"type": "integer"}}, {**OBJECT, "json_schema": NULL}),
+        either(
+            {"type": "json_schema", "json_schema": {"type": "integer"}},
+            {**OBJECT, "json_schema": NULL},
+        ),
         ["12", '{"a":null}'],
         ['"x"', ' {"a":null}'],
     ),
-    ("tag", tag("<f>", OBJECT, "</f>"), ['<f>{"a": 1}</f>'], ['<f>{"b"', '<f>{"a":1}</g>', '<f>{"a":1}</f>x']),
-    ("tag, text", tag("<f>", TEXT, "</f>"), ["<f>x < y</f>", "<f></f>"], ["<f>x</f>y", "<f>x</f>y</f>"]),
-    ("tag, several ends", tag("<f>", TEXT, ["</f>", "</g>"]), ["<f>x</g>", "<f></f>"], ["<f>x</g></f>"]),
-    ("tag, ends of two kinds", tag("<f>", TEXT, ["</f>", "</think>"]), ["<f>x</f>", "<f>x</think>"], ["<f>", "<f>x"]),
+    (
+        "tag",
+        tag("<f>", OBJECT, "</f>"),
+        ['<f>{"a": 1}</f>'],
+        ['<f>{"b"', '<f>{"a":1}</g>', '<f>{"a":1}</f>x'],
+    ),
+    (
+        "tag, text",
+        tag("<f>", TEXT, "</f>"),
+        ["<f>x < y</f>", "<f></f>"],
+        ["<f>x</f>y", "<f>x</f>y</f>"],
+    ),
+    (
+        "tag, several ends",
+        tag("<f>", TEXT, ["</f>", "</g>"]),
+        ["<f>x</g>", "<f></f>"],
+        ["<f>x</g></f>"],
+    ),
+    (
+        "tag, ends of two kinds",
+        tag("<f>", TEXT, ["</f>", "</think>"]),
+        ["<f>x</f>", "<f>x</think>"],
+        ["<f>", "<f>x"],
+    ),
     ("tag, no end", tag("<f>", TEXT, ""), ["<f>", "<f>x</f>"], ["f"]),
     ("tag, regular content", tag("(", NUMBER, ")"), ["(12)"], ["()", "(a)", "(12"]),
-    ("tag, choice of texts", tag("<f>", either(NUMBER, OBJECT), "</f>"), ["<f>1</f>", '<f>{"a": 1}</f>'], ["<f></f>"]),
+    (
+        "tag, choice of texts",
+        tag("<f>", either(NUMBER, OBJECT), "</f>"),
+        ["<f>1</f>", '<f>{"a": 1}</f>'],
+        ["<f></f>"],
+    ),
     (
         "tag, marks",
         tag("<tool_call>\n", OBJECT, "\n</tool_call>"),
@@ -160,7 +236,12 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
     (
         "triggered_tags, a mark as trigger",
         triggered("<tool_call>", HERMES),
-        ["hi", "ok" + CALL, CALL + "\n" + CALL + "bye", '<tool_call>\n{"name": "v"7}\n</tool_call>'],
+        [
+            "hi",
+            "ok" + CALL,
+            CALL + "\n" + CALL + "bye",
+            '<tool_call>\n{"name": "v"7}\n</tool_call>',
+        ],
         ['<tool_call>\n{"name": "q"', "a</tool_call>", "a<tool_call>"],
     ),
     (
@@ -177,7 +258,11 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
     ),
     (
         "triggered_tags, two triggers",
-        {"type": "triggered_tags", "triggers": ["<f", "[g"], "tags": [*ONE, tag("[g]", NUMBER, "[/g]")]},
+        {
+            "type": "triggered_tags",
+            "triggers": ["<f", "[g"],
+            "tags": [*ONE, tag("[g]", NUMBER, "[/g]")],
+        },
         ['a [ <f=one>{"a":1}</f>[g]1[/g]b'],
         ["[g]x", "[ga"],
     ),
@@ -187,25 +272,60 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
         ['a<f=one>{"a":1}</f>bEND'],
         ['a<f=one>{"a":1}</f>b'],
     ),
-    ("tags_with_separator", separated(), ["", '<f>{"a": 1}</f>,<f>{"a": 2}</f>'], ["x", '<f>{"a": 1}</f><f>']),
-    ("tags_with_separator, at_least_one", separated(at_least_one=True), ['<f>{"a": 1}</f>'], ["", "x"]),
-    ("tags_with_separator, one", separated(stop_after_first=True), ["", '<f>{"a": 1}</f>'], ['<f>{"a": 1}</f>,']),
+    (
+        "tags_with_separator",
+        separated(),
+        ["", '<f>{"a": 1}</f>,<f>{"a": 2}</f>'],
+        ["x", '<f>{"a": 1}</f><f>'],
+    ),
+    (
+        "tags_with_separator, at_least_one",
+        separated(at_least_one=True),
+        ['<f>{"a": 1}</f>'],
+        ["", "x"],
+    ),
+    (
+        "tags_with_separator, one",
+        separated(stop_after_first=True),
+        ["", '<f>{"a": 1}</f>'],
+        ['<f>{"a": 1}</f>,'],
+    ),
     (
         "tags_with_separator, exactly one",
         separated(stop_after_first=True, at_least_one=True),
         ['<f>{"a": 1}</f>'],
         ["", '<f>{"a": 1}</f>,'],
     ),
-    ("optional", {"type": "optional", "content": tag("<a>", OBJECT, "")}, ["", '<a>{"a":1}'], ["<a>"]),
-    ("plus", {"type": "plus", "content": tag("<a>", NUMBER, ";")}, ["<a>1;", "<a>1;<a>2;"], ["", "<a>1"]),
-    ("star", {"type": "star", "content": tag("<a>", OBJECT, ";")}, ["", '<a>{"a":1};<a>{"a":2};'], ["<a>"]),
+    (
+        "optional",
+        {"type": "optional", "content": tag("<a>", OBJECT, "")},
+        ["", '<a>{"a":1}'],
+        ["<a>"],
+    ),
+    (
+        "plus",
+        {"type": "plus", "content": tag("<a>", NUMBER, ";")},
+        ["<a>1;", "<a>1;<a>2;"],
+        ["", "<a>1"],
+    ),
+    (
+        "star",
+        {"type": "star", "content": tag("<a>", OBJECT, ";")},
+        ["", '<a>{"a":1};<a>{"a":2};'],
+        ["<a>"],
+    ),
     (
         "repeat",
         {"type": "repeat", "content": tag("<a>", OBJECT, ""), "min": 1, "max": 2},
         ['<a>{"a":1}', '<a>{"a":1}<a>{"a":2}'],
         ["", '<a>{"a":1}<a>{"a":2}<a>{"a":2}'],
     ),
-    ("repeat, no limit", {"type": "repeat", "content": const("ab"), "min": 2, "max": -1}, ["abab", "ababab"], ["ab"]),
+    (
+        "repeat, no limit",
+        {"type": "repeat", "content": const("ab"), "min": 2, "max": -1},
+        ["abab", "ababab"],
+        ["ab"],
+    ),
     ("token", {"type": "token", "token": "</think>"}, ["</think>"], ["", "<think>"]),
     (
         "any_tokens",
@@ -213,7 +333,12 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
         ["", "é", "<think><think>"],
         ["<think><think><think>", "</think>"],
     ),
-    ("exclude_token", {"type": "exclude_token", "exclude_tokens": ["<think>"]}, ["a", "</think>"], ["", "<think>"]),
+    (
+        "exclude_token",
+        {"type": "exclude_token", "exclude_tokens": ["<think>"]},
+        ["a", "</think>"],
+        ["", "<think>"],
+    ),
     ("structural_tag", {"type": "structural_tag", "format": const("x")}, ["x"], [""]),
     (
         "structural_tag, older form",
@@ -251,7 +376,9 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
     ),
     (
         "reasoning, then calls",
-        with_reasoning(triggered("<tool_call>", HERMES), start="<think>", ends=["</think>"], is_open=False),
+        with_reasoning(
+            triggered("<tool_call>", HERMES), start="<think>", ends=["</think>"], is_open=False
+        ),
         [f"<think>I could call</think>\n\nHi{CALL}", "Hi", CALL, f"<think></think>{CALL}"],
         ["<think>a", "<think></think><tool_call>x"],
     ),
@@ -264,12 +391,16 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("format", "good", "bad"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_a_format_accepts_its_texts_and_no_others(format: Format, good: list[str], bad: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("format", "good", "bad"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_a_format_accepts_its_texts_and_no_others(
+    format: Format, good: list[str], bad: list[str]
+) -> None:
     session = started(format)
-    assert {text: accepts(session, text) for text in good + bad} == dict.fromkeys(good, True) | dict.fromkeys(
-        bad, False
-    )
+    assert {text: accepts(session, text) for text in good + bad} == dict.fromkeys(
+        good, True
+    ) | dict.fromkeys(bad, False)
 
 
 REFUSED: list[tuple[Format, str]] = [
@@ -284,21 +415,42 @@ REFUSED: list[tuple[Format, str]] = [
     (sequence(TEXT, triggered("<f", ONE)), "unlimited text must come last"),
     ({"type": "star", "content": sequence(OBJECT, TEXT)}, "unlimited text must come last"),
     ({"type": "sequence", "elements": []}, "format.elements must hold at least 1, given 0"),
-    (sequence(const("a"), {"type": "regex", "pattern": "(?=x)"}), r"format.elements\[1\].pattern has look-around"),
+    (
+        sequence(const("a"), {"type": "regex", "pattern": "(?=x)"}),
+        r"format.elements\[1\].pattern has look-around",
+    ),
     (either(tag("<f", OBJECT, ""), tag("<f>", OBJECT, "")), "'<f' begins '<f>'"),
     (triggered("<f", [*ONE, tag("<f=one>2", OBJECT, "")]), "'=one>' begins '=one>2'"),
-    (triggered("<g", ONE), r"format.tags\[0\].begin must begin with exactly one of the triggers, given '<f=one>'"),
-    ({"type": "triggered_tags", "triggers": ["<f", "<g"], "tags": ONE}, "'<g', with which no tag begins"),
-    ({"type": "triggered_tags", "triggers": ["<f", "<f="], "tags": ONE}, "'<f=', which contains '<f'"),
+    (
+        triggered("<g", ONE),
+        r"format.tags\[0\].begin must begin with exactly one of the triggers, given '<f=one>'",
+    ),
+    (
+        {"type": "triggered_tags", "triggers": ["<f", "<g"], "tags": ONE},
+        "'<g', with which no tag begins",
+    ),
+    (
+        {"type": "triggered_tags", "triggers": ["<f", "<f="], "tags": ONE},
+        "'<f=', which contains '<f'",
+    ),
     ({"type": "triggered_tags", "triggers": [""], "tags": ONE}, "empty string"),
     (triggered("<f", ONE * 1025), "format.tags must be <= 1024, given 1025"),
     (triggered("<f", ONE, at_least_one=1), "format.at_least_one must be true or false"),
     (tag("<f>", TEXT, ["</f>", ""]), "format.end must not hold an empty string beside others"),
-    (sequence(*[either(tag("x", OBJECT, "y"), sequence(const("q"), TEXT))] * 30), "parts of .* must be <= 20000"),
+    (
+        sequence(*[either(tag("x", OBJECT, "y"), sequence(const("q"), TEXT))] * 30),
+        "parts of .* must be <= 20000",
+    ),
     ({"type": "token", "token": "<nope>"}, "special token, given '<nope>'"),
     ({"type": "token", "token": 10**6}, "given 1000000"),
-    ({"type": "repeat", "content": OBJECT, "min": 3, "max": 2}, r"format.min must be <= max \(2\), given 3"),
-    ({"type": "repeat", "content": OBJECT, "min": 0, "max": 10**9}, "format.max must be <= 10000, given 1000000000"),
+    (
+        {"type": "repeat", "content": OBJECT, "min": 3, "max": 2},
+        r"format.min must be <= max \(2\), given 3",
+    ),
+    (
+        {"type": "repeat", "content": OBJECT, "min": 0, "max": 10**9},
+        "format.max must be <= 10000, given 1000000000",
+    ),
     ({"type": "choice", "choices": ["a"] * 10_001}, "format.choices must be <= 10000, given 10001"),
     ({"type": "any_text", "max_chars": -1}, "format.max_chars must be >= 0, given -1"),
     (
@@ -324,14 +476,20 @@ def test_deep_nesting_is_refused_before_anything_recurses() -> None:
 
 
 def test_openais_envelope_of_a_schema_is_opened() -> None:
-    envelope = {"name": "x", "strict": True, "schema": {"type": "object", "properties": {"a": True}, "colour": 1}}
+    envelope = {
+        "name": "x",
+        "strict": True,
+        "schema": {"type": "object", "properties": {"a": True}, "colour": 1},
+    }
     with pytest.raises(GrammarError, match="'colour' at # is not supported in strict mode"):
         text_of({"type": "json_schema", "json_schema": envelope})
 
 
 def test_ranges_of_tokens_hold_neither_padding_nor_an_end() -> None:
     small = GrammarVocabulary({"<x>": 5}, 10, eos_token_ids=(3,))
-    text = compile_format({"type": "exclude_token", "exclude_tokens": ["<x>"]}, small, strict=False, styles={})
+    text = compile_format(
+        {"type": "exclude_token", "exclude_tokens": ["<x>"]}, small, strict=False, styles={}
+    )
     assert "<[0-2,4,6-9]>" in text
 
 

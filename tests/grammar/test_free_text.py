@@ -25,11 +25,31 @@ GOOD_PATCH = '*** Begin\n*** Add File: a "b".py\n+print("é\\n")\n+\tx\n*** Upda
 SUM = 'start: term (("+" | MINUS) term)*\nterm: NUMBER | "(" start ")"\nMINUS: "-"\n'
 SPACED = SUM + "%import common (NUMBER, WS_INLINE)\n%ignore WS_INLINE\n"
 CASES = [
-    ("lark", PATCH, [GOOD_PATCH, GOOD_PATCH[:-1]], ["", "*** Begin\n*** End\n", GOOD_PATCH.replace("+print", "print")]),
-    ("lark", 'start: "select"i " "~1..2 /[a-z]+/i', ["SELECT  Abc", "select a"], ["select", "select   a", "select 1"]),
-    ("lark", 'start: A["c"..."e"] /./s{2}\nA.2: "\\x41"'.replace("...", ".."), ["A\n\\", 'Ad""'], ["A", "Af12", "a12"]),
+    (
+        "lark",
+        PATCH,
+        [GOOD_PATCH, GOOD_PATCH[:-1]],
+        ["", "*** Begin\n*** End\n", GOOD_PATCH.replace("+print", "print")],
+    ),
+    (
+        "lark",
+        'start: "select"i " "~1..2 /[a-z]+/i',
+        ["SELECT  Abc", "select a"],
+        ["select", "select   a", "select 1"],
+    ),
+    (
+        "lark",
+        'start: A["c"..."e"] /./s{2}\nA.2: "\\x41"'.replace("...", ".."),
+        ["A\n\\", 'Ad""'],
+        ["A", "Af12", "a12"],
+    ),
     ("lark", 'start: "é" /\\/\\x22/ | "\\\\" "\\t"', ['é/"', "\\\t"], ["é", '/"']),
-    ("regex", r"^(?P<month>May|June) \d{1,2}(?:st|nd)?$", ["May 3", "June 31st"], ["May", "May 3 ", "may 3"]),
+    (
+        "regex",
+        r"^(?P<month>May|June) \d{1,2}(?:st|nd)?$",
+        ["May 3", "June 31st"],
+        ["May", "May 3 ", "may 3"],
+    ),
     ("regex", r".*", ['a"b"\\', ""], ["\n"]),
     ("regex", r"[\s\S]{3}", ['a\n"', "\\\t\r"], ["a"]),
     ("regex", r"\p{L}[^\p{L}\n]\P{Lu}", ['é"\\', "a1\n"], ["1", "a\n1", "a1A"]),
@@ -60,7 +80,9 @@ def in_style(text: str, style: str) -> str:
 
 @pytest.mark.parametrize("style", ["", "qwen_xml", "glm_xml"])
 @pytest.mark.parametrize(("syntax", "definition", "good", "bad"), CASES)
-def test_a_text_is_of_its_grammar(syntax: str, definition: str, good: list[str], bad: list[str], style: str) -> None:
+def test_a_text_is_of_its_grammar(
+    syntax: str, definition: str, good: list[str], bad: list[str], style: str
+) -> None:
     session = started(free_text(syntax, definition, style))
     assert [text for text in good if not accepts(session, in_style(text, style))] == []
     assert [text for text in bad if accepts(session, in_style(text, style))] == []
@@ -68,7 +90,9 @@ def test_a_text_is_of_its_grammar(syntax: str, definition: str, good: list[str],
 
 def test_a_grammar_with_recursion_keeps_its_terminals_in_a_json_string() -> None:
     session = started(free_text("lark", SPACED))
-    assert [text for text in ("1+(2-3.5)", "1 + ( 2 )") if not accepts(session, json.dumps(text))] == []
+    assert [
+        text for text in ("1+(2-3.5)", "1 + ( 2 )") if not accepts(session, json.dumps(text))
+    ] == []
     assert [text for text in ("1+", "(1", "1\n+2") if accepts(session, json.dumps(text))] == []
 
 
@@ -79,7 +103,9 @@ def test_a_terminal_without_escapes_is_ended_by_one() -> None:
     assert accepts(session, json.dumps("a# x\n#\nb"))
 
 
-@pytest.mark.parametrize("definition", [SPACED, SUM + "NUMBER: /[0-9]+/", 'start: "a"+\n%ignore " "'])
+@pytest.mark.parametrize(
+    "definition", [SPACED, SUM + "NUMBER: /[0-9]+/", 'start: "a"+\n%ignore " "']
+)
 def test_bare_text_is_of_no_grammar_with_recursion(definition: str) -> None:
     with pytest.raises(GrammarError, match="definition has recursion or %ignore"):
         text_of(free_text("lark", definition, "qwen_xml"))
@@ -120,7 +146,10 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
         ("start: " + "(" * 200 + '"a"' + ")" * 200, "nesting of format.definition must be <= 100"),
         ("%import common.FOO\nstart: FOO", "common.FOO is not supported"),
         ("%declare X\nstart: X", "in line 1 is not supported"),
-        ("start: a\n" + "".join(f"r{number}: a\n" for number in range(3000)), "rules of .* must be <= 2000"),
+        (
+            "start: a\n" + "".join(f"r{number}: a\n" for number in range(3000)),
+            "rules of .* must be <= 2000",
+        ),
     ],
 )
 def test_what_a_grammar_cannot_say_is_named(definition: str, message: str) -> None:

@@ -6,7 +6,11 @@ from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import Format
 from tests.grammar.runs import accepts, started, text_of
 
-CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city"],
+}
 
 
 def of(schema: object) -> Format:
@@ -42,7 +46,12 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
             "<parameter=city>a<b</parameter>",
             "\n<parameter=city>1</parameter><parameter=days>-3</parameter>",
         ],
-        ["<parameter=days>3", "<parameter=city>x</parameter><parameter=x>", "", "<parameter=city>x"],
+        [
+            "<parameter=days>3",
+            "<parameter=city>x</parameter><parameter=x>",
+            "",
+            "<parameter=city>x",
+        ],
     ),
     (
         "in a call",
@@ -52,17 +61,45 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
             "<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
             "</function>\n</tool_call>",
         ],
-        ["<tool_call>\n<function=weather>\n</function>\n</tool_call>", "<tool_call>\n<function=other>"],
+        [
+            "<tool_call>\n<function=weather>\n</function>\n</tool_call>",
+            "<tool_call>\n<function=other>",
+        ],
     ),
-    ("enum", one({"enum": ["a", "b c", 3, None]}), [x("a"), x("b c"), x("3"), x("null")], [x("d"), x('"a"')]),
+    (
+        "enum",
+        one({"enum": ["a", "b c", 3, None]}),
+        [x("a"), x("b c"), x("3"), x("null")],
+        [x("d"), x('"a"')],
+    ),
     ("const", one({"const": "a"}), [x("a")], [x("b")]),
     ("reference", of(NODE), [x("low")], [x("mid")]),
-    ("object", one({"type": "object", "properties": {"y": {"type": "null"}}}), [x('{"y": null}')], [x('{"y": 1}')]),
+    (
+        "object",
+        one({"type": "object", "properties": {"y": {"type": "null"}}}),
+        [x('{"y": null}')],
+        [x('{"y": 1}')],
+    ),
     ("pattern", one({"type": "string", "pattern": "b+"}), [x("abc"), x("b")], [x("ac"), x("")]),
     ("anchored pattern", one({"type": "string", "pattern": "^b+$"}), [x("bb")], [x("abc"), x("")]),
-    ("lengths", one({"type": "string", "minLength": 2, "maxLength": 3}), [x("ab"), x("é😀\n")], [x("a"), x("abcd")]),
-    ("format", one({"type": "string", "format": "date"}), [x("2024-02-29")], [x("2023-02-29"), x("today")]),
-    ("nullable string", one({"type": ["string", "null"]}), [x("any"), x("null")], ["<parameter=x>"]),
+    (
+        "lengths",
+        one({"type": "string", "minLength": 2, "maxLength": 3}),
+        [x("ab"), x("é😀\n")],
+        [x("a"), x("abcd")],
+    ),
+    (
+        "format",
+        one({"type": "string", "format": "date"}),
+        [x("2024-02-29")],
+        [x("2023-02-29"), x("today")],
+    ),
+    (
+        "nullable string",
+        one({"type": ["string", "null"]}),
+        [x("any"), x("null")],
+        ["<parameter=x>"],
+    ),
     (
         "nullable with bounds",
         one({"anyOf": [{"type": "string", "maxLength": 2}, {"type": "null"}]}),
@@ -76,13 +113,22 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
         [x("1"), x("1") + "<parameter=y>true</parameter>"],
         [x("1") + x("true"), x("1") + "<parameter=y>2</parameter>"],
     ),
-    ("no parameters", of({"type": "object", "properties": {}, "additionalProperties": False}), ["", "\n"], [x("1")]),
+    (
+        "no parameters",
+        of({"type": "object", "properties": {}, "additionalProperties": False}),
+        ["", "\n"],
+        [x("1")],
+    ),
     ("any parameters", of({"type": "object"}), ["", x("1") + "<parameter=y>2</parameter>"], ["x"]),
 ]
 
 
-@pytest.mark.parametrize(("format", "good", "bad"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_parameters_are_accepted_as_their_schema_says(format: Format, good: list[str], bad: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("format", "good", "bad"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_parameters_are_accepted_as_their_schema_says(
+    format: Format, good: list[str], bad: list[str]
+) -> None:
     session = started(format)
     assert [text for text in good if not accepts(session, text)] == []
     assert [text for text in bad if accepts(session, text)] == []
@@ -100,7 +146,9 @@ STYLES = {
 }
 
 
-@pytest.mark.parametrize(("style", "good", "bad"), [(style, *texts) for style, texts in STYLES.items()])
+@pytest.mark.parametrize(
+    ("style", "good", "bad"), [(style, *texts) for style, texts in STYLES.items()]
+)
 def test_other_marks(style: str, good: str, bad: str) -> None:
     session = started({"type": "json_schema", "json_schema": CITY, "style": style})
     assert accepts(session, good)
@@ -128,7 +176,15 @@ def test_what_parameters_cannot_be_held_to_is_refused(schema: object, message: s
 
 def test_alternatives_of_alternatives_have_a_limit() -> None:
     """Six of six of six, nine times over, would take hours to write out."""
-    definitions: dict[str, object] = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 6} for n in range(9)}
-    schema = {"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**definitions, "d9": {"type": "integer"}}}
-    with pytest.raises(GrammarError, match=r"the number of alternatives of a parameter .* must be <= 200, given 201"):
+    definitions: dict[str, object] = {
+        f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 6} for n in range(9)
+    }
+    schema = {
+        "properties": {"x": {"$ref": "#/$defs/d0"}},
+        "$defs": {**definitions, "d9": {"type": "integer"}},
+    }
+    with pytest.raises(
+        GrammarError,
+        match=r"the number of alternatives of a parameter .* must be <= 200, given 201",
+    ):
         text_of(of(schema))

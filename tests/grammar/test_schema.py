@@ -19,12 +19,18 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
         (None, "the schema at # must be an object or a boolean"),
         ([], "the schema at # must be an object or a boolean"),
         (False, "the schema false admits nothing"),
-        ({"properties": {"tags": {"uniqueItems": True}}}, "the keyword 'uniqueItems' at #/properties/tags"),
+        (
+            {"properties": {"tags": {"uniqueItems": True}}},
+            "the keyword 'uniqueItems' at #/properties/tags",
+        ),
         ({"not": {}}, "the keyword 'not' at # is not supported"),
         ({"if": {}, "then": {}}, "the keyword 'if' at #"),
         ({"anyOf": [{"contains": {}}]}, "the keyword 'contains' at #/anyOf/0"),
         ({"$dynamicRef": "#a"}, "the keyword .*dynamicRef' at #"),
-        ({"items": {"format": "uri-reference"}}, "#/items/format must be one of .*given 'uri-reference'"),
+        (
+            {"items": {"format": "uri-reference"}},
+            "#/items/format must be one of .*given 'uri-reference'",
+        ),
         ({"type": "sting"}, "#/type must be one of .*given 'sting'"),
         ({"enum": []}, "#/enum must be a list of values, not empty"),
         ({"anyOf": {}}, "#/anyOf must be a list of schemas"),
@@ -36,12 +42,18 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
         ({"multipleOf": 0}, "#/multipleOf must be > 0, given 0"),
         ({"multipleOf": 2**53 + 1}, "#/multipleOf must be a number of at most 15 digits"),
         ({"multipleOf": 99400891}, "#/multipleOf without .* must be <= 10000, given 99400891"),
-        ({"items": {"multipleOf": 0.12345}}, "#/items/multipleOf without .* must be <= 10000, given 12345"),
+        (
+            {"items": {"multipleOf": 0.12345}},
+            "#/items/multipleOf without .* must be <= 10000, given 12345",
+        ),
         (
             {"prefixItems": [{"multipleOf": n} for n in range(51, 251, 2)]},
             "and added up, must be <= 10000, given 15000",
         ),
-        ({"allOf": [{"multipleOf": n} for n in (97, 8, 83)]}, "and multiplied, must be <= 10000, given 64408"),
+        (
+            {"allOf": [{"multipleOf": n} for n in (97, 8, 83)]},
+            "and multiplied, must be <= 10000, given 64408",
+        ),
         (
             {"multipleOf": 83, "allOf": [{"multipleOf": 97}, {"multipleOf": 8}]},
             "and multiplied, must be <= 10000, given 64408",
@@ -49,7 +61,9 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
         (
             {
                 "properties": {"a": {"multipleOf": 83}},
-                "allOf": [{"additionalProperties": {"anyOf": [{"multipleOf": 97}, {"multipleOf": 8}]}}],
+                "allOf": [
+                    {"additionalProperties": {"anyOf": [{"multipleOf": 97}, {"multipleOf": 8}]}}
+                ],
             },
             "and multiplied, must be <= 10000, given 64408",
         ),
@@ -57,13 +71,19 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
             {"properties": {"const": {"multipleOf": 99}, "enum": {"multipleOf": 9973}}},
             "added up, must be <= 10000, given",
         ),
-        ({"properties": {"const": {"allOf": [{"multipleOf": n} for n in (97, 8, 83)]}}}, "and multiplied, must be"),
+        (
+            {"properties": {"const": {"allOf": [{"multipleOf": n} for n in (97, 8, 83)]}}},
+            "and multiplied, must be",
+        ),
         ({"minimum": 2**63}, "#/minimum must be a number of at most 15 digits"),
         ({"maximum": 1e-300}, "#/maximum must be a number of at most 15 digits"),
         ({"const": [1, {"a": 2**53 + 1}]}, "#/const must be a number of at most 15 digits"),
         ({"enum": ["a", "\u0001"]}, "#/enum/1 must hold no control characters"),
         ({"format": "int32"}, "#/format 'int32' must stand beside the type integer, given None"),
-        ({"required": ["a", "a"], "minProperties": 3}, "#/minProperties must be <= 2, one more than are required"),
+        (
+            {"required": ["a", "a"], "minProperties": 3},
+            "#/minProperties must be <= 2, one more than are required",
+        ),
         ({"required": "a"}, "#/required must be a list of strings"),
         ({"pattern": r"a\b"}, "#/pattern has the word boundary"),
         ({"patternProperties": {"(?!x)": {}}}, "#/patternProperties has look-around"),
@@ -71,12 +91,20 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
         ({"$ref": "https://example.com/schema"}, "which is not in the schema"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "leads only back to itself"),
         ({"const": "x" * 10_300}, "#/const must be <= 10240, given 10302"),
-        ({"required": [str(n) for n in range(1001)]}, "the number of names at #/required must be <= 1000, given 1001"),
+        (
+            {"required": [str(n) for n in range(1001)]},
+            "the number of names at #/required must be <= 1000, given 1001",
+        ),
         ({"enum": list(range(10_001))}, "#/enum must be <= 10000, given 10001"),
-        ({"properties": {str(n): True for n in range(1001)}}, "properties at #/properties must be <= 1000, given 1001"),
+        (
+            {"properties": {str(n): True for n in range(1001)}},
+            "properties at #/properties must be <= 1000, given 1001",
+        ),
     ],
 )
-def test_a_schema_that_cannot_be_honoured_is_refused_by_keyword_and_place(schema: object, message: str) -> None:
+def test_a_schema_that_cannot_be_honoured_is_refused_by_keyword_and_place(
+    schema: object, message: str
+) -> None:
     with pytest.raises(GrammarError, match=message):
         normalised([schema], is_strict=False)
 
@@ -98,7 +126,10 @@ FIELDS: dict[str, object] = {
 @pytest.mark.parametrize(
     "schema",
     [
-        {"type": "object", "properties": {"item": {"allOf": [{"$ref": "#/$defs/item"}], "description": "x"}}},
+        {
+            "type": "object",
+            "properties": {"item": {"allOf": [{"$ref": "#/$defs/item"}], "description": "x"}},
+        },
         {"type": "object", "allOf": [{"$ref": "#/$defs/item"}]},
         {"allOf": [{"$ref": "#/$defs/item"}, {"required": ["price"]}]},
         {"properties": {"size": {"multipleOf": 7}}, "allOf": [{"$ref": "#/$defs/item"}]},
@@ -107,21 +138,35 @@ FIELDS: dict[str, object] = {
     ids=["alone in allOf", "beside its type", "with others", "beside properties", "in an array"],
 )
 def test_what_is_demanded_of_different_values_does_not_add_up(schema: dict[str, object]) -> None:
-    normalised([schema | {"$defs": {"item": {"type": "object", "properties": FIELDS}}}], is_strict=False)
+    normalised(
+        [schema | {"$defs": {"item": {"type": "object", "properties": FIELDS}}}], is_strict=False
+    )
 
 
 def test_a_constant_is_no_schema_that_can_be_referred_to() -> None:
-    constants = {name: {"$anchor": "a", "$id": "b"} for name in ("const", "default")} | {"enum": [{"$anchor": "a"}]}
-    meant = {"$defs": {"const": {"$anchor": "a", "type": "integer"}, "default": {"$id": "b", "type": "null"}}}
+    constants = {name: {"$anchor": "a", "$id": "b"} for name in ("const", "default")} | {
+        "enum": [{"$anchor": "a"}]
+    }
+    meant = {
+        "$defs": {
+            "const": {"$anchor": "a", "type": "integer"},
+            "default": {"$id": "b", "type": "null"},
+        }
+    }
     for schema in (constants | meant, meant | constants):
-        read = normalised([schema | {"prefixItems": [{"$ref": "#a"}, {"$ref": "b"}]}], is_strict=False)
+        read = normalised(
+            [schema | {"prefixItems": [{"$ref": "#a"}, {"$ref": "b"}]}], is_strict=False
+        )
         assert read["$defs"] == {"1": {"type": "integer"}, "2": {"type": "null"}}
 
 
 @pytest.mark.parametrize(
     ("schema", "result"),
     [
-        ({"title": "x", "uniqueItems": False, "nullable": True, "x-guidance": {"lenient": True}}, {}),
+        (
+            {"title": "x", "uniqueItems": False, "nullable": True, "x-guidance": {"lenient": True}},
+            {},
+        ),
         ({"type": "string", "format": "password"}, {"type": "string"}),
         (
             {"type": "integer", "format": "int32", "minimum": 1, "maximum": 2**40},
@@ -152,7 +197,9 @@ def test_what_says_nothing_is_left_out(schema: object, result: object) -> None:
         ({"type": "object"}, {"type": "object"}),
     ],
 )
-def test_strict_closes_objects_that_list_properties_and_stand_alone(schema: object, result: object) -> None:
+def test_strict_closes_objects_that_list_properties_and_stand_alone(
+    schema: object, result: object
+) -> None:
     assert normalised([schema], is_strict=True) == result
 
 
@@ -162,13 +209,20 @@ def test_strict_refuses_a_misspelt_keyword() -> None:
 
 
 def test_a_definition_referred_to_from_a_combination_stays_open_there() -> None:
-    schema = {"$defs": {"a": {"properties": {"x": {}}}}, "allOf": [{"$ref": "#/$defs/a"}, {"required": ["y"]}]}
+    schema = {
+        "$defs": {"a": {"properties": {"x": {}}}},
+        "allOf": [{"$ref": "#/$defs/a"}, {"required": ["y"]}],
+    }
     assert normalised([schema], is_strict=True)["$defs"] == {"1": {"properties": {"x": {}}}}
 
 
 def test_references_within_references_have_a_limit() -> None:
-    chain = {str(n): {"properties": {"const": {"$ref": f"#/$defs/{n + 1}"}}} for n in range(250)} | {"250": {}}
-    with pytest.raises(GrammarError, match="references within references must be <= 200, given 201"):
+    chain = {
+        str(n): {"properties": {"const": {"$ref": f"#/$defs/{n + 1}"}}} for n in range(250)
+    } | {"250": {}}
+    with pytest.raises(
+        GrammarError, match="references within references must be <= 200, given 201"
+    ):
         normalised([{"$defs": chain, "$ref": "#/$defs/0"}], is_strict=False)
 
 
@@ -208,12 +262,16 @@ def _within(number: int) -> dict[str, object]:
 def test_patterns_that_are_combined_have_a_limit(schema: object) -> None:
     """The native code that joins 30 of them does not end, and its memory grows."""
     with pytest.raises(
-        GrammarError, match="patterns and formats in combined schemas for one value must be <= 16, given 17"
+        GrammarError,
+        match="patterns and formats in combined schemas for one value must be <= 16, given 17",
     ):
         normalised([schema], is_strict=False)
 
 
 def test_patterns_beside_each_other_are_not_combined() -> None:
     properties = {str(number): _pattern(number) for number in range(100)}
-    normalised([{"type": "object", "properties": properties, "anyOf": [{"required": ["1"]}]}], is_strict=False)
+    normalised(
+        [{"type": "object", "properties": properties, "anyOf": [{"required": ["1"]}]}],
+        is_strict=False,
+    )
     normalised([{"anyOf": list(properties.values())}], is_strict=False)

@@ -39,15 +39,26 @@ def test_the_set_is_large_and_its_names_differ() -> None:
 
 
 def test_the_set_covers_every_keyword() -> None:
-    spelled = {name: json.dumps([case.schema for case in cases]) for name, cases in (("good", CASES), ("bad", REFUSED))}
+    spelled = {
+        name: json.dumps([case.schema for case in cases])
+        for name, cases in (("good", CASES), ("bad", REFUSED))
+    }
 
-    assert {keyword for keyword in HONOURED | ANNOTATIONS - {"id"} if f'"{keyword}":' not in spelled["good"]} == set()
-    assert {keyword for keyword in REFUSED_KEYWORDS if f'"{keyword}":' not in spelled["bad"]} == set()
+    assert {
+        keyword
+        for keyword in HONOURED | ANNOTATIONS - {"id"}
+        if f'"{keyword}":' not in spelled["good"]
+    } == set()
+    assert {
+        keyword for keyword in REFUSED_KEYWORDS if f'"{keyword}":' not in spelled["bad"]
+    } == set()
     assert {name for name in KNOWN_FORMATS if f'"format": "{name}"' not in spelled["good"]} == set()
 
 
 @in_each_mode(CASES)
-@pytest.mark.parametrize("seeds", [SEEDS, pytest.param(MORE_SEEDS, marks=pytest.mark.release("more random walks"))])
+@pytest.mark.parametrize(
+    "seeds", [SEEDS, pytest.param(MORE_SEEDS, marks=pytest.mark.release("more random walks"))]
+)
 def test_random_walks_give_valid_instances(case: Case, strict: bool, seeds: range) -> None:
     session, validator = session_of(case.schema, strict=strict), validator_of(case.schema)
     walks = [random_walk(session, np.random.Generator(np.random.PCG64(seed))) for seed in seeds]
@@ -67,7 +78,9 @@ def test_instances_are_accepted_and_rejected(case: Case, strict: bool) -> None:
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_what_a_case_says_is_what_its_schema_says(case: Case) -> None:
     validator = validator_of(case.schema)
-    assert [text for text in (*case.accepts, *case.narrower) if not validator.is_valid(exactly(text))] == []
+    assert [
+        text for text in (*case.accepts, *case.narrower) if not validator.is_valid(exactly(text))
+    ] == []
     assert [text for text in case.rejects if validator.is_valid(exactly(text))] == []
 
 

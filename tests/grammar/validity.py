@@ -34,7 +34,9 @@ def _formats() -> jsonschema.FormatChecker:
     checker = jsonschema.FormatChecker()
     checker.checkers = dict(jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers)
     for name in ("duration", "email", "hostname", "uri"):
-        checker.checks(name)(jsonschema_rs.validator_for({"format": name}, validate_formats=True).is_valid)
+        checker.checks(name)(
+            jsonschema_rs.validator_for({"format": name}, validate_formats=True).is_valid
+        )
     for name, limit in (("int32", 2**31), ("int64", 2**63)):
         checker.checks(name)(partial(_is_within, limit))
     return checker

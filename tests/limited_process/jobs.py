@@ -21,7 +21,9 @@ def create(greeting: str) -> Callable[[bytes], bytes]:
             case (b"repeat", _, number):
                 return b"x" * int(number)
             case (b"spin", _, _):
-                ctypes.pythonapi.PyRun_SimpleString(b"while True: pass")  # native code that does not come back
+                ctypes.pythonapi.PyRun_SimpleString(
+                    b"while True: pass"
+                )  # native code that does not come back
             case (b"sleep", _, _):
                 signal.pause()
             case (b"grow", _, _):

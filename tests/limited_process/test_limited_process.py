@@ -30,7 +30,9 @@ from tests.tries import holds_in_a_try
 
 FACTORY = "tests.limited_process.jobs:create"
 LIMITS = Limits(wall_s=600, cpu_s=600, memory_bytes=64 * 2**20)
-BRIEF = replace(LIMITS, cpu_s=0.3)  # of jobs that end no other way: on a busy machine, others need more than this
+BRIEF = replace(
+    LIMITS, cpu_s=0.3
+)  # of jobs that end no other way: on a busy machine, others need more than this
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -92,7 +94,9 @@ def test_jobs_at_the_same_time_keep_apart(process: LimitedProcess) -> None:
     with ThreadPoolExecutor(8) as threads:
         spinning = [threads.submit(process.run, b"spin", BRIEF) for _ in range(4)]
         greetings = [threads.submit(process.run, b"greet %d" % number) for number in range(10, 30)]
-        assert [each.result()[:10] for each in greetings] == [b"Hello, %d:" % number for number in range(10, 30)]
+        assert [each.result()[:10] for each in greetings] == [
+            b"Hello, %d:" % number for number in range(10, 30)
+        ]
         assert [type(each.exception()) for each in spinning] == [TimeLimitExceeded] * 4
 
 
@@ -225,7 +229,9 @@ process.close()
     written = {}
     for level in ("debug", "info"):
         arguments = [sys.executable, "-c", script, level]
-        written[level] = subprocess.run(arguments, capture_output=True, check=True, text=True).stderr
+        written[level] = subprocess.run(
+            arguments, capture_output=True, check=True, text=True
+        ).stderr
 
     assert [json.loads(line)["message"] for line in written["debug"].splitlines()] == [
         "a job writes: memory allocation failed"

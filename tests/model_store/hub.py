@@ -36,10 +36,16 @@ class Hub:
 
     @property
     def names(self) -> list[str]:
-        return sorted(path.relative_to(self.directory).as_posix() for path in self.directory.rglob("*.*"))
+        return sorted(
+            path.relative_to(self.directory).as_posix() for path in self.directory.rglob("*.*")
+        )
 
     def ranges(self) -> list[str]:
-        return [request.rpartition(" ")[2] for request in self.requests if request.startswith("GET") and "=" in request]
+        return [
+            request.rpartition(" ")[2]
+            for request in self.requests
+            if request.startswith("GET") and "=" in request
+        ]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -80,17 +86,28 @@ class _Handler(BaseHTTPRequestHandler):
             return
         sizes = {name: (self.hub.directory / name).stat().st_size for name in self.hub.names}
         if "/tree/" in path:
-            rows = [{"type": "file", "path": name, "size": size, "oid": REVISION} for name, size in sizes.items()]
+            rows = [
+                {"type": "file", "path": name, "size": size, "oid": REVISION}
+                for name, size in sizes.items()
+            ]
             self.answer(json.dumps(rows).encode())
         else:
             names = [{"rfilename": name} for name in (*sizes, *self.hub.more_names)]
-            self.answer(json.dumps({"id": "owner/model", "sha": self.hub.revision, "siblings": names}).encode())
+            self.answer(
+                json.dumps(
+                    {"id": "owner/model", "sha": self.hub.revision, "siblings": names}
+                ).encode()
+            )
 
     def answer_file(self, name: str) -> None:
         content = (self.hub.directory / name).read_bytes()
         etag = self.hub.etag or hashlib.sha256(content).hexdigest()
         headers = {"ETag": f'"{etag}"', "X-Repo-Commit": REVISION}
-        if self.command == "HEAD" or not (wanted := self.headers.get("Range")) or not self.hub.gives_ranges:
+        if (
+            self.command == "HEAD"
+            or not (wanted := self.headers.get("Range"))
+            or not self.hub.gives_ranges
+        ):
             if self.command == "GET" and self.hub.is_endless:
                 self.answer_without_end(content, headers)
             else:
@@ -100,7 +117,9 @@ class _Handler(BaseHTTPRequestHandler):
         headers["Content-Range"] = f"bytes {begin}-{len(content) - 1}/{len(content)}"
         self.answer(content[begin:], status=206, headers=headers)
 
-    def answer(self, content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> None:
+    def answer(
+        self, content: bytes, status: int = 200, headers: dict[str, str] | None = None
+    ) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
             self.send_header(name, value)

@@ -20,13 +20,18 @@ class Folded:
 
 
 def check_parser(
-    make_parser: Callable[[], Parser], text: str, expected: Folded, reason: FinishReason = FinishReason.STOP
+    make_parser: Callable[[], Parser],
+    text: str,
+    expected: Folded,
+    reason: FinishReason = FinishReason.STOP,
 ) -> None:
     for pieces in _cuttings(text):
         assert parse(make_parser, pieces, reason) == expected, pieces
 
 
-def check_any_text(make_parser: Callable[[], Parser], fragments: Sequence[str], *, is_release: bool = False) -> None:
+def check_any_text(
+    make_parser: Callable[[], Parser], fragments: Sequence[str], *, is_release: bool = False
+) -> None:
     """Random texts of the format's own fragments and words: nothing raises, no word is lost, and no cut matters."""
     chance = random.Random("".join(fragments).encode(errors="surrogatepass"))
     for _ in range(5000 if is_release else 500):
@@ -88,7 +93,11 @@ def _num_counted(text: str) -> int:
     return sum(1 for char in text if char not in ' \t\r\n{}[]":,')
 
 
-def parse(make_parser: Callable[[], Parser], pieces: Sequence[str], reason: FinishReason = FinishReason.STOP) -> Folded:
+def parse(
+    make_parser: Callable[[], Parser],
+    pieces: Sequence[str],
+    reason: FinishReason = FinishReason.STOP,
+) -> Folded:
     parser = make_parser()
     return fold([delta for piece in pieces for delta in parser.feed(piece)] + parser.finish(reason))
 

@@ -14,22 +14,56 @@ STRING, NUMBER = {"type": "string"}, {"type": "number"}
 SCHEMAS: dict[str, Json] = {
     "anything": {},
     "an object": {"type": "object"},
-    "types": {"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "integer"}, "c": {"type": "boolean"}}},
+    "types": {
+        "properties": {
+            "a": {"type": ["string", "null"]},
+            "b": {"type": "integer"},
+            "c": {"type": "boolean"},
+        }
+    },
     "required": {"properties": {"a": STRING}, "required": ["a", "b"]},
     "closed": {"properties": {"a": STRING}, "additionalProperties": False},
     "closed without properties": {"additionalProperties": False},
     "others of a type": {"properties": {"a": STRING}, "additionalProperties": NUMBER},
     "enum": {"properties": {"a": {"enum": ["x", 1, None]}, "b": {"const": True}}},
-    "items": {"properties": {"a": {"type": "array", "items": NUMBER, "minItems": 1, "maxItems": 2}}},
-    "bounds": {"properties": {"b": {"minimum": 0, "exclusiveMaximum": 2}, "a": {"minLength": 1, "maxLength": 3}}},
+    "items": {
+        "properties": {"a": {"type": "array", "items": NUMBER, "minItems": 1, "maxItems": 2}}
+    },
+    "bounds": {
+        "properties": {
+            "b": {"minimum": 0, "exclusiveMaximum": 2},
+            "a": {"minLength": 1, "maxLength": 3},
+        }
+    },
     "any of": {"properties": {"a": {"anyOf": [STRING, {"type": "array", "items": STRING}]}}},
     "one of": {"properties": {"a": {"oneOf": [STRING, {"type": "null"}]}}},
     "all of": {"properties": {"a": {"allOf": [STRING, {"minLength": 2}]}}},
-    "a reference": {"properties": {"a": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"type": "string", "title": "S"}}},
-    "a list of itself": {"properties": {"a": {"type": "array", "items": {"$ref": "#"}}, "b": NUMBER}},
+    "a reference": {
+        "properties": {"a": {"$ref": "#/$defs/s"}},
+        "$defs": {"s": {"type": "string", "title": "S"}},
+    },
+    "a list of itself": {
+        "properties": {"a": {"type": "array", "items": {"$ref": "#"}}, "b": NUMBER}
+    },
     "false": {"properties": {"a": False}},
 }
-MEMBERS: list[Any] = ["", "x", "long text", 0, 1, 1.0, 2.5, -3, True, None, [], [1], ["x"], [{"b": "x"}], {"a": 1}]
+MEMBERS: list[Any] = [
+    "",
+    "x",
+    "long text",
+    0,
+    1,
+    1.0,
+    2.5,
+    -3,
+    True,
+    None,
+    [],
+    [1],
+    ["x"],
+    [{"b": "x"}],
+    {"a": 1},
+]
 VALUES: list[Any] = [
     {},
     *({"a": member} for member in MEMBERS),
@@ -137,7 +171,17 @@ def test_a_strict_check_closes_no_object_that_two_schemas_describe() -> None:
 
 
 @pytest.mark.parametrize(
-    "keyword", [{"required": [["a"], {}, 1]}, {"enum": {}}, {"type": [{}]}, {"anyOf": {}}, {"items": 1}, {"$ref": "#a"}]
+    "keyword",
+    [
+        {"required": [["a"], {}, 1]},
+        {"enum": {}},
+        {"type": [{}]},
+        {"anyOf": {}},
+        {"items": 1},
+        {"$ref": "#a"},
+    ],
 )
 def test_a_schema_that_is_none_raises_nothing(keyword: Json) -> None:
-    ArgumentCheck({"type": "object", "properties": {"a": keyword}, **keyword}).obeys({"a": {"a": [1]}})
+    ArgumentCheck({"type": "object", "properties": {"a": keyword}, **keyword}).obeys(
+        {"a": {"a": [1]}}
+    )

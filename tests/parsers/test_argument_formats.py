@@ -34,7 +34,11 @@ SCHEMAS: dict[str, dict[str, object]] = {
     },
     "all optional": {
         "type": "object",
-        "properties": {"a": {"type": "boolean"}, "ab": {"const": 5}, "c-d e/f": {"enum": ["x", None, 2]}},
+        "properties": {
+            "a": {"type": "boolean"},
+            "ab": {"const": 5},
+            "c-d e/f": {"enum": ["x", None, 2]},
+        },
         "additionalProperties": False,
     },
     "bounded strings": {
@@ -52,7 +56,11 @@ SCHEMAS_OF_THEIR_OWN: dict[str, dict[str, object]] = {
     "one of two": {
         "anyOf": [
             {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}},
-            {"type": "object", "properties": {"b": {"type": "null"}}, "additionalProperties": False},
+            {
+                "type": "object",
+                "properties": {"b": {"type": "null"}},
+                "additionalProperties": False,
+            },
         ]
     },
 }
@@ -69,7 +77,10 @@ def test_forced_arguments_obey_the_schema(name: str, title: str, is_strict: bool
     family = next(family for family in FAMILIES if name in family.names)
     assert family.calls is not None
     tool = FunctionTool("f", parameters=schema, strict=is_strict)
-    elements = [{"type": "const_string", "value": family.calls.before}, family.calls.call_format(tool)]
+    elements = [
+        {"type": "const_string", "value": family.calls.before},
+        family.calls.call_format(tool),
+    ]
     elements.append({"type": "const_string", "value": family.calls.after})
     session, random = started({"type": "sequence", "elements": elements}), np.random.default_rng(0)
     texts = [text for _ in range(12) if (text := random_walk(session, random))]

@@ -16,7 +16,10 @@ CITY: dict[str, object] = {
     "properties": {"city": {"type": "string"}, "unit": {"enum": ["celsius", "fahrenheit"]}},
     "required": ["city"],
 }
-TOOLS = (FunctionTool("get_weather", parameters=CITY), FunctionTool("f", parameters={"type": "object"}))
+TOOLS = (
+    FunctionTool("get_weather", parameters=CITY),
+    FunctionTool("f", parameters={"type": "object"}),
+)
 PING = FunctionTool("ping")
 PARIS, ROME = '{"city": "Paris"}', '{"city": "Rome"}'
 WEATHER = f'{{"name": "get_weather", "arguments": {PARIS}}}'
@@ -26,11 +29,16 @@ PARIS_CALL, ROME_CALL = ("get_weather", PARIS), ("get_weather", ROME)
 
 
 def parser(
-    *tools: FunctionTool, family: Family = HERMES, is_parallel: bool = True, guides_all: bool = False
+    *tools: FunctionTool,
+    family: Family = HERMES,
+    is_parallel: bool = True,
+    guides_all: bool = False,
 ) -> Callable[[], Parser]:
     offered = tools or (*TOOLS, PING)
     calls = BareCalls(tools=offered, is_parallel=is_parallel, guides_all=guides_all)
-    output_format = OutputFormat(family if family.calls else None, family if family.reasoning else None)
+    output_format = OutputFormat(
+        family if family.calls else None, family if family.reasoning else None
+    )
     return lambda: output_format.make_parser(offered, "", bare_calls=calls)
 
 
@@ -45,17 +53,29 @@ CALLS: dict[str, tuple[str, Folded]] = {
         Folded(calls=[("get_weather", INDENTED)]),
     ),
     "parameters": (WEATHER.replace("arguments", "parameters"), Folded(calls=[PARIS_CALL])),
-    "arguments first": (f'{{"arguments": {PARIS}, "name": "get_weather"}}', Folded(calls=[PARIS_CALL])),
-    "a type and an id": ('{"type": "function", "id": "call_1", ' + WEATHER[1:], Folded(calls=[PARIS_CALL])),
+    "arguments first": (
+        f'{{"arguments": {PARIS}, "name": "get_weather"}}',
+        Folded(calls=[PARIS_CALL]),
+    ),
+    "a type and an id": (
+        '{"type": "function", "id": "call_1", ' + WEATHER[1:],
+        Folded(calls=[PARIS_CALL]),
+    ),
     "arguments in a string": (
         '{"name": "get_weather", "arguments": "{\\"city\\": \\"Paris\\"}"}',
         Folded(calls=[PARIS_CALL]),
     ),
-    "null for no arguments": ('{"name": "ping", "arguments": null}', Folded(calls=[("ping", "{}")])),
+    "null for no arguments": (
+        '{"name": "ping", "arguments": null}',
+        Folded(calls=[("ping", "{}")]),
+    ),
     "an array": (f"[{WEATHER}, {ROME_WEATHER}]", Folded(calls=[PARIS_CALL, ROME_CALL])),
     "an array of one": (f"[ {WEATHER} ]", Folded(calls=[PARIS_CALL])),
     "two in a row": (f"{WEATHER}\n{ROME_WEATHER}", Folded(calls=[PARIS_CALL, ROME_CALL])),
-    "two in a fence": (f"```json\n{WEATHER}\n{ROME_WEATHER}\n```", Folded(calls=[PARIS_CALL, ROME_CALL])),
+    "two in a fence": (
+        f"```json\n{WEATHER}\n{ROME_WEATHER}\n```",
+        Folded(calls=[PARIS_CALL, ROME_CALL]),
+    ),
     "braces and a fence in a string": (
         '{"name": "f", "arguments": {"a": "}{ ```\\n\\"", "b": [{}]}}',
         Folded(calls=[("f", '{"a": "}{ ```\\n\\"", "b": [{}]}')]),
@@ -131,9 +151,18 @@ FENCED_CALLS: dict[str, tuple[str, Folded]] = {
     "one": (f"```json\n{MARKED}\n```\n", Folded(calls=[PARIS_CALL])),
     "two": (f"```\n{MARKED}\n{MARKED}\n```", Folded(calls=[PARIS_CALL] * 2)),
     "an open fence": (f"```json\n{MARKED}", Folded(calls=[PARIS_CALL])),
-    "half a mark at the end": (f"```json\n{MARKED}\n``", Folded("```json\n\n``", calls=[PARIS_CALL])),
-    "text after the fence": (f"```json\n{MARKED}\n```\nDone.", Folded("```json\n\n```\nDone.", calls=[PARIS_CALL])),
-    "text in the fence": (f"```json\nx {MARKED}\n```", Folded("```json\nx \n```", calls=[PARIS_CALL])),
+    "half a mark at the end": (
+        f"```json\n{MARKED}\n``",
+        Folded("```json\n\n``", calls=[PARIS_CALL]),
+    ),
+    "text after the fence": (
+        f"```json\n{MARKED}\n```\nDone.",
+        Folded("```json\n\n```\nDone.", calls=[PARIS_CALL]),
+    ),
+    "text in the fence": (
+        f"```json\nx {MARKED}\n```",
+        Folded("```json\nx \n```", calls=[PARIS_CALL]),
+    ),
     "another language": (f"```xml\n{MARKED}\n```", Folded("```xml\n\n```", calls=[PARIS_CALL])),
 }
 
@@ -164,12 +193,27 @@ def test_without_parallel_calls_several_are_none() -> None:
 
 def test_arguments_that_have_to_obey_are_called_only_where_it_is_sure_that_they_do() -> None:
     sure: dict[str, object] = {"type": "object", "properties": {"city": {"type": "string"}}}
-    unsure: dict[str, object] = {"type": "object", "properties": {"city": {"type": "string", "pattern": "^P"}}}
+    unsure: dict[str, object] = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "pattern": "^P"}},
+    }
     for parameters, is_called in ((sure, True), (unsure, False)):
         expected = Folded(calls=[PARIS_CALL]) if is_called else Folded(WEATHER)
-        check_parser(parser(FunctionTool("get_weather", parameters=parameters, strict=True)), WEATHER, expected)
-        check_parser(parser(FunctionTool("get_weather", parameters=parameters), guides_all=True), WEATHER, expected)
-        check_parser(parser(FunctionTool("get_weather", parameters=parameters)), WEATHER, Folded(calls=[PARIS_CALL]))
+        check_parser(
+            parser(FunctionTool("get_weather", parameters=parameters, strict=True)),
+            WEATHER,
+            expected,
+        )
+        check_parser(
+            parser(FunctionTool("get_weather", parameters=parameters), guides_all=True),
+            WEATHER,
+            expected,
+        )
+        check_parser(
+            parser(FunctionTool("get_weather", parameters=parameters)),
+            WEATHER,
+            Folded(calls=[PARIS_CALL]),
+        )
 
 
 def test_a_strict_tool_takes_no_further_arguments() -> None:
@@ -180,7 +224,11 @@ def test_a_strict_tool_takes_no_further_arguments() -> None:
 
 
 def test_a_custom_tool_is_called_with_its_text() -> None:
-    schema: dict[str, object] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": {"input": {"type": "string"}},
+        "required": ["input"],
+    }
     tool = FunctionTool("patch", parameters=schema, is_custom=True)
     text = '{"name": "patch", "arguments": {"input": "a\\nb"}}'
 
@@ -189,7 +237,9 @@ def test_a_custom_tool_is_called_with_its_text() -> None:
 
 def test_a_custom_tool_with_a_grammar_is_not_called_bare() -> None:
     grammar = TextGrammar("regex", "[ab]+")
-    tool = FunctionTool("patch", parameters={"type": "object"}, is_custom=True, text_grammar=grammar)
+    tool = FunctionTool(
+        "patch", parameters={"type": "object"}, is_custom=True, text_grammar=grammar
+    )
     text = '{"name": "patch", "arguments": {"input": "ab"}}'
 
     check_parser(parser(tool), text, Folded(text))
@@ -198,7 +248,9 @@ def test_a_custom_tool_with_a_grammar_is_not_called_bare() -> None:
 def test_ids_are_those_of_the_family() -> None:
     [mistral] = [family for family in FAMILIES if "mistral" in family.names]
     made = parser(family=mistral)()
-    [opened, _] = [delta for delta in [*made.feed(WEATHER), *made.finish(FinishReason.STOP)] if is_call(delta)]
+    [opened, _] = [
+        delta for delta in [*made.feed(WEATHER), *made.finish(FinishReason.STOP)] if is_call(delta)
+    ]
 
     assert isinstance(opened, ToolCallDelta)
     assert opened.id is not None
@@ -234,7 +286,9 @@ def test_text_is_held_back_until_it_can_be_no_call(held: str, deciding: str) -> 
     assert [delta for char in held for delta in made.feed(char)] == []
     given = made.feed(deciding)
     assert given and all(isinstance(delta, ContentDelta) for delta in given)
-    assert "".join(delta.text for delta in given if isinstance(delta, ContentDelta)) == held + deciding
+    assert (
+        "".join(delta.text for delta in given if isinstance(delta, ContentDelta)) == held + deciding
+    )
 
 
 def test_an_answer_that_is_no_call_flows_on() -> None:
@@ -258,8 +312,34 @@ def test_without_bare_calls_the_text_is_content() -> None:
 
 
 FRAGMENTS = [
-    *("```", "```json", "\n", " ", "{", "}", "[", "]", '"', ",", ":", "\\", "<tool_call>", "</tool_call>", "<think>"),
-    *('{"name": "f", "arguments": ', '{"a": "', '"}', '"name"', '"arguments"', '"id": "x"', "null", "1", WEATHER),
+    *(
+        "```",
+        "```json",
+        "\n",
+        " ",
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        ",",
+        ":",
+        "\\",
+        "<tool_call>",
+        "</tool_call>",
+        "<think>",
+    ),
+    *(
+        '{"name": "f", "arguments": ',
+        '{"a": "',
+        '"}',
+        '"name"',
+        '"arguments"',
+        '"id": "x"',
+        "null",
+        "1",
+        WEATHER,
+    ),
     *('{"name": "ping", "arguments": {}}', '"{', "</think>"),
 ]
 

@@ -23,7 +23,9 @@ SCHEMA: dict[str, object] = {
     "additionalProperties": False,
 }
 LINES = TextGrammar("lark", 'start: LINE+\nLINE: "+" /[a"\\\\é]{0,3}/ "\\n"')
-CUSTOM = FunctionTool("patch", parameters={"properties": {"input": {"type": "string"}}}, is_custom=True)
+CUSTOM = FunctionTool(
+    "patch", parameters={"properties": {"input": {"type": "string"}}}, is_custom=True
+)
 TOOLS = (FunctionTool("get-weather_2", parameters=SCHEMA), FunctionTool("ping"))
 WITH_CALLS = {family.names[0]: family for family in FAMILIES if family.calls is not None}
 
@@ -32,7 +34,9 @@ def forced(calls: Calls) -> Format:
     """Both tools, one call each."""
     first, second = map(calls.call_format, TOOLS)
     texts = [calls.before, first, calls.separator, second, calls.after]
-    elements = [{"type": "const_string", "value": item} if isinstance(item, str) else item for item in texts]
+    elements = [
+        {"type": "const_string", "value": item} if isinstance(item, str) else item for item in texts
+    ]
     return {"type": "sequence", "elements": elements}
 
 
@@ -45,7 +49,10 @@ def test_forced_calls_are_read(name: str) -> None:
     assert texts
     for text in texts:
         folded = parse(lambda: OutputFormat(calls=family).make_parser(TOOLS, ""), list(text))
-        assert (folded.content, [name for name, _ in folded.calls]) == ("", [tool.name for tool in TOOLS]), text
+        assert (folded.content, [name for name, _ in folded.calls]) == (
+            "",
+            [tool.name for tool in TOOLS],
+        ), text
         given, nothing = (json.loads(arguments) for _, arguments in folded.calls)
         assert nothing == {}
         assert given.keys() == {"text", "numbers"} and len(given["text"]) <= 12, text
@@ -62,7 +69,9 @@ def test_the_text_of_a_custom_tool_is_of_its_grammar_and_read(name: str) -> None
     assert texts
     for text in texts:
         written = family.calls.before + text + family.calls.after
-        [(called, given)] = parse(lambda: OutputFormat(calls=family).make_parser([tool], ""), [written]).calls
+        [(called, given)] = parse(
+            lambda: OutputFormat(calls=family).make_parser([tool], ""), [written]
+        ).calls
         assert called == "patch"
         assert re.fullmatch(r'(\+[a"\\é]{0,3}\n)+', given), written
 

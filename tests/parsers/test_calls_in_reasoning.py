@@ -9,7 +9,11 @@ from ouzel.parsers.registry import FAMILIES, OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser
 
-TOOLS = (FunctionTool("get_weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}}),)
+TOOLS = (
+    FunctionTool(
+        "get_weather", parameters={"type": "object", "properties": {"city": {"type": "string"}}}
+    ),
+)
 PARIS = '{"city": "Paris"}'
 CALLS = {
     "hermes": f'<tool_call>\n{{"name": "get_weather", "arguments": {PARIS}}}\n</tool_call>',
@@ -60,7 +64,9 @@ def test_a_call_within_the_reasoning_is_a_call(name: str) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_mark_that_is_spelled_in_other_tokens_stays_reasoning(name: str) -> None:
-    check_parser(lambda: parser(name), f"{start_of(name)}hm {CALLS[name]}", Folded("", f"hm {CALLS[name]}"))
+    check_parser(
+        lambda: parser(name), f"{start_of(name)}hm {CALLS[name]}", Folded("", f"hm {CALLS[name]}")
+    )
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -80,12 +86,21 @@ def test_a_mark_without_a_call_ends_the_reasoning_too() -> None:
 
 def test_a_mark_that_is_cut_off_is_no_reasoning() -> None:
     expected = Folded("<tool_call>", "hm")
-    check_parser(lambda: parser("hermes"), f"<think>hm\n{CONTROL_SIGN}<tool_call>", expected, FinishReason.LENGTH)
+    check_parser(
+        lambda: parser("hermes"),
+        f"<think>hm\n{CONTROL_SIGN}<tool_call>",
+        expected,
+        FinishReason.LENGTH,
+    )
 
 
 def test_without_tools_no_mark_ends_the_reasoning() -> None:
     text = f"<think>hm {CALLS['hermes']}</think>Yes"
-    check_parser(lambda: output_format("hermes").make_parser((), ""), text, Folded("Yes", f"hm {CALLS['hermes']}"))
+    check_parser(
+        lambda: output_format("hermes").make_parser((), ""),
+        text,
+        Folded("Yes", f"hm {CALLS['hermes']}"),
+    )
 
 
 @pytest.mark.parametrize("name", UNCHANGED)
@@ -97,10 +112,20 @@ def test_the_mark_must_be_a_control_token() -> None:
     chosen = choose_output_format("<tool_call></tool_call><think>")
     assert chosen.ending_at_calls(["<tool_call>", "</think>"]).call_mark == "<tool_call>"
     assert chosen.ending_at_calls(["</think>"]) == chosen
-    assert chosen.ending_at_calls(["<tool_call>"]) == chosen, "a grammar could not tell the end of the reasoning"
+    assert chosen.ending_at_calls(["<tool_call>"]) == chosen, (
+        "a grammar could not tell the end of the reasoning"
+    )
 
 
-FRAGMENTS = ["<think>", "</think>", "<tool_call>", CONTROL_SIGN + "<tool_call>", "</tool_call>", "\n", " "]
+FRAGMENTS = [
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    CONTROL_SIGN + "<tool_call>",
+    "</tool_call>",
+    "\n",
+    " ",
+]
 
 
 def test_any_text(before_release: bool) -> None:

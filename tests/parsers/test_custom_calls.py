@@ -9,13 +9,19 @@ from ouzel.parsers.registry import FAMILIES, OutputFormat
 from ouzel.types import FinishReason, FunctionTool
 from tests.parsers.cutting import Folded, check_parser, parse
 
-SCHEMA: dict[str, object] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
 TOOLS = (FunctionTool("run", parameters=SCHEMA, is_custom=True), FunctionTool("ping"))
 TEXT = 'a "b"\n\t\\n {é😀}'
 
 
 def make_parser() -> Parser:
-    return OutputFormat(next(family for family in FAMILIES if "hermes" in family.names)).make_parser(TOOLS, "")
+    return OutputFormat(
+        next(family for family in FAMILIES if "hermes" in family.names)
+    ).make_parser(TOOLS, "")
 
 
 def call(arguments: str, name: str = "run") -> str:
@@ -43,14 +49,28 @@ def test_a_text_is_decoded_and_what_is_none_is_shown_as_written(arguments: str, 
 
 
 def test_calls_of_both_kinds_follow_each_other() -> None:
-    text = call('{"other": 1}') + "\n" + call("{}", "ping") + "\n" + call('{"input": "b"}') + "ready"
-    check_parser(make_parser, text, Folded("ready", calls=[("run", '{"other": 1}'), ("ping", "{}"), ("run", "b")]))
+    text = (
+        call('{"other": 1}') + "\n" + call("{}", "ping") + "\n" + call('{"input": "b"}') + "ready"
+    )
+    check_parser(
+        make_parser,
+        text,
+        Folded("ready", calls=[("run", '{"other": 1}'), ("ping", "{}"), ("run", "b")]),
+    )
 
 
 def test_every_piece_tells_that_the_call_is_a_custom_tools() -> None:
     parser = make_parser()
-    deltas = [delta for char in call('{"input": "ab"}') + call("{}", "ping") for delta in parser.feed(char)]
-    calls = [delta for delta in [*deltas, *parser.finish(FinishReason.STOP)] if isinstance(delta, ToolCallDelta)]
+    deltas = [
+        delta
+        for char in call('{"input": "ab"}') + call("{}", "ping")
+        for delta in parser.feed(char)
+    ]
+    calls = [
+        delta
+        for delta in [*deltas, *parser.finish(FinishReason.STOP)]
+        if isinstance(delta, ToolCallDelta)
+    ]
     assert [(delta.index, delta.is_custom) for delta in calls if delta.name or delta.arguments] == [
         *[(0, True)] * 3,
         *[(1, False)] * (len(calls) - 3),
@@ -59,7 +79,13 @@ def test_every_piece_tells_that_the_call_is_a_custom_tools() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [('{"inp', ""), ('{"input": "a\\', "a"), ('{"input": "a"', "a"), ('{"x', '{"x'), ('{"input": 1', '{"input": 1')],
+    [
+        ('{"inp', ""),
+        ('{"input": "a\\', "a"),
+        ('{"input": "a"', "a"),
+        ('{"x', '{"x'),
+        ('{"input": 1', '{"input": 1'),
+    ],
 )
 def test_a_call_that_is_cut_off_shows_what_there_is(arguments: str, text: str) -> None:
     written = call(arguments).partition(arguments)[0] + arguments

@@ -6,7 +6,14 @@ from ouzel.parsers.base import Parser
 from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31, DeepSeekParser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
+from tests.parsers.cutting import (
+    Folded,
+    check_any_text,
+    check_cut_marks,
+    check_parser,
+    check_truncation,
+    parse,
+)
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 BEGIN, END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
@@ -39,47 +46,79 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "bare": (section(BARE), Folded(calls=[PARIS_CALL])),
     "two fenced": (section(FENCED, "\n", FENCED), Folded(calls=[PARIS_CALL] * 2)),
     "two bare": (section(BARE, BARE), Folded(calls=[PARIS_CALL] * 2)),
-    "three, mixed": (section(BARE, FENCED, bare("ping", "{}")), Folded(calls=[PARIS_CALL, PARIS_CALL, ("ping", "{}")])),
+    "three, mixed": (
+        section(BARE, FENCED, bare("ping", "{}")),
+        Folded(calls=[PARIS_CALL, PARIS_CALL, ("ping", "{}")]),
+    ),
     "two sections": (section(FENCED) + "\n" + section(BARE), Folded(calls=[PARIS_CALL] * 2)),
     "no section": (f"{FENCED}\n{BARE}", Folded(calls=[PARIS_CALL] * 2)),
     "lines between the marks": (f"{BEGIN}\n{FENCED}\n{END}\n", Folded(calls=[PARIS_CALL])),
-    "a fence without a type": (section(bare("f", '\n```json\n{"a": 1}\n```')), Folded(calls=[("f", '{"a": 1}')])),
+    "a fence without a type": (
+        section(bare("f", '\n```json\n{"a": 1}\n```')),
+        Folded(calls=[("f", '{"a": 1}')]),
+    ),
     "a type without a fence": (
-        section(f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n{PARIS}<｜tool▁call▁end｜>"),
+        section(
+            f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n{PARIS}<｜tool▁call▁end｜>"
+        ),
         Folded(calls=[PARIS_CALL]),
     ),
-    "a tool called function": (section(bare("function", PARIS)), Folded(calls=[("function", PARIS)])),
+    "a tool called function": (
+        section(bare("function", PARIS)),
+        Folded(calls=[("function", PARIS)]),
+    ),
     "text before": ("I look.\n" + section(FENCED), Folded("I look.\n", calls=[PARIS_CALL])),
     "text after": (section(BARE) + "\nDone.", Folded("\nDone.", calls=[PARIS_CALL])),
-    "text around": (f"a {section(FENCED)} b {section(BARE)}c", Folded("a  b c", calls=[PARIS_CALL] * 2)),
+    "text around": (
+        f"a {section(FENCED)} b {section(BARE)}c",
+        Folded("a  b c", calls=[PARIS_CALL] * 2),
+    ),
     "nested and huge, fenced": (section(fenced("f", NESTED)), Folded(calls=[("f", NESTED)])),
     "nested and huge, bare": (section(bare("f", NESTED)), Folded(calls=[("f", NESTED)])),
     "markers inside strings, fenced": (
         section(fenced("f", MARKERS), FENCED),
         Folded(calls=[("f", MARKERS), PARIS_CALL]),
     ),
-    "markers inside strings, bare": (section(bare("f", MARKERS), BARE), Folded(calls=[("f", MARKERS), PARIS_CALL])),
-    "unicode": (section(bare("f", '{"é😀": "\\u00e9 中｜▁"}')), Folded(calls=[("f", '{"é😀": "\\u00e9 中｜▁"}')])),
+    "markers inside strings, bare": (
+        section(bare("f", MARKERS), BARE),
+        Folded(calls=[("f", MARKERS), PARIS_CALL]),
+    ),
+    "unicode": (
+        section(bare("f", '{"é😀": "\\u00e9 中｜▁"}')),
+        Folded(calls=[("f", '{"é😀": "\\u00e9 中｜▁"}')]),
+    ),
     "spacing of the model is kept": (
         section(fenced("f", '{ "a" :1 ,\n\n"b":[ ]}')),
         Folded(calls=[("f", '{ "a" :1 ,\n\n"b":[ ]}')]),
     ),
     "empty arguments": (section(fenced("ping", "{}")), Folded(calls=[("ping", "{}")])),
-    "no arguments, fenced": (section(fenced("ping", ""), FENCED), Folded(calls=[("ping", "{}"), PARIS_CALL])),
-    "no arguments, bare": (section(bare("ping", ""), BARE), Folded(calls=[("ping", "{}"), PARIS_CALL])),
+    "no arguments, fenced": (
+        section(fenced("ping", ""), FENCED),
+        Folded(calls=[("ping", "{}"), PARIS_CALL]),
+    ),
+    "no arguments, bare": (
+        section(bare("ping", ""), BARE),
+        Folded(calls=[("ping", "{}"), PARIS_CALL]),
+    ),
     "unknown tool": (section(bare("nobody", "{}")), Folded(calls=[("nobody", "{}")])),
     "no end of the section": (BEGIN + FENCED, Folded(calls=[PARIS_CALL])),
 }
 
 OTHERS: dict[str, tuple[str, Folded]] = {
-    "no end of the call": (section(BARE.removesuffix("<｜tool▁call▁end｜>")), Folded(calls=[PARIS_CALL])),
+    "no end of the call": (
+        section(BARE.removesuffix("<｜tool▁call▁end｜>")),
+        Folded(calls=[PARIS_CALL]),
+    ),
     "no end of the fence": (section(FENCED.replace("\n```<", "\n<")), Folded(calls=[PARIS_CALL])),
     "one brace too many": (section(bare("f", "{}}")), Folded(calls=[("f", "{}")])),
     "an empty section": (section(), Folded(section())),
     "no name": (section(bare("", PARIS)), Folded(section(bare("", PARIS)))),
     "no separator": (f"<｜tool▁call▁begin｜>f {PARIS}", Folded(f"<｜tool▁call▁begin｜>f {PARIS}")),
     "arguments that are no object": (section(bare("f", "[1]")), Folded(section(bare("f", "[1]")))),
-    "a good one, then a broken one": (section(BARE, bare("f", "?")), Folded(bare("f", "?"), calls=[PARIS_CALL])),
+    "a good one, then a broken one": (
+        section(BARE, bare("f", "?")),
+        Folded(bare("f", "?"), calls=[PARIS_CALL]),
+    ),
     "cut in the arguments": (
         BEGIN + '<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{"a": "x',
         Folded(calls=[("f", '{"a": "x')]),
@@ -124,7 +163,9 @@ def test_thinking(text: str, expected: Folded) -> None:
 
 
 def test_the_prompt_decides_on_thinking() -> None:
-    check_parser(lambda: thinking("<｜Assistant｜><think>"), "hm</think>Hello.", Folded("Hello.", "hm"))
+    check_parser(
+        lambda: thinking("<｜Assistant｜><think>"), "hm</think>Hello.", Folded("Hello.", "hm")
+    )
     check_parser(lambda: thinking("<｜Assistant｜></think>"), "Hello.", Folded("Hello."))
 
 
@@ -144,7 +185,22 @@ FRAGMENTS = [
         "```json",
         "```",
     ),
-    *("\n", " ", "{", "}", '"', ",", ":", "\\", "<｜tool▁", "function", FENCED, BARE, section(FENCED), '{"a": "'),
+    *(
+        "\n",
+        " ",
+        "{",
+        "}",
+        '"',
+        ",",
+        ":",
+        "\\",
+        "<｜tool▁",
+        "function",
+        FENCED,
+        BARE,
+        section(FENCED),
+        '{"a": "',
+    ),
 ]
 
 
@@ -154,9 +210,15 @@ def test_any_text(before_release: bool) -> None:
 
 def test_without_tools_nothing_is_a_call() -> None:
     text = section(BARE)
-    assert parse(lambda: OutputFormat(calls=DEEPSEEK_V3).make_parser((), ""), [text]) == Folded(text)
+    assert parse(lambda: OutputFormat(calls=DEEPSEEK_V3).make_parser((), ""), [text]) == Folded(
+        text
+    )
 
 
 def test_the_template_chooses_the_form() -> None:
-    assert choose_output_format(f"'{BEGIN}' + '```json' + '</think>'") == OutputFormat(DEEPSEEK_V3, DEEPSEEK_V3)
-    assert choose_output_format(f"'{BEGIN}' + name + '</think>'") == OutputFormat(DEEPSEEK_V31, DEEPSEEK_V31)
+    assert choose_output_format(f"'{BEGIN}' + '```json' + '</think>'") == OutputFormat(
+        DEEPSEEK_V3, DEEPSEEK_V3
+    )
+    assert choose_output_format(f"'{BEGIN}' + name + '</think>'") == OutputFormat(
+        DEEPSEEK_V31, DEEPSEEK_V31
+    )

@@ -9,7 +9,10 @@ from ouzel.types import FinishReason, FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
 
 PROPERTIES: dict[str, object] = {"text": {"type": "string"}, "count": {"type": "integer"}}
-TOOLS = (FunctionTool("f", parameters={"type": "object", "properties": PROPERTIES}), FunctionTool("ping"))
+TOOLS = (
+    FunctionTool("f", parameters={"type": "object", "properties": PROPERTIES}),
+    FunctionTool("ping"),
+)
 START, END, Q = "<|tool_call>", "<tool_call|>", '<|"|>'
 
 
@@ -47,15 +50,24 @@ VALUES = {  # as written, as JSON
 }
 
 GOOD: dict[str, tuple[str, Folded]] = {
-    **{name: (call(f"x:{value}"), given(f'{{"x": {expected}}}')) for name, (value, expected) in VALUES.items()},
+    **{
+        name: (call(f"x:{value}"), given(f'{{"x": {expected}}}'))
+        for name, (value, expected) in VALUES.items()
+    },
     "plain text": ("Hello.", Folded("Hello.")),
     "nothing": ("", Folded()),
     "whitespace alone": ("\n", Folded("\n")),
     "two arguments": (call(f"text:{Q}a{Q},count:1"), given('{"text": "a", "count": 1}')),
-    "blanks": (f"{START} call:f{{ count : 1 ,\n text:{Q}a{Q} }} {END}", given('{"count": 1, "text": "a"}')),
+    "blanks": (
+        f"{START} call:f{{ count : 1 ,\n text:{Q}a{Q} }} {END}",
+        given('{"count": 1, "text": "a"}'),
+    ),
     "no arguments": (PING, Folded(calls=[PING_CALL])),
     "two calls": (PARIS + PING, Folded(calls=[PARIS_CALL, PING_CALL])),
-    "two calls in one block": (f"{START}call:ping{{}}call:ping{{}}{END}", Folded(calls=[PING_CALL] * 2)),
+    "two calls in one block": (
+        f"{START}call:ping{{}}call:ping{{}}{END}",
+        Folded(calls=[PING_CALL] * 2),
+    ),
     "text around": (f"a {PING} b {PARIS}c", Folded("a  b c", calls=[PING_CALL, PARIS_CALL])),
     "a string by its schema": (call("text:5"), given('{"text": "5"}')),
     "a quoted key": (call(f"{Q}text{Q}:{Q}a{Q}"), given('{"text": "a"}')),
@@ -115,7 +127,10 @@ def thinking() -> Parser:
 
 THINKING_CASES: dict[str, tuple[str, Folded]] = {
     "then text": ("<|channel>thought\nhm\nso\n<channel|>Hello.", Folded("Hello.", "hm\nso")),
-    "then a call": (f"<|channel>thought\nhm {PING}<channel|>{PARIS}", Folded("", f"hm {PING}", [PARIS_CALL])),
+    "then a call": (
+        f"<|channel>thought\nhm {PING}<channel|>{PARIS}",
+        Folded("", f"hm {PING}", [PARIS_CALL]),
+    ),
     "empty": ("<|channel>thought\n<channel|>Hello.", Folded("Hello.")),
     "cut off": ("<|channel>thought\nhm <chan", Folded("", "hm <chan")),
 }
@@ -128,8 +143,36 @@ def test_thinking(text: str, expected: Folded) -> None:
 
 
 FRAGMENTS = [
-    *(START, END, Q, "<|channel>thought\n", "<channel|>", "\n", " ", "[", "]", "call:", "f", "{", "}", "a:", "text:"),
-    *(",", ":", '"', "'", "\\", "5", "null", "<|", "<escape>", f"{START}call:f{{", f"{START}call:f{{text:{Q}"),
+    *(
+        START,
+        END,
+        Q,
+        "<|channel>thought\n",
+        "<channel|>",
+        "\n",
+        " ",
+        "[",
+        "]",
+        "call:",
+        "f",
+        "{",
+        "}",
+        "a:",
+        "text:",
+    ),
+    *(
+        ",",
+        ":",
+        '"',
+        "'",
+        "\\",
+        "5",
+        "null",
+        "<|",
+        "<escape>",
+        f"{START}call:f{{",
+        f"{START}call:f{{text:{Q}",
+    ),
 ]
 
 
@@ -142,5 +185,7 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    assert choose_output_format("'<|tool_call>call:' + name + '<|channel>thought'") == OutputFormat(GEMMA4, GEMMA4)
+    assert choose_output_format("'<|tool_call>call:' + name + '<|channel>thought'") == OutputFormat(
+        GEMMA4, GEMMA4
+    )
     assert choose_output_format("<start_function_call>").calls is FUNCTION_GEMMA

@@ -16,7 +16,10 @@ PROPERTIES: dict[str, object] = {
     "object": {"type": "object"},
     "flag": {"allOf": [{"type": "boolean"}]},
 }
-TOOLS = (FunctionTool("f", parameters={"type": "object", "properties": PROPERTIES}), FunctionTool("ping"))
+TOOLS = (
+    FunctionTool("f", parameters={"type": "object", "properties": PROPERTIES}),
+    FunctionTool("ping"),
+)
 
 
 def argument(key: str, value: str) -> str:
@@ -64,27 +67,45 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "plain text": ("Hello.", Folded("Hello.")),
     "nothing": ("", Folded()),
     "whitespace alone": ("\n\n", Folded("\n\n")),
-    "two arguments": (call(argument("list", "[]"), argument("text", "x")), given('{"list": [], "text": "x"}')),
+    "two arguments": (
+        call(argument("list", "[]"), argument("text", "x")),
+        given('{"list": [], "text": "x"}'),
+    ),
     "no arguments": (PING, Folded(calls=[PING_CALL])),
     "no arguments, no newline": ("<tool_call>ping</tool_call>", Folded(calls=[PING_CALL])),
     "no newlines": (PARIS.replace("\n", ""), Folded(calls=[PARIS_CALL])),
-    "more newlines": (PARIS.replace("\n", "\n\n").replace("<tool_call>", "<tool_call>\n"), Folded(calls=[PARIS_CALL])),
+    "more newlines": (
+        PARIS.replace("\n", "\n\n").replace("<tool_call>", "<tool_call>\n"),
+        Folded(calls=[PARIS_CALL]),
+    ),
     "two calls": (f"{PARIS}\n{PING}", Folded(calls=[PARIS_CALL, PING_CALL])),
     "two calls, nothing between": (PARIS + PARIS, Folded(calls=[PARIS_CALL] * 2)),
     "text before": ("\nI look.\n" + PARIS, Folded("\nI look.\n", calls=[PARIS_CALL])),
     "text around": (f"a {PING} b {PING}c", Folded("a  b c", calls=[PING_CALL] * 2)),
-    "unknown tool": (call(argument("a", "5"), name="no-body.x"), Folded(calls=[("no-body.x", '{"a": 5}')])),
+    "unknown tool": (
+        call(argument("a", "5"), name="no-body.x"),
+        Folded(calls=[("no-body.x", '{"a": 5}')]),
+    ),
 }
 
 OTHERS: dict[str, tuple[str, Folded]] = {
     "no end": (PARIS.removesuffix("</tool_call>"), Folded(calls=[PARIS_CALL])),
-    "no end before the next": (PARIS.removesuffix("</tool_call>") + PING, Folded(calls=[PARIS_CALL, PING_CALL])),
-    "text inside a call": (call(argument("number", "1"), "oh"), given('{"number": 1}', content="\noh</tool_call>")),
+    "no end before the next": (
+        PARIS.removesuffix("</tool_call>") + PING,
+        Folded(calls=[PARIS_CALL, PING_CALL]),
+    ),
+    "text inside a call": (
+        call(argument("number", "1"), "oh"),
+        given('{"number": 1}', content="\noh</tool_call>"),
+    ),
     "a key without a value": (
         call("<arg_key>a</arg_key>"),
         Folded("<arg_key>a</arg_key></tool_call>", calls=[("f", "{}")]),
     ),
-    "JSON": ('<tool_call>\n{"name": "f"}\n</tool_call>', Folded('<tool_call>\n{"name": "f"}\n</tool_call>')),
+    "JSON": (
+        '<tool_call>\n{"name": "f"}\n</tool_call>',
+        Folded('<tool_call>\n{"name": "f"}\n</tool_call>'),
+    ),
     "prose": ("<tool_call>is a mark", Folded("<tool_call>is a mark")),
     "no name": ("<tool_call></tool_call>", Folded("<tool_call></tool_call>")),
     "cut in the name": ("<tool_call>pi", Folded("<tool_call>pi")),
@@ -105,11 +126,17 @@ def test_truncation(text: str) -> None:
 
 CUT_CASES = {
     "in a string": ("<tool_call>f\n<arg_key>text</arg_key>\n<arg_value>Par", '{"text": "Par'),
-    "in a value's end": ("<tool_call>f\n<arg_key>text</arg_key>\n<arg_value>Par</ar", '{"text": "Par'),
+    "in a value's end": (
+        "<tool_call>f\n<arg_key>text</arg_key>\n<arg_value>Par</ar",
+        '{"text": "Par',
+    ),
     "in a number": ("<tool_call>f\n<arg_key>number</arg_key>\n<arg_value>-4", '{"number": -4'),
     "in a key": ("<tool_call>f\n<arg_key>nu", ""),
     "between key and value": ("<tool_call>f\n<arg_key>number</arg_key>\n<arg_v", ""),
-    "in the end": ("<tool_call>f\n<arg_key>flag</arg_key>\n<arg_value>True</arg_value>\n</too", '{"flag": true'),
+    "in the end": (
+        "<tool_call>f\n<arg_key>flag</arg_key>\n<arg_value>True</arg_value>\n</too",
+        '{"flag": true',
+    ),
 }
 
 
@@ -123,12 +150,34 @@ def thinking() -> Parser:
 
 
 def test_thinking() -> None:
-    check_parser(thinking, f"\n<think>hm {PING}</think>\n{PARIS}", Folded("", f"hm {PING}", [PARIS_CALL]))
+    check_parser(
+        thinking, f"\n<think>hm {PING}</think>\n{PARIS}", Folded("", f"hm {PING}", [PARIS_CALL])
+    )
 
 
 FRAGMENTS = [
-    *("<tool_call>", "</tool_call>", "<think>", "</think>", "\n", " ", "<arg_key>", "</arg_key>", "<arg_value>"),
-    *("</arg_value>", "<arg_", "f\n", "<tool_call>f\n", '"', "{", "5", "null", "<arg_key>text</arg_key><arg_value>"),
+    *(
+        "<tool_call>",
+        "</tool_call>",
+        "<think>",
+        "</think>",
+        "\n",
+        " ",
+        "<arg_key>",
+        "</arg_key>",
+        "<arg_value>",
+    ),
+    *(
+        "</arg_value>",
+        "<arg_",
+        "f\n",
+        "<tool_call>f\n",
+        '"',
+        "{",
+        "5",
+        "null",
+        "<arg_key>text</arg_key><arg_value>",
+    ),
     *("<arg_key>number</arg_key>\n<arg_value>", "<arg_key>any</arg_key>\n<arg_value>"),
 ]
 
@@ -142,7 +191,7 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    assert choose_output_format("<tool_call><arg_key></arg_key><arg_value></tool_call><think>") == OutputFormat(
-        GLM45, GLM45
-    )
+    assert choose_output_format(
+        "<tool_call><arg_key></arg_key><arg_value></tool_call><think>"
+    ) == OutputFormat(GLM45, GLM45)
     assert choose_output_format("<tool_call></tool_call>").calls is HERMES

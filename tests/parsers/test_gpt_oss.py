@@ -36,7 +36,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "reasoning": (ANALYSIS, Folded("", "hm\nso")),
     "reasoning, then an answer": (ANALYSIS + NEXT + final("Hello."), Folded("Hello.", "hm\nso")),
     "reasoning, then a call": (ANALYSIS + NEXT + WEATHER, Folded("", "hm\nso", [PARIS_CALL])),
-    "reasoning twice": (ANALYSIS + NEXT + ANALYSIS + NEXT + WEATHER, Folded("", "hm\nso\n\nhm\nso", [PARIS_CALL])),
+    "reasoning twice": (
+        ANALYSIS + NEXT + ANALYSIS + NEXT + WEATHER,
+        Folded("", "hm\nso\n\nhm\nso", [PARIS_CALL]),
+    ),
     "a preamble, then a call": (
         f"<|channel|>commentary<|message|>I look.<|end|>{NEXT}{WEATHER}",
         Folded("I look.", calls=[PARIS_CALL]),
@@ -49,7 +52,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "one call without an end": (call(PARIS, end=""), Folded(calls=[PARIS_CALL])),
     "two calls": (f"{WEATHER}{NEXT}{call('{}', 'ping')}", Folded(calls=[PARIS_CALL, PING_CALL])),
     "two calls, nothing between": (WEATHER + WEATHER, Folded(calls=[PARIS_CALL] * 2)),
-    "a call, then an answer": (f"{WEATHER}{NEXT}{final('Done.')}", Folded("Done.", calls=[PARIS_CALL])),
+    "a call, then an answer": (
+        f"{WEATHER}{NEXT}{final('Done.')}",
+        Folded("Done.", calls=[PARIS_CALL]),
+    ),
     "the recipient before the channel": (
         f" to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{PARIS}<|call|>",
         Folded(calls=[PARIS_CALL]),
@@ -66,10 +72,16 @@ GOOD: dict[str, tuple[str, Folded]] = {
         f"<|channel|>commentary to=functions.get_weather<|message|>{PARIS}<|call|>",
         Folded(calls=[PARIS_CALL]),
     ),
-    "a tool's bare name": (f"<|channel|>commentary to=ping json<|message|>{PARIS}", Folded(calls=[("ping", PARIS)])),
+    "a tool's bare name": (
+        f"<|channel|>commentary to=ping json<|message|>{PARIS}",
+        Folded(calls=[("ping", PARIS)]),
+    ),
     "nested and huge": (call(NESTED), Folded(calls=[("get_weather", NESTED)])),
     "markers inside strings": (call(MARKERS), Folded(calls=[("get_weather", MARKERS)])),
-    "unicode": (call('{"é😀": "\\u00e9 中"}'), Folded(calls=[("get_weather", '{"é😀": "\\u00e9 中"}')])),
+    "unicode": (
+        call('{"é😀": "\\u00e9 中"}'),
+        Folded(calls=[("get_weather", '{"é😀": "\\u00e9 中"}')]),
+    ),
     "spacing of the model is kept": (
         call('{ "a" :1 ,\n"b":[ ]}'),
         Folded(calls=[("get_weather", '{ "a" :1 ,\n"b":[ ]}')]),
@@ -80,7 +92,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
         f"<|channel|>analysis to=python code<|message|>print(1)<|end|>{NEXT}{final('1')}",
         Folded("1", "print(1)"),
     ),
-    "another recipient": ("<|channel|>commentary to=browser.search json<|message|>{}<|call|>", Folded("{}")),
+    "another recipient": (
+        "<|channel|>commentary to=browser.search json<|message|>{}<|call|>",
+        Folded("{}"),
+    ),
     "no end before the next": (
         f"<|channel|>analysis<|message|>hm<|start|>assistant{final('Hi')}",
         Folded("Hi", "hm"),
@@ -123,22 +138,39 @@ CUT_CASES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CUT_CASES.values(), ids=CUT_CASES)
-def test_what_is_cut_off_keeps_what_there_is_and_shows_no_marks(text: str, expected: Folded) -> None:
+def test_what_is_cut_off_keeps_what_there_is_and_shows_no_marks(
+    text: str, expected: Folded
+) -> None:
     check_parser(harmony, text, expected, FinishReason.LENGTH)
 
 
 def test_an_answer_may_go_on_in_a_message_of_the_prompt() -> None:
     opened = PROMPT + "<|channel|>analysis<|message|>"
-    check_parser(lambda: HarmonyParser(TOOLS, opened), f"hm<|end|>{NEXT}{final('Hi')}", Folded("Hi", "hm"))
+    check_parser(
+        lambda: HarmonyParser(TOOLS, opened), f"hm<|end|>{NEXT}{final('Hi')}", Folded("Hi", "hm")
+    )
 
 
 def test_without_tools_nothing_is_a_call() -> None:
-    without = parse(lambda: OutputFormat(GPT_OSS, GPT_OSS).make_parser((), PROMPT), [ANALYSIS + NEXT + WEATHER])
+    without = parse(
+        lambda: OutputFormat(GPT_OSS, GPT_OSS).make_parser((), PROMPT), [ANALYSIS + NEXT + WEATHER]
+    )
     assert without == Folded(PARIS, "hm\nso")
 
 
 FRAGMENTS = [
-    *("<|start|>", "assistant", "<|channel|>", "analysis", "final", "<|message|>", "<|end|>", "<|call|>", "\n", " "),
+    *(
+        "<|start|>",
+        "assistant",
+        "<|channel|>",
+        "analysis",
+        "final",
+        "<|message|>",
+        "<|end|>",
+        "<|call|>",
+        "\n",
+        " ",
+    ),
     *(
         "<|constrain|>",
         "json",

@@ -6,7 +6,13 @@ from ouzel.parsers.base import Parser
 from ouzel.parsers.hermes import HERMES, HermesParser
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation
+from tests.parsers.cutting import (
+    Folded,
+    check_any_text,
+    check_cut_marks,
+    check_parser,
+    check_truncation,
+)
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 
@@ -27,16 +33,31 @@ CASES: dict[str, tuple[str, Folded]] = {
     "whitespace alone": (" \n", Folded(" \n")),
     "one call": (WEATHER, Folded(calls=[("get_weather", PARIS)])),
     "two calls": (WEATHER + "\n" + WEATHER, Folded(calls=[("get_weather", PARIS)] * 2)),
-    "two calls without a line between": (WEATHER + WEATHER, Folded(calls=[("get_weather", PARIS)] * 2)),
-    "text before": ("Let me look.\n" + WEATHER, Folded("Let me look.\n", calls=[("get_weather", PARIS)])),
+    "two calls without a line between": (
+        WEATHER + WEATHER,
+        Folded(calls=[("get_weather", PARIS)] * 2),
+    ),
+    "text before": (
+        "Let me look.\n" + WEATHER,
+        Folded("Let me look.\n", calls=[("get_weather", PARIS)]),
+    ),
     "text after": (WEATHER + "\nDone.", Folded("\nDone.", calls=[("get_weather", PARIS)])),
-    "text around": (f"a{WEATHER} b {WEATHER}c", Folded("a b c", calls=[("get_weather", PARIS)] * 2)),
+    "text around": (
+        f"a{WEATHER} b {WEATHER}c",
+        Folded("a b c", calls=[("get_weather", PARIS)] * 2),
+    ),
     "spacing of the model is kept": (
         call('{"name":"f","arguments":{ "a" :1 ,\n"b":[ ]}}'),
         Folded(calls=[("f", '{ "a" :1 ,\n"b":[ ]}')]),
     ),
-    "nested and huge": (call(f'{{"name": "f", "arguments": {NESTED}}}'), Folded(calls=[("f", NESTED)])),
-    "markers inside strings": (call(f'{{"name": "f", "arguments": {MARKERS}}}'), Folded(calls=[("f", MARKERS)])),
+    "nested and huge": (
+        call(f'{{"name": "f", "arguments": {NESTED}}}'),
+        Folded(calls=[("f", NESTED)]),
+    ),
+    "markers inside strings": (
+        call(f'{{"name": "f", "arguments": {MARKERS}}}'),
+        Folded(calls=[("f", MARKERS)]),
+    ),
     "unicode": (
         call('{"name": "f", "arguments": {"é😀": "\\u00e9 中"}}'),
         Folded(calls=[("f", '{"é😀": "\\u00e9 中"}')]),
@@ -53,16 +74,28 @@ CASES: dict[str, tuple[str, Folded]] = {
         Folded(calls=[("f", '{"a": "xé')]),
     ),
     "a name that is no text": (call('{"name": "\\ud800"}'), Folded(call('{"name": "\\ud800"}'))),
-    "arguments before the name": (call(f'{{"arguments": {PARIS}, "name": "f"}}'), Folded(calls=[("f", PARIS)])),
-    "parameters instead of arguments": (call(f'{{"name": "f", "parameters": {PARIS}}}'), Folded(calls=[("f", PARIS)])),
-    "other keys": (call(f'{{"id": [1], "name": "f", "arguments": {PARIS}, "x": 2}}'), Folded(calls=[("f", PARIS)])),
+    "arguments before the name": (
+        call(f'{{"arguments": {PARIS}, "name": "f"}}'),
+        Folded(calls=[("f", PARIS)]),
+    ),
+    "parameters instead of arguments": (
+        call(f'{{"name": "f", "parameters": {PARIS}}}'),
+        Folded(calls=[("f", PARIS)]),
+    ),
+    "other keys": (
+        call(f'{{"id": [1], "name": "f", "arguments": {PARIS}, "x": 2}}'),
+        Folded(calls=[("f", PARIS)]),
+    ),
     "unknown tool": (call('{"name": "nobody", "arguments": {}}'), Folded(calls=[("nobody", "{}")])),
     "a list in one block": (
         call('[{"name": "f", "arguments": {}}, {"name": "g", "arguments": {"a": 1}}]'),
         Folded(calls=[("f", "{}"), ("g", '{"a": 1}')]),
     ),
     "no end mark": (WEATHER.removesuffix("\n</tool_call>"), Folded(calls=[("get_weather", PARIS)])),
-    "cut in the arguments": ('<tool_call>\n{"name": "f", "arguments": {"a": "x', Folded(calls=[("f", '{"a": "x')])),
+    "cut in the arguments": (
+        '<tool_call>\n{"name": "f", "arguments": {"a": "x',
+        Folded(calls=[("f", '{"a": "x')]),
+    ),
     "cut after the name": ('<tool_call>\n{"name": "f", "argum', Folded(calls=[("f", "")])),
     "cut in the name": ('<tool_call>\n{"name": "ge', Folded('<tool_call>\n{"name": "ge')),
     "deep arguments": (
@@ -79,13 +112,19 @@ CASES: dict[str, tuple[str, Folded]] = {
     ),
     "cut in the mark": ("Well <tool_c", Folded("Well <tool_c")),
     "not JSON": (call("get_weather(Paris)"), Folded(call("get_weather(Paris)"))),
-    "broken before the arguments": (call('{"name": "f", oops}'), Folded(call('{"name": "f", oops}'))),
+    "broken before the arguments": (
+        call('{"name": "f", oops}'),
+        Folded(call('{"name": "f", oops}')),
+    ),
     "no name": (call('{"arguments": {}}'), Folded(call('{"arguments": {}}'))),
     "arguments that are no object": (
         call('{"name": "f", "arguments": [1]}'),
         Folded(call('{"name": "f", "arguments": [1]}')),
     ),
-    "a broken one, then a good one": (call("?") + WEATHER, Folded(call("?"), calls=[("get_weather", PARIS)])),
+    "a broken one, then a good one": (
+        call("?") + WEATHER,
+        Folded(call("?"), calls=[("get_weather", PARIS)]),
+    ),
     "blanks around a broken one": (
         f" <tool_call> <tool_call>\n{WEATHER}",
         Folded(" <tool_call> <tool_call>\n", calls=[("get_weather", PARIS)]),
@@ -116,7 +155,10 @@ def thinking(prompt_text: str = "") -> Parser:
 THINKING_CASES: dict[str, tuple[str, Folded]] = {
     "none": ("Hello.", Folded("Hello.")),
     "then text": ("<think>\nhm\n</think>\n\nHello.", Folded("Hello.", "hm")),
-    "then a call": ("<think>\nhm\n\nso\n</think>\n\n" + WEATHER, Folded("", "hm\n\nso", [("get_weather", PARIS)])),
+    "then a call": (
+        "<think>\nhm\n\nso\n</think>\n\n" + WEATHER,
+        Folded("", "hm\n\nso", [("get_weather", PARIS)]),
+    ),
     "empty": ("<think>\n\n</think>\n\nHello.", Folded("Hello.")),
     "a call inside stays reasoning": (f"<think>{WEATHER}</think>Hi", Folded("Hi", WEATHER)),
     "cut off": ("<think>\nhm, ", Folded("", "hm, ")),
@@ -159,7 +201,16 @@ FRAGMENTS = [
         "\\",
         "<tool_",
     ),
-    *('{"name": "f", "arguments": ', '{"a": "', '"}', '"name"', '"arguments"', '{"name": "f"', "null", "1"),
+    *(
+        '{"name": "f", "arguments": ',
+        '{"a": "',
+        '"}',
+        '"name"',
+        '"arguments"',
+        '{"name": "f"',
+        "null",
+        "1",
+    ),
     *('{"name": "f", "arguments": "{', "\\u00", "\\ud83d", "e9"),
 ]
 

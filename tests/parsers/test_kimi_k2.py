@@ -6,7 +6,14 @@ from ouzel.parsers.base import Parser, ToolCallDelta
 from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2, KimiK2Parser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
+from tests.parsers.cutting import (
+    Folded,
+    check_any_text,
+    check_cut_marks,
+    check_parser,
+    check_truncation,
+    parse,
+)
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 BEGIN, END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
@@ -42,7 +49,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "no section": (f"{WEATHER}\n{OTHER}", Folded(calls=[PARIS_CALL] * 2)),
     "text before": ("I look.\n" + section(WEATHER), Folded("I look.\n", calls=[PARIS_CALL])),
     "text after": (section(WEATHER) + "\nDone.", Folded("\nDone.", calls=[PARIS_CALL])),
-    "text around": (f"a {section(WEATHER)} b {section(OTHER)}c", Folded("a  b c", calls=[PARIS_CALL] * 2)),
+    "text around": (
+        f"a {section(WEATHER)} b {section(OTHER)}c",
+        Folded("a  b c", calls=[PARIS_CALL] * 2),
+    ),
     "text between calls": (section(WEATHER, "and ", OTHER), Folded("and ", calls=[PARIS_CALL] * 2)),
     "nested and huge": (section(call("functions.f:0", NESTED)), Folded(calls=[("f", NESTED)])),
     "markers inside strings": (
@@ -58,17 +68,29 @@ GOOD: dict[str, tuple[str, Folded]] = {
         Folded(calls=[("f", '{ "a" :1 ,\n"b":[ ]}')]),
     ),
     "empty arguments": (section(call("functions.ping:0", "{}")), Folded(calls=[("ping", "{}")])),
-    "no arguments": (section(call("functions.ping:0", ""), OTHER), Folded(calls=[("ping", "{}"), PARIS_CALL])),
+    "no arguments": (
+        section(call("functions.ping:0", ""), OTHER),
+        Folded(calls=[("ping", "{}"), PARIS_CALL]),
+    ),
     "no prefix": (section(call("get_weather:0", PARIS)), Folded(calls=[PARIS_CALL])),
     "no number": (section(call("functions.get_weather", PARIS)), Folded(calls=[PARIS_CALL])),
-    "a large number": (section(call("functions.get_weather:12", PARIS)), Folded(calls=[PARIS_CALL])),
-    "dots and colons in the name": (section(call("functions.a.b:c-d:3", "{}")), Folded(calls=[("a.b:c-d", "{}")])),
+    "a large number": (
+        section(call("functions.get_weather:12", PARIS)),
+        Folded(calls=[PARIS_CALL]),
+    ),
+    "dots and colons in the name": (
+        section(call("functions.a.b:c-d:3", "{}")),
+        Folded(calls=[("a.b:c-d", "{}")]),
+    ),
     "unknown tool": (section(call("functions.nobody:0", "{}")), Folded(calls=[("nobody", "{}")])),
     "no end of the section": (BEGIN + WEATHER, Folded(calls=[PARIS_CALL])),
 }
 
 OTHERS: dict[str, tuple[str, Folded]] = {
-    "no end of the call": (section(WEATHER.removesuffix("<|tool_call_end|>")), Folded(calls=[PARIS_CALL])),
+    "no end of the call": (
+        section(WEATHER.removesuffix("<|tool_call_end|>")),
+        Folded(calls=[PARIS_CALL]),
+    ),
     "one brace too many": (section(call("functions.f:0", "{}}")), Folded(calls=[("f", "{}")])),
     "an empty section": (section(), Folded(section())),
     "no name": (section(call("", PARIS)), Folded(section(call("", PARIS)))),
@@ -89,7 +111,10 @@ OTHERS: dict[str, tuple[str, Folded]] = {
         f'{BEGIN}<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{{"a": "x',
         Folded(calls=[("f", '{"a": "x')]),
     ),
-    "cut in the id": (f"{BEGIN}<|tool_call_begin|>functions.ge", Folded(f"{BEGIN}<|tool_call_begin|>functions.ge")),
+    "cut in the id": (
+        f"{BEGIN}<|tool_call_begin|>functions.ge",
+        Folded(f"{BEGIN}<|tool_call_begin|>functions.ge"),
+    ),
     "cut in the mark": ("Well <|tool_c", Folded("Well <|tool_c")),
 }
 
@@ -106,7 +131,9 @@ def test_truncation(text: str) -> None:
 
 def test_ids_are_the_models_own_when_they_are_unique() -> None:
     deltas = KimiK2Parser(TOOLS).feed(section(WEATHER, OTHER, OTHER, call("ping", "{}")))
-    first, second, third, fourth = [delta.id for delta in deltas if isinstance(delta, ToolCallDelta) and delta.id]
+    first, second, third, fourth = [
+        delta.id for delta in deltas if isinstance(delta, ToolCallDelta) and delta.id
+    ]
     assert (first, second) == ("functions.get_weather:0", "functions.get_weather:1")
     assert third.startswith("call_") and fourth.startswith("call_")
 
@@ -118,7 +145,10 @@ def thinking(prompt_text: str = "") -> Parser:
 THINKING_CASES: dict[str, tuple[str, Folded]] = {
     "then text": ("<think>hm</think>Hello.", Folded("Hello.", "hm")),
     "then a call": (f"<think>hm</think>{section(WEATHER)}", Folded("", "hm", [PARIS_CALL])),
-    "a call without an end of it": (f"<think>hm\n{section(WEATHER)}ok", Folded("ok", "hm", [PARIS_CALL])),
+    "a call without an end of it": (
+        f"<think>hm\n{section(WEATHER)}ok",
+        Folded("ok", "hm", [PARIS_CALL]),
+    ),
     "cut off": ("<think>hm <|tool_calls_sec", Folded("", "hm <|tool_calls_sec")),
 }
 
@@ -139,8 +169,30 @@ def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
 
 
 FRAGMENTS = [
-    *("<think>", "</think>", BEGIN, END, "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"),
-    *("\n", " ", "{", "}", '"', ",", ":", "\\", "<|tool_c", "functions.f:0", WEATHER, section(WEATHER), '{"a": "'),
+    *(
+        "<think>",
+        "</think>",
+        BEGIN,
+        END,
+        "<|tool_call_begin|>",
+        "<|tool_call_argument_begin|>",
+        "<|tool_call_end|>",
+    ),
+    *(
+        "\n",
+        " ",
+        "{",
+        "}",
+        '"',
+        ",",
+        ":",
+        "\\",
+        "<|tool_c",
+        "functions.f:0",
+        WEATHER,
+        section(WEATHER),
+        '{"a": "',
+    ),
 ]
 
 

@@ -7,7 +7,11 @@ from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
 
-TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"), FunctionTool("f"))
+TOOLS = (
+    FunctionTool("get_weather", parameters={"type": "object"}),
+    FunctionTool("ping"),
+    FunctionTool("f"),
+)
 TAG = "<|python_tag|>"
 
 PARIS = '{"city": "Paris"}'
@@ -32,22 +36,37 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "two calls, line": (f"{TAG}{WEATHER}\n{WEATHER}", Folded(calls=[PARIS_CALL] * 2)),
     "two calls, nothing between": (WEATHER + WEATHER, Folded(calls=[PARIS_CALL] * 2)),
     "two calls, tags": (f"{TAG}{WEATHER}{TAG}{WEATHER}", Folded(calls=[PARIS_CALL] * 2)),
-    "three calls, mixed": (f"{WEATHER};{WEATHER}\n\n{TAG}{WEATHER};", Folded(calls=[PARIS_CALL] * 3)),
+    "three calls, mixed": (
+        f"{WEATHER};{WEATHER}\n\n{TAG}{WEATHER};",
+        Folded(calls=[PARIS_CALL] * 3),
+    ),
     "a list": (f"[{WEATHER}, {WEATHER}]", Folded(calls=[PARIS_CALL] * 2)),
     "text before the tag": (f"I look. {TAG}{WEATHER}", Folded("I look. ", calls=[PARIS_CALL])),
     "text before, no tag": (f"I look.\n\n{WEATHER}", Folded("I look.\n\n", calls=[PARIS_CALL])),
     "text after": (f"{WEATHER}\nDone.\n", Folded("\nDone.\n", calls=[PARIS_CALL])),
     "text between": (f"{WEATHER}\nand\n{WEATHER}", Folded("\nand\n", calls=[PARIS_CALL] * 2)),
     "nested and huge": (f(NESTED), Folded(calls=[("f", NESTED)])),
-    "markers and semicolons inside strings": (f(MARKERS) + "; " + WEATHER, Folded(calls=[("f", MARKERS), PARIS_CALL])),
+    "markers and semicolons inside strings": (
+        f(MARKERS) + "; " + WEATHER,
+        Folded(calls=[("f", MARKERS), PARIS_CALL]),
+    ),
     "unicode": (f('{"é😀": "\\u00e9 中"}'), Folded(calls=[("f", '{"é😀": "\\u00e9 中"}')])),
     "empty parameters": ('{"name": "ping", "parameters": {}}', Folded(calls=[("ping", "{}")])),
     "null parameters": ('{"name": "ping", "parameters": null}', Folded(calls=[("ping", "{}")])),
     "no parameters key, with the tag": (TAG + '{"name": "ping"}', Folded(calls=[("ping", "{}")])),
-    "arguments instead of parameters": (WEATHER.replace("parameters", "arguments"), Folded(calls=[PARIS_CALL])),
+    "arguments instead of parameters": (
+        WEATHER.replace("parameters", "arguments"),
+        Folded(calls=[PARIS_CALL]),
+    ),
     "a type first": ('{"type": "function", ' + WEATHER[1:], Folded(calls=[PARIS_CALL])),
-    "parameters before the name": (f'{{"parameters": {PARIS}, "name": "f"}}', Folded(calls=[("f", PARIS)])),
-    "unknown tool, with the tag": (TAG + '{"name": "no", "parameters": {}}', Folded(calls=[("no", "{}")])),
+    "parameters before the name": (
+        f'{{"parameters": {PARIS}, "name": "f"}}',
+        Folded(calls=[("f", PARIS)]),
+    ),
+    "unknown tool, with the tag": (
+        TAG + '{"name": "no", "parameters": {}}',
+        Folded(calls=[("no", "{}")]),
+    ),
     "spacing of the model is kept": (
         '{ "name" :"f",\n"parameters":{ "a" :1 ,\n"b":[ ]} }',
         Folded(calls=[("f", '{ "a" :1 ,\n"b":[ ]}')]),
@@ -73,7 +92,10 @@ ANSWERS = {
 
 OTHERS: dict[str, tuple[str, Folded]] = {
     **{f"answer: {name}": (text, Folded(text)) for name, text in ANSWERS.items()},
-    "cut in the arguments": ('{"name": "f", "parameters": {"a": "x', Folded(calls=[("f", '{"a": "x')])),
+    "cut in the arguments": (
+        '{"name": "f", "parameters": {"a": "x',
+        Folded(calls=[("f", '{"a": "x')]),
+    ),
     "one missing brace": ('{"name": "f", "parameters": {}', Folded(calls=[("f", "{}")])),
     "one brace too many": ('{"name": "f", "parameters": {}}}', Folded(calls=[("f", "{}")])),
     "an answer after a call": (f'{WEATHER}\n{{"a": 1}}', Folded('\n{"a": 1}', calls=[PARIS_CALL])),
@@ -97,7 +119,17 @@ def test_an_answer_in_json_is_not_held_back() -> None:
 
 FRAGMENTS = [
     *(TAG, ";", "\n", "\n{", " ", "{", "}", "[", "]", '"', ",", ":", "\\", "<|py"),
-    *('{"name": "f", "parameters": ', '{"a": "', '"}', '"name"', '"parameters"', '{"name": "f"', "null", "1", WEATHER),
+    *(
+        '{"name": "f", "parameters": ',
+        '{"a": "',
+        '"}',
+        '"name"',
+        '"parameters"',
+        '{"name": "f"',
+        "null",
+        "1",
+        WEATHER,
+    ),
 ]
 
 
@@ -106,7 +138,9 @@ def test_any_text(before_release: bool) -> None:
 
 
 def test_without_tools_nothing_is_a_call() -> None:
-    assert parse(lambda: OutputFormat(calls=LLAMA3_JSON).make_parser((), ""), [TAG + WEATHER]) == Folded(TAG + WEATHER)
+    assert parse(
+        lambda: OutputFormat(calls=LLAMA3_JSON).make_parser((), ""), [TAG + WEATHER]
+    ) == Folded(TAG + WEATHER)
 
 
 def test_the_template_chooses() -> None:

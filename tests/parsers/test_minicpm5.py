@@ -16,7 +16,10 @@ PROPERTIES: dict[str, object] = {
     "flag": {"oneOf": [{"type": "boolean"}, {"type": "null"}]},
     "mode": {"const": "12"},
 }
-TOOLS = (FunctionTool("f", parameters={"type": "object", "properties": PROPERTIES}), FunctionTool("ping"))
+TOOLS = (
+    FunctionTool("f", parameters={"type": "object", "properties": PROPERTIES}),
+    FunctionTool("ping"),
+)
 
 
 def param(key: str, value: str) -> str:
@@ -45,7 +48,11 @@ VALUES = {  # by key: as written, as JSON
     "unicode": ("text", "é😀 中", '"é😀 中"'),
     "entities stay": ("text", "a &lt; b", '"a &lt; b"'),
     "markers in a string": ("text", MARKERS, f'"{MARKERS}"'),
-    "character data": ("text", "<![CDATA[a < b && ]] </param></function>]]>", '"a < b && ]] </param></function>"'),
+    "character data": (
+        "text",
+        "<![CDATA[a < b && ]] </param></function>]]>",
+        '"a < b && ]] </param></function>"',
+    ),
     "character data that is JSON": ("object", '<![CDATA[{"a": "<b>"}]]>', '{"a": "<b>"}'),
     "an integer": ("count", "-42", "-42"),
     "a huge integer": ("count", "8" * 5000, "8" * 5000),
@@ -66,7 +73,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "plain text": ("Hello.", Folded("Hello.")),
     "nothing": ("", Folded()),
     "whitespace alone": (" ", Folded(" ")),
-    "two parameters": (call(param("count", "1"), param("text", "x")), given('{"count": 1, "text": "x"}')),
+    "two parameters": (
+        call(param("count", "1"), param("text", "x")),
+        given('{"count": 1, "text": "x"}'),
+    ),
     "over lines": (
         f'<function name="f">\n  {param("count", "1")}\n  {param("text", "x")}\n</function>\n',
         given('{"count": 1, "text": "x"}'),
@@ -80,12 +90,27 @@ GOOD: dict[str, tuple[str, Folded]] = {
 
 OTHERS: dict[str, tuple[str, Folded]] = {
     "no end": (PARIS.removesuffix("</function>"), Folded(calls=[PARIS_CALL])),
-    "no end before the next": (PARIS.removesuffix("</function>") + PING, Folded(calls=[PARIS_CALL, PING_CALL])),
-    "text inside a call": (call(param("count", "1"), "oh"), given('{"count": 1}', content="oh</function>")),
-    "a parameter without a name": (call("<param>5</param>"), given("{}", content="<param>5</param></function>")),
-    "character data without an end": (call('<param name="text"><![CDATA[a'), given('{"text": "a</function>')),
+    "no end before the next": (
+        PARIS.removesuffix("</function>") + PING,
+        Folded(calls=[PARIS_CALL, PING_CALL]),
+    ),
+    "text inside a call": (
+        call(param("count", "1"), "oh"),
+        given('{"count": 1}', content="oh</function>"),
+    ),
+    "a parameter without a name": (
+        call("<param>5</param>"),
+        given("{}", content="<param>5</param></function>"),
+    ),
+    "character data without an end": (
+        call('<param name="text"><![CDATA[a'),
+        given('{"text": "a</function>'),
+    ),
     "no name": ('<function name="">', Folded('<function name="">')),
-    "HTML": ('Write <function name="a b">x</function>', Folded('Write <function name="a b">x</function>')),
+    "HTML": (
+        'Write <function name="a b">x</function>',
+        Folded('Write <function name="a b">x</function>'),
+    ),
     "cut in the name": ('<function name="pi', Folded('<function name="pi')),
     "cut in the mark": ("Well <func", Folded("Well <func")),
     "a lone end mark": ("a</function></param>b", Folded("a</function></param>b")),
@@ -105,7 +130,10 @@ def test_truncation(text: str) -> None:
 CUT_CASES = {
     "in a string": ('<function name="f"><param name="text">Par', '{"text": "Par'),
     "in a value's end": ('<function name="f"><param name="text">Par</', '{"text": "Par'),
-    "in the beginning of character data": ('<function name="f"><param name="text"><![CD', '{"text": '),
+    "in the beginning of character data": (
+        '<function name="f"><param name="text"><![CD',
+        '{"text": ',
+    ),
     "in a number": ('<function name="f"><param name="count">12', '{"count": 12'),
     "in a key": ('<function name="f"><param name="cou', ""),
     "in the end": (PARIS[:-2], '{"text": "Paris'),
@@ -122,12 +150,32 @@ def thinking() -> Parser:
 
 
 def test_thinking() -> None:
-    check_parser(thinking, f"<think>\nhm {PING}\n</think>\n\n{PARIS}", Folded("", f"hm {PING}", [PARIS_CALL]))
+    check_parser(
+        thinking, f"<think>\nhm {PING}\n</think>\n\n{PARIS}", Folded("", f"hm {PING}", [PARIS_CALL])
+    )
 
 
 FRAGMENTS = [
-    *('<function name="', "</function>", "<think>", "</think>", "\n", " ", '<param name="', "</param>", '">', "<param"),
-    *('<function name="f">', '<param name="text">', '<param name="count">', '<param name="any">', "<![CDATA[", "]]>"),
+    *(
+        '<function name="',
+        "</function>",
+        "<think>",
+        "</think>",
+        "\n",
+        " ",
+        '<param name="',
+        "</param>",
+        '">',
+        "<param",
+    ),
+    *(
+        '<function name="f">',
+        '<param name="text">',
+        '<param name="count">',
+        '<param name="any">',
+        "<![CDATA[",
+        "]]>",
+    ),
     *('"', "{", "5", "null", "</param></function>"),
 ]
 

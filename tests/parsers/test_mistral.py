@@ -6,7 +6,14 @@ from ouzel.parsers.base import Parser, ToolCallDelta
 from ouzel.parsers.mistral import DEVSTRAL, MISTRAL, MistralParser
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat, choose_output_format
 from ouzel.types import FinishReason, FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
+from tests.parsers.cutting import (
+    Folded,
+    check_any_text,
+    check_cut_marks,
+    check_parser,
+    check_truncation,
+    parse,
+)
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 
@@ -31,18 +38,33 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "a blank after the mark": (f"[TOOL_CALLS] [{WEATHER}]", Folded(calls=[PARIS_CALL])),
     "an object after the mark": (f"[TOOL_CALLS]{WEATHER}", Folded(calls=[PARIS_CALL])),
     "two lists": (calls(WEATHER) + "\n" + calls(WEATHER), Folded(calls=[PARIS_CALL] * 2)),
-    "over lines": (f"[TOOL_CALLS][\n  {WEATHER},\n  {WEATHER}\n]\n", Folded(calls=[PARIS_CALL] * 2)),
+    "over lines": (
+        f"[TOOL_CALLS][\n  {WEATHER},\n  {WEATHER}\n]\n",
+        Folded(calls=[PARIS_CALL] * 2),
+    ),
     "a list without its mark": (f"[{WEATHER}, {WEATHER}]", Folded(calls=[PARIS_CALL] * 2)),
     "text around a list": (f"a {calls(WEATHER)} b", Folded("a  b", calls=[PARIS_CALL])),
     "named": (NAMED, Folded(calls=[PARIS_CALL])),
     "two named": (NAMED + NAMED, Folded(calls=[PARIS_CALL] * 2)),
     "two named with a line between": (f"{NAMED}\n{NAMED}\n", Folded(calls=[PARIS_CALL] * 2)),
     "text around named": (f"a\n{NAMED}b {NAMED} c", Folded("a\nb  c", calls=[PARIS_CALL] * 2)),
-    "named with an id": (f"[TOOL_CALLS]get_weather[CALL_ID]a1b2c3d4e[ARGS]{PARIS}", Folded(calls=[PARIS_CALL])),
-    "named without the second mark": (f"[TOOL_CALLS]get_weather{PARIS}", Folded(calls=[PARIS_CALL])),
+    "named with an id": (
+        f"[TOOL_CALLS]get_weather[CALL_ID]a1b2c3d4e[ARGS]{PARIS}",
+        Folded(calls=[PARIS_CALL]),
+    ),
+    "named without the second mark": (
+        f"[TOOL_CALLS]get_weather{PARIS}",
+        Folded(calls=[PARIS_CALL]),
+    ),
     "both forms": (NAMED + calls(WEATHER), Folded(calls=[PARIS_CALL] * 2)),
-    "named with dashes and dots": (f"[TOOL_CALLS]a-b.c_d[ARGS]{PARIS}", Folded(calls=[("a-b.c_d", PARIS)])),
-    "nested and huge, listed": (calls(f'{{"name": "f", "arguments": {NESTED}}}'), Folded(calls=[("f", NESTED)])),
+    "named with dashes and dots": (
+        f"[TOOL_CALLS]a-b.c_d[ARGS]{PARIS}",
+        Folded(calls=[("a-b.c_d", PARIS)]),
+    ),
+    "nested and huge, listed": (
+        calls(f'{{"name": "f", "arguments": {NESTED}}}'),
+        Folded(calls=[("f", NESTED)]),
+    ),
     "nested and huge, named": (f"[TOOL_CALLS]f[ARGS]{NESTED}", Folded(calls=[("f", NESTED)])),
     "markers inside strings, listed": (
         calls(f'{{"name": "f", "arguments": {MARKERS}}}', WEATHER),
@@ -52,7 +74,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
         f"[TOOL_CALLS]f[ARGS]{MARKERS}{NAMED}",
         Folded(calls=[("f", MARKERS), PARIS_CALL]),
     ),
-    "unicode": ('[TOOL_CALLS]f[ARGS]{"é😀": "\\u00e9 中"}', Folded(calls=[("f", '{"é😀": "\\u00e9 中"}')])),
+    "unicode": (
+        '[TOOL_CALLS]f[ARGS]{"é😀": "\\u00e9 中"}',
+        Folded(calls=[("f", '{"é😀": "\\u00e9 中"}')]),
+    ),
     "spacing of the model is kept": (
         '[TOOL_CALLS]f[ARGS] { "a" :1 ,\n"b":[ ]}',
         Folded(calls=[("f", '{ "a" :1 ,\n"b":[ ]}')]),
@@ -60,7 +85,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "no arguments, listed": (calls('{"name": "ping"}'), Folded(calls=[("ping", "{}")])),
     "empty arguments, named": ("[TOOL_CALLS]ping[ARGS]{}", Folded(calls=[("ping", "{}")])),
     "no arguments, named": ("[TOOL_CALLS]ping[ARGS]", Folded(calls=[("ping", "{}")])),
-    "no arguments, named, then another": (f"[TOOL_CALLS]ping[ARGS]{NAMED}", Folded(calls=[("ping", "{}"), PARIS_CALL])),
+    "no arguments, named, then another": (
+        f"[TOOL_CALLS]ping[ARGS]{NAMED}",
+        Folded(calls=[("ping", "{}"), PARIS_CALL]),
+    ),
     "unknown tool": ("[TOOL_CALLS]nobody[ARGS]{}", Folded(calls=[("nobody", "{}")])),
 }
 
@@ -85,8 +113,14 @@ OTHERS: dict[str, tuple[str, Folded]] = {
         '[TOOL_CALLS][{"name": "f", "arguments": {"a": "x',
         Folded(calls=[("f", '{"a": "x')]),
     ),
-    "cut in the arguments, named": ('[TOOL_CALLS]f[ARGS]{"a": "x', Folded(calls=[("f", '{"a": "x')])),
-    "a broken one, then a good one": (f"[TOOL_CALLS]?{NAMED}", Folded("[TOOL_CALLS]?", calls=[PARIS_CALL])),
+    "cut in the arguments, named": (
+        '[TOOL_CALLS]f[ARGS]{"a": "x',
+        Folded(calls=[("f", '{"a": "x')]),
+    ),
+    "a broken one, then a good one": (
+        f"[TOOL_CALLS]?{NAMED}",
+        Folded("[TOOL_CALLS]?", calls=[PARIS_CALL]),
+    ),
 }
 
 
@@ -109,7 +143,9 @@ def test_ids_are_the_models_own_or_nine_characters_long() -> None:
 
 def test_a_call_cut_before_its_arguments_has_none_yet() -> None:
     text = "[TOOL_CALLS]ping[ARGS]"
-    assert parse(lambda: MistralParser(TOOLS), [text], FinishReason.LENGTH) == Folded(calls=[("ping", "")])
+    assert parse(lambda: MistralParser(TOOLS), [text], FinishReason.LENGTH) == Folded(
+        calls=[("ping", "")]
+    )
 
 
 def thinking() -> Parser:
@@ -135,8 +171,33 @@ def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
 
 
 FRAGMENTS = [
-    *("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "\n", " ", "{", "}", "[", "]", '"', ",", ":", "\\"),
-    *('{"name": "f", "arguments": ', '{"a": "', '"}', '"name"', '"arguments"', "[TOOL_CALLS]f[ARGS]", "null", WEATHER),
+    *(
+        "[THINK]",
+        "[/THINK]",
+        "[TOOL_CALLS]",
+        "[ARGS]",
+        "[CALL_ID]",
+        "\n",
+        " ",
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        ",",
+        ":",
+        "\\",
+    ),
+    *(
+        '{"name": "f", "arguments": ',
+        '{"a": "',
+        '"}',
+        '"name"',
+        '"arguments"',
+        "[TOOL_CALLS]f[ARGS]",
+        "null",
+        WEATHER,
+    ),
 ]
 
 
@@ -149,7 +210,11 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses_the_form() -> None:
-    assert choose_output_format("'[TOOL_CALLS]' + name + '[ARGS]' + '[THINK]'") == OutputFormat(DEVSTRAL, DEVSTRAL)
-    assert choose_output_format("'[TOOL_CALLS] [' + call + '[THINK]'") == OutputFormat(MISTRAL, MISTRAL)
+    assert choose_output_format("'[TOOL_CALLS]' + name + '[ARGS]' + '[THINK]'") == OutputFormat(
+        DEVSTRAL, DEVSTRAL
+    )
+    assert choose_output_format("'[TOOL_CALLS] [' + call + '[THINK]'") == OutputFormat(
+        MISTRAL, MISTRAL
+    )
     assert choose_output_format("[AVAILABLE_TOOLS]...[/AVAILABLE_TOOLS]").calls is MISTRAL
     assert choose_output_format("[TOOL_CALLS] <think>").reasoning is THINKING_ONLY

@@ -5,7 +5,14 @@ import pytest
 from ouzel.parsers.phi4 import PHI4, PHI4_MINI, Phi4Parser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
 from ouzel.types import FunctionTool
-from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
+from tests.parsers.cutting import (
+    Folded,
+    check_any_text,
+    check_cut_marks,
+    check_parser,
+    check_truncation,
+    parse,
+)
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 
@@ -33,7 +40,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
         f"functools[\n  {WEATHER},\n  {WEATHER},\n  {WEATHER}\n]",
         Folded(calls=[PARIS_CALL] * 3),
     ),
-    "calls without a blank between": (f"functools[{WEATHER},{WEATHER}]", Folded(calls=[PARIS_CALL] * 2)),
+    "calls without a blank between": (
+        f"functools[{WEATHER},{WEATHER}]",
+        Folded(calls=[PARIS_CALL] * 2),
+    ),
     "two lists": (calls(WEATHER) + "\n" + calls(WEATHER), Folded(calls=[PARIS_CALL] * 2)),
     "text before": ("I look.\n" + calls(WEATHER), Folded("I look.\n", calls=[PARIS_CALL])),
     "text after": (calls(WEATHER) + "\nDone.", Folded("\nDone.", calls=[PARIS_CALL])),
@@ -43,13 +53,22 @@ GOOD: dict[str, tuple[str, Folded]] = {
     ),
     "between tokens": (marked(WEATHER), Folded(calls=[PARIS_CALL])),
     "two between tokens": (marked(WEATHER, WEATHER) + "ok", Folded("ok", calls=[PARIS_CALL] * 2)),
-    "an object between tokens": (f"<|tool_call|>{WEATHER}<|/tool_call|>", Folded(calls=[PARIS_CALL])),
+    "an object between tokens": (
+        f"<|tool_call|>{WEATHER}<|/tool_call|>",
+        Folded(calls=[PARIS_CALL]),
+    ),
     "two objects between tokens": (
         f"<|tool_call|>{WEATHER}<|/tool_call|><|tool_call|>{WEATHER}<|/tool_call|>",
         Folded(calls=[PARIS_CALL] * 2),
     ),
-    "tokens after the word": (f"functools<|tool_call|>[{WEATHER}]", Folded("functools", calls=[PARIS_CALL])),
-    "nested and huge": (calls(f'{{"name": "f", "arguments": {NESTED}}}'), Folded(calls=[("f", NESTED)])),
+    "tokens after the word": (
+        f"functools<|tool_call|>[{WEATHER}]",
+        Folded("functools", calls=[PARIS_CALL]),
+    ),
+    "nested and huge": (
+        calls(f'{{"name": "f", "arguments": {NESTED}}}'),
+        Folded(calls=[("f", NESTED)]),
+    ),
     "markers inside strings": (
         calls(f'{{"name": "f", "arguments": {MARKERS}}}', WEATHER),
         Folded(calls=[("f", MARKERS), PARIS_CALL]),
@@ -60,10 +79,22 @@ GOOD: dict[str, tuple[str, Folded]] = {
     ),
     "no arguments key": (calls('{"name": "ping"}'), Folded(calls=[("ping", "{}")])),
     "empty arguments": (calls('{"name": "ping", "arguments": {}}'), Folded(calls=[("ping", "{}")])),
-    "null arguments": (calls('{"name": "ping", "arguments": null}'), Folded(calls=[("ping", "{}")])),
-    "parameters instead of arguments": (calls(WEATHER.replace("arguments", "parameters")), Folded(calls=[PARIS_CALL])),
-    "arguments before the name": (calls(f'{{"arguments": {PARIS}, "name": "f"}}'), Folded(calls=[("f", PARIS)])),
-    "unknown tool": (calls('{"name": "nobody", "arguments": {"x": 0}}'), Folded(calls=[("nobody", '{"x": 0}')])),
+    "null arguments": (
+        calls('{"name": "ping", "arguments": null}'),
+        Folded(calls=[("ping", "{}")]),
+    ),
+    "parameters instead of arguments": (
+        calls(WEATHER.replace("arguments", "parameters")),
+        Folded(calls=[PARIS_CALL]),
+    ),
+    "arguments before the name": (
+        calls(f'{{"arguments": {PARIS}, "name": "f"}}'),
+        Folded(calls=[("f", PARIS)]),
+    ),
+    "unknown tool": (
+        calls('{"name": "nobody", "arguments": {"x": 0}}'),
+        Folded(calls=[("nobody", '{"x": 0}')]),
+    ),
     "spacing of the model is kept": (
         calls('{"name":"f","arguments":{ "a" :1 ,\n"b":[ ]}}'),
         Folded(calls=[("f", '{ "a" :1 ,\n"b":[ ]}')]),
@@ -78,9 +109,15 @@ BAD: dict[str, tuple[str, Folded]] = {
     "an empty list": ("functools[]", Folded("functools[]")),
     "not JSON": ("functools[get_weather(Paris)]", Folded("functools[get_weather(Paris)]")),
     "no name": ('functools[{"arguments": {}}]', Folded('functools[{"arguments": {}}]')),
-    "a good one, then a broken one": (calls(WEATHER, "oops") + ".", Folded("oops].", calls=[PARIS_CALL])),
+    "a good one, then a broken one": (
+        calls(WEATHER, "oops") + ".",
+        Folded("oops].", calls=[PARIS_CALL]),
+    ),
     "no end of the list": (f"functools[{WEATHER}", Folded(calls=[PARIS_CALL])),
-    "cut in the arguments": ('functools[{"name": "f", "arguments": {"a": "x', Folded(calls=[("f", '{"a": "x')])),
+    "cut in the arguments": (
+        'functools[{"name": "f", "arguments": {"a": "x',
+        Folded(calls=[("f", '{"a": "x')]),
+    ),
     "cut in the name": ('functools[{"name": "ge', Folded('functools[{"name": "ge')),
     "cut in the word": ("Well funct", Folded("Well funct")),
 }
@@ -101,8 +138,33 @@ def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
 
 
 FRAGMENTS = [
-    *("functools", "functools[", "<|tool_call|>", "<|/tool_call|>", "\n", " ", "{", "}", "[", "]", '"', ",", ":", "\\"),
-    *('{"name": "f", "arguments": ', '{"a": "', '"}', '"name"', '"arguments"', '{"name": "f"', "null", "1", WEATHER),
+    *(
+        "functools",
+        "functools[",
+        "<|tool_call|>",
+        "<|/tool_call|>",
+        "\n",
+        " ",
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        ",",
+        ":",
+        "\\",
+    ),
+    *(
+        '{"name": "f", "arguments": ',
+        '{"a": "',
+        '"}',
+        '"name"',
+        '"arguments"',
+        '{"name": "f"',
+        "null",
+        "1",
+        WEATHER,
+    ),
 ]
 
 
@@ -111,7 +173,9 @@ def test_any_text(before_release: bool) -> None:
 
 
 def test_without_tools_nothing_is_a_call() -> None:
-    assert parse(lambda: OutputFormat(calls=PHI4).make_parser((), ""), [calls(WEATHER)]) == Folded(calls(WEATHER))
+    assert parse(lambda: OutputFormat(calls=PHI4).make_parser((), ""), [calls(WEATHER)]) == Folded(
+        calls(WEATHER)
+    )
 
 
 def test_the_template_chooses_the_form() -> None:

@@ -9,7 +9,10 @@ from ouzel.types import FinishReason, FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
 
 PROPERTIES: dict[str, object] = {"text": {"type": "string"}, "count": {"type": "integer"}}
-TOOLS = (FunctionTool("f", parameters={"type": "object", "properties": PROPERTIES}), FunctionTool("ping"))
+TOOLS = (
+    FunctionTool("f", parameters={"type": "object", "properties": PROPERTIES}),
+    FunctionTool("ping"),
+)
 START, END = "<|tool_call_start|>", "<|tool_call_end|>"
 
 
@@ -33,7 +36,10 @@ VALUES = {  # as written, as JSON
     "a quote that is not escaped": ("'it's fine'", '"it\'s fine"'),
     "an empty string": ('""', '""'),
     "markers in a string": (f'"{MARKERS}"', f'"{MARKERS}"'),
-    "code in a string": ("\"def g(x=1):\\n  return {'a': [x]} >= 2\"", "\"def g(x=1):\\n  return {'a': [x]} >= 2\""),
+    "code in a string": (
+        "\"def g(x=1):\\n  return {'a': [x]} >= 2\"",
+        "\"def g(x=1):\\n  return {'a': [x]} >= 2\"",
+    ),
     "escapes": (r"'\t\\ \x41\101\0 \u00e9\U0001F600 \d\q\a'", r'"\t\\ AA\u0000 é😀 \\d\\q\u0007"'),
     "a surrogate pair": (r'"\ud83d\ude00"', r'"\ud83d\ude00"'),
     "unicode": ('"é😀 中"', '"é😀 中"'),
@@ -48,12 +54,18 @@ VALUES = {  # as written, as JSON
     "a list": ("['a', [1, []], \"]\"]", '["a", [1, []], "]"]'),
     "a last comma": ("[1, 2,]", "[1, 2]"),
     "a tuple": ("(1, 'x')", '[1, "x"]'),
-    "a dictionary": ("{'a': {'b': [{}]}, \"c\" : -1, 2: 'x:y'}", '{"a": {"b": [{}]}, "c": -1, "2": "x:y"}'),
+    "a dictionary": (
+        "{'a': {'b': [{}]}, \"c\" : -1, 2: 'x:y'}",
+        '{"a": {"b": [{}]}, "c": -1, "2": "x:y"}',
+    ),
     "JSON": ('{"a":{"b":[1,{"c":null}]}}', '{"a": {"b": [1, {"c": null}]}}'),
 }
 
 GOOD: dict[str, tuple[str, Folded]] = {
-    **{name: (calls(f"f(x={value})"), given(f'{{"x": {expected}}}')) for name, (value, expected) in VALUES.items()},
+    **{
+        name: (calls(f"f(x={value})"), given(f'{{"x": {expected}}}'))
+        for name, (value, expected) in VALUES.items()
+    },
     "plain text": ("Hello.", Folded("Hello.")),
     "nothing": ("", Folded()),
     "whitespace alone": (" \n", Folded(" \n")),
@@ -61,17 +73,29 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "no mark, after a line": (f"\n[{PARIS}, ping()]\n", Folded(calls=[PARIS_CALL, PING_CALL])),
     "Llama 4": (f"<|python_start|>[{PARIS}]<|python_end|>", Folded(calls=[PARIS_CALL])),
     "Llama 4 without an end": (f"<|python_start|>[{PARIS}]", Folded(calls=[PARIS_CALL])),
-    "OLMo 3": (f"<function_calls>\n{PARIS}\nping()\n</function_calls>", Folded(calls=[PARIS_CALL, PING_CALL])),
+    "OLMo 3": (
+        f"<function_calls>\n{PARIS}\nping()\n</function_calls>",
+        Folded(calls=[PARIS_CALL, PING_CALL]),
+    ),
     "LFM2": (calls(PARIS), Folded(calls=[PARIS_CALL])),
     "two calls": (calls(PARIS, "ping()"), Folded(calls=[PARIS_CALL, PING_CALL])),
-    "two calls, no blanks": (f"{START}[{PARIS},ping()]{END}", Folded(calls=[PARIS_CALL, PING_CALL])),
+    "two calls, no blanks": (
+        f"{START}[{PARIS},ping()]{END}",
+        Folded(calls=[PARIS_CALL, PING_CALL]),
+    ),
     "two lists": (calls(PARIS) + "\n" + calls("ping()"), Folded(calls=[PARIS_CALL, PING_CALL])),
     "blanks": (f"{START} [ f ( ) ] {END}".replace("f (", "f("), Folded(calls=[("f", "{}")])),
     "blanks between": (calls("f( text = 'a' ,\n count=1 )"), given('{"text": "a", "count": 1}')),
     "a last comma of arguments": (calls("f(count=1,)"), given('{"count": 1}')),
-    "all in a dictionary": (calls("f(**{'text': 'a', 'b-c': 1})"), given('{"text": "a", "b-c": 1}')),
+    "all in a dictionary": (
+        calls("f(**{'text': 'a', 'b-c': 1})"),
+        given('{"text": "a", "b-c": 1}'),
+    ),
     "a string by its schema": (calls("f(text=5, count='5')"), given('{"text": "5", "count": "5"}')),
-    "text around": (f"a {calls('ping()')} b {calls('ping()')}c", Folded("a  b c", calls=[PING_CALL] * 2)),
+    "text around": (
+        f"a {calls('ping()')} b {calls('ping()')}c",
+        Folded("a  b c", calls=[PING_CALL] * 2),
+    ),
     "unknown tool, with a mark": (calls("no.body(a=1)"), Folded(calls=[("no.body", '{"a": 1}')])),
 }
 
@@ -93,7 +117,10 @@ OTHERS: dict[str, tuple[str, Folded]] = {
     "no closing parenthesis": (calls("f(count=1"), given('{"count": 1}')),
     "no closing bracket": (f"{START}[f(count=1){END}.", given('{"count": 1}', content=".")),
     "no value": (calls("f(a=, b=1)"), given('{"a": , "b": 1}')),
-    "no value, and another call": (calls("f(a=)", "ping()"), Folded(calls=[("f", '{"a": }'), ("ping", "{}")])),
+    "no value, and another call": (
+        calls("f(a=)", "ping()"),
+        Folded(calls=[("f", '{"a": }'), ("ping", "{}")]),
+    ),
     "no value at the end": (calls("f(b=1, a= )"), given('{"b": 1, "a": }')),
     "no value in a list": (calls("f(a=[1,,2])"), given('{"a": [1, , 2]}')),
     "no value in an object": (calls("f(a={'b':})"), given('{"a": {"b": }}')),
@@ -134,7 +161,9 @@ def test_what_is_cut_off_keeps_what_there_is_and_shows_no_marks(text: str, argum
 def test_any_depth_is_read() -> None:
     depth = 5000
     text = calls(f"f(x={'[' * depth}{']' * depth})")
-    assert parse(lambda: PythonicParser(TOOLS), [text]) == given(f'{{"x": {"[" * depth}{"]" * depth}}}')
+    assert parse(lambda: PythonicParser(TOOLS), [text]) == given(
+        f'{{"x": {"[" * depth}{"]" * depth}}}'
+    )
 
 
 def test_a_string_streams_while_it_comes() -> None:
@@ -153,13 +182,46 @@ def thinking() -> Parser:
 
 def test_thinking() -> None:
     check_parser(
-        thinking, f"<think>hm {calls(PARIS)}</think>{calls('ping()')}", Folded("", f"hm {calls(PARIS)}", [PING_CALL])
+        thinking,
+        f"<think>hm {calls(PARIS)}</think>{calls('ping()')}",
+        Folded("", f"hm {calls(PARIS)}", [PING_CALL]),
     )
 
 
 FRAGMENTS = [
-    *(START, END, "<think>", "</think>", "\n", " ", "[", "]", "f(", "ping(", ")", "a=", "text=", ",", "{", "}", ":"),
-    *('"', "'", '"""', "\\", "\\u00", "5", "None", "**", "(", "<|tool", "<function_calls>", "[f(text='"),
+    *(
+        START,
+        END,
+        "<think>",
+        "</think>",
+        "\n",
+        " ",
+        "[",
+        "]",
+        "f(",
+        "ping(",
+        ")",
+        "a=",
+        "text=",
+        ",",
+        "{",
+        "}",
+        ":",
+    ),
+    *(
+        '"',
+        "'",
+        '"""',
+        "\\",
+        "\\u00",
+        "5",
+        "None",
+        "**",
+        "(",
+        "<|tool",
+        "<function_calls>",
+        "[f(text='",
+    ),
 ]
 
 
@@ -168,11 +230,16 @@ def test_any_text(before_release: bool) -> None:
 
 
 def test_without_tools_nothing_is_a_call() -> None:
-    assert parse(lambda: OutputFormat(calls=LFM2).make_parser((), ""), [calls(PARIS)]) == Folded(calls(PARIS))
+    assert parse(lambda: OutputFormat(calls=LFM2).make_parser((), ""), [calls(PARIS)]) == Folded(
+        calls(PARIS)
+    )
 
 
 def test_the_template_chooses() -> None:
     assert choose_output_format(START).calls is LFM2
     assert choose_output_format("<|python_start|>").calls is LLAMA4
-    assert choose_output_format("<functions></functions><function_calls></function_calls>").calls is OLMO3
+    assert (
+        choose_output_format("<functions></functions><function_calls></function_calls>").calls
+        is OLMO3
+    )
     assert choose_output_format("[func_name1(params_name1=params_value1, ...)]").calls is PYTHONIC

@@ -46,7 +46,9 @@ def given(arguments: str, *, content: str = "") -> Folded:
 PARIS = call(parameter("text", "Paris"))
 PARIS_CALL = ("f", '{"text": "Paris"}')
 PING = call(name="ping")
-MARKERS = "<tool_call>\n<function=x>\n<parameter=y>\n1\n</parameter> or </function></tool_call> <think>"
+MARKERS = (
+    "<tool_call>\n<function=x>\n<parameter=y>\n1\n</parameter> or </function></tool_call> <think>"
+)
 
 VALUES = {  # by key: as written, as JSON
     "a string": ("text", 'say "hi" \\n', '"say \\"hi\\" \\\\n"'),
@@ -68,7 +70,11 @@ VALUES = {  # by key: as written, as JSON
     "a list of Python": ("list", "['a', True, None, (1, 2.5)]", '["a", true, null, [1, 2.5]]'),
     "half a character of Python": ("list", "['\\ud83d']", '["\\ud83d"]'),
     "a tuple of Python": ("list", "('é', )", '["é"]'),
-    "an object of Python": ("object", "{'a': {'b': [False]}, 1: \"it's\"}", '{"a": {"b": [false]}, "1": "it\'s"}'),
+    "an object of Python": (
+        "object",
+        "{'a': {'b': [False]}, 1: \"it's\"}",
+        '{"a": {"b": [false]}, "1": "it\'s"}',
+    ),
     "infinity of Python": ("list", "[1e999]", "[1e999]"),
     "an object": ("object", '{"a" : {"b":[]} }', '{"a" : {"b":[]} }'),
     "null that may be a string": ("maybe", "null", "null"),
@@ -108,7 +114,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
     "no outer tag": (PARIS[12:-13], given('{"text": "Paris"}')),
     "no first outer tag": (PARIS[12:], given('{"text": "Paris"}')),
     "no last outer tag": (PARIS[:-13] + " so", given('{"text": "Paris"}', content=" so")),
-    "no end of the function": (call(parameter("count", "1")).replace("</function>\n", ""), given('{"count": 1}')),
+    "no end of the function": (
+        call(parameter("count", "1")).replace("</function>\n", ""),
+        given('{"count": 1}'),
+    ),
     "two calls": (f"{PARIS}\n{PING}", Folded(calls=[PARIS_CALL, ("ping", "{}")])),
     "two calls, nothing between": (PARIS + PARIS, Folded(calls=[PARIS_CALL] * 2)),
     "two functions in one tag": (
@@ -119,8 +128,14 @@ GOOD: dict[str, tuple[str, Folded]] = {
         "<tool_call><function=f><parameter=count>1</parameter>" + PING,
         Folded(calls=[("f", '{"count": 1}'), ("ping", "{}")]),
     ),
-    "text around": (f"I look.\n\n{PARIS} b {PING}\nc", Folded("I look.\n\n b \nc", calls=[PARIS_CALL, ("ping", "{}")])),
-    "unknown tool": (call(parameter("a", "5"), name="nobody"), Folded(calls=[("nobody", '{"a": 5}')])),
+    "text around": (
+        f"I look.\n\n{PARIS} b {PING}\nc",
+        Folded("I look.\n\n b \nc", calls=[PARIS_CALL, ("ping", "{}")]),
+    ),
+    "unknown tool": (
+        call(parameter("a", "5"), name="nobody"),
+        Folded(calls=[("nobody", '{"a": 5}')]),
+    ),
 }
 
 NO_LISTS = {  # as written, as JSON
@@ -145,7 +160,10 @@ OTHERS: dict[str, tuple[str, Folded]] = {
         given('{"text": "a b'),
     ),
     "not a function": ("<tool_call>\nhi\n</tool_call>", Folded("<tool_call>\nhi\n</tool_call>")),
-    "JSON": ('<tool_call>\n{"name": "f"}\n</tool_call>', Folded('<tool_call>\n{"name": "f"}\n</tool_call>')),
+    "JSON": (
+        '<tool_call>\n{"name": "f"}\n</tool_call>',
+        Folded('<tool_call>\n{"name": "f"}\n</tool_call>'),
+    ),
     "no name": ("<function=>\n</function>", Folded("<function=>\n</function>")),
     "cut in the name": ("a<function=pi", Folded("a<function=pi")),
     "cut in the mark": ("Well <tool_c", Folded("Well <tool_c")),
@@ -167,7 +185,10 @@ CUT_CASES = {
     "in a string": ("<function=f>\n<parameter=text>\nPar", '{"text": "Par'),
     "in a string's last newline": ("<function=f>\n<parameter=text>\nPar\n", '{"text": "Par'),
     "in a value's end": ("<function=f>\n<parameter=text>\nPar\n</para", '{"text": "Par'),
-    "before it shows whether it is the end": ("<function=f>\n<parameter=text>\nPar\n</parameter>\n<", '{"text": "Par'),
+    "before it shows whether it is the end": (
+        "<function=f>\n<parameter=text>\nPar\n</parameter>\n<",
+        '{"text": "Par',
+    ),
     "in a number": ("<function=f>\n<parameter=count>\n12", '{"count": 12'),
     "in a key": ("<function=f>\n<parameter=co", ""),
     "after the name": ("<tool_call>\n<function=f>\n", ""),
@@ -191,12 +212,32 @@ def thinking() -> Parser:
 
 
 def test_thinking() -> None:
-    check_parser(thinking, f"<think>\nhm {PING}\n</think>\n\n{PARIS}", Folded("", f"hm {PING}", [PARIS_CALL]))
+    check_parser(
+        thinking, f"<think>\nhm {PING}\n</think>\n\n{PARIS}", Folded("", f"hm {PING}", [PARIS_CALL])
+    )
 
 
 FRAGMENTS = [
-    *("<tool_call>", "</tool_call>", "<think>", "</think>", "\n", " ", "<parameter=", "</parameter>", ">", "<para"),
-    *("<function=", "</function>", "<function=f>", "<parameter=text>", "<parameter=count>", "<parameter=any>"),
+    *(
+        "<tool_call>",
+        "</tool_call>",
+        "<think>",
+        "</think>",
+        "\n",
+        " ",
+        "<parameter=",
+        "</parameter>",
+        ">",
+        "<para",
+    ),
+    *(
+        "<function=",
+        "</function>",
+        "<function=f>",
+        "<parameter=text>",
+        "<parameter=count>",
+        "<parameter=any>",
+    ),
     *("\n</parameter>\n", '"', "{", "5", "null", "</function>\n</tool_call>"),
 ]
 
@@ -206,7 +247,9 @@ def test_any_text(before_release: bool) -> None:
 
 
 def test_without_tools_nothing_is_a_call() -> None:
-    assert parse(lambda: OutputFormat(calls=QWEN3_CODER).make_parser((), ""), [PARIS]) == Folded(PARIS)
+    assert parse(lambda: OutputFormat(calls=QWEN3_CODER).make_parser((), ""), [PARIS]) == Folded(
+        PARIS
+    )
 
 
 def test_the_template_chooses() -> None:

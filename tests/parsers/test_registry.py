@@ -20,14 +20,16 @@ def test_a_name_beats_the_template() -> None:
     assert chosen.calls is HERMES
     assert chosen.reasoning is not None and chosen.reasoning.calls is None
     assert (
-        choose_output_format("<tool_call></tool_call>", tool_parser="none", reasoning_parser="none") == OutputFormat()
+        choose_output_format("<tool_call></tool_call>", tool_parser="none", reasoning_parser="none")
+        == OutputFormat()
     )
 
 
 @pytest.mark.parametrize("option", ["tool_parser", "reasoning_parser"])
 def test_an_unknown_name_is_refused(option: str) -> None:
     with pytest.raises(
-        ModelLoadError, match=f"{option} must be one of auto, none, response_template, .*hermes.*, given 'wonder'"
+        ModelLoadError,
+        match=f"{option} must be one of auto, none, response_template, .*hermes.*, given 'wonder'",
     ):
         choose_output_format("", **{option: "wonder"})
 
@@ -62,7 +64,9 @@ def test_names_of_other_servers(name: str, family: str) -> None:
         ("content.split('</think>')", None, "think"),
     ],
 )
-def test_the_first_family_that_matches_counts(template: str, calls: str | None, reasoning: str | None) -> None:
+def test_the_first_family_that_matches_counts(
+    template: str, calls: str | None, reasoning: str | None
+) -> None:
     chosen = choose_output_format(template)
     assert (chosen.calls and chosen.calls.names[0]) == calls
     assert (chosen.reasoning and chosen.reasoning.names[0]) == reasoning
@@ -87,7 +91,11 @@ KNOWN_MARKS = {  # what the chat templates of models that reason have: family ->
     "kimi": ("◁think▷", "◁/think▷"),
     "think": ("content.split('</think>')", "</think>"),
 }
-MARKED_BY_THEIR_TEMPLATES = ("gpt_oss", "kimi", "think")  # whose template is known by the marks themselves
+MARKED_BY_THEIR_TEMPLATES = (
+    "gpt_oss",
+    "kimi",
+    "think",
+)  # whose template is known by the marks themselves
 
 
 def test_every_family_that_reasons_is_known_by_a_mark() -> None:
@@ -100,7 +108,9 @@ def test_a_family_reasons_where_the_template_or_the_tokenizer_has_its_mark(name:
     template, mark = KNOWN_MARKS[name]
     [family] = [family for family in FAMILIES if family.names[0] == name]
 
-    with_mark_in_template = choose_output_format(f"{template} {mark}", lambda: pytest.fail("not read"))
+    with_mark_in_template = choose_output_format(
+        f"{template} {mark}", lambda: pytest.fail("not read")
+    )
     with_mark_as_token = choose_output_format(template, lambda: f"<s>\n{mark}\n</s>")
     without_mark = choose_output_format(template, lambda: "<s>\n</s>")
 
@@ -111,7 +121,9 @@ def test_a_family_reasons_where_the_template_or_the_tokenizer_has_its_mark(name:
     assert without_mark.calls is with_mark_in_template.calls
 
 
-def test_the_log_says_how_it_was_decided_whether_a_model_reasons(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_says_how_it_was_decided_whether_a_model_reasons(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level("INFO"):
         choose_output_format("<tool_call></tool_call><think>")
         choose_output_format("<tool_call></tool_call>", lambda: "<think>")
@@ -127,7 +139,9 @@ def test_the_log_says_how_it_was_decided_whether_a_model_reasons(caplog: pytest.
 
 
 def test_an_explicit_reasoning_parser_needs_no_mark_in_the_files() -> None:
-    assert choose_output_format("<tool_call></tool_call>", reasoning_parser="hermes") == OutputFormat(HERMES, HERMES)
+    assert choose_output_format(
+        "<tool_call></tool_call>", reasoning_parser="hermes"
+    ) == OutputFormat(HERMES, HERMES)
 
 
 def test_names_are_unique() -> None:
@@ -140,7 +154,9 @@ def test_without_tools_nothing_is_a_call() -> None:
     chosen = OutputFormat(HERMES, HERMES)
     without = parse(lambda: chosen.make_parser((), ""), [text])
     assert without == Folded('<tool_call>{"name": "f"}</tool_call>', "x")
-    assert parse(lambda: chosen.make_parser((FunctionTool("f"),), ""), [text]) == Folded("", "x", [("f", "{}")])
+    assert parse(lambda: chosen.make_parser((FunctionTool("f"),), ""), [text]) == Folded(
+        "", "x", [("f", "{}")]
+    )
     assert chosen.special_tokens(with_calls=False) == {"<think>", "</think>"}
 
 
@@ -152,10 +168,14 @@ def test_without_tools_nothing_is_a_call() -> None:
         ("It", Folded(" in Finland.\n</think>\n\nNo.")),
     ],
 )
-def test_an_answer_that_goes_on_may_be_inside_its_reasoning(prompt_text: str, folded: Folded) -> None:
+def test_an_answer_that_goes_on_may_be_inside_its_reasoning(
+    prompt_text: str, folded: Folded
+) -> None:
     chosen = OutputFormat(reasoning=HERMES)
     text = " in Finland.\n</think>\n\nNo."
-    assert parse(lambda: chosen.make_parser((), prompt_text, continues_prompt=True), [text]) == folded
+    assert (
+        parse(lambda: chosen.make_parser((), prompt_text, continues_prompt=True), [text]) == folded
+    )
 
 
 THINKING: dict[str, object] = {"open": "<r>", "close": "</r>"}
@@ -182,10 +202,28 @@ def read(chosen: OutputFormat, text: str = SAID) -> Folded:
     [
         ("Hello", {}, ("thinking", "tool_calls"), SAID, Folded("", "hm", [("f", "{}")])),
         ("Hello", {}, ("thinking",), SAID, Folded(SAID[9:], "hm")),
-        ("<think>", {}, ("tool_calls",), SAID.replace("r>", "think>"), Folded("", "hm", [("f", "{}")])),
+        (
+            "<think>",
+            {},
+            ("tool_calls",),
+            SAID.replace("r>", "think>"),
+            Folded("", "hm", [("f", "{}")]),
+        ),
         ("<think>", {}, ("thinking", "tool_calls"), SAID, Folded("", "hm", [("f", "{}")])),
-        ("Hello", {"reasoning_parser": "none"}, ("thinking", "tool_calls"), SAID, Folded(SAID[:9], "", [("f", "{}")])),
-        ("Hello", {"tool_parser": "none"}, ("thinking", "tool_calls"), SAID, Folded(SAID[9:], "hm")),
+        (
+            "Hello",
+            {"reasoning_parser": "none"},
+            ("thinking", "tool_calls"),
+            SAID,
+            Folded(SAID[:9], "", [("f", "{}")]),
+        ),
+        (
+            "Hello",
+            {"tool_parser": "none"},
+            ("thinking", "tool_calls"),
+            SAID,
+            Folded(SAID[9:], "hm"),
+        ),
         (HERMES_TEMPLATE, {}, ("thinking", "tool_calls"), SAID, Folded(SAID)),
         ("<think>", {}, ("thinking",), SAID, Folded(SAID)),
         (
@@ -216,23 +254,41 @@ def test_the_models_own_description_counts_where_no_family_matches(
 ) -> None:
     all_fields = {"thinking": THINKING, "tool_calls": CALLS}
     response_template = described(**{name: all_fields[name] for name in fields})
-    assert read(choose_output_format(chat_template, **options, response_template=response_template), text) == folded
+    assert (
+        read(
+            choose_output_format(chat_template, **options, response_template=response_template),
+            text,
+        )
+        == folded
+    )
 
 
 def test_a_family_that_reads_everything_leaves_no_reasoning_to_another() -> None:
     response_template = described(tool_calls=CALLS, content={"open": "<s>", "close": "</s>"})
     chosen = choose_output_format("<think>", response_template=response_template)
-    assert chosen.calls is not None and chosen.calls.interleaved is not None and chosen.reasoning is None
-    beside = choose_output_format("<think>", reasoning_parser="think", response_template=response_template)
+    assert (
+        chosen.calls is not None
+        and chosen.calls.interleaved is not None
+        and chosen.reasoning is None
+    )
+    beside = choose_output_format(
+        "<think>", reasoning_parser="think", response_template=response_template
+    )
     assert beside == OutputFormat(None, THINKING_ONLY)
 
 
-def test_a_description_that_cannot_be_streamed_is_logged_and_not_used(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_description_that_cannot_be_streamed_is_logged_and_not_used(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     response_template = described(tool_calls=CALLS | {"content": "xml-inline"})
     with caplog.at_level("INFO"):
-        assert choose_output_format(HERMES_TEMPLATE, response_template=response_template) == OutputFormat(HERMES)
+        assert choose_output_format(
+            HERMES_TEMPLATE, response_template=response_template
+        ) == OutputFormat(HERMES)
         assert choose_output_format("Hello", response_template=response_template) == OutputFormat()
-    reason = "response_template cannot be streamed exactly: tool_calls are written as xml-inline; using "
+    reason = (
+        "response_template cannot be streamed exactly: tool_calls are written as xml-inline; using "
+    )
     told = [message for message in caplog.messages if message.startswith("response_template")]
     assert told == [f"{reason}hermes instead", f"{reason}none instead"]
 
@@ -240,14 +296,26 @@ def test_a_description_that_cannot_be_streamed_is_logged_and_not_used(caplog: py
 @pytest.mark.parametrize(
     ("options", "response_template", "message"),
     [
-        ({"tool_parser": "response_template"}, None, "tokenizer_config.json has no response_template"),
+        (
+            {"tool_parser": "response_template"},
+            None,
+            "tokenizer_config.json has no response_template",
+        ),
         (
             {"reasoning_parser": "response_template"},
             described(thinking={"open": "<r>"}),
             "response_template cannot be streamed exactly: the reasoning needs",
         ),
-        ({"tool_parser": "response_template"}, described(thinking=THINKING), "describes no tool calls"),
-        ({"reasoning_parser": "response_template"}, described(tool_calls=CALLS), "describes no reasoning"),
+        (
+            {"tool_parser": "response_template"},
+            described(thinking=THINKING),
+            "describes no tool calls",
+        ),
+        (
+            {"reasoning_parser": "response_template"},
+            described(tool_calls=CALLS),
+            "describes no reasoning",
+        ),
         (
             {"tool_parser": "hermes", "reasoning_parser": "response_template"},
             described(thinking=THINKING, tool_calls=CALLS),

@@ -35,14 +35,22 @@ def calls(**changes: object) -> Json:
 
 def test_a_description() -> None:
     described = template(
-        ["<bot>", "<tool>"], thinking=THINKING, tool_calls=CALLS | {"repeats": True}, content={"close": ["<e>", "<f>"]}
+        ["<bot>", "<tool>"],
+        thinking=THINKING,
+        tool_calls=CALLS | {"repeats": True},
+        content={"close": ["<e>", "<f>"]},
     )
-    assert read_response_template(described | {"version": 1, "defaults": {"role": "assistant"}}) == ResponseTemplate(
+    assert read_response_template(
+        described | {"version": 1, "defaults": {"role": "assistant"}}
+    ) == ResponseTemplate(
         anchors=("<bot>", "<tool>"),
         content=TextField(closes=(Mark("<e>"), Mark("<f>"))),
         reasoning=TextField(opens=(Mark("<think>"),), closes=(Mark("</think>"),)),
         calls=CallsField(
-            opens=(Mark("<call>"),), closes=(Mark("</call>"),), name_key="name", arguments_key="arguments"
+            opens=(Mark("<call>"),),
+            closes=(Mark("</call>"),),
+            name_key="name",
+            arguments_key="arguments",
         ),
     )
 
@@ -57,7 +65,12 @@ def test_reasoning_has_three_names(name: str) -> None:
     [
         ({}, ("name", "arguments"), False),
         (
-            {"transform": {"type": "function", "function": {"name": "{content.tool}", "arguments": "{content.input}"}}},
+            {
+                "transform": {
+                    "type": "function",
+                    "function": {"name": "{content.tool}", "arguments": "{content.input}"},
+                }
+            },
             ("tool", "input"),
             False,
         ),
@@ -167,19 +180,43 @@ REFUSED: dict[str, tuple[object, str]] = {
     ),
     "an empty mark": (template(content={"close": ""}), "content: close is empty"),
     "no mark of several": (template(content={"close": []}), "content: close is empty"),
-    "a mark that is a text and a pattern": (calls(open_pattern="<call>"), "tool_calls: open has both"),
+    "a mark that is a text and a pattern": (
+        calls(open_pattern="<call>"),
+        "tool_calls: open has both",
+    ),
     "a field of no answer": (template(citations={}), "field 'citations' has no place in an answer"),
-    "reasoning twice": (template(thinking=THINKING, reasoning=THINKING), "field 'reasoning' has no place"),
-    "reasoning without a mark": (template(thinking={"close": "</think>"}), "reasoning needs a mark that opens"),
-    "reasoning without an end": (template(thinking={"open": "<think>"}), "reasoning needs a mark that opens"),
-    "content that is no text": (template(content={"content": "json"}), "content must be plain text"),
-    "content that is made of something": (template(content={"transform": {}}), "content must be plain text"),
+    "reasoning twice": (
+        template(thinking=THINKING, reasoning=THINKING),
+        "field 'reasoning' has no place",
+    ),
+    "reasoning without a mark": (
+        template(thinking={"close": "</think>"}),
+        "reasoning needs a mark that opens",
+    ),
+    "reasoning without an end": (
+        template(thinking={"open": "<think>"}),
+        "reasoning needs a mark that opens",
+    ),
+    "content that is no text": (
+        template(content={"content": "json"}),
+        "content must be plain text",
+    ),
+    "content that is made of something": (
+        template(content={"transform": {}}),
+        "content must be plain text",
+    ),
     "calls in tags": (calls(content="xml-inline"), "tool_calls are written as xml-inline"),
     "calls in lines": (calls(content="kv-lines"), "tool_calls are written as kv-lines"),
     "calls without an end": (calls(close=None), "tool_calls need a mark"),
     "calls without a beginning": (calls(open=None), "tool_calls need a mark"),
-    "JSON that is none": (calls(content_args={"unquoted_keys": True}), "tool_calls: unquoted_keys of json"),
-    "strings in marks": (calls(content_args={"string_delims": [["'", "'"]]}), "tool_calls: string_delims of json"),
+    "JSON that is none": (
+        calls(content_args={"unquoted_keys": True}),
+        "tool_calls: unquoted_keys of json",
+    ),
+    "strings in marks": (
+        calls(content_args={"string_delims": [["'", "'"]]}),
+        "tool_calls: string_delims of json",
+    ),
     "calls as they are": (calls(transform=None), "tool_calls: transform tells no function's name"),
     "a function elsewhere": (
         calls(transform={"type": "function", "function": "{content.function}"}),
@@ -194,8 +231,14 @@ REFUSED: dict[str, tuple[object, str]] = {
         template(thinking={"open_pattern": "(?:^|<think>)", "close": "</think>"}),
         "thinking: open: pattern",
     ),
-    "a close pattern with a gap": (template(content={"close_pattern": "<a>.*?<b>"}), "content: close_pattern"),
-    "one mark for two": (template(thinking=THINKING, content={"open": "<think>"}), "two regions open with '<think>'"),
+    "a close pattern with a gap": (
+        template(content={"close_pattern": "<a>.*?<b>"}),
+        "content: close_pattern",
+    ),
+    "one mark for two": (
+        template(thinking=THINKING, content={"open": "<think>"}),
+        "two regions open with '<think>'",
+    ),
     "a mark that begins another": (
         template(thinking={"open_pattern": r"<t>\s*<u>", "close": "<e>"}, content={"open": "<t>"}),
         "two regions open with '<t>'",

@@ -11,7 +11,14 @@ from ouzel.parsers.response_template import read_response_template
 from ouzel.parsers.templated_parser import TemplatedParser, templated_family
 from ouzel.types import FinishReason, FunctionTool
 from tests.grammar.runs import random_walk, started
-from tests.parsers.cutting import Folded, check_any_text, check_cut_marks, check_parser, check_truncation, parse
+from tests.parsers.cutting import (
+    Folded,
+    check_any_text,
+    check_cut_marks,
+    check_parser,
+    check_truncation,
+    parse,
+)
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 FUNCTION = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
@@ -28,14 +35,25 @@ TAGS: dict[str, object] = {  # as of SmolLM and Hermes: one object in tags, and 
             "content": "json",
             "transform": {"type": "function", "function": "{content}"},
         },
-        "content": {"close_pattern": r"\s*(?:<\|im_end\|>|<\|endoftext\|>)\s*|$", "content": "text"},
+        "content": {
+            "close_pattern": r"\s*(?:<\|im_end\|>|<\|endoftext\|>)\s*|$",
+            "content": "text",
+        },
     },
 }
 CHANNELS: dict[str, object] = {  # as of Harmony: the name in the mark, and a mark around everything
     "start_anchor": "<|start|>model",
     "fields": {
-        "reasoning_content": {"open": "<|to|>self<|say|>", "close": "<|end|>", "repeats": True, "join": "\n"},
-        "content": {"open": ["<|to|>user<|say|>", "<|to|>all<|say|>"], "close_pattern": r"\n?<\|end\|>"},
+        "reasoning_content": {
+            "open": "<|to|>self<|say|>",
+            "close": "<|end|>",
+            "repeats": True,
+            "join": "\n",
+        },
+        "content": {
+            "open": ["<|to|>user<|say|>", "<|to|>all<|say|>"],
+            "close_pattern": r"\n?<\|end\|>",
+        },
         "tool_calls": {
             "open_pattern": r"<\|to\|>tools\.(?P<name>\w+).*?<\|say\|>\s*",
             "close": ["<|call|>", "<|end|>"],
@@ -55,7 +73,10 @@ LIST: dict[str, object] = {  # as of Command: all calls in one list, with keys o
             "close": "[/DO]",
             "content": "json",
             "transform_each": True,
-            "transform": {"type": "function", "function": {"name": "{tool}", "arguments": "{input}"}},
+            "transform": {
+                "type": "function",
+                "function": {"name": "{tool}", "arguments": "{input}"},
+            },
         },
     },
 }
@@ -68,7 +89,9 @@ CHANNELED = '<|to|>tools.get_weather json<|say|>{"city": "Paris"}<|call|>'
 LISTED = '[DO][{"id": "0", "tool": "get_weather", "input": {"city": "Paris"}}, {"tool": "ping", "input": {}}][/DO]'
 
 
-def parser(template: object, prompt_text: str = "", tools: tuple[FunctionTool, ...] = TOOLS) -> Parser:
+def parser(
+    template: object, prompt_text: str = "", tools: tuple[FunctionTool, ...] = TOOLS
+) -> Parser:
     return TemplatedParser(read_response_template(template), tools, prompt_text)
 
 
@@ -107,12 +130,18 @@ CHANNEL_CASES: dict[str, tuple[str, Folded]] = {
     ),
     "two answers are apart": ("<|to|>user<|say|>a<|end|><|to|>user<|say|>b", Folded("a\n\nb")),
     "one call": (CHANNELED, Folded(calls=[PARIS_CALL])),
-    "a name with a dash": ("<|to|>tools.get-it_2<|say|>\n{}<|call|>", Folded(calls=[("get-it_2", "{}")])),
+    "a name with a dash": (
+        "<|to|>tools.get-it_2<|say|>\n{}<|call|>",
+        Folded(calls=[("get-it_2", "{}")]),
+    ),
     "two calls, another end": (
         f"{CHANNELED}<|start|>model<|to|>tools.ping<|say|><|end|>",
         Folded(calls=[PARIS_CALL, ("ping", "{}")]),
     ),
-    "markers inside strings": (f"<|to|>tools.f<|say|>{MARKERS}<|call|>", Folded(calls=[("f", MARKERS)])),
+    "markers inside strings": (
+        f"<|to|>tools.f<|say|>{MARKERS}<|call|>",
+        Folded(calls=[("f", MARKERS)]),
+    ),
     "no name": ("<|to|>tools.<|say|>{}", Folded("<|to|>tools.<|say|>{}")),
     "arguments that are none": (
         "<|to|>tools.f<|say|>[1]<|call|>",
@@ -128,13 +157,19 @@ LIST_CASES: dict[str, tuple[str, Folded]] = {
         f"[SAY]I look.[/SAY]\n{LISTED}",
         Folded("I look.", "", [PARIS_CALL, ("ping", "{}")]),
     ),
-    "one object instead of a list": ('[DO]{"tool": "ping", "input": {}}[/DO]', Folded(calls=[("ping", "{}")])),
+    "one object instead of a list": (
+        '[DO]{"tool": "ping", "input": {}}[/DO]',
+        Folded(calls=[("ping", "{}")]),
+    ),
     "keys of another format": (
         '[DO][{"name": "ping", "arguments": {}}][/DO]',
         Folded('[DO][{"name": "ping", "arguments": {}}][/DO]'),
     ),
     "an empty list": ("[DO][][/DO]", Folded("[DO][][/DO]")),
-    "cut in the arguments": ('[DO][{"tool": "f", "input": {"a": "x', Folded(calls=[("f", '{"a": "x')])),
+    "cut in the arguments": (
+        '[DO][{"tool": "f", "input": {"a": "x',
+        Folded(calls=[("f", '{"a": "x')]),
+    ),
     "cut after the name": ('[DO][{"tool": "f", "inp', Folded(calls=[("f", "")])),
     "cut in a mark": ("[SAY]Hello.[/SA", Folded("Hello.[/SA")),
     "lone marks that close": ("[/THINK]a[/SAY]", Folded("a")),
@@ -158,12 +193,20 @@ def test_answers(template: object, text: str, expected: Folded) -> None:
 
 def test_the_whitespace_before_a_cut_is_text() -> None:
     check_parser(lambda: parser(TAGS), "<think>\nhm\n", Folded("", "hm\n"), FinishReason.LENGTH)
-    check_parser(lambda: parser(TAGS), f"\na\n{TAGGED}\n", Folded("a\n", calls=[PARIS_CALL]), FinishReason.LENGTH)
+    check_parser(
+        lambda: parser(TAGS),
+        f"\na\n{TAGGED}\n",
+        Folded("a\n", calls=[PARIS_CALL]),
+        FinishReason.LENGTH,
+    )
 
 
 GOOD = [
     (TAGS, f"<think>\nhm\n</think>\n\nI look.\n{TAGGED}\n{TAGGED}"),
-    (CHANNELS, f"<|to|>self<|say|>hm<|end|><|start|>model{CHANNELED}<|start|>model<|to|>user<|say|>Hello.<|end|>"),
+    (
+        CHANNELS,
+        f"<|to|>self<|say|>hm<|end|><|start|>model{CHANNELED}<|start|>model<|to|>user<|say|>Hello.<|end|>",
+    ),
     (LIST, f"[THINK]\nhm[/THINK]{LISTED}[SAY]Hello.[/SAY]"),
 ]
 
@@ -178,10 +221,53 @@ def test_a_mark_that_is_cut_after_a_call_is_no_content() -> None:
 
 
 FRAGMENTS = [
-    *("<think>", "</think>", "<call>", "</call>", "<|im_end|>", "<call", "<|to|>", "<|start|>", "<|start|>model", "<|"),
-    *("<|to|>self<|say|>", "<|to|>user<|say|>", "<|to|>tools.", "tools.", "<|say|>", "<|end|>", "<|call|>", "[SAY]"),
-    *("[/SAY]", "[THINK]", "[/THINK]", "[DO]", "[/DO]", "[", "]", "\n", " ", "{", "}", '"', ",", ":", "\\"),
-    *('{"name": "f", "arguments": ', '{"tool": "f", "input": ', '{"a": "', '"}', "null", "<|to|>tools.f json<|say|>{"),
+    *(
+        "<think>",
+        "</think>",
+        "<call>",
+        "</call>",
+        "<|im_end|>",
+        "<call",
+        "<|to|>",
+        "<|start|>",
+        "<|start|>model",
+        "<|",
+    ),
+    *(
+        "<|to|>self<|say|>",
+        "<|to|>user<|say|>",
+        "<|to|>tools.",
+        "tools.",
+        "<|say|>",
+        "<|end|>",
+        "<|call|>",
+        "[SAY]",
+    ),
+    *(
+        "[/SAY]",
+        "[THINK]",
+        "[/THINK]",
+        "[DO]",
+        "[/DO]",
+        "[",
+        "]",
+        "\n",
+        " ",
+        "{",
+        "}",
+        '"',
+        ",",
+        ":",
+        "\\",
+    ),
+    *(
+        '{"name": "f", "arguments": ',
+        '{"tool": "f", "input": ',
+        '{"a": "',
+        '"}',
+        "null",
+        "<|to|>tools.f json<|say|>{",
+    ),
 ]
 
 
@@ -193,15 +279,30 @@ def test_any_text(template: object, before_release: bool) -> None:
 @pytest.mark.parametrize(
     ("template", "prompt_text", "text", "expected"),
     [
-        (TAGS, "<think>no<|im_start|>assistant\n<think>\n", "\nhm\n</think>\n\nHello.", Folded("Hello.", "hm")),
+        (
+            TAGS,
+            "<think>no<|im_start|>assistant\n<think>\n",
+            "\nhm\n</think>\n\nHello.",
+            Folded("Hello.", "hm"),
+        ),
         (TAGS, "<|im_start|>assistant\n<think>\n\n</think>\n\n", "\nHello.", Folded("Hello.")),
-        (TAGS, "<|im_start|>assistant\n<think>\n<|im_start|>assistant\n", "Hello.", Folded("Hello.")),
+        (
+            TAGS,
+            "<|im_start|>assistant\n<think>\n<|im_start|>assistant\n",
+            "Hello.",
+            Folded("Hello."),
+        ),
         (TAGS, "no anchor <think>", "Hello.", Folded("Hello.")),
         (TAGS, f"<|im_start|>assistant\n{TAGGED}", TAGGED, Folded(calls=[PARIS_CALL])),
         (TAGS, "<|im_start|>assistant\nIt is", " so.", Folded(" so.")),
         (TAGS, "<|im_start|>assistant\nIt is \n", "so.", Folded("so.")),
         (TAGS, "<|im_start|>assistant\nIt is <", " 3.", Folded(" 3.")),
-        (TAGS, "<|im_start|>assistant\nIt is <ca", f"{TAGGED[3:]} so", Folded(" so", calls=[PARIS_CALL])),
+        (
+            TAGS,
+            "<|im_start|>assistant\nIt is <ca",
+            f"{TAGGED[3:]} so",
+            Folded(" so", calls=[PARIS_CALL]),
+        ),
         (TAGS, "<|im_start|>assistant\n<think>hm</thi", "nk>Hello.", Folded("Hello.")),
         (TAGS, "<|im_start|>assistant\n<think>hm</thi", "n.", Folded("", "n.")),
         (TAGS, "<|im_start|>assistant\nIt <call>", "it.", Folded("it.")),
@@ -209,7 +310,9 @@ def test_any_text(template: object, before_release: bool) -> None:
         (LIST, "[BOT][THINK]x[/THINK][RESULT]1[/RESULT][SAY]", "Hello.[/SAY]", Folded("Hello.")),
     ],
 )
-def test_what_the_prompt_has_begun_goes_on(template: object, prompt_text: str, text: str, expected: Folded) -> None:
+def test_what_the_prompt_has_begun_goes_on(
+    template: object, prompt_text: str, text: str, expected: Folded
+) -> None:
     check_parser(lambda: parser(template, prompt_text), text, expected)
 
 
@@ -235,7 +338,9 @@ FORCED = (FunctionTool("get-weather_2", parameters=SCHEMA), FunctionTool("ping")
 def forced(calls: Calls) -> Format:
     first, second = map(calls.call_format, FORCED)
     texts = [calls.before, first, calls.separator, second, calls.after]
-    elements = [{"type": "const_string", "value": item} if isinstance(item, str) else item for item in texts]
+    elements = [
+        {"type": "const_string", "value": item} if isinstance(item, str) else item for item in texts
+    ]
     return {"type": "sequence", "elements": elements}
 
 
@@ -253,7 +358,10 @@ def test_forced_calls_are_read(template: object) -> None:
     for text in texts:
         folded = parse(lambda: OutputFormat(family(template)).make_parser(FORCED, ""), list(text))
         given, nothing = (json.loads(arguments) for _, arguments in folded.calls)
-        assert (folded.content, [name for name, _ in folded.calls]) == ("", ["get-weather_2", "ping"]), text
+        assert (folded.content, [name for name, _ in folded.calls]) == (
+            "",
+            ["get-weather_2", "ping"],
+        ), text
         assert given.keys() == {"text"} and nothing == {}, text
         assert text.startswith(calls.trigger)
 

@@ -13,6 +13,8 @@ LMI = pytest.mark.parametrize("peer", ["lmi"], indirect=True, scope="package")
 
 
 @pytest.fixture(scope="package")
-def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+def peer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Peer]:
     with serving_peer(request.param, tmp_path_factory.mktemp("peer")) as peer:
         yield peer

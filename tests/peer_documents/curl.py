@@ -42,4 +42,6 @@ def parse_curl(command: str) -> CurlRequest:
     parser.add_argument("-H", action="append", dest="headers", default=[])
     parser.add_argument("-d", dest="body", required=True)
     read = parser.parse_args(shlex.split(command.replace("\\\n", " ")))
-    return CurlRequest(read.method, read.url, dict(header.split(": ", 1) for header in read.headers), read.body)
+    return CurlRequest(
+        read.method, read.url, dict(header.split(": ", 1) for header in read.headers), read.body
+    )

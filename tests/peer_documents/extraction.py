@@ -75,7 +75,9 @@ def _ordered(tables: Any) -> list[str]:
 
 
 def _snippets(text: str) -> list[str]:
-    return re.findall(r"^((?:from openai .*\n.*\n)?response = client\.[\w.]+\(\n(?:    .*\n)+\))", text, re.M)
+    return re.findall(
+        r"^((?:from openai .*\n.*\n)?response = client\.[\w.]+\(\n(?:    .*\n)+\))", text, re.M
+    )
 
 
 def _objects_in(text: str) -> list[Json]:
@@ -123,7 +125,11 @@ def _objects(text: str) -> dict[str, list[str]]:
 
 
 def _events(text: str, title: str) -> list[Json]:
-    rows = re.split(rf"^{title}", text, flags=re.M)[1].split("Event When emitted Description")[1].strip()
+    rows = (
+        re.split(rf"^{title}", text, flags=re.M)[1]
+        .split("Event When emitted Description")[1]
+        .strip()
+    )
     events = []
     for row in rows.split("\n\n")[0].splitlines():
         name, description = row.split(" ", 1)

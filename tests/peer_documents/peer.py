@@ -39,7 +39,9 @@ class Peer:
 
     def send_body(self, request: CurlRequest, content: str) -> httpx.Response:
         url = httpx.URL(request.url).copy_with(scheme="http", netloc=httpx.URL(self.root).netloc)
-        return httpx.request(request.method, url, headers=request.headers, content=content, timeout=None)
+        return httpx.request(
+            request.method, url, headers=request.headers, content=content, timeout=None
+        )
 
     def complete(self, text: str) -> str:
         """Puts real pictures where the documents shorten them, and mends `stream: false`, which is not JSON."""
@@ -67,7 +69,9 @@ def serving_peer(profile: str, directory: Path) -> Iterator[Peer]:
             *("--allowed-media-domains", f"127.0.0.1:{port}"),
             *("--allowed-local-media-path", str(pictures)),
         ]
-        with serving(*_options(profile), *ENGINE_OPTIONS, *media, cache_dir=directory / "cache") as server:
+        with serving(
+            *_options(profile), *ENGINE_OPTIONS, *media, cache_dir=directory / "cache"
+        ) as server:
             yield Peer(profile, server.root, pictures, f"http://127.0.0.1:{port}")
 
 
@@ -76,5 +80,14 @@ def _options(profile: str) -> tuple[str, ...]:
     if profile == "default":
         return models
     if profile == "lmi":  # which would listen on LMI's own address
-        return (*models, "--profile", "lmi", "--port", "0", "--host", "127.0.0.1", "--lmi-strict-logprobs")
+        return (
+            *models,
+            "--profile",
+            "lmi",
+            "--port",
+            "0",
+            "--host",
+            "127.0.0.1",
+            "--lmi-strict-logprobs",
+        )
     return (*models, "--profile", profile)

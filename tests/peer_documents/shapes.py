@@ -56,7 +56,9 @@ def _differences_of_object(shape: dict[str, Any], value: Any, path: str) -> list
     found = []
     for name, inner in shape.items():
         place = f"{path}.{name}" if path else name
-        found += differences(inner, value[name], place) if name in value else [f"{place} is missing"]
+        found += (
+            differences(inner, value[name], place) if name in value else [f"{place} is missing"]
+        )
     return found
 
 
@@ -65,7 +67,12 @@ def _differences_of_list(shape: list[Any], value: Any, path: str) -> list[str]:
         return [f"{path} is {leaf_of(value)}, not list"]
     if shape and not value:
         return [f"{path} is empty"]
-    found = [place for element in value for inner in shape for place in differences(inner, element, f"{path}[]")]
+    found = [
+        place
+        for element in value
+        for inner in shape
+        for place in differences(inner, element, f"{path}[]")
+    ]
     return list(dict.fromkeys(found))
 
 

@@ -12,7 +12,11 @@ def read_data_lines(response: httpx.Response) -> list[Any]:
     """Returns the JSON of each `data:` line; "[DONE]" stays as it is."""
     assert response.status_code == 200, response.text
     assert response.headers["content-type"].startswith("text/event-stream")
-    lines = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]
+    lines = [
+        line.removeprefix("data: ")
+        for line in response.text.splitlines()
+        if line.startswith("data: ")
+    ]
     return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
 

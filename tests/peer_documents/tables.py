@@ -4,9 +4,13 @@ import re
 from collections.abc import Iterator
 
 TYPE = r"(?:string|bool|object|array|integer|int|float|Usage|dict)"
-_PARAMETERS = re.compile(r"^Param[\s\n]*OpenVINO Model Server.*?Type[\s\n]*Description$", re.S | re.M)
+_PARAMETERS = re.compile(
+    r"^Param[\s\n]*OpenVINO Model Server.*?Type[\s\n]*Description$", re.S | re.M
+)
 _RUN_TOGETHER = re.compile(rf"^([a-z_.]+?)(?:⚠️)?{TYPE}")  # modelstring (required)Name of the model
-_SPACED = re.compile(rf"^([\w.\[\]]+) (?:⚠️ )?(?:{TYPE}|Not supported)")  # model string (required) Name of the model
+_SPACED = re.compile(
+    rf"^([\w.\[\]]+) (?:⚠️ )?(?:{TYPE}|Not supported)"
+)  # model string (required) Name of the model
 _NAME = re.compile(r"^[a-z_.\[\]]+$")
 
 
@@ -20,7 +24,9 @@ def parameter_tables(text: str) -> Iterator[list[str]]:
         if "\n\n" in header[0]:
             yield _names_in_cells(behind)
         else:
-            yield _names_in_lines(behind, _SPACED if header[0].startswith("Param ") else _RUN_TOGETHER)
+            yield _names_in_lines(
+                behind, _SPACED if header[0].startswith("Param ") else _RUN_TOGETHER
+            )
 
 
 def field_tables(text: str) -> Iterator[list[str]]:

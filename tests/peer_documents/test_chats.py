@@ -28,7 +28,11 @@ CALLING = {
             "type": "function",
             "function": {
                 "name": "get_weather",
-                "parameters": {"type": "object", "properties": {"city": {"enum": ["Rome"]}}, "required": ["city"]},
+                "parameters": {
+                    "type": "object",
+                    "properties": {"city": {"enum": ["Rome"]}},
+                    "required": ["city"],
+                },
             },
         }
     ],
@@ -42,7 +46,9 @@ CALLING = {
 def test_a_request_gets_an_answer_with_every_key_of_the_example(
     peer: Peer, page: str, index: int, is_stream: bool
 ) -> None:
-    response = peer.send(facts_of(page)["requests"][index], stream=is_stream, stream_options=_usage_if(is_stream))
+    response = peer.send(
+        facts_of(page)["requests"][index], stream=is_stream, stream_options=_usage_if(is_stream)
+    )
     answer = put_together(read_chunks(response)) if is_stream else response.json()
 
     [example] = facts_of(page)["examples"]["completion"]
@@ -81,7 +87,11 @@ def test_the_chunks_of_the_example_stream_come_in_its_order(peer: Peer) -> None:
     chunks = read_chunks(peer.send(STREAMED_HELLO, **THINKING))
 
     assert done == "[DONE]"
-    assert without_repetitions([_kind(chunk) for chunk in chunks]) == ["role", "reasoning", "content"]
+    assert without_repetitions([_kind(chunk) for chunk in chunks]) == [
+        "role",
+        "reasoning",
+        "content",
+    ]
     for chunk in chunks:
         shape = {"role": first, "reasoning": reasoning, "content": last}[_kind(chunk)]
         is_last = chunk is chunks[-1]
@@ -91,7 +101,9 @@ def test_the_chunks_of_the_example_stream_come_in_its_order(peer: Peer) -> None:
 
 @OVMS
 @pytest.mark.parametrize(
-    "fields", [{}, THINKING, CALLING, {"max_tokens": 3}], ids=["text", "thinking", "calling", "short"]
+    "fields",
+    [{}, THINKING, CALLING, {"max_tokens": 3}],
+    ids=["text", "thinking", "calling", "short"],
 )
 def test_the_first_chunk_has_the_role_and_content_null(peer: Peer, fields: Json) -> None:
     """A client measures the time to the first token by this chunk."""
@@ -103,7 +115,9 @@ def test_the_first_chunk_has_the_role_and_content_null(peer: Peer, fields: Json)
 
 @OVMS
 @pytest.mark.parametrize(("fields", "reason"), [({}, "stop"), ({"max_tokens": 3}, "length")])
-def test_the_last_chunk_has_text_and_the_finish_reason(peer: Peer, fields: Json, reason: str) -> None:
+def test_the_last_chunk_has_text_and_the_finish_reason(
+    peer: Peer, fields: Json, reason: str
+) -> None:
     chunks = read_chunks(peer.send(STREAMED_HELLO, **fields))
     [choice] = chunks[-1]["choices"]
 
@@ -112,7 +126,9 @@ def test_the_last_chunk_has_text_and_the_finish_reason(peer: Peer, fields: Json,
 
 
 @DEFAULT
-def test_without_the_profile_the_role_comes_with_a_piece_and_the_end_has_a_chunk_of_its_own(peer: Peer) -> None:
+def test_without_the_profile_the_role_comes_with_a_piece_and_the_end_has_a_chunk_of_its_own(
+    peer: Peer,
+) -> None:
     """OpenAI's form stays the default; docs/conformance.md says so."""
     chunks = read_chunks(peer.send(STREAMED_HELLO, **THINKING))
 
@@ -121,7 +137,9 @@ def test_without_the_profile_the_role_comes_with_a_piece_and_the_end_has_a_chunk
     assert first.keys() & {"content", "reasoning_content"}
     assert ("content", None) not in first.items()
     assert chunks[-1]["choices"][0]["delta"] == {}
-    assert [bool(chunk["choices"][0]["finish_reason"]) for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+    assert [bool(chunk["choices"][0]["finish_reason"]) for chunk in chunks] == [False] * (
+        len(chunks) - 1
+    ) + [True]
 
 
 def _kind(chunk: Json) -> str:
@@ -149,7 +167,9 @@ def test_the_usage_is_in_a_chunk_before_the_end_and_null_in_all_others(peer: Pee
 @BOTH
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("page", PAGES)
-def test_every_field_of_the_table_of_answers_is_there(peer: Peer, page: str, is_stream: bool) -> None:
+def test_every_field_of_the_table_of_answers_is_there(
+    peer: Peer, page: str, is_stream: bool
+) -> None:
     found: set[str] = set()
     for fields in ({}, THINKING, CALLING):
         response = peer.send(HELLO, **fields, stream=is_stream, stream_options=_usage_if(is_stream))

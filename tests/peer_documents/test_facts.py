@@ -41,7 +41,11 @@ def test_every_parameter_of_chats_is_in_the_tables_of_conformance(name: str) -> 
     letter = LETTERS[name]
     listed = {probe.parameter for probe in chats.PROBES if letter in probe.listed.split()}
 
-    in_descriptions = {"max_completion_tokens", "messages, content parts of text", "messages, content parts of images"}
+    in_descriptions = {
+        "max_completion_tokens",
+        "messages, content parts of text",
+        "messages, content parts of images",
+    }
     assert named(name) <= listed
     assert listed - named(name) <= in_descriptions
 

@@ -55,10 +55,14 @@ def test_the_lines_of_a_stream_are_those_of_the_example(peer: Peer, path: str) -
 
 
 @DEFAULT
-def test_without_the_profile_logprobs_in_a_stream_have_the_form_of_whole_answers(peer: Peer) -> None:
+def test_without_the_profile_logprobs_in_a_stream_have_the_form_of_whole_answers(
+    peer: Peer,
+) -> None:
     """`--lmi-strict-logprobs` gives LMI's form, which is a defect of it; docs/conformance.md says so."""
     whole = send(peer, ASK, "/models/llama3/invoke").json()
-    first, *_, last = read_json_lines(send(peer, ASK, "/models/llama3/invoke", stream=True, max_tokens=8))
+    first, *_, last = read_json_lines(
+        send(peer, ASK, "/models/llama3/invoke", stream=True, max_tokens=8)
+    )
 
     assert differences(COMPLETION, whole) == []
     assert differences(FIRST, first) == ["choices[].logprobs is dict, not list"]
@@ -70,7 +74,11 @@ def test_without_the_profile_logprobs_in_a_stream_have_the_form_of_whole_answers
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_each_finish_reason_of_the_page(peer: Peer, is_stream: bool) -> None:
     whole = send(peer, ASK, "/invocations").json()["choices"][0]["message"]["content"]
-    by_fields = [({"max_tokens": 3}, "length"), ({}, "eos_token"), ({"stop": whole[5:8]}, "stop_sequence")]
+    by_fields = [
+        ({"max_tokens": 3}, "length"),
+        ({}, "eos_token"),
+        ({"stop": whole[5:8]}, "stop_sequence"),
+    ]
 
     for fields, reason in by_fields:
         response = send(peer, ASK, "/invocations", stream=is_stream, **fields)

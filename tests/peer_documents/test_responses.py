@@ -20,7 +20,9 @@ PAGE = facts_of("ovms_responses_2026")
 ASK, ASK_OF_A_PICTURE = PAGE["requests"]
 [EXAMPLE] = PAGE["examples"]["response"]
 [SNIPPET] = PAGE["snippets"]
-KEYS = {name: {row["event"]: row["keys"] for row in table} for name, table in PAGE["events"].items()}
+KEYS = {
+    name: {row["event"]: row["keys"] for row in table} for name, table in PAGE["events"].items()
+}
 ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 SHORT = {"max_output_tokens": 3}
@@ -31,7 +33,11 @@ CALLING = {
         {
             "type": "function",
             "name": "get_weather",
-            "parameters": {"type": "object", "properties": {"city": {"enum": ["Rome"]}}, "required": ["city"]},
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"enum": ["Rome"]}},
+                "required": ["city"],
+            },
         }
     ],
     "tool_choice": "required",
@@ -48,7 +54,11 @@ def read_events(response: httpx.Response) -> list[Json]:
 
 def table_of(name: str, end: str = "response.completed") -> list[str]:
     """Returns the names of a table of events in their order, with one of the three ends."""
-    return [row["event"] for row in PAGE["events"][name] if row["event"] not in ENDS or row["event"] == end]
+    return [
+        row["event"]
+        for row in PAGE["events"][name]
+        if row["event"] not in ENDS or row["event"] == end
+    ]
 
 
 def names_of(events: list[Json]) -> list[str]:
@@ -68,7 +78,9 @@ def of_item(events: list[Json], index: int) -> list[Json]:
 @BOTH
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("request_line", [ASK, ASK_OF_A_PICTURE], ids=["text", "picture"])
-def test_a_request_gets_an_answer_with_every_key_of_the_example(peer: Peer, request_line: str, is_stream: bool) -> None:
+def test_a_request_gets_an_answer_with_every_key_of_the_example(
+    peer: Peer, request_line: str, is_stream: bool
+) -> None:
     response = peer.send(request_line, stream=is_stream)
     answer = read_events(response)[-1]["response"] if is_stream else response.json()
 
@@ -82,9 +94,13 @@ def test_a_request_gets_an_answer_with_every_key_of_the_example(peer: Peer, requ
 
 @BOTH
 @pytest.mark.parametrize(
-    ("fields", "end"), [({}, "response.completed"), (SHORT, "response.incomplete")], ids=["whole", "short"]
+    ("fields", "end"),
+    [({}, "response.completed"), (SHORT, "response.incomplete")],
+    ids=["whole", "short"],
 )
-def test_the_standard_events_come_in_the_order_of_their_table(peer: Peer, fields: Json, end: str) -> None:
+def test_the_standard_events_come_in_the_order_of_their_table(
+    peer: Peer, fields: Json, end: str
+) -> None:
     events = read_events(peer.send(ASK, stream=True, **fields))
 
     assert names_of(events) == table_of("standard", end)
@@ -120,7 +136,9 @@ def test_the_reasoning_is_a_summary(peer: Peer, is_stream: bool) -> None:
 
 
 @DEFAULT
-def test_without_the_profile_a_summary_that_is_asked_for_has_the_events_of_the_table(peer: Peer) -> None:
+def test_without_the_profile_a_summary_that_is_asked_for_has_the_events_of_the_table(
+    peer: Peer,
+) -> None:
     """OpenAI shows a summary only to those who ask, so this stays the default; docs/conformance.md says so."""
     unasked = read_events(peer.send(ASK, stream=True, **THINKING))
     asked = read_events(peer.send(ASK, stream=True, **SUMMARIZED))
@@ -141,7 +159,9 @@ def test_the_events_of_a_call_come_in_the_order_of_their_table(peer: Peer) -> No
     item = of_call[0]["item"]
     assert {"type", "call_id", "name", "arguments"} <= item.keys()
     assert (item["type"], item["arguments"]) == ("function_call", "")
-    assert {event["call_id"] for event in of_call if event["type"].endswith("arguments.delta")} == {item["call_id"]}
+    assert {event["call_id"] for event in of_call if event["type"].endswith("arguments.delta")} == {
+        item["call_id"]
+    }
 
 
 @BOTH
@@ -156,7 +176,9 @@ def test_every_item_has_the_fields_of_its_type(peer: Peer) -> None:
 @BOTH
 def test_every_field_of_the_table_of_answers_is_there(peer: Peer) -> None:
     asked = {"temperature": 0.5, "top_p": 0.9, "seed": 1}
-    found = paths_of(peer.send(ASK, **asked, max_output_tokens=3).json()) | paths_of(peer.send(ASK).json())
+    found = paths_of(peer.send(ASK, **asked, max_output_tokens=3).json()) | paths_of(
+        peer.send(ASK).json()
+    )
 
     assert {name.replace("[]", "") for name in PAGE["response_fields"]} - found == set()
 

@@ -16,7 +16,9 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_BROWSER"  # 1: a missing browser fails tests that would else be skipped
+REQUIRED_VARIABLE = (
+    "OUZEL_TESTS_NEED_BROWSER"  # 1: a missing browser fails tests that would else be skipped
+)
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -28,7 +30,9 @@ def chromium_path() -> Path | None:
 @contextmanager
 def running_browser(path: Path) -> Iterator[Browser]:
     """Playwright's own browsers are not wanted; a test process may be root, for whom Chromium has no sandbox."""
-    expect.set_options(timeout=86_400_000)  # ms; a slow machine is no failure, and 0 would mean five seconds
+    expect.set_options(
+        timeout=86_400_000
+    )  # ms; a slow machine is no failure, and 0 would mean five seconds
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
@@ -100,7 +104,9 @@ class Person:
         return self.page.locator(".message").nth(index)
 
     def chooses_picture(self, name: str, content: bytes, *, media_type: str = "image/png") -> None:
-        self.page.set_input_files("#picture-file", FilePayload(name=name, mimeType=media_type, buffer=content))
+        self.page.set_input_files(
+            "#picture-file", FilePayload(name=name, mimeType=media_type, buffer=content)
+        )
 
     def clicks(self, label: str, inside: Locator | None = None) -> None:
         """On the button of this name, in the last message or in another place."""

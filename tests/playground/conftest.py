@@ -14,7 +14,13 @@ from playwright.sync_api import Browser, Page
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
-from tests.playground.chromium import REQUIRED_VARIABLE, Person, Troubles, chromium_path, running_browser
+from tests.playground.chromium import (
+    REQUIRED_VARIABLE,
+    Person,
+    Troubles,
+    chromium_path,
+    running_browser,
+)
 from tests.prompts.families import QWEN
 
 

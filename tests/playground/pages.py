@@ -18,7 +18,12 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 _PREFIX = "/playground/"
-_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_MEDIA_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 _STYLES = ("base", "markdown")
 _EMPTY_PAGE = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Empty</title>'
@@ -60,11 +65,19 @@ class Pages:
         if self.behind is None:
             handler.close_connection = True
             return
-        names = {name: value for name, value in handler.headers.items() if name.lower() == "authorization"}
+        names = {
+            name: value
+            for name, value in handler.headers.items()
+            if name.lower() == "authorization"
+        }
         response = httpx.get(self.behind + handler.path, headers=names, timeout=None)
-        self._send(handler, response.status_code, response.content, response.headers["content-type"])
+        self._send(
+            handler, response.status_code, response.content, response.headers["content-type"]
+        )
 
-    def _send(self, handler: BaseHTTPRequestHandler, status: int, content: bytes, media_type: str) -> None:
+    def _send(
+        self, handler: BaseHTTPRequestHandler, status: int, content: bytes, media_type: str
+    ) -> None:
         handler.send_response(status)
         handler.send_header("content-type", media_type)
         handler.send_header("content-length", str(len(content)))

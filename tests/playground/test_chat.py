@@ -32,14 +32,21 @@ PersonAt = Callable[[RunningServer], Person]
 def test_an_answer_comes_with_its_figures(person: Person) -> None:
     assert person.asks("Hello, parrot") == "Hello, parrot"
     figures = person.page.locator(".figures").inner_text()
-    assert re.fullmatch(r"14 tokens · [\d.]+ tokens/s · first after [\d.]+ m?s · prompt \d+", figures)
+    assert re.fullmatch(
+        r"14 tokens · [\d.]+ tokens/s · first after [\d.]+ m?s · prompt \d+", figures
+    )
     person.asks("Hello, parrot")
     assert re.search(r"prompt \d+$", person.page.locator(".figures").last.inner_text())
 
 
-def test_an_answer_streams_and_is_stopped_by_a_key_or_a_click(slow: RunningServer, person_at: PersonAt) -> None:
+def test_an_answer_streams_and_is_stopped_by_a_key_or_a_click(
+    slow: RunningServer, person_at: PersonAt
+) -> None:
     person = person_at(slow)
-    by_key, by_click = partial(person.page.keyboard.press, "Escape"), partial(person.page.click, "#stop")
+    by_key, by_click = (
+        partial(person.page.keyboard.press, "Escape"),
+        partial(person.page.click, "#stop"),
+    )
     for stop in (by_key, by_click):
         person.writes("word " * 200)
         expect(person.page.locator(".message.assistant .content").last).to_contain_text("word word")
@@ -180,10 +187,17 @@ def test_the_request_is_shown_in_three_languages(person: Person) -> None:
 def test_a_program_prints_calls_where_there_are_tools(person: Person) -> None:
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     said = '<tool_call>\n{"name": "look", "arguments": {"at": 5}}\n</tool_call>'
-    body = {"messages": [{"role": "user", "content": said}], "model": "parrot", "tools": [tool], "stream": True}
+    body = {
+        "messages": [{"role": "user", "content": said}],
+        "model": "parrot",
+        "tools": [tool],
+        "stream": True,
+    }
     script = "async body => (await import('/playground/modules/dialogs/request_dialog.js')).pythonText(body)"
     program = person.page.evaluate(script, body)
-    done = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-"], input=program, capture_output=True, text=True, check=True
+    )
     assert " ".join(done.stdout.split()) == 'look {"at": 5}'
 
 
@@ -193,7 +207,12 @@ def test_a_command_for_curl_holds_a_long_request(person: Person) -> None:
     script = "async body => (await import('/playground/modules/dialogs/request_dialog.js')).curlText(body)"
     command = "curl() { cat; }\n" + person.page.evaluate(script, body)
     assert (
-        json.loads(subprocess.run(["bash"], input=command, capture_output=True, text=True, check=True).stdout) == body
+        json.loads(
+            subprocess.run(
+                ["bash"], input=command, capture_output=True, text=True, check=True
+            ).stdout
+        )
+        == body
     )
 
 
@@ -242,7 +261,9 @@ def test_keys_of_an_input_method_are_its_own(person: Person, page: Page) -> None
     assert person.said[1:] == ["hello"]
 
 
-def test_an_answer_goes_on_while_another_conversation_is_looked_at(slow: RunningServer, person_at: PersonAt) -> None:
+def test_an_answer_goes_on_while_another_conversation_is_looked_at(
+    slow: RunningServer, person_at: PersonAt
+) -> None:
     person = person_at(slow)
     person.asks("first")
     person.page.click("#new")
@@ -255,7 +276,9 @@ def test_an_answer_goes_on_while_another_conversation_is_looked_at(slow: Running
     assert person.answer == ("second " * 30).strip()
 
 
-def test_the_page_stays_at_the_end_until_a_person_scrolls_up(slow: RunningServer, person_at: PersonAt) -> None:
+def test_the_page_stays_at_the_end_until_a_person_scrolls_up(
+    slow: RunningServer, person_at: PersonAt
+) -> None:
     person = person_at(slow)
     thread = person.page.locator("#thread")
     person.writes("\n\n".join(f"line {number}" for number in range(40)))
@@ -264,13 +287,19 @@ def test_the_page_stays_at_the_end_until_a_person_scrolls_up(slow: RunningServer
     expect(person.page.locator("#to-end")).to_be_visible()
     person.waits()
     person.page.click("#to-end")
-    person.waits_for("(n => n.scrollHeight - n.scrollTop - n.clientHeight < 60)(document.querySelector('#thread'))")
+    person.waits_for(
+        "(n => n.scrollHeight - n.scrollTop - n.clientHeight < 60)(document.querySelector('#thread'))"
+    )
 
 
-def test_the_end_of_a_fast_answer_is_in_sight_and_a_new_conversation_has_none_to_go_to(person: Person) -> None:
+def test_the_end_of_a_fast_answer_is_in_sight_and_a_new_conversation_has_none_to_go_to(
+    person: Person,
+) -> None:
     thread, to_end = person.page.locator("#thread"), person.page.locator("#to-end")
     person.asks("\n\n".join(f"line {number}" for number in range(200)))
-    person.waits_for("(n => n.scrollHeight - n.scrollTop - n.clientHeight < 60)(document.querySelector('#thread'))")
+    person.waits_for(
+        "(n => n.scrollHeight - n.scrollTop - n.clientHeight < 60)(document.querySelector('#thread'))"
+    )
     expect(to_end).to_be_hidden()
     thread.evaluate("node => { node.scrollTop = 0 }")
     expect(to_end).to_be_visible()
@@ -281,7 +310,10 @@ def test_the_end_of_a_fast_answer_is_in_sight_and_a_new_conversation_has_none_to
 def test_wrong_settings_are_named_and_nothing_is_sent(person: Person) -> None:
     person.opens_settings()
     person.page.fill("#set-temperature", "3")
-    assert person.page.locator(".fault:not(:empty)").inner_text() == "temperature must be <= 2, given 3"
+    assert (
+        person.page.locator(".fault:not(:empty)").inner_text()
+        == "temperature must be <= 2, given 3"
+    )
     person.writes("hello")
     assert "temperature must be <= 2, given 3" in person.page.locator("#notice").inner_text()
     assert person.said == []
@@ -292,7 +324,9 @@ def test_wrong_settings_are_named_and_nothing_is_sent(person: Person) -> None:
     assert "seed must have fewer digits" in "".join(person.page.locator(".fault").all_inner_texts())
 
 
-def test_settings_have_the_models_defaults_and_the_ranges_of_the_api(person: Person, page: Page) -> None:
+def test_settings_have_the_models_defaults_and_the_ranges_of_the_api(
+    person: Person, page: Page
+) -> None:
     person.opens_settings()
     assert page.get_attribute("#set-temperature", "placeholder") == "1"
     assert "≥ 0, ≤ 2" in page.locator(".field", has=page.locator("#set-temperature")).inner_text()

@@ -63,7 +63,9 @@ def wait_until_kept(person: Person, number: int = 1) -> None:
         person.page.wait_for_timeout(20)
 
 
-def test_a_conversation_is_on_the_server_with_its_branches(person: Person, parrot: RunningServer) -> None:
+def test_a_conversation_is_on_the_server_with_its_branches(
+    person: Person, parrot: RunningServer
+) -> None:
     person.asks("<think>why</think>one")
     person.asks("two")
     person.clicks("Edit", person.message(2))
@@ -73,7 +75,9 @@ def test_a_conversation_is_on_the_server_with_its_branches(person: Person, parro
     wait_until_kept(person, 6)
     [record] = records(person)
     assert record["isOnServer"] is True and "content" not in record
-    items = httpx.get(f"{parrot.url}/v1/conversations/{record['key']}/items", params={"order": "asc"}).json()["data"]
+    items = httpx.get(
+        f"{parrot.url}/v1/conversations/{record['key']}/items", params={"order": "asc"}
+    ).json()["data"]
     kinds = [item["type"] for item in items]
     assert kinds == ["message", "reasoning", "message", *["message"] * 4]
     come_back(person, "<think>why</think>one")
@@ -87,7 +91,9 @@ def test_a_conversation_is_on_the_server_with_its_branches(person: Person, parro
     assert person.said[4:] == ["three", "three"]
 
 
-def test_what_was_asked_outlives_the_page_and_no_half_answer_is_kept(slow: RunningServer, person_at: PersonAt) -> None:
+def test_what_was_asked_outlives_the_page_and_no_half_answer_is_kept(
+    slow: RunningServer, person_at: PersonAt
+) -> None:
     person = person_at(slow)
     person.writes("word " * 100)
     expect(person.page.locator(".message.assistant .content")).to_contain_text("word word")
@@ -102,7 +108,9 @@ def test_what_was_asked_outlives_the_page_and_no_half_answer_is_kept(slow: Runni
     assert person.said == ["more", "more"]  # the question without an answer is the other branch
 
 
-def test_a_conversation_is_renamed_and_deleted_while_it_is_answered(slow: RunningServer, person_at: PersonAt) -> None:
+def test_a_conversation_is_renamed_and_deleted_while_it_is_answered(
+    slow: RunningServer, person_at: PersonAt
+) -> None:
     person = person_at(slow)
     person.writes("word " * 300)
     wait_until_kept(person, 1)
@@ -179,14 +187,18 @@ def test_a_long_title_is_cut_between_characters(person: Person) -> None:
     assert (record["title"], record["isOnServer"]) == ("a" * 58 + "😀…", True)
 
 
-def test_one_that_the_server_no_longer_has_is_said_to_be_gone(person: Person, parrot: RunningServer) -> None:
+def test_one_that_the_server_no_longer_has_is_said_to_be_gone(
+    person: Person, parrot: RunningServer
+) -> None:
     person.asks("soon gone")
     wait_until_kept(person, 2)
     [record] = records(person)
     assert httpx.delete(f"{parrot.url}/v1/conversations/{record['key']}").status_code == 200
     person.page.reload()
     person.page.locator("#conversations .title").click()
-    expect(person.page.locator("#notice")).to_contain_text("The server no longer has this conversation.")
+    expect(person.page.locator("#notice")).to_contain_text(
+        "The server no longer has this conversation."
+    )
 
 
 @pytest.mark.parametrize("is_asked_for", [True, False])
@@ -213,8 +225,14 @@ def test_they_are_found_by_words_of_titles_and_texts(person: Person) -> None:
     person.page.click("#new")
     person.asks("about pears\n\nand a hidden word")
     wait_until_kept(person, 2)
-    expect(person.page.locator("#conversations .title")).to_have_text(["about pears", "about apples"])
-    for words, found in [("APPLES", ["about apples"]), ("hidden about", ["about pears"]), ("plums", [])]:
+    expect(person.page.locator("#conversations .title")).to_have_text(
+        ["about pears", "about apples"]
+    )
+    for words, found in [
+        ("APPLES", ["about apples"]),
+        ("hidden about", ["about pears"]),
+        ("plums", []),
+    ]:
         person.page.fill("#search", words)
         assert person.titles == found
     assert "Nothing found" in person.page.locator("#conversations").inner_text()
@@ -265,7 +283,9 @@ def test_one_is_exported_in_two_forms(person: Person, tmp_path: Path) -> None:
     assert [each["role"] for each in json.loads(texts["json"])["messages"]] == ["user", "assistant"]
 
 
-def test_a_picture_that_is_still_being_read_goes_with_its_question(seeing: RunningServer, person_at: PersonAt) -> None:
+def test_a_picture_that_is_still_being_read_goes_with_its_question(
+    seeing: RunningServer, person_at: PersonAt
+) -> None:
     person = person_at(seeing)
     person.page.evaluate("""() => {
       const read = FileReader.prototype.readAsDataURL;
@@ -280,7 +300,9 @@ def test_a_picture_that_is_still_being_read_goes_with_its_question(seeing: Runni
     person.waits()
 
 
-def test_pictures_are_chosen_dropped_pasted_and_kept(seeing: RunningServer, person_at: PersonAt) -> None:
+def test_pictures_are_chosen_dropped_pasted_and_kept(
+    seeing: RunningServer, person_at: PersonAt
+) -> None:
     person = person_at(seeing)
     png = saved(picture(56, 28), "PNG")
     person.chooses_picture("a.png", png)
@@ -326,7 +348,9 @@ def test_text_is_pasted_and_dropped_as_text(person: Person, page: Page) -> None:
       return document.querySelector("#prompt").dispatchEvent(event);
     }"""
     assert page.evaluate(script, ["paste", ["text/plain", "text/html"]])
-    assert page.evaluate(script, ["dragover", ["text/plain"]]) and page.evaluate(script, ["drop", ["text/plain"]])
+    assert page.evaluate(script, ["dragover", ["text/plain"]]) and page.evaluate(
+        script, ["drop", ["text/plain"]]
+    )
     assert page.locator("#notice").inner_text() == ""
 
 
@@ -335,7 +359,9 @@ def test_what_is_no_picture_and_a_model_that_does_not_see_are_named(
 ) -> None:
     person = person_at(seeing)
     person.chooses_picture("<b>.exe", b"MZ", media_type="application/octet-stream")
-    expect(person.page.locator("#notice")).to_contain_text("Not a picture that can be sent: <b>.exe")
+    expect(person.page.locator("#notice")).to_contain_text(
+        "Not a picture that can be sent: <b>.exe"
+    )
     person = person_at(parrot)
     assert not person.page.locator("#add-picture").is_visible()
     person.chooses_picture("<b>.exe", b"MZ", media_type="application/octet-stream")

@@ -93,7 +93,15 @@ def test_what_requests_come_to_is_drawn(figures: Page, server: RunningServer) ->
 
 def test_a_request_that_runs_is_seen_while_it_does(page: Page, tmp_path: Path) -> None:
     """Of our own engine, with the bundled model."""
-    body = json.dumps({"model": "ouzel-demo", "prompt": "on and on", "max_tokens": 4000, "ignore_eos": True, "n": 16})
+    body = json.dumps(
+        {
+            "model": "ouzel-demo",
+            "prompt": "on and on",
+            "max_tokens": 4000,
+            "ignore_eos": True,
+            "n": 16,
+        }
+    )
     with serving(cache_dir=tmp_path) as server:
         page.set_default_timeout(0)
         page.goto(server.root + PATH)
@@ -129,7 +137,9 @@ def test_the_past_is_looked_at_with_keys_and_pointer(figures: Page, server: Runn
 def test_a_chart_is_a_table_too(figures: Page, server: RunningServer) -> None:
     outcomes = chart(figures, "Outcomes")
     outcomes.locator("summary").press("Enter")
-    expect(outcomes.locator("thead th")).to_have_text(["Time", "Completed", "Failed", "Left by the client", "Refused"])
+    expect(outcomes.locator("thead th")).to_have_text(
+        ["Time", "Completed", "Failed", "Left by the client", "Refused"]
+    )
     assert outcomes.locator("tbody tr").count() >= 1
 
 
@@ -140,7 +150,9 @@ def test_a_server_that_is_gone_is_named_and_found_again(figures: Page) -> None:
     expect(figures.locator("#state")).to_contain_text("The server is back since")
 
 
-def test_a_server_that_was_begun_anew_has_no_negative_rates(figures: Page, server: RunningServer) -> None:
+def test_a_server_that_was_begun_anew_has_no_negative_rates(
+    figures: Page, server: RunningServer
+) -> None:
     """Its counters fall. What it has counted since is what came."""
     ask(server, times=2)
     renewed(figures)
@@ -182,8 +194,14 @@ def test_figures_that_a_proxy_hides_are_said_to_be_hidden(figures: Page) -> None
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_the_rules_of_accessibility_are_kept(browser: Browser, server: RunningServer, width: int, scheme: str) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # a literal of its own
+def test_the_rules_of_accessibility_are_kept(
+    browser: Browser, server: RunningServer, width: int, scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,  # type: ignore[arg-type]  # Playwright declares a literal
+        bypass_csp=True,
+    )
     page = context.new_page()
     page.goto(server.url + PATH)
     page.wait_for_selector("body.ready")

@@ -100,12 +100,16 @@ def test_a_strange_page_makes_the_server_compute_nothing(
     assert prompts_heard == []
 
 
-def test_the_same_requests_are_answered_on_a_page_of_the_server(page: Page, attentive: RunningServer) -> None:
+def test_the_same_requests_are_answered_on_a_page_of_the_server(
+    page: Page, attentive: RunningServer
+) -> None:
     page.goto(f"{attentive.url}/")
     prompts_heard.clear()
 
     with answers_to_posts() as statuses:
-        page.evaluate(ATTACKS["text"].replace("BODY", f"'{BODY}'"), f"{attentive.url}/v1/chat/completions")
+        page.evaluate(
+            ATTACKS["text"].replace("BODY", f"'{BODY}'"), f"{attentive.url}/v1/chat/completions"
+        )
 
         assert statuses.get() == 200
     assert len(prompts_heard) == 1

@@ -65,7 +65,9 @@ ATTEMPTS = [
     f"$<script>{HIT}</script>$ \\[<img src=x onerror={HIT}>\\]",
     f"__proto__ constructor {{{{constructor.constructor('{HIT}')()}}}} ${{{HIT}}}",
 ]
-FORBIDDEN = "script, iframe, object, embed, svg, form, base, meta, style, link, video, audio, input, math"
+FORBIDDEN = (
+    "script, iframe, object, embed, svg, form, base, meta, style, link, video, audio, input, math"
+)
 
 FURTHER = pytest.mark.release("hostile texts in further places of the playground")
 
@@ -144,7 +146,9 @@ def test_titles_are_text(person: Person) -> None:
         untouched(person)
 
 
-def test_names_of_files_are_text(seeing: RunningServer, person_at: Callable[[RunningServer], Person]) -> None:
+def test_names_of_files_are_text(
+    seeing: RunningServer, person_at: Callable[[RunningServer], Person]
+) -> None:
     person = person_at(seeing)
     png = saved(picture(28, 28), "PNG")
     names = [attempt.replace("/", "_").replace("\n", " ") for attempt in ATTEMPTS]

@@ -21,7 +21,9 @@ KINDS = {
     "list": "- an item with `code`\n" * (TOKENS // 22),
     "table": "| a | b |\n|---|---|\n" + "| one | **two** |\n" * (TOKENS // 17),
     "quotes": "> " * 20 + "deep\n" + "> text\n" * (TOKENS // 7),
-    "everything": ("# Title\n\nText with [a link](https://example.org).\n\n- one\n- two\n\n```js\nlet a = 1;\n```\n\n")
+    "everything": (
+        "# Title\n\nText with [a link](https://example.org).\n\n- one\n- two\n\n```js\nlet a = 1;\n```\n\n"
+    )
     * (TOKENS // 96),
 }
 
@@ -40,8 +42,12 @@ def test_no_task_is_long(kind: str, streaming: RunningServer, page: Page) -> Non
     person = Person(page, streaming.url)
     person.comes()
     person.writes(KINDS[kind])
-    page.evaluate(WATCH)  # now: to type ten thousand characters at once is a long task of the browser's own
+    page.evaluate(
+        WATCH
+    )  # now: to type ten thousand characters at once is a long task of the browser's own
     person.waits()
     long_tasks: list[float] = page.evaluate("longTasks")
     assert [duration for duration in long_tasks if duration > 100] == []
-    assert len(person.page.locator(".message.assistant .content").inner_text()) > 0.4 * TOKENS  # marks are no text
+    assert (
+        len(person.page.locator(".message.assistant .content").inner_text()) > 0.4 * TOKENS
+    )  # marks are no text

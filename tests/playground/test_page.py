@@ -45,16 +45,23 @@ def test_no_script_or_style_stands_in_a_page_and_no_text_becomes_html() -> None:
     for name in file_names():
         text = (DIRECTORY / name).read_text()
         if name.endswith(".html"):
-            assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=|javascript:", text), name
+            assert not re.search(
+                r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=|javascript:", text
+            ), name
         forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(|new Function|srcdoc"
         assert not re.search(forbidden, text), name
-        assert not re.search(r"https?://(?!www\.w3\.org/)", text.replace("https://…", "")) or name.endswith(".js"), name
+        assert not re.search(
+            r"https?://(?!www\.w3\.org/)", text.replace("https://…", "")
+        ) or name.endswith(".js"), name
         assert len(text.splitlines()) <= 300, name
 
 
 def test_the_page_is_light(page: Page, parrot: RunningServer) -> None:
     sizes: list[int] = []
-    page.on("response", lambda response: sizes.append(len(response.body())) if response.status == 200 else None)
+    page.on(
+        "response",
+        lambda response: sizes.append(len(response.body())) if response.status == 200 else None,
+    )
     Person(page, parrot.url).comes()
     page.wait_for_load_state("networkidle")
     assert 20_000 < sum(sizes) < MAX_PAGE_BYTES
@@ -87,7 +94,9 @@ def test_a_key_is_asked_for_and_stays_in_the_tab(guarded: RunningServer, page: P
     assert page.evaluate("Object.values(localStorage).join()").count("sk-") == 0
 
 
-def test_without_a_key_the_page_says_so_and_can_be_tried_again(guarded: RunningServer, page: Page) -> None:
+def test_without_a_key_the_page_says_so_and_can_be_tried_again(
+    guarded: RunningServer, page: Page
+) -> None:
     page.goto(guarded.url)
     page.locator("dialog #api-key").wait_for()
     page.keyboard.press("Escape")
@@ -160,7 +169,11 @@ def test_screen_readers_are_told_of_answers(person: Person) -> None:
 def test_the_rules_of_accessibility_are_kept_in_every_state(
     browser: Browser, parrot: RunningServer, width: int, scheme: str
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]  # a literal of its own
+    context = browser.new_context(
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,  # type: ignore[arg-type]  # Playwright declares a literal
+        bypass_csp=True,
+    )
     page = context.new_page()
     person = Person(page, parrot.url)
     person.comes()
@@ -168,11 +181,15 @@ def test_the_rules_of_accessibility_are_kept_in_every_state(
 
     def look(state: str) -> None:
         results = Axe().run(page)
-        found[state] = [f"{each['id']}: {each['nodes'][0]['html']}" for each in results.response["violations"]]
+        found[state] = [
+            f"{each['id']}: {each['nodes'][0]['html']}" for each in results.response["violations"]
+        ]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
 
     look("empty")
-    person.asks("# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n```python\nx = 1\n```\n\n- a\n- b")
+    person.asks(
+        "# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n```python\nx = 1\n```\n\n- a\n- b"
+    )
     person.asks("<think>hm</think>[link](https://example.org) and **text**")
     look("answers")
     person.clicks("Edit", person.message(0))
@@ -200,12 +217,16 @@ def test_the_rules_of_accessibility_are_kept_in_every_state(
 def test_the_page_about_the_server_keeps_the_rules_of_accessibility(
     browser: Browser, parrot: RunningServer, scheme: Literal["light", "dark"]
 ) -> None:
-    context = browser.new_context(viewport={"width": 400, "height": 800}, color_scheme=scheme, bypass_csp=True)
+    context = browser.new_context(
+        viewport={"width": 400, "height": 800}, color_scheme=scheme, bypass_csp=True
+    )
     page = context.new_page()
     page.goto(f"{parrot.url}/about")
     results = Axe().run(page)
     context.close()
-    assert [f"{each['id']}: {each['nodes'][0]['html']}" for each in results.response["violations"]] == []
+    assert [
+        f"{each['id']}: {each['nodes'][0]['html']}" for each in results.response["violations"]
+    ] == []
 
 
 def test_a_prefix_of_a_proxy_is_kept(page: Page) -> None:
@@ -308,6 +329,8 @@ def test_a_model_that_does_not_chat_says_what_it_is_for(person_at: PersonAt) -> 
         sentences=SentenceFiles(modes=("mean",)),
     ) as server:
         person = person_at(server)
-        expect(person.page.locator("#no-chat")).to_contain_text("parrot makes embeddings and does not chat")
+        expect(person.page.locator("#no-chat")).to_contain_text(
+            "parrot makes embeddings and does not chat"
+        )
         expect(person.page.locator("#composer")).to_be_hidden()
         person.opens_settings()

@@ -45,10 +45,15 @@ def test_a_built_in_tool_can_be_run_by_hand(person: Person) -> None:
 
 def test_results_of_ones_own_tools_are_typed_for_each_call(person: Person) -> None:
     person.opens_settings()
-    person.page.fill("#set-tools", '[{"name": "weather"}, {"type": "function", "function": {"name": "news"}}]')
+    person.page.fill(
+        "#set-tools", '[{"name": "weather"}, {"type": "function", "function": {"name": "news"}}]'
+    )
     person.asks(call("weather", city="Ulm") + call("news"))
     assert person.page.locator(".tool-name").all_inner_texts() == ["Calls weather", "Calls news"]
-    first, second = person.page.locator(".tool-call").nth(0), person.page.locator(".tool-call").nth(1)
+    first, second = (
+        person.page.locator(".tool-call").nth(0),
+        person.page.locator(".tool-call").nth(1),
+    )
     first.locator("textarea").fill("rain")
     second.locator("textarea").fill("none")
     person.clicks("Use this result", first)
@@ -69,7 +74,10 @@ def test_results_of_ones_own_tools_are_typed_for_each_call(person: Person) -> No
     ("text", "fault"),
     [
         ("[", "Tools: "),
-        ('[{"name": "a b"}]', "Tools: each must have a name of at most 64 letters, digits, - and _"),
+        (
+            '[{"name": "a b"}]',
+            "Tools: each must have a name of at most 64 letters, digits, - and _",
+        ),
         ('{"name": "clock"}', "Tools: clock is the name of a built-in tool"),
     ],
 )
@@ -93,7 +101,11 @@ def test_an_answer_by_a_schema_is_checked(guided: RunningServer, person_at: Pers
 
 
 CHECKS = [
-    ({"pattern": r"^\d{3}\-\d{4}$"}, "555-0100", {"faults": [], "unchecked": [r"pattern ^\d{3}\-\d{4}$"]}),
+    (
+        {"pattern": r"^\d{3}\-\d{4}$"},
+        "555-0100",
+        {"faults": [], "unchecked": [r"pattern ^\d{3}\-\d{4}$"]},
+    ),
     ({"multipleOf": 0.01}, 0.07, {"faults": [], "unchecked": []}),
     ({"multipleOf": 0.01}, 0.075, {"faults": ["$: must be a multiple of 0.01"], "unchecked": []}),
 ]

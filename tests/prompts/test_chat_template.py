@@ -13,7 +13,12 @@ from ouzel.prompts.marked_text import StandIns
 from ouzel.prompts.messages import Message
 from ouzel.prompts.spellings import Spellings
 from ouzel.prompts.template_capabilities import TemplateCapabilities
-from ouzel.prompts.template_environment import TemplateOutputTooLong, TemplateTooSlow, compile_template, render_template
+from ouzel.prompts.template_environment import (
+    TemplateOutputTooLong,
+    TemplateTooSlow,
+    compile_template,
+    render_template,
+)
 
 HELLO: list[Message] = [{"role": "user", "content": "Hello"}]
 TOOLS: Tools = [{"type": "function", "function": {"name": "look"}}]
@@ -125,11 +130,17 @@ def test_the_probe_as_a_whole_is_stopped_too() -> None:
 
 
 def test_any_name_may_be_an_argument() -> None:
-    assert rendered("{% set n = namespace(context=1, obj=2, self=3) %}{{ n.context }}{{ n.obj }}") == "12"
+    assert (
+        rendered("{% set n = namespace(context=1, obj=2, self=3) %}{{ n.context }}{{ n.obj }}")
+        == "12"
+    )
 
 
 def test_today() -> None:
-    assert rendered("{{ strftime_now('%Y') }}") in {str(datetime.now().year), str(datetime.now().year - 1)}
+    assert rendered("{{ strftime_now('%Y') }}") in {
+        str(datetime.now().year),
+        str(datetime.now().year - 1),
+    }
 
 
 def test_every_special_token_is_a_variable() -> None:
@@ -160,13 +171,25 @@ def test_variables_reach_the_template() -> None:
         ("{% for i in range(10**9) %}{% endfor %}", "Range too big"),
         ("{{ 'x' * 10**9 }}", "longer than 33554432 characters"),
         ("{{ 10**9 * [1] }}", "longer than 33554432 characters"),
-        ("{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x + s.x %}{% endfor %}", "longer than"),
-        ("{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x ~ s.x %}{% endfor %}", "longer than"),
+        (
+            "{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x + s.x %}{% endfor %}",
+            "longer than",
+        ),
+        (
+            "{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x ~ s.x %}{% endfor %}",
+            "longer than",
+        ),
         ("{{ '%99999999d' % 1 }}", "longer than 33554432"),
         ("{{ '%*d' % (99999999, 1) }}", "longer than 33554432"),
         ("{{ 10 ** 100000 }}", "more than 65536 bits"),
-        ("{% set s = namespace(x=9) %}{% for i in range(99) %}{% set s.x = s.x * s.x %}{% endfor %}", "65536 bits"),
-        ("{% for i in range(99999) %}{{ 'x' * 999 }}{% endfor %}", "longer than 33554432 characters"),
+        (
+            "{% set s = namespace(x=9) %}{% for i in range(99) %}{% set s.x = s.x * s.x %}{% endfor %}",
+            "65536 bits",
+        ),
+        (
+            "{% for i in range(99999) %}{{ 'x' * 999 }}{% endfor %}",
+            "longer than 33554432 characters",
+        ),
     ],
 )
 def test_what_a_template_cannot_render_is_the_requests_fault(source: str, message: str) -> None:
@@ -354,7 +377,12 @@ WRITING = [
 ]  # fmt: skip
 
 
-HASHING = ["{{ {}[ns.x] }}", "{{ {ns.x: 1} }}", "{{ {}.get(ns.x) }}", "{{ [{}] | map(attribute=ns.x) | list }}"]
+HASHING = [
+    "{{ {}[ns.x] }}",
+    "{{ {ns.x: 1} }}",
+    "{{ {}.get(ns.x) }}",
+    "{{ [{}] | map(attribute=ns.x) | list }}",
+]
 
 
 @pytest.mark.parametrize("hashing", HASHING)
@@ -369,8 +397,12 @@ def test_namespaces_and_views_of_dictionaries_are_written_out() -> None:
     assert rendered(source) == "<Namespace {'x': ['a']}>dict_items([('k', 1)])2"
 
 
-@pytest.mark.parametrize("stand_ins", [None, StandIns(Spellings({"<|end|>"}))], ids=["plain", "marked"])
-@pytest.mark.parametrize("value", [DOUBLED, MAPPED, MULTIPLIED], ids=["doubled", "mapped", "multiplied"])
+@pytest.mark.parametrize(
+    "stand_ins", [None, StandIns(Spellings({"<|end|>"}))], ids=["plain", "marked"]
+)
+@pytest.mark.parametrize(
+    "value", [DOUBLED, MAPPED, MULTIPLIED], ids=["doubled", "mapped", "multiplied"]
+)
 @pytest.mark.parametrize("writing", WRITING)
 def test_no_list_is_written_out_that_holds_others_too_often(
     writing: str, value: str, stand_ins: StandIns | None
@@ -382,7 +414,9 @@ def test_no_list_is_written_out_that_holds_others_too_often(
 def test_lists_that_are_long_and_flat_are_written_out() -> None:
     source = "{% set ns = namespace(x=[]) %}{% for i in range(3000) %}{% set ns.x = ns.x + [[i]] %}{% endfor %}"
 
-    assert len(rendered(source + "{{ ns.x | length }} {{ ns.x | tojson }}{{ ns.x == ns.x }}")) > 10_000
+    assert (
+        len(rendered(source + "{{ ns.x | length }} {{ ns.x | tojson }}{{ ns.x == ns.x }}")) > 10_000
+    )
 
 
 def test_filters_and_methods_do_what_they_did() -> None:
@@ -408,7 +442,9 @@ def test_filters_and_methods_do_what_they_did() -> None:
         ("'Limit 131072: {:>3}'.format('x')", "Limit 131072:   x"),
     ],
 )
-def test_a_format_may_have_stars_and_numbers_beside_its_conversions(expression: str, text: str) -> None:
+def test_a_format_may_have_stars_and_numbers_beside_its_conversions(
+    expression: str, text: str
+) -> None:
     assert "".join(render_template(compile_template("{{ " + expression + " }}"), {})) == text
 
 
@@ -416,8 +452,13 @@ def test_a_template_that_passes_its_limits_when_probed_ends_the_start(tmp_path: 
     path = tmp_path / "chat_template.jinja"
     for source, reason in (
         ("{{ 'x'.ljust(10**10) }}", "longer than 33554432 characters"),
-        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "took too long"),
+        (
+            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            "took too long",
+        ),
     ):
         path.write_text(source)
-        with pytest.raises(ModelLoadError, match=f"the chat template in {path} cannot be used: .*{reason}"):
+        with pytest.raises(
+            ModelLoadError, match=f"the chat template in {path} cannot be used: .*{reason}"
+        ):
             ChatTemplate.load(tmp_path, max_cpu_s=0.2)

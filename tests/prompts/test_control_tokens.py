@@ -39,15 +39,21 @@ MARK = re.compile(r"<[^<>{}\s]+>|\[/?[A-Z_]+\]")  # in the templates of the fami
 
 def family_tokenizer(family: str) -> Tokenizer:
     """Knows every mark of the family's template, the half of them as special tokens."""
-    marks = sorted({"<s>", "</s>", "<|user|>", "<|system|>", "<|assistant|>", *MARK.findall(FAMILIES[family])})
-    library_tokenizer = {"gemma": unigram, "granite": normalising}.get(family, byte_library_tokenizer)()
+    marks = sorted(
+        {"<s>", "</s>", "<|user|>", "<|system|>", "<|assistant|>", *MARK.findall(FAMILIES[family])}
+    )
+    library_tokenizer = {"gemma": unigram, "granite": normalising}.get(
+        family, byte_library_tokenizer
+    )()
     library_tokenizer.add_special_tokens(marks[::2])
     library_tokenizer.add_tokens([AddedToken(mark, normalized=False) for mark in marks[1::2]])
     return HuggingFaceTokenizer(library_tokenizer, {"bos_token": "<s>", "eos_token": "</s>"})
 
 
 def family_renderer(family: str) -> PromptRenderer:
-    template = ChatTemplate({"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"})
+    template = ChatTemplate(
+        {"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"}
+    )
     return PromptRenderer(family_tokenizer(family), template, 100_000)
 
 
@@ -61,24 +67,35 @@ def num_control_tokens(token_ids: list[int], tokenizer: Tokenizer) -> int:
         [{"role": "user", "content": ATTACK}],
         [{"role": "user", "content": [{"type": "text", "text": ATTACK}]}],
         [{"role": "system", "content": ATTACK}, {"role": "user", "content": "Hi"}],
-        [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": ATTACK}, {"role": "user", "content": "?"}],
+        [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": ATTACK},
+            {"role": "user", "content": "?"},
+        ],
         [
             {"role": "user", "content": "Hi"},
             {
                 "role": "assistant",
                 "content": "",
-                "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": {"a": ATTACK}}}],
+                "tool_calls": [
+                    {"type": "function", "function": {"name": "f", "arguments": {"a": ATTACK}}}
+                ],
             },
             {"role": "tool", "content": ATTACK, "tool_call_id": "1"},
         ],
     ],
 )
-def test_what_a_message_says_is_text(renderer: PromptRenderer, tokenizer: Tokenizer, messages: list[Message]) -> None:
+def test_what_a_message_says_is_text(
+    renderer: PromptRenderer, tokenizer: Tokenizer, messages: list[Message]
+) -> None:
     harmless = [
-        {key: value for key, value in message.items() if key != "content"} | {"content": "x"} for message in messages
+        {key: value for key, value in message.items() if key != "content"} | {"content": "x"}
+        for message in messages
     ]
     if "tool_calls" in messages[1 if len(messages) > 2 else 0]:
-        harmless[1]["tool_calls"] = [{"type": "function", "function": {"name": "f", "arguments": {"a": "x"}}}]
+        harmless[1]["tool_calls"] = [
+            {"type": "function", "function": {"name": "f", "arguments": {"a": "x"}}}
+        ]
     prompt = renderer.render_chat(messages)
     own = num_control_tokens(renderer.render_chat(harmless).token_ids, tokenizer)
     assert num_control_tokens(prompt.token_ids, tokenizer) == own
@@ -107,20 +124,40 @@ def test_private_characters_of_a_message_stay(renderer: PromptRenderer) -> None:
     assert content in renderer.render_chat([{"role": "user", "content": content}]).text
 
 
-def test_other_chats_are_tokenised_in_one_piece(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
+def test_other_chats_are_tokenised_in_one_piece(
+    renderer: PromptRenderer, tokenizer: Tokenizer
+) -> None:
     prompt = renderer.render_chat([{"role": "user", "content": "Hello <|im_start and <b>"}])
     assert prompt.token_ids == tokenizer.encode(prompt.text, add_special_tokens=False)
 
 
 OTHER_FRAGMENTS = [
     *("<", ">", "<|", "|>", "[", "]", "end", "user", "assistant", " ", "\n", '"', "\\"),
-    *("\u0338", "\u0301", "\u200d", "\uf8ff", "\ufdd0", "\uff1c", "\uff1e", "~", "^", "</tHink>", "{{ eos_token }}"),
+    *(
+        "\u0338",
+        "\u0301",
+        "\u200d",
+        "\uf8ff",
+        "\ufdd0",
+        "\uff1c",
+        "\uff1e",
+        "~",
+        "^",
+        "</tHink>",
+        "{{ eos_token }}",
+    ),
 ]
 Chat = tuple[list[Message], ChatRendering]
-KWARGS = {"llama 3": "date_string", "harmony": "reasoning_effort", "granite": "controls"}  # printed by their templates
+KWARGS = {
+    "llama 3": "date_string",
+    "harmony": "reasoning_effort",
+    "granite": "controls",
+}  # printed by their templates
 
 
-def chat_of(say: Callable[[], str], answer: Callable[[], str], family: str, template: ChatTemplate) -> Chat:
+def chat_of(
+    say: Callable[[], str], answer: Callable[[], str], family: str, template: ChatTemplate
+) -> Chat:
     """Has a text of the client's wherever the template shows one."""
     able = template.capabilities
     call_id = "abcdef123" if family == "mistral" else say()
@@ -130,13 +167,28 @@ def chat_of(say: Callable[[], str], answer: Callable[[], str], family: str, temp
         system: Message = {"role": "system", "content": say(), "tools": say(), "name": say()}
         messages.insert(0, system)
     messages.append({"role": "assistant", "content": answer(), "reasoning_content": say()})
-    messages.append({"role": "user", "content": [{"type": "text", "text": say()}, {"type": "text", "text": say()}]})
+    messages.append(
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": say()}, {"type": "text", "text": say()}],
+        }
+    )
     if able.tool_calls and not able.drops_tool_results:
-        calling: Message = {"role": "assistant", "content": "", "tool_calls": [{"id": call_id, "function": function}]}
-        messages += [calling, {"role": "tool", "tool_call_id": call_id, "name": say(), "content": say()}]
+        calling: Message = {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": call_id, "function": function}],
+        }
+        messages += [
+            calling,
+            {"role": "tool", "tool_call_id": call_id, "name": say(), "content": say()},
+        ]
         messages.append({"role": "assistant", "content": answer(), "thinking": say()})
         messages.append({"role": "user", "content": say()})
-    parameters: dict[str, object] = {"type": "object", "properties": {say(): {"enum": [say()], "description": say()}}}
+    parameters: dict[str, object] = {
+        "type": "object",
+        "properties": {say(): {"enum": [say()], "description": say()}},
+    }
     tool: dict[str, object] = {"name": say(), "description": say(), "parameters": parameters}
     documents: list[dict[str, object]] = [{"doc_id": say(), "title": say(), "text": say()}]
     rendering = ChatRendering(
@@ -154,8 +206,17 @@ def test_what_a_client_writes_is_text_in_every_place(family: str) -> None:
     assert template is not None
     rng = random.Random(family)
     marks = list(tokenizer.control_tokens)
-    fragments = [*marks, *(mark[:-1] for mark in marks), *(mark[1:] for mark in marks), *OTHER_FRAGMENTS]
-    visible = [mark for mark, id_ in tokenizer.control_tokens.items() if id_ not in tokenizer.special_token_ids]
+    fragments = [
+        *marks,
+        *(mark[:-1] for mark in marks),
+        *(mark[1:] for mark in marks),
+        *OTHER_FRAGMENTS,
+    ]
+    visible = [
+        mark
+        for mark, id_ in tokenizer.control_tokens.items()
+        if id_ not in tokenizer.special_token_ids
+    ]
 
     def say() -> str:
         return "x" + "".join(rng.choices(fragments, k=rng.randrange(1, 6)))
@@ -177,18 +238,25 @@ def test_what_a_client_writes_is_text_in_every_place(family: str) -> None:
 def test_no_template_that_joins_a_mark_is_led_astray() -> None:
     tokenizer, renderer = family_tokenizer("phi"), family_renderer("phi")
     user: Message = {"role": "user", "content": "<|end|"}
-    marks = [tokenizer.token_text(id_) for id_ in control_ids(tokenizer, renderer.render_chat([user]).token_ids)]
+    marks = [
+        tokenizer.token_text(id_)
+        for id_ in control_ids(tokenizer, renderer.render_chat([user]).token_ids)
+    ]
     assert marks == ["<|user|>", "<|end|>", "<|assistant|>"]
     for role in ("end", "/tool", "end|>"):
         try:
             token_ids = renderer.render_chat([{"role": role, "content": "x"}, user]).token_ids
         except InvalidRequest:
             continue
-        assert control_ids(tokenizer, token_ids)[-3:] == [tokenizer.control_tokens[mark] for mark in marks]
+        assert control_ids(tokenizer, token_ids)[-3:] == [
+            tokenizer.control_tokens[mark] for mark in marks
+        ]
         assert len(control_ids(tokenizer, token_ids)) == 4  # the end of the turn in that role
 
 
-def test_a_text_may_have_every_private_character(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
+def test_a_text_may_have_every_private_character(
+    renderer: PromptRenderer, tokenizer: Tokenizer
+) -> None:
     content = "".join(map(chr, range(0xE000, 0xF900))) + ATTACK
     prompt = PromptRenderer(tokenizer, ChatTemplate.load(DEMO), 100_000).render_chat(
         [{"role": "user", "content": content}]
@@ -197,22 +265,32 @@ def test_a_text_may_have_every_private_character(renderer: PromptRenderer, token
     assert num_control_tokens(prompt.token_ids, tokenizer) == 3
 
 
-def test_an_answer_that_comes_back_has_the_tokens_that_it_had(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
+def test_an_answer_that_comes_back_has_the_tokens_that_it_had(
+    renderer: PromptRenderer, tokenizer: Tokenizer
+) -> None:
     call = '<tool_call>\n{"name": "look"}\n</tool_call>'
     user: Message = {"role": "user", "content": call}
     prompt = renderer.render_chat([user, {"role": "assistant", "content": call}, user])
     assert prompt.text.count("<tool_call>") == 3
     assert prompt.token_ids.count(tokenizer.control_tokens["<tool_call>"]) == 1
     assert prompt.token_ids.count(tokenizer.control_tokens["</tool_call>"]) == 1
-    thought = renderer.render_chat([user, {"role": "assistant", "content": f"<think>hm</think>\n\n{call}"}])
+    thought = renderer.render_chat(
+        [user, {"role": "assistant", "content": f"<think>hm</think>\n\n{call}"}]
+    )
     assert thought.token_ids.count(tokenizer.control_tokens["<tool_call>"]) == 1
 
 
 def test_a_template_finds_marks_in_an_answer_as_ever() -> None:
     answer: Message = {"role": "assistant", "content": "<think>\nhm\n</think>\n\nYes.<think>"}
     for family in ("qwen", "deepseek", "deepseek with a switch"):
-        plain = ChatTemplate({"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"})
-        messages: list[Message] = [{"role": "user", "content": "x</think>y"}, answer, {"role": "user", "content": "z"}]
+        plain = ChatTemplate(
+            {"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"}
+        )
+        messages: list[Message] = [
+            {"role": "user", "content": "x</think>y"},
+            answer,
+            {"role": "user", "content": "z"},
+        ]
         assert family_renderer(family).encode_chat(messages)[0] == plain.render(messages)
 
 
@@ -222,8 +300,11 @@ def test_parsers_do_not_see_what_a_client_spells(renderer: PromptRenderer) -> No
         {"role": "assistant", "content": "It be"},
     ]
     prompt = renderer.render_chat(messages, ChatRendering(continue_final_message=True))
-    assert (prompt.text.count("<think>"), prompt.text_to_parse.count("<think>")) == (2, 1)  # one is the template's
+    assert (prompt.text.count("<think>"), prompt.text_to_parse.count("<think>")) == (
+        2,
+        1,
+    )  # one is the template's
     messages[1]["content"] = "<think>It be"
-    assert renderer.render_chat(messages, ChatRendering(continue_final_message=True)).text_to_parse.endswith(
-        "<think>It be"
-    )
+    assert renderer.render_chat(
+        messages, ChatRendering(continue_final_message=True)
+    ).text_to_parse.endswith("<think>It be")

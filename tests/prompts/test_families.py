@@ -12,18 +12,28 @@ from tests.api.serving import byte_tokenizer
 from tests.prompts.families import FAMILIES
 
 SPECIAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
-TOOLS: list[dict[str, object]] = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+TOOLS: list[dict[str, object]] = [
+    {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+]
 USER: Message = {"role": "user", "content": "Where is Turku?"}
 CALL: Message = {
     "role": "assistant",
     "content": None,
-    "tool_calls": [{"id": "abcdef123", "type": "function", "function": {"name": "look", "arguments": '{"at": "Åbo"}'}}],
+    "tool_calls": [
+        {
+            "id": "abcdef123",
+            "type": "function",
+            "function": {"name": "look", "arguments": '{"at": "Åbo"}'},
+        }
+    ],
 }
 RESULT: Message = {"role": "tool", "tool_call_id": "abcdef123", "content": "60.45"}
 
 
 def renderer(family: str) -> PromptRenderer:
-    return PromptRenderer(byte_tokenizer(), ChatTemplate({"default": FAMILIES[family]}, SPECIAL_TOKENS), 4096)
+    return PromptRenderer(
+        byte_tokenizer(), ChatTemplate({"default": FAMILIES[family]}, SPECIAL_TOKENS), 4096
+    )
 
 
 def chat_text(family: str, *messages: Message, **wanted: object) -> str:
@@ -62,7 +72,9 @@ def test_a_chat_ends_where_the_answer_starts(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("content", ["In Fin", " In Finland, \n", "  one\n\ntwo ", "", "<think>\nx\n</think>\n\nIn F"])
+@pytest.mark.parametrize(
+    "content", ["In Fin", " In Finland, \n", "  one\n\ntwo ", "", "<think>\nx\n</think>\n\nIn F"]
+)
 def test_the_final_message_goes_on(family: str, content: str) -> None:
     final: Message = {"role": "assistant", "content": content}
     text = chat_text(family, USER, final, continue_final_message=True)
@@ -70,7 +82,10 @@ def test_the_final_message_goes_on(family: str, content: str) -> None:
     assert text.endswith(shown.lstrip())
     assert "mark" not in text
     as_part: Message = {"role": "assistant", "content": [{"type": "text", "text": content}]}
-    assert chat_text(family, USER, as_part, continue_final_message=True, add_generation_prompt=False) == text
+    assert (
+        chat_text(family, USER, as_part, continue_final_message=True, add_generation_prompt=False)
+        == text
+    )
 
 
 @pytest.mark.parametrize("family", ["gemma", "mistral"])
@@ -89,7 +104,10 @@ def test_no_system_messages_for_gemma() -> None:
     [
         ("qwen", '{"name": "look", "arguments": {"at": "Åbo"}}'),
         ("llama 3", '{"name": "look", "parameters": {"at": "Åbo"}}'),
-        ("mistral", '[TOOL_CALLS][{"name": "look", "arguments": {"at": "Åbo"}, "id": "abcdef123"}]'),
+        (
+            "mistral",
+            '[TOOL_CALLS][{"name": "look", "arguments": {"at": "Åbo"}, "id": "abcdef123"}]',
+        ),
         ("deepseek", '<｜tool▁call▁begin｜>look\n{"at": "Åbo"}<｜tool▁call▁end｜>'),
         ("harmony", 'to=functions.look<|message|>{"at": "Åbo"}<|call|>'),
     ],
@@ -120,17 +138,26 @@ def test_calls_that_the_template_would_leave_out_are_refused(family: str) -> Non
 
 def test_keys_that_only_the_template_knows_are_kept() -> None:
     system: Message = {"role": "system", "content": "Be kind.", "tools": '[{"name": "look"}]'}
-    assert '<|system|>Be kind.<|tool|>[{"name": "look"}]<|/tool|><|end|>' in chat_text("phi", system, USER)
+    assert '<|system|>Be kind.<|tool|>[{"name": "look"}]<|/tool|><|end|>' in chat_text(
+        "phi", system, USER
+    )
 
 
 def test_documents_reach_the_prompt() -> None:
     text = chat_text("granite", USER, documents=[{"doc_id": 7, "text": "Turku is old."}])
-    assert '<|start_of_role|>document {"document_id": "7"}<|end_of_role|>Turku is old.<|end_of_text|>' in text
+    assert (
+        '<|start_of_role|>document {"document_id": "7"}<|end_of_role|>Turku is old.<|end_of_text|>'
+        in text
+    )
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "thinking"])
-@pytest.mark.parametrize(("family", "reasoning_key"), [("qwen", "reasoning_content"), ("harmony", "thinking")])
-def test_reasoning_takes_the_name_that_the_template_reads(family: str, reasoning_key: str, key: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "reasoning_key"), [("qwen", "reasoning_content"), ("harmony", "thinking")]
+)
+def test_reasoning_takes_the_name_that_the_template_reads(
+    family: str, reasoning_key: str, key: str
+) -> None:
     assert capabilities(family).reasoning_key == reasoning_key
     assert "A city?" in chat_text(family, USER, {**CALL, key: "A city?"}, RESULT)
 
@@ -149,11 +176,21 @@ def test_reasoning_takes_the_name_that_the_template_reads(family: str, reasoning
         ("deepseek with a switch", {"reasoning_effort": "medium"}, "<think>"),
         ("deepseek with a switch", {"enable_thinking": False}, "</think>"),
         ("gemma", {"enable_thinking": False}, "model\n"),
-        ("gemma", {"reasoning_effort": "none", "template_kwargs": {"enable_thinking": None}}, "model\n"),
-        ("granite", {"template_kwargs": {"controls": {"length": "short"}}}, '{"length": "short"}<|end_of_role|>'),
+        (
+            "gemma",
+            {"reasoning_effort": "none", "template_kwargs": {"enable_thinking": None}},
+            "model\n",
+        ),
+        (
+            "granite",
+            {"template_kwargs": {"controls": {"length": "short"}}},
+            '{"length": "short"}<|end_of_role|>',
+        ),
     ],
 )
-def test_reasoning_is_switched_as_the_template_can(family: str, wanted: dict[str, object], answer_start: str) -> None:
+def test_reasoning_is_switched_as_the_template_can(
+    family: str, wanted: dict[str, object], answer_start: str
+) -> None:
     assert chat_text(family, USER, **wanted).endswith(answer_start)
 
 
@@ -173,12 +210,16 @@ def test_reasoning_effort_goes_to_the_template_that_reads_it() -> None:
         ({"reasoning_effort": "high", "template_kwargs": {"enable_thinking": False}}, "off, high"),
     ],
 )
-def test_an_effort_turns_the_switch_of_the_same_template_on(wanted: dict[str, object], text: str) -> None:
+def test_an_effort_turns_the_switch_of_the_same_template_on(
+    wanted: dict[str, object], text: str
+) -> None:
     template = (
         "{{ 'on' if enable_thinking is defined and enable_thinking else 'off' }}"
         "{{ ', ' + reasoning_effort if reasoning_effort is defined }}{% for message in messages %}{% endfor %}"
     )
-    renderer = PromptRenderer(byte_tokenizer(), ChatTemplate({"default": template}, SPECIAL_TOKENS), 4096)
+    renderer = PromptRenderer(
+        byte_tokenizer(), ChatTemplate({"default": template}, SPECIAL_TOKENS), 4096
+    )
     assert renderer.encode_chat([USER], ChatRendering(**wanted))[0] == text  # type: ignore[arg-type]
 
 
@@ -186,23 +227,58 @@ def test_an_effort_turns_the_switch_of_the_same_template_on(wanted: dict[str, ob
     ("family", "wanted", "param", "message"),
     [
         ("gemma", {"enable_thinking": True}, "enable_thinking", "does not read enable_thinking"),
-        ("gemma", {"reasoning_effort": "low"}, "reasoning_effort", "does not read reasoning_effort"),
-        ("deepseek", {"enable_thinking": False}, "enable_thinking", "does not read"),  # it reasons nevertheless
+        (
+            "gemma",
+            {"reasoning_effort": "low"},
+            "reasoning_effort",
+            "does not read reasoning_effort",
+        ),
+        (
+            "deepseek",
+            {"enable_thinking": False},
+            "enable_thinking",
+            "does not read",
+        ),  # it reasons nevertheless
         ("deepseek", {"reasoning_effort": "none"}, "reasoning_effort", "does not read"),
         ("harmony", {"thinking": True}, "thinking", "does not read thinking"),
         ("gemma", {"documents": [{"text": "x"}]}, "documents", "does not read documents"),
-        ("gemma", {"template_kwargs": {"mood": 1}}, "chat_template_kwargs.mood", "does not read mood"),
+        (
+            "gemma",
+            {"template_kwargs": {"mood": 1}},
+            "chat_template_kwargs.mood",
+            "does not read mood",
+        ),
         ("qwen", {"enable_thinking": True, "thinking": False}, "thinking", "contradicts"),
-        ("qwen", {"enable_thinking": False, "reasoning_effort": "low"}, "enable_thinking", "contradicts"),
+        (
+            "qwen",
+            {"enable_thinking": False, "reasoning_effort": "low"},
+            "enable_thinking",
+            "contradicts",
+        ),
         (
             "qwen",
             {"enable_thinking": True, "template_kwargs": {"enable_thinking": False}},
             "enable_thinking",
             "contradicts",
         ),
-        ("qwen", {"template_kwargs": {"messages": []}}, "chat_template_kwargs.messages", "itself provides messages"),
-        ("qwen", {"template_kwargs": {"tools": []}}, "chat_template_kwargs.tools", "itself provides tools"),
-        ("qwen", {"template_kwargs": {"bos_token": ""}}, "chat_template_kwargs.bos_token", "itself provides bos_token"),
+        (
+            "qwen",
+            {"template_kwargs": {"messages": []}},
+            "chat_template_kwargs.messages",
+            "itself provides messages",
+        ),
+        (
+            "qwen",
+            {"template_kwargs": {"tools": []}},
+            "chat_template_kwargs.tools",
+            "itself provides tools",
+        ),
+        (
+            "qwen",
+            {"template_kwargs": {"bos_token": ""}},
+            "chat_template_kwargs.bos_token",
+            "itself provides bos_token",
+        ),
         (
             "gemma",
             {"template_kwargs": {"raise_exception": 1}},
@@ -224,7 +300,9 @@ def test_an_effort_turns_the_switch_of_the_same_template_on(wanted: dict[str, ob
         ("qwen", {"chat_template": "x"}, "chat_template", "--trust-request-chat-template"),
     ],
 )
-def test_what_would_have_no_effect_is_refused(family: str, wanted: dict[str, object], param: str, message: str) -> None:
+def test_what_would_have_no_effect_is_refused(
+    family: str, wanted: dict[str, object], param: str, message: str
+) -> None:
     with pytest.raises(InvalidRequest) as caught:
         chat_text(family, USER, **wanted)
     assert caught.value.param == param
@@ -234,8 +312,14 @@ def test_what_would_have_no_effect_is_refused(family: str, wanted: dict[str, obj
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("{% for m in messages %}{{ m.content[:3] }}{% endfor %}", "does not write the last message as it is"),
-        ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "does not write the last message as it is"),
+        (
+            "{% for m in messages %}{{ m.content[:3] }}{% endfor %}",
+            "does not write the last message as it is",
+        ),
+        (
+            "{% for m in messages %}{{ m.content | upper }}{% endfor %}",
+            "does not write the last message as it is",
+        ),
         ("{{ messages[0].content }}", "does not write the last message as it is"),
     ],
 )
@@ -243,7 +327,8 @@ def test_a_final_message_that_the_template_changes_cannot_go_on(source: str, mes
     renderer = PromptRenderer(byte_tokenizer(), ChatTemplate({"default": source}, {}), 4096)
     with pytest.raises(InvalidRequest, match=message) as caught:
         renderer.encode_chat(
-            [USER, {"role": "assistant", "content": "In Finland"}], ChatRendering(continue_final_message=True)
+            [USER, {"role": "assistant", "content": "In Finland"}],
+            ChatRendering(continue_final_message=True),
         )
     assert caught.value.param == "continue_final_message"
 
@@ -255,7 +340,9 @@ def test_calls_cannot_go_on() -> None:
 
 def test_a_template_of_the_requests_own_is_rendered_when_it_is_trusted() -> None:
     trusting = PromptRenderer(byte_tokenizer(), None, 4096, trusts_request_template=True)
-    own = ChatRendering(chat_template="{{ eos_token }}{% for m in messages %}[{{ m.content }}]{% endfor %}")
+    own = ChatRendering(
+        chat_template="{{ eos_token }}{% for m in messages %}[{{ m.content }}]{% endfor %}"
+    )
     assert trusting.encode_chat([USER], own)[0] == "<|im_end|>[Where is Turku?]"
     with pytest.raises(InvalidRequest, match="chat_template is broken: line 2: ") as caught:
         trusting.encode_chat([USER], ChatRendering(chat_template="\n{% if %}"))

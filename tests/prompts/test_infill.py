@@ -10,9 +10,18 @@ from tests.api.serving import byte_tokenizer
 from tests.tokenizer.test_tokenizer_text import sentencepiece
 
 LAYOUTS = {
-    "Qwen": (("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"), "<|fim_prefix|>AB<|fim_suffix|>YZ<|fim_middle|>"),
-    "StarCoder": (("<fim_prefix>", "<fim_suffix>", "<fim_middle>"), "<fim_prefix>AB<fim_suffix>YZ<fim_middle>"),
-    "SantaCoder": (("<fim-prefix>", "<fim-suffix>", "<fim-middle>"), "<fim-prefix>AB<fim-suffix>YZ<fim-middle>"),
+    "Qwen": (
+        ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),
+        "<|fim_prefix|>AB<|fim_suffix|>YZ<|fim_middle|>",
+    ),
+    "StarCoder": (
+        ("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
+        "<fim_prefix>AB<fim_suffix>YZ<fim_middle>",
+    ),
+    "SantaCoder": (
+        ("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),
+        "<fim-prefix>AB<fim-suffix>YZ<fim-middle>",
+    ),
     "DeepSeek": (
         ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),
         "<｜fim▁begin｜>AB<｜fim▁hole｜>YZ<｜fim▁end｜>",
@@ -62,7 +71,9 @@ def test_control_tokens_in_a_file_are_its_text(family: str) -> None:
     tokens, expected = LAYOUTS[family]
     tokenizer = byte_tokenizer(*tokens)
     spelled = "".join(tokens)
-    prompt = PromptRenderer(tokenizer, None, max_model_len=400).render_infill(f"A{spelled}", f"Y{spelled}")
+    prompt = PromptRenderer(tokenizer, None, max_model_len=400).render_infill(
+        f"A{spelled}", f"Y{spelled}"
+    )
     assert prompt.text == expected.replace("AB", f"A{spelled}").replace("YZ", f"Y{spelled}")
     assert len(prompt.token_ids) == len(tokens) + len("AY") + 2 * len(spelled.encode())
 

@@ -3,7 +3,11 @@ import pytest
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.messages import Message, normalise_messages
 
-CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": "it"}'}}
+CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "look", "arguments": '{"at": "it"}'},
+}
 
 
 def test_plain_messages_stay_as_they_are() -> None:
@@ -33,19 +37,37 @@ def test_the_clients_messages_are_not_changed() -> None:
     [
         # what the openai client sends back as history
         (
-            {"role": "assistant", "content": None, "refusal": None, "audio": None, "tool_calls": [CALL]},
+            {
+                "role": "assistant",
+                "content": None,
+                "refusal": None,
+                "audio": None,
+                "tool_calls": [CALL],
+            },
             {"role": "assistant", "content": "", "tool_calls": [CALL]},
         ),
-        ({"role": "assistant", "content": "a", "tool_calls": []}, {"role": "assistant", "content": "a"}),
         (
-            {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}},
+            {"role": "assistant", "content": "a", "tool_calls": []},
+            {"role": "assistant", "content": "a"},
+        ),
+        (
+            {
+                "role": "assistant",
+                "content": None,
+                "function_call": {"name": "look", "arguments": "{}"},
+            },
             {
                 "role": "assistant",
                 "content": "",
-                "tool_calls": [{"type": "function", "function": {"name": "look", "arguments": "{}"}}],
+                "tool_calls": [
+                    {"type": "function", "function": {"name": "look", "arguments": "{}"}}
+                ],
             },
         ),
-        ({"role": "function", "name": "look", "content": "42"}, {"role": "tool", "name": "look", "content": "42"}),
+        (
+            {"role": "function", "name": "look", "content": "42"},
+            {"role": "tool", "name": "look", "content": "42"},
+        ),
         (
             {"role": "assistant", "reasoning_content": "r"},
             {"role": "assistant", "reasoning_content": "r", "content": ""},
@@ -54,13 +76,18 @@ def test_the_clients_messages_are_not_changed() -> None:
             {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
             {"role": "assistant", "content": [{"type": "text", "text": "No."}]},
         ),
-        ({"role": "assistant", "content": None, "refusal": "No."}, {"role": "assistant", "content": "No."}),
+        (
+            {"role": "assistant", "content": None, "refusal": "No."},
+            {"role": "assistant", "content": "No."},
+        ),
         (
             {"role": "assistant", "tool_calls": [{"function": {"name": "look"}}]},
             {
                 "role": "assistant",
                 "content": "",
-                "tool_calls": [{"type": "function", "function": {"name": "look", "arguments": "{}"}}],
+                "tool_calls": [
+                    {"type": "function", "function": {"name": "look", "arguments": "{}"}}
+                ],
             },
         ),
     ],
@@ -88,14 +115,33 @@ USER: Message = {"role": "user", "content": "Hello"}
         ([{"role": "user", "content": {"type": "text"}}], "messages[0].content", "given an object"),
         ([{"role": "user", "content": ["x"]}], "messages[0].content[0]", 'an object, given "x"'),
         ([{"role": "user", "content": [{"text": "x"}]}], "messages[0].content[0].type", "a string"),
-        ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0].text", "a string"),
         (
-            [USER, {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "image_url", "image_url": {}}]}],
+            [{"role": "user", "content": [{"type": "text"}]}],
+            "messages[0].content[0].text",
+            "a string",
+        ),
+        (
+            [
+                USER,
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": ""},
+                        {"type": "image_url", "image_url": {}},
+                    ],
+                },
+            ],
             "messages[1].content[1].type",
             'given "image_url": this model reads text only',
         ),
         (
-            [USER, {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "file", "file": {}}]}],
+            [
+                USER,
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": ""}, {"type": "file", "file": {}}],
+                },
+            ],
             "messages[1].content[1].type",
             'given "file": this model reads text only',
         ),
@@ -106,11 +152,27 @@ USER: Message = {"role": "user", "content": "Hello"}
         ),
         ([{"role": "user", "content": "x", "name": True}], "messages[0].name", "given true"),
         ([{"role": "assistant", "refusal": 5}], "messages[0].refusal", "given 5"),
-        ([{"role": "assistant", "content": "x", "refusal": "y"}], "messages[0].refusal", "beside a content"),
-        ([USER, {"role": "assistant", "audio": {"id": "a"}}], "messages[1].audio", "this model reads text only"),
-        ([{"role": "tool", "content": "x", "tool_call_id": 1}], "messages[0].tool_call_id", "given 1"),
+        (
+            [{"role": "assistant", "content": "x", "refusal": "y"}],
+            "messages[0].refusal",
+            "beside a content",
+        ),
+        (
+            [USER, {"role": "assistant", "audio": {"id": "a"}}],
+            "messages[1].audio",
+            "this model reads text only",
+        ),
+        (
+            [{"role": "tool", "content": "x", "tool_call_id": 1}],
+            "messages[0].tool_call_id",
+            "given 1",
+        ),
         ([{"role": "assistant", "tool_calls": {}}], "messages[0].tool_calls", "a list"),
-        ([{"role": "assistant", "tool_calls": [{}]}], "messages[0].tool_calls[0].function", "an object"),
+        (
+            [{"role": "assistant", "tool_calls": [{}]}],
+            "messages[0].tool_calls[0].function",
+            "an object",
+        ),
         (
             [{"role": "assistant", "tool_calls": [{"function": {"name": ""}}]}],
             "messages[0].tool_calls[0].function.name",

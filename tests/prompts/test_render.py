@@ -62,7 +62,9 @@ def test_a_chat(renderer: PromptRenderer, tokenizer: Tokenizer) -> None:
 def test_without_the_generation_prompt(renderer: PromptRenderer) -> None:
     for prompt in (
         renderer.render_chat(HELLO, ChatRendering(add_generation_prompt=False)),
-        renderer.render_chat(HELLO, ChatRendering(template_kwargs={"add_generation_prompt": False})),
+        renderer.render_chat(
+            HELLO, ChatRendering(template_kwargs={"add_generation_prompt": False})
+        ),
     ):
         assert prompt.text == "<|im_start|>user\nHello 🙂<|im_end|>\n"
 
@@ -79,9 +81,14 @@ def test_special_tokens_are_added_when_asked_for() -> None:
     library_tokenizer.post_processor = TemplateProcessing(
         single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", end_id)]
     )
-    renderer = PromptRenderer(HuggingFaceTokenizer(library_tokenizer, {}), ChatTemplate.load(DEMO), max_model_len=64)
+    renderer = PromptRenderer(
+        HuggingFaceTokenizer(library_tokenizer, {}), ChatTemplate.load(DEMO), max_model_len=64
+    )
     usual = renderer.render_chat(HELLO).token_ids
-    assert renderer.render_chat(HELLO, ChatRendering(add_special_tokens=True)).token_ids == [end_id, *usual]
+    assert renderer.render_chat(HELLO, ChatRendering(add_special_tokens=True)).token_ids == [
+        end_id,
+        *usual,
+    ]
 
 
 def test_text_parts_are_joined_for_templates_that_read_strings(tokenizer: Tokenizer) -> None:
@@ -97,19 +104,28 @@ def test_strings_become_parts_for_templates_that_read_parts(tokenizer: Tokenizer
     assert renderer.render_chat(messages).text == "[one][two][three]"
 
 
-def test_a_developer_is_a_system_where_the_template_knows_no_developer(tokenizer: Tokenizer) -> None:
+def test_a_developer_is_a_system_where_the_template_knows_no_developer(
+    tokenizer: Tokenizer,
+) -> None:
     messages = [{"role": "developer", "content": "Rules."}, {"role": "ipython", "content": "1"}]
-    assert with_template(tokenizer, KNOWN_ROLES_ONLY).render_chat(messages).text == "<system>Rules.<ipython>1"
+    assert (
+        with_template(tokenizer, KNOWN_ROLES_ONLY).render_chat(messages).text
+        == "<system>Rules.<ipython>1"
+    )
 
 
 def test_a_role_that_the_template_leaves_out_is_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(InvalidRequest, match="banana") as caught:
-        with_template(tokenizer, KNOWN_ROLES_ONLY).render_chat([*HELLO, {"role": "banana", "content": "x"}])
+        with_template(tokenizer, KNOWN_ROLES_ONLY).render_chat(
+            [*HELLO, {"role": "banana", "content": "x"}]
+        )
     assert caught.value.param == "messages[1].role"
 
 
 @pytest.mark.parametrize("arguments", ['{"city": "Turku"}', {"city": "Turku"}])
-def test_arguments_take_the_form_that_the_template_reads(tokenizer: Tokenizer, arguments: object) -> None:
+def test_arguments_take_the_form_that_the_template_reads(
+    tokenizer: Tokenizer, arguments: object
+) -> None:
     call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": arguments}}
     messages = [*HELLO, {"role": "assistant", "content": None, "tool_calls": [call]}]
     as_object = with_template(tokenizer, OBJECT_ARGUMENTS).render_chat(messages)
@@ -118,20 +134,30 @@ def test_arguments_take_the_form_that_the_template_reads(tokenizer: Tokenizer, a
     assert as_text.text.endswith('look{"city": "Turku"}')
 
 
-def test_arguments_that_are_no_object_stay_as_the_model_wrote_them(renderer: PromptRenderer) -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": '{"city": "Tu'}}
+def test_arguments_that_are_no_object_stay_as_the_model_wrote_them(
+    renderer: PromptRenderer,
+) -> None:
+    call = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "look", "arguments": '{"city": "Tu'},
+    }
     messages = [*HELLO, {"role": "assistant", "content": None, "tool_calls": [call]}]
     assert '{"city": "Tu' in renderer.render_chat(messages).text
 
 
 def test_the_prompt_leaves_room_for_one_token(renderer: PromptRenderer) -> None:
     assert len(renderer.render_token_ids([5] * 63).token_ids) == 63
-    with pytest.raises(ContextLengthExceeded, match="resulted in 64 tokens, and the completion needs one") as caught:
+    with pytest.raises(
+        ContextLengthExceeded, match="resulted in 64 tokens, and the completion needs one"
+    ) as caught:
         renderer.render_token_ids([5] * 64)
     assert caught.value.param == "prompt"
 
 
-def test_a_chat_that_does_not_fit_is_refused_in_the_words_that_clients_look_for(renderer: PromptRenderer) -> None:
+def test_a_chat_that_does_not_fit_is_refused_in_the_words_that_clients_look_for(
+    renderer: PromptRenderer,
+) -> None:
     with pytest.raises(ContextLengthExceeded) as caught:
         renderer.render_chat([{"role": "user", "content": "word " * 80}])
     error = caught.value
@@ -173,7 +199,9 @@ def test_a_model_without_a_template_completes_but_does_not_chat(tokenizer: Token
 
 
 def test_many_threads_share_one_renderer(renderer: PromptRenderer) -> None:
-    chats: list[list[Message]] = [[{"role": "user", "content": f"Count to {number}."}] for number in range(200)]
+    chats: list[list[Message]] = [
+        [{"role": "user", "content": f"Count to {number}."}] for number in range(200)
+    ]
     alone = [renderer.render_chat(chat) for chat in chats]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(renderer.render_chat, chats)) == alone
@@ -185,12 +213,17 @@ def test_many_threads_share_one_renderer(renderer: PromptRenderer) -> None:
         ({"role": "system", "content": "Be brief."}, "messages[0].role"),
         ({"role": "tool", "tool_call_id": "a", "content": "42"}, "messages[0].role"),
         (
-            {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}],
+            },
             "messages[0].tool_calls",
         ),
     ],
 )
-def test_what_the_template_would_leave_out_is_refused(tokenizer: Tokenizer, message: Message, param: str) -> None:
+def test_what_the_template_would_leave_out_is_refused(
+    tokenizer: Tokenizer, message: Message, param: str
+) -> None:
     source = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}{% endfor %}"
     renderer = PromptRenderer(tokenizer, ChatTemplate({"default": source}, {}), 100)
 
@@ -208,7 +241,9 @@ def test_a_token_that_the_model_does_not_have_is_refused(tokenizer: Tokenizer) -
 
 
 def test_a_role_cannot_carry_markup(tokenizer: Tokenizer) -> None:
-    source = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    source = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    )
     renderer = PromptRenderer(tokenizer, ChatTemplate({"default": source}, {}), 100)
 
     assert "narrator" in renderer.render_chat([{"role": "narrator", "content": "It rains."}]).text

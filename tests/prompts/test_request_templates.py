@@ -68,13 +68,19 @@ def test_half_characters_come_back_as_they_are(templates: RequestTemplates) -> N
     ("body", "message"),
     [
         (ENDLESS, "chat_template must be rendered within 0.5 s of processor time"),
-        ("{{ ([0] * 30000000 * messages[:1]|length)|length }}", "must be rendered within 64 MiB of memory"),
+        (
+            "{{ ([0] * 30000000 * messages[:1]|length)|length }}",
+            "must be rendered within 64 MiB of memory",
+        ),
         (
             "{% set n = 30000000 * messages[:1]|length %}{{ ['a' * n, 'b' * n, 'c' * n, 'd' * n, 'e' * n]|length }}",
             r"within (64 MiB of memory|0\.5 s of processor time)",
         ),
         ("{{ raise_exception('not you') }}", "the chat template refuses these messages: not you"),
-        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "cannot render these messages: maximum recursion"),
+        (
+            "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+            "cannot render these messages: maximum recursion",
+        ),
         ("{% if %}", "chat_template is broken: line 1: "),
     ],
     ids=["time", "memory of a list", "memory of texts", "refusal", "recursion", "syntax"],

@@ -33,7 +33,10 @@ async def tokens_of(directory: Path, *parts: ContentPart) -> list[list[int]]:
     reader = ImageReader(processor, MediaLoader(MediaConfig()), 100_000)
     try:
         async with reader.prepare(parts):
-            return [[sum(own.num_tokens for own in image.inputs) for image in part] for part in reader.prepared(parts)]
+            return [
+                [sum(own.num_tokens for own in image.inputs) for image in part]
+                for part in reader.prepared(parts)
+            ]
     finally:
         reader.close()
 

@@ -11,7 +11,11 @@ from ouzel.prompts.spellings import Spellings
         (["<a>", "<a><b>", "<b>"], "<a><b><b>", ["<a><b>", "<b>"]),
         (["<a", "<ab"], "<a<ab<abc", ["<a", "<ab", "<ab"]),
         (["[x]", "<.>"], "[x]<a>.<.>", ["[x]", "<.>"]),
-        ([f"<{'a' * length}>" for length in range(1, 600)], f"<{'a' * 599}><aaa><>", [f"<{'a' * 599}>", "<aaa>"]),
+        (
+            [f"<{'a' * length}>" for length in range(1, 600)],
+            f"<{'a' * 599}><aaa><>",
+            [f"<{'a' * 599}>", "<aaa>"],
+        ),
         (["<" * length for length in range(2, 600)], "<" * 700, ["<" * 599, "<" * 101]),
     ],
 )

@@ -75,7 +75,10 @@ def test_stand_ins_change_nothing(source: str, marks: list[str]) -> None:
     [
         ("{{ text }}", 0),
         ("{{ tools[0].function.name }}{{ x }}", 0),
-        ("{{ ('\"' ~ '\\\\ud9c0\\\\udc3c\\\\ud9c0\\\\udc73\\\\ud9c0\\\\udc3e' ~ '\"') | from_json }}", 0),
+        (
+            "{{ ('\"' ~ '\\\\ud9c0\\\\udc3c\\\\ud9c0\\\\udc73\\\\ud9c0\\\\udc3e' ~ '\"') | from_json }}",
+            0,
+        ),
         ("{{ text | striptags }}{{ text | urlize }}{{ text.encode().decode() }}", 0),
         ("{{ '%c' % number }}s{{ '{:c}s>'.format(number) }}", 0x9003C),
     ],
@@ -89,17 +92,27 @@ def test_clients_write_no_stand_ins(source: str, number: int) -> None:
         StandIns(Spellings(MARKS)), NO_MARKS
     )
     tools: list[dict[str, object]] = [{"function": {"name": own}}]
-    marked = marking.write_chat(messages, tools=tools, variables={"number": number, "x": {own: own}})
+    marked = marking.write_chat(
+        messages, tools=tools, variables={"number": number, "x": {own: own}}
+    )
     assert marked.spans == ()
     assert "<s>" not in marked.text
 
 
 def test_a_template_that_fails_at_an_answers_marks_gets_the_answer_as_text() -> None:
-    source = "{% for m in messages %}<s>{{ m.content | urlencode | replace('%F', fail()) }}{% endfor %}"
-    marking = template(source.replace("fail()", "'' if '%F' not in (m.content | urlencode) else raise_exception('no')"))
+    source = (
+        "{% for m in messages %}<s>{{ m.content | urlencode | replace('%F', fail()) }}{% endfor %}"
+    )
+    marking = template(
+        source.replace(
+            "fail()", "'' if '%F' not in (m.content | urlencode) else raise_exception('no')"
+        )
+    )
     answers = StandIns(Spellings(["<think>"]))
     messages: list[Message] = [{"role": "assistant", "content": "<think>a"}]
-    assert marking.with_stand_ins(StandIns(Spellings(MARKS)), answers).write_chat(messages).spans == ((0, 3),)
+    assert marking.with_stand_ins(StandIns(Spellings(MARKS)), answers).write_chat(
+        messages
+    ).spans == ((0, 3),)
 
 
 def test_a_refusal_shows_no_stand_ins() -> None:

@@ -22,7 +22,9 @@ def renderer() -> PromptRenderer:
     library_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library_tokenizer.decoder = decoders.ByteLevel()
     library_tokenizer.add_special_tokens([AddedToken("<s>", special=True)])
-    library_tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", BOS)])
+    library_tokenizer.post_processor = processors.TemplateProcessing(
+        "<s> $A", special_tokens=[("<s>", BOS)]
+    )
     template = ChatTemplate({"default": "{{ messages[0].content }}"}, {})
     return PromptRenderer(HuggingFaceTokenizer(library_tokenizer, {}), template, max_model_len=16)
 
@@ -63,14 +65,19 @@ def test_without_special_tokens_only_the_text_is_cut(renderer: PromptRenderer) -
 
 def test_token_ids_and_chats_are_cut_as_they_are(renderer: PromptRenderer) -> None:
     assert renderer.render_token_ids([BOS, *b"abc"], truncation=Truncation(2)).text == "bc"
-    assert renderer.render_token_ids([*b"abc"], truncation=Truncation(2, keeps_end=False)).text == "ab"
+    assert (
+        renderer.render_token_ids([*b"abc"], truncation=Truncation(2, keeps_end=False)).text == "ab"
+    )
     chat = [{"role": "user", "content": "abcdef"}]
     assert renderer.render_chat(chat, truncation=Truncation(3)).token_ids == list(b"def")
 
 
 def test_a_text_far_beyond_the_context_is_cut_rather_than_refused(renderer: PromptRenderer) -> None:
     assert renderer.render_text("a" * 100_000 + "xyz", truncation=Truncation(4)).text == "xyz"
-    assert renderer.render_text("xyz" + "a" * 100_000, truncation=Truncation(4, keeps_end=False)).text == "xyz"
+    assert (
+        renderer.render_text("xyz" + "a" * 100_000, truncation=Truncation(4, keeps_end=False)).text
+        == "xyz"
+    )
 
 
 def test_what_is_cut_to_more_than_the_context_is_refused(renderer: PromptRenderer) -> None:

@@ -72,7 +72,9 @@ class Maker:
         body = msgspec.json.encode({"input": text, **fields})
         with ExitStack() as place:
             place.enter_context(self._model.engine.admit())
-            prepared = await self._preparers[0].prepare(body, key_id=None, arrival_s=time.perf_counter())
+            prepared = await self._preparers[0].prepare(
+                body, key_id=None, arrival_s=time.perf_counter()
+            )
             return self.runs.start(prepared, key_id=None, place=place.pop_all())
 
     def stages(self) -> list[Stage]:
@@ -124,7 +126,12 @@ class Maker:
 @pytest.fixture
 async def engine() -> AsyncIterator[EngineClient]:
     _engine_may_work.set()
-    options: dict[str, object] = {"vocab_size": 260, "failing_token_id": FAIL, "fatal_token_id": DIE, "step_s": 0.01}
+    options: dict[str, object] = {
+        "vocab_size": 260,
+        "failing_token_id": FAIL,
+        "fatal_token_id": DIE,
+        "step_s": 0.01,
+    }
     spec = EngineSpec(factory="tests.responses.conftest:create_held_parrot", options=options)
     client = EngineClient(spec, in_thread=True)
     await client.start()
@@ -133,22 +140,37 @@ async def engine() -> AsyncIterator[EngineClient]:
 
 
 @pytest.fixture
-async def maker(engine: EngineClient, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncIterator[Maker]:
+async def maker(
+    engine: EngineClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> AsyncIterator[Maker]:
     """Ends with all responses over."""
     caplog.set_level(logging.DEBUG, logger="ouzel.responses.run")
     file = tmp_path / "responses.sqlite3"
-    store, other_store = [await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30) for _ in range(2)]
+    store, other_store = [
+        await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30) for _ in range(2)
+    ]
     model = served(engine)
     threads, metrics = PreparationThreads(), Metrics("parrot")
     compactor = Compactor(model, threads, Summariser(model, LimitsConfig(), threads, metrics))
 
     def make_preparer(dialect: ResponseDialect) -> Preparer:
         limits = LimitsConfig()
-        return Preparer(model, limits, store, threads, compactor=compactor, metrics=metrics, dialect=dialect)
+        return Preparer(
+            model, limits, store, threads, compactor=compactor, metrics=metrics, dialect=dialect
+        )
 
     preparers = [make_preparer(OPENAI)]
     runs = Runs(lambda: preparers, store)
-    yield Maker(runs, store, other_store, file, model, make_preparer, preparers, lambda: caplog.get_records("call"))
+    yield Maker(
+        runs,
+        store,
+        other_store,
+        file,
+        model,
+        make_preparer,
+        preparers,
+        lambda: caplog.get_records("call"),
+    )
     await runs.close()
     await store.close()
     await other_store.close()
@@ -159,7 +181,9 @@ def served(engine: EngineClient) -> ServedModel:
     return ServedModel(
         names=("parrot",),
         tokenizer=tokenizer,
-        renderer=PromptRenderer(tokenizer, ChatTemplate({"default": QWEN}, {}), engine.info.max_model_len),
+        renderer=PromptRenderer(
+            tokenizer, ChatTemplate({"default": QWEN}, {}), engine.info.max_model_len
+        ),
         sampling_defaults=SamplingDefaults(),
         engine=engine,
         output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),

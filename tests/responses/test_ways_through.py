@@ -222,7 +222,9 @@ async def the_store_cannot_add_it(maker: Maker) -> None:
 
 @way(LOST)
 async def the_store_cannot_drop_it(maker: Maker) -> None:
-    await maker.store.create_conversation("conv_0", None, {}, [])  # its responses are added before their first token
+    await maker.store.create_conversation(
+        "conv_0", None, {}, []
+    )  # its responses are added before their first token
     with maker.broken_store(IS_DROPPED), maker.idle_engine():
         run = await maker.begin("Hi", conversation="conv_0")
         while not run.is_kept:
@@ -288,7 +290,12 @@ async def event_names(run: Run) -> list[str]:
     """
     events = [msgspec.json.decode(event) async for events in run.follow() for event in events]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
-    return [name for name, _ in itertools.groupby(event["type"].removeprefix("response.") for event in events)]
+    return [
+        name
+        for name, _ in itertools.groupby(
+            event["type"].removeprefix("response.") for event in events
+        )
+    ]
 
 
 async def cancel_elsewhere(maker: Maker, run: Run) -> None:
@@ -316,7 +323,9 @@ async def test_what_is_left_in_the_queue_goes_through_it_again(maker: Maker) -> 
     assert maker.stages() == [QUEUED, LEFT, QUEUED, RUNNING, ENDING, ENDED]
 
 
-async def test_a_body_that_was_queued_without_a_model_runs_on_a_server_of_ovms_profile(maker: Maker) -> None:
+async def test_a_body_that_was_queued_without_a_model_runs_on_a_server_of_ovms_profile(
+    maker: Maker,
+) -> None:
     with maker.idle_engine():
         run = await maker.begin("Hi", background=True)
         await run.answer()
@@ -324,7 +333,9 @@ async def test_a_body_that_was_queued_without_a_model_runs_on_a_server_of_ovms_p
         await run.task
     maker.change_dialect(response_dialect("ovms"))
     watching = asyncio.create_task(maker.runs.watch())
-    while (stored := await maker.store.response(run.id, None)) is None or not stored.status.is_final:
+    while (
+        stored := await maker.store.response(run.id, None)
+    ) is None or not stored.status.is_final:
         await asyncio.sleep(0.005)
     watching.cancel()
     assert stored.status is Status.COMPLETED

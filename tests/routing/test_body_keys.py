@@ -11,7 +11,9 @@ from ouzel.routing import RequestKeys, body_keys, root_of
 from ouzel.routing.bodies import MAX_BODY_BYTES, MAX_TEXT_BYTES, PICTURE_BYTES
 
 SYSTEM = "You are a bird. " * 200
-TEXTS = [f"{number} question and answer of a length of about three hundred. " * 5 for number in range(40)]
+TEXTS = [
+    f"{number} question and answer of a length of about three hundred. " * 5 for number in range(40)
+]
 
 
 def keys(body: object, **salt: str) -> RequestKeys:
@@ -23,7 +25,8 @@ def keys(body: object, **salt: str) -> RequestKeys:
 def messages(turn: int, *, system: bool = True) -> list[dict[str, object]]:
     """The history of a chat, ending with what the user says at this turn."""
     said: list[dict[str, object]] = [
-        {"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(TEXTS)
+        {"role": "assistant" if place % 2 else "user", "content": text}
+        for place, text in enumerate(TEXTS)
     ]
     first: dict[str, object] = {"role": "system", "content": SYSTEM}
     return [*([first] if system else []), *said[: 2 * turn + 1]]
@@ -47,7 +50,12 @@ def completion_of_tokens(turn: int) -> object:
 
 
 def response(turn: int) -> object:
-    return {"model": "m", "instructions": SYSTEM, "input": messages(turn, system=False), "store": False}
+    return {
+        "model": "m",
+        "instructions": SYSTEM,
+        "input": messages(turn, system=False),
+        "store": False,
+    }
 
 
 def response_to_a_text(turn: int) -> object:
@@ -58,7 +66,9 @@ def anthropic(turn: int) -> object:
     """As Claude Code does it, the mark of what is to be cached moves to the newest message."""
     history = messages(turn, system=False)
     text = history[-1]["content"]
-    history[-1]["content"] = [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
+    history[-1]["content"] = [
+        {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+    ]
     for message in history[:-1]:
         message["content"] = [{"type": "text", "text": message["content"]}]
     system = [{"type": "text", "text": SYSTEM, "cache_control": {"type": "ephemeral"}}]
@@ -66,7 +76,10 @@ def anthropic(turn: int) -> object:
 
 
 def lmi(turn: int) -> object:
-    return {"inputs": SYSTEM + "".join(TEXTS[: 2 * turn + 1]), "parameters": {"max_new_tokens": 5 + turn}}
+    return {
+        "inputs": SYSTEM + "".join(TEXTS[: 2 * turn + 1]),
+        "parameters": {"max_new_tokens": 5 + turn},
+    }
 
 
 def lmi_chat(turn: int) -> object:
@@ -103,7 +116,9 @@ def test_the_keys_of_a_turn_begin_those_of_the_next(shape: Callable[[int], objec
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_another_conversation_has_other_keys_from_where_it_differs(shape: Callable[[int], object]) -> None:
+def test_another_conversation_has_other_keys_from_where_it_differs(
+    shape: Callable[[int], object],
+) -> None:
     ours = json.dumps(shape(5))
     changed = ours.replace(TEXTS[0][:40], TEXTS[0][:40].upper()).replace("1001,", "1002,")
     assert changed != ours
@@ -128,7 +143,13 @@ def test_an_ollama_prompt_after_a_context_shares_the_context() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"model": "other"}, {"cache_salt": "s"}, {"tools": [{}]}, {"adapters": "a"}, {"instructions": "x"}],
+    [
+        {"model": "other"},
+        {"cache_salt": "s"},
+        {"tools": [{}]},
+        {"adapters": "a"},
+        {"instructions": "x"},
+    ],
     ids=lambda change: next(iter(change)),
 )
 def test_what_stands_before_the_messages_changes_all_keys(change: dict[str, object]) -> None:
@@ -146,7 +167,9 @@ def test_keys_under_different_salts_have_nothing_in_common() -> None:
 
 
 def test_a_cache_key_of_the_clients_is_the_session() -> None:
-    one, two = ({"messages": messages(turn)[turn:], "prompt_cache_key": "thread-1"} for turn in (1, 2))
+    one, two = (
+        {"messages": messages(turn)[turn:], "prompt_cache_key": "thread-1"} for turn in (1, 2)
+    )
 
     assert keys(one).session == keys(two).session
 
@@ -178,7 +201,10 @@ def test_marks_of_what_is_to_be_cached_are_left_out_wherever_they_stand() -> Non
     marked, plain = (
         f'{{"messages": [{{{first}"role": "user", "content": "{"a" * 3000}"{last}}}]}}'.encode()
         for first, last in (
-            ('"cache_control": {"type": "ephemeral"}, ', ', "cache_control": {"type": "ephemeral", "ttl": "1h"}'),
+            (
+                '"cache_control": {"type": "ephemeral"}, ',
+                ', "cache_control": {"type": "ephemeral", "ttl": "1h"}',
+            ),
             ("", ""),
         )
     )
@@ -223,7 +249,10 @@ def test_text_beyond_the_limit_counts_but_has_no_keys() -> None:
 def test_a_picture_counts_as_its_tokens_and_tells_prompts_apart() -> None:
     def seen(letter: str) -> RequestKeys:
         url = "data:image/png;base64," + letter * 2_000_000
-        parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "What is it?"}]
+        parts = [
+            {"type": "image_url", "image_url": {"url": url}},
+            {"type": "text", "text": "What is it?"},
+        ]
         return keys({"messages": [{"role": "user", "content": parts}]})
 
     assert seen("a").num_tokens < PICTURE_BYTES // 2

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from ouzel.routing import LeastConnections, PrefixPolicy, RequestKeys, RoutingPolicy, Ticket, Weights, token_keys
+from ouzel.routing import (
+    LeastConnections,
+    PrefixPolicy,
+    RequestKeys,
+    RoutingPolicy,
+    Ticket,
+    Weights,
+    token_keys,
+)
 from ouzel.routing.block_index import BlockIndex
 
 NAMES = ["a", "b", "c"]
@@ -43,7 +51,9 @@ def test_a_session_stays_where_it_was_while_loads_are_equal() -> None:
     homes = {session: serve(policy, prompt(session, 500)) for session in range(30)}
 
     for turn in range(1, 5):
-        assert {session: serve(policy, prompt(session, 500 + 300 * turn)) for session in homes} == homes
+        assert {
+            session: serve(policy, prompt(session, 500 + 300 * turn)) for session in homes
+        } == homes
     assert set(homes.values()) == set(NAMES)
 
 
@@ -156,7 +166,10 @@ def test_a_forgotten_replica_has_nothing_any_more() -> None:
 
 def test_routers_that_know_nothing_agree_on_a_session() -> None:
     orders = [
-        [PrefixPolicy(clock=Clock()).choose(prompt(session, 500), names)[0] for session in range(200)]
+        [
+            PrefixPolicy(clock=Clock()).choose(prompt(session, 500), names)[0]
+            for session in range(200)
+        ]
         for names in (NAMES, NAMES[::-1])
     ]
 
@@ -167,7 +180,9 @@ def test_routers_that_know_nothing_agree_on_a_session() -> None:
 def test_a_session_moves_only_if_its_own_replica_leaves() -> None:
     policy = PrefixPolicy(clock=Clock())
     for session in range(100):
-        before, after = (policy.choose(prompt(session, 500), names)[0] for names in (NAMES, NAMES[:2]))
+        before, after = (
+            policy.choose(prompt(session, 500), names)[0] for names in (NAMES, NAMES[:2])
+        )
         assert before in ("c", after)
 
 
@@ -251,7 +266,10 @@ def test_the_index_is_what_replicas_were_given_and_not_evicted(seed: int) -> Non
     rng = random.Random(seed)
     index, expected = BlockIndex(max_blocks=10**6), dict[str, set[bytes]]()
     for _ in range(300):
-        keys, name = prompt(rng.randrange(8), rng.randrange(800), shared=160), rng.choice("abcdefgh")
+        keys, name = (
+            prompt(rng.randrange(8), rng.randrange(800), shared=160),
+            rng.choice("abcdefgh"),
+        )
         if rng.random() < 0.1:
             index.forget(name)
             expected.pop(name, None)
@@ -260,7 +278,9 @@ def test_the_index_is_what_replicas_were_given_and_not_evicted(seed: int) -> Non
             expected.setdefault(name, set()).update(keys.blocks)
         asked = prompt(rng.randrange(8), rng.randrange(800), shared=160).blocks
         counts = {
-            name: next((place for place, block in enumerate(asked) if block not in held), len(asked))
+            name: next(
+                (place for place, block in enumerate(asked) if block not in held), len(asked)
+            )
             for name, held in expected.items()
         }
         assert index.num_held(asked) == {name: count for name, count in counts.items() if count}
@@ -281,7 +301,10 @@ class TestLeastConnections:
         assert policy.choose(prompt(1, 100), NAMES) == ["b", "c", "a"]
 
     def test_equal_ones_take_turns(self) -> None:
-        assert [serve(policy, None) for policy in [LeastConnections()] for _ in range(6)] == [*NAMES, *NAMES]
+        assert [serve(policy, None) for policy in [LeastConnections()] for _ in range(6)] == [
+            *NAMES,
+            *NAMES,
+        ]
 
     def test_a_forgotten_replica_begins_anew(self) -> None:
         policy = LeastConnections()

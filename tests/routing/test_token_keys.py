@@ -13,7 +13,10 @@ TOKEN_IDS = [RNG.randrange(150_000) for _ in range(20_000)]
 
 def num_common(one: RequestKeys, other: RequestKeys) -> int:
     places = zip(one.blocks, other.blocks, strict=False)
-    return next((place for place, (a, b) in enumerate(places) if a != b), min(len(one.blocks), len(other.blocks)))
+    return next(
+        (place for place, (a, b) in enumerate(places) if a != b),
+        min(len(one.blocks), len(other.blocks)),
+    )
 
 
 def test_the_keys_of_a_beginning_are_the_beginning_of_the_keys() -> None:
@@ -35,7 +38,9 @@ def test_two_prompts_have_the_keys_in_common_that_end_before_they_differ(place: 
 
 
 def test_other_salts_share_nothing() -> None:
-    ours, theirs = (token_keys(TOKEN_IDS[:100], salt=salt, block_size=16) for salt in ("", "adapter"))
+    ours, theirs = (
+        token_keys(TOKEN_IDS[:100], salt=salt, block_size=16) for salt in ("", "adapter")
+    )
 
     assert num_common(ours, theirs) == 0
     assert ours.session != theirs.session
@@ -45,7 +50,11 @@ def test_equal_tokens_that_stand_for_other_pictures_differ_from_there_on() -> No
     tokens = [7] * 400
     ours, theirs, none = (
         token_keys(tokens, block_size=16, pictures=pictures)
-        for pictures in ([(40, b"A" * 16), (200, b"B" * 16)], [(40, b"A" * 16), (200, b"C" * 16)], [])
+        for pictures in (
+            [(40, b"A" * 16), (200, b"B" * 16)],
+            [(40, b"A" * 16), (200, b"C" * 16)],
+            [],
+        )
     )
 
     assert num_common(ours, theirs) == 200 // 16
@@ -59,11 +68,15 @@ def test_output_is_added_to_known_keys_as_if_all_were_made_anew(length: int) -> 
 
     made = token_keys(TOKEN_IDS[:9_000], block_size=16, salt="s", pictures=pictures, known=known)
 
-    assert made == token_keys(TOKEN_IDS[:9_000], block_size=16, salt="s", pictures=pictures, session=b"s")
+    assert made == token_keys(
+        TOKEN_IDS[:9_000], block_size=16, salt="s", pictures=pictures, session=b"s"
+    )
 
 
 def test_sessions_without_a_name_are_known_by_their_first_tokens() -> None:
-    first, second, other = (token_keys(ids, block_size=16) for ids in (TOKEN_IDS[:50], TOKEN_IDS[:90], TOKEN_IDS[9:]))
+    first, second, other = (
+        token_keys(ids, block_size=16) for ids in (TOKEN_IDS[:50], TOKEN_IDS[:90], TOKEN_IDS[9:])
+    )
 
     assert first.session == second.session != other.session
     assert token_keys([1, 2]).session != token_keys([1, 3]).session

@@ -26,9 +26,15 @@ async def opened(store_url: str) -> AsyncIterator[OpenStore]:
     stores: list[Store] = []
 
     async def open_another(
-        *, lease_s: float = 600.0, max_age_s: float = DAY_S, max_bytes: int = 2**30, url: str = store_url
+        *,
+        lease_s: float = 600.0,
+        max_age_s: float = DAY_S,
+        max_bytes: int = 2**30,
+        url: str = store_url,
     ) -> Store:
-        stores.append(await open_store(url, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes))
+        stores.append(
+            await open_store(url, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
+        )
         return stores[-1]
 
     yield open_another

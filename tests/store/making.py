@@ -7,7 +7,9 @@ from ouzel.store.records import Item, NewResponse, Progress, Status
 
 
 def items(*texts: str) -> tuple[Item, ...]:
-    return tuple(Item(f"msg_{text}", f'{{"id":"msg_{text}","text":"{text}"}}'.encode()) for text in texts)
+    return tuple(
+        Item(f"msg_{text}", f'{{"id":"msg_{text}","text":"{text}"}}'.encode()) for text in texts
+    )
 
 
 def texts(found: Sequence[Item]) -> list[str]:
@@ -43,7 +45,12 @@ def new_response(
     )
 
 
-def progress(status: Status = Status.COMPLETED, *said: str, events: Sequence[bytes] = ()) -> Progress:
+def progress(
+    status: Status = Status.COMPLETED, *said: str, events: Sequence[bytes] = ()
+) -> Progress:
     return Progress(
-        status=status, body=f'{{"status":"{status}"}}'.encode(), events=tuple(events), output_items=items(*said)
+        status=status,
+        body=f'{{"status":"{status}"}}'.encode(),
+        events=tuple(events),
+        output_items=items(*said),
     )

@@ -16,11 +16,23 @@ def test_a_clock_that_goes_as_the_other_is_settled() -> None:
 
 
 def test_after_a_jump_forward_a_whole_lease_has_to_pass() -> None:
-    assert settled((1000, 5), (4602, 7), (4604, 9), (4611, 16), (4612, 17)) == [True, False, False, False, True]
+    assert settled((1000, 5), (4602, 7), (4604, 9), (4611, 16), (4612, 17)) == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_another_jump_starts_another_lease() -> None:
-    assert settled((1000, 5), (4602, 7), (8204, 9), (8212, 17), (8214, 19)) == [True, False, False, False, True]
+    assert settled((1000, 5), (4602, 7), (8204, 9), (8212, 17), (8214, 19)) == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_clock_that_is_set_back_ends_no_lease() -> None:

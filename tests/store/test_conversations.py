@@ -15,7 +15,9 @@ async def everything(store: Store, conversation_id: str = "conv_1") -> list[str]
 
 
 async def test_a_conversation_comes_out_as_it_went_in(store: Store) -> None:
-    made = await store.create_conversation("conv_1", "key", {"topic": "birds \0 🐦"}, items("a", "b"))
+    made = await store.create_conversation(
+        "conv_1", "key", {"topic": "birds \0 🐦"}, items("a", "b")
+    )
     assert await store.conversation("conv_1", "key") == made
     assert made.metadata == {"topic": "birds \0 🐦"}
     assert await store.conversation_items("conv_1", "key") == list(items("a", "b"))
@@ -84,7 +86,11 @@ async def test_pages_end_where_an_item_was_sent_twice(store: Store, is_ascending
         page = await store.conversation_page(
             "conv_1", "key", PageRequest(limit=1, is_ascending=is_ascending, after=after)
         )
-        after, num_pages, has_more = (page.items[-1].id if page.items else None), num_pages + 1, page.has_more
+        after, num_pages, has_more = (
+            (page.items[-1].id if page.items else None),
+            num_pages + 1,
+            page.has_more,
+        )
         assert num_pages <= 3
 
 
@@ -92,7 +98,9 @@ async def test_a_page_after_an_item_of_another_conversation_is_refused(store: St
     await store.create_conversation("conv_1", "key", {}, items("a"))
     await store.create_conversation("conv_2", "key", {}, items("b"))
     with pytest.raises(ItemNotFound, match="msg_b") as caught:
-        await store.conversation_page("conv_1", "key", PageRequest(limit=1, is_ascending=True, after="msg_b"))
+        await store.conversation_page(
+            "conv_1", "key", PageRequest(limit=1, is_ascending=True, after="msg_b")
+        )
     assert caught.value.param == "after"
 
 
@@ -140,7 +148,9 @@ async def test_deleting_the_response_that_holds_it_frees_a_conversation(store: S
     assert await everything(store) == ["a"]
 
 
-async def test_a_response_ends_without_the_conversation_that_was_deleted_under_it(store: Store) -> None:
+async def test_a_response_ends_without_the_conversation_that_was_deleted_under_it(
+    store: Store,
+) -> None:
     await store.create_conversation("conv_1", "key", {}, items("a"))
     await store.add_response(new_response("resp_1", conversation="conv_1", asked=["b"]))
     assert await store.delete_conversation("conv_1", "key")
@@ -152,15 +162,22 @@ async def test_a_response_ends_without_the_conversation_that_was_deleted_under_i
 
 async def test_of_many_responses_at_once_one_gets_the_conversation(store: Store) -> None:
     await store.create_conversation("conv_1", "key", {}, [])
-    attempts = [store.add_response(new_response(f"resp_{n}", conversation="conv_1")) for n in range(8)]
+    attempts = [
+        store.add_response(new_response(f"resp_{n}", conversation="conv_1")) for n in range(8)
+    ]
     outcomes = await asyncio.gather(*attempts, return_exceptions=True)
     assert outcomes.count(None) == 1
     refused = [outcome for outcome in outcomes if outcome is not None]
-    assert all(isinstance(outcome, OuzelError) and outcome.code == "conversation_locked" for outcome in refused)
+    assert all(
+        isinstance(outcome, OuzelError) and outcome.code == "conversation_locked"
+        for outcome in refused
+    )
 
 
 @pytest.mark.parametrize("before", [[], ["a"]])
-async def test_a_response_that_has_not_read_the_latest_is_refused(store: Store, before: list[str]) -> None:
+async def test_a_response_that_has_not_read_the_latest_is_refused(
+    store: Store, before: list[str]
+) -> None:
     await store.create_conversation("conv_1", "key", {}, items(*before))
     read = "msg_a" if before else ""
     await store.add_conversation_items("conv_1", "key", items("b"))

@@ -24,18 +24,24 @@ TOO_LATE = "others have waited for its lock all the time"
 
 def execute(url: str, statement: str) -> None:
     if url.startswith("sqlite"):
-        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
+        with closing(
+            sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+        ) as connection:
             connection.execute(statement)
     else:
         with psycopg.connect(url) as server:
             server.execute(statement.encode())
 
 
-async def test_a_store_of_a_newer_version_is_refused_and_left_alone(store_url: str, opened: OpenStore) -> None:
+async def test_a_store_of_a_newer_version_is_refused_and_left_alone(
+    store_url: str, opened: OpenStore
+) -> None:
     store = await opened()
     await store.add_response(new_response("resp_1"))
     execute(store_url, "UPDATE schema_version SET version = 1000")
-    with pytest.raises(StoreOpenError, match="newer Ouzel: its schema has version 1000, this one knows up to 1"):
+    with pytest.raises(
+        StoreOpenError, match="newer Ouzel: its schema has version 1000, this one knows up to 1"
+    ):
         await opened()
     execute(store_url, "UPDATE schema_version SET version = 1")
     assert await (await opened()).response("resp_1", "key") is not None
@@ -67,10 +73,14 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Pa
 
 
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
-async def test_sqlite_is_read_while_another_process_writes(store_url: str, opened: OpenStore) -> None:
+async def test_sqlite_is_read_while_another_process_writes(
+    store_url: str, opened: OpenStore
+) -> None:
     store = await opened()
     await store.add_response(new_response("resp_1"))
-    with closing(sqlite3.connect(store_url.removeprefix("sqlite:///"), isolation_level=None)) as another:
+    with closing(
+        sqlite3.connect(store_url.removeprefix("sqlite:///"), isolation_level=None)
+    ) as another:
         another.execute("BEGIN IMMEDIATE")
         assert await store.response("resp_1", "key") is not None
         another.execute("COMMIT")
@@ -114,18 +124,24 @@ async def in_time(attempt: Callable[[], Awaitable[T]]) -> T:
 
 async def test_a_lock_is_waited_for_once_and_not_by_one_after_the_other(tmp_path: Path) -> None:
     file = tmp_path / "responses.sqlite3"
-    store = await in_time(lambda: open_store(f"sqlite:///{file}", busy_s=0.5, max_age_s=3600, max_bytes=2**30))
+    store = await in_time(
+        lambda: open_store(f"sqlite:///{file}", busy_s=0.5, max_age_s=3600, max_bytes=2**30)
+    )
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         adding = [store.add_response(new_response(f"resp_{number}")) for number in range(8)]
         faults = await asyncio.gather(*adding, return_exceptions=True)
-        assert {str(fault) for fault in faults} == {"the store cannot be used now: another program holds its lock"}
+        assert {str(fault) for fault in faults} == {
+            "the store cannot be used now: another program holds its lock"
+        }
         assert all(isinstance(fault, StoreUnavailable) for fault in faults)
     await in_time(lambda: store.add_response(new_response("resp_9")))
     await store.close()
 
 
-async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_that_one(tmp_path: Path) -> None:
+async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_that_one(
+    tmp_path: Path,
+) -> None:
     file, busy_s = tmp_path / "responses.sqlite3", 2.0
     store = await open_store(f"sqlite:///{file}", busy_s=busy_s, max_age_s=3600, max_bytes=2**30)
 
@@ -139,14 +155,20 @@ async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_tha
         connection.execute("BEGIN IMMEDIATE")
         while len(whole_s) < MAX_TRIES and min(whole_s, default=3 * busy_s) >= 3 * busy_s:
             start_s = time.monotonic()
-            await asyncio.gather(*(wait_in_vain(f"resp_{n}", after_s=n * busy_s / 4) for n in range(4)))
+            await asyncio.gather(
+                *(wait_in_vain(f"resp_{n}", after_s=n * busy_s / 4) for n in range(4))
+            )
             whole_s.append(time.monotonic() - start_s)
     await store.close()
-    assert min(whole_s) < 3 * busy_s, f"each waits its own {busy_s} s, and not after the others: {whole_s}"
+    assert min(whole_s) < 3 * busy_s, (
+        f"each waits its own {busy_s} s, and not after the others: {whole_s}"
+    )
 
 
 async def test_a_table_of_postgres_that_is_locked_is_a_typed_error(postgres_url: str) -> None:
-    store = await in_time(lambda: open_store(postgres_url, busy_s=0.5, max_age_s=3600, max_bytes=2**30))
+    store = await in_time(
+        lambda: open_store(postgres_url, busy_s=0.5, max_age_s=3600, max_bytes=2**30)
+    )
     with psycopg.connect(postgres_url) as another:
         another.execute("LOCK TABLE responses")
         with pytest.raises(StoreUnavailable, match="another program holds its lock"):
@@ -171,5 +193,7 @@ async def test_tables_of_others_under_our_names_are_refused(postgres_url: str, t
     with pytest.raises(StoreOpenError, match=r"a table \w+ that no Ouzel has made"):
         await open_store(postgres_url, max_age_s=1.0, max_bytes=1)
     with psycopg.connect(postgres_url) as server:
-        tables = server.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
+        tables = server.execute(
+            "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+        ).fetchone()
     assert tables == (1,)

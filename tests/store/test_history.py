@@ -8,7 +8,9 @@ from ouzel.store.records import PageRequest, Status
 from tests.store.making import new_response, progress, texts
 
 
-async def answered(store: Store, response_id: str, asked: str, said: str, **where: str | None) -> None:
+async def answered(
+    store: Store, response_id: str, asked: str, said: str, **where: str | None
+) -> None:
     await store.add_response(new_response(response_id, asked=[asked], **where))  # type: ignore[arg-type]
     assert await store.record(response_id, progress(Status.COMPLETED, said), first_event=0)
 
@@ -50,7 +52,9 @@ async def test_another_keys_response_has_no_history(store: Store) -> None:
         assert await store.input_items(response_id, key_id, page) is None
 
 
-async def test_a_response_made_in_a_conversation_continues_what_it_found_there(store: Store) -> None:
+async def test_a_response_made_in_a_conversation_continues_what_it_found_there(
+    store: Store,
+) -> None:
     await store.create_conversation("conv_1", "key", {}, [])
     await answered(store, "resp_1", "a", "b", conversation="conv_1")
     await answered(store, "resp_2", "c", "d", conversation="conv_1")
@@ -76,18 +80,24 @@ async def test_pages_end_where_a_client_has_sent_items_back(store: Store) -> Non
     await store.add_response(new_response("resp_2", asked=["a", "b", "c"], previous="resp_1"))
     after, has_more = None, True
     while has_more:
-        page = await store.input_items("resp_2", "key", PageRequest(limit=1, is_ascending=True, after=after))
+        page = await store.input_items(
+            "resp_2", "key", PageRequest(limit=1, is_ascending=True, after=after)
+        )
         assert page is not None
         after, has_more = page.items[-1].id, page.has_more
     assert after == "msg_c"
 
 
 @pytest.mark.parametrize(("is_ascending", "expected"), [(True, "abcde"), (False, "edcba")])
-async def test_input_items_are_the_whole_context_in_pages(store: Store, is_ascending: bool, expected: str) -> None:
+async def test_input_items_are_the_whole_context_in_pages(
+    store: Store, is_ascending: bool, expected: str
+) -> None:
     await chain(store)
     listed, after = "", None
     for has_more in (True, True, False):
-        page = await store.input_items("resp_3", "key", PageRequest(limit=2, is_ascending=is_ascending, after=after))
+        page = await store.input_items(
+            "resp_3", "key", PageRequest(limit=2, is_ascending=is_ascending, after=after)
+        )
         assert page is not None and page.has_more is has_more
         listed += "".join(texts(page.items))
         after = page.items[-1].id
@@ -97,7 +107,9 @@ async def test_input_items_are_the_whole_context_in_pages(store: Store, is_ascen
 async def test_a_page_after_an_item_that_is_not_listed_is_refused(store: Store) -> None:
     await chain(store)
     with pytest.raises(ItemNotFound, match="msg_f"):  # its output
-        await store.input_items("resp_3", "key", PageRequest(limit=2, is_ascending=True, after="msg_f"))
+        await store.input_items(
+            "resp_3", "key", PageRequest(limit=2, is_ascending=True, after="msg_f")
+        )
 
 
 async def test_any_item_of_the_key_is_found_by_its_id(store: Store) -> None:

@@ -18,7 +18,9 @@ def ids(taken: Iterable[StoredResponse]) -> list[str]:
 
 async def queued(store: Store, *response_ids: str, model: str = "model") -> None:
     for response_id in response_ids:
-        await store.add_response(new_response(response_id, model=model, status=Status.QUEUED, request=b"{}"))
+        await store.add_response(
+            new_response(response_id, model=model, status=Status.QUEUED, request=b"{}")
+        )
 
 
 async def until_abandoned(store: Store) -> list[str]:
@@ -72,7 +74,9 @@ async def test_a_server_that_beats_stays_alive(opened: OpenStore) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_a_server_that_had_nothing_to_do_is_alive_again_with_its_next_response(opened: OpenStore) -> None:
+async def test_a_server_that_had_nothing_to_do_is_alive_again_with_its_next_response(
+    opened: OpenStore,
+) -> None:
     lease_s = 1.0
     resting, other = await opened(lease_s=lease_s), await opened()
     is_shown = False
@@ -94,7 +98,9 @@ async def test_a_server_that_closes_leaves_its_work_at_once(opened: OpenStore) -
     assert ids(await other.take_queued(["model"], 10)) == ["resp_2"]
 
 
-async def test_queued_ones_are_taken_oldest_first_by_who_serves_their_model(opened: OpenStore) -> None:
+async def test_queued_ones_are_taken_oldest_first_by_who_serves_their_model(
+    opened: OpenStore,
+) -> None:
     one, other = await opened(), await opened()
     await queued(one, "resp_1", "resp_2", "resp_3")
     await queued(one, "resp_4", model="another")
@@ -123,7 +129,9 @@ async def test_no_response_is_taken_twice(opened: OpenStore) -> None:
     await stores[0].release(expected)
     taken: list[str] = []
     while some := [
-        each for each in await asyncio.gather(*(store.take_queued(["model"], 3) for store in stores)) if each
+        each
+        for each in await asyncio.gather(*(store.take_queued(["model"], 3) for store in stores))
+        if each
     ]:
         taken += [response_id for each in some for response_id in ids(each)]
     assert sorted(taken) == expected

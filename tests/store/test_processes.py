@@ -20,7 +20,9 @@ FOREVER = 10**9
 ROOT = Path(__file__).parent.parent.parent
 
 
-async def start_writer(url: str, prefix: str, num_responses: int, max_file_bytes: int = 0) -> Process:
+async def start_writer(
+    url: str, prefix: str, num_responses: int, max_file_bytes: int = 0
+) -> Process:
     arguments = (url, prefix, str(num_responses), str(max_file_bytes))
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.store.writer", *arguments, cwd=ROOT, stdout=PIPE
@@ -32,7 +34,9 @@ async def read_lines(process: Process, num_lines: int) -> list[list[str]]:
     return [(await process.stdout.readline()).decode().split() for _ in range(num_lines)]
 
 
-async def test_processes_that_start_and_write_together_lose_nothing(store_url: str, opened: OpenStore) -> None:
+async def test_processes_that_start_and_write_together_lose_nothing(
+    store_url: str, opened: OpenStore
+) -> None:
     writers = [await start_writer(store_url, prefix, 25) for prefix in ("one_", "two_")]
     assert [await writer.communicate() and writer.returncode for writer in writers] == [0, 0]
     store = await opened()
@@ -40,7 +44,9 @@ async def test_processes_that_start_and_write_together_lose_nothing(store_url: s
         assert texts(await store.history(f"{prefix}24", "key")) == ["a", "b"] * 25
 
 
-async def test_a_killed_writer_leaves_all_that_it_said_it_kept(store_url: str, opened: OpenStore) -> None:
+async def test_a_killed_writer_leaves_all_that_it_said_it_kept(
+    store_url: str, opened: OpenStore
+) -> None:
     writer = await start_writer(store_url, "resp_", FOREVER)
     said = await read_lines(writer, 41)
     writer.kill()
@@ -61,12 +67,16 @@ async def test_a_killed_writer_leaves_all_that_it_said_it_kept(store_url: str, o
 
 
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
-async def test_a_full_disk_is_a_typed_error_that_deleting_ends(store_url: str, opened: OpenStore) -> None:
+async def test_a_full_disk_is_a_typed_error_that_deleting_ends(
+    store_url: str, opened: OpenStore
+) -> None:
     writer = await start_writer(store_url, "resp_", FOREVER, max_file_bytes=400_000)
     stdout, _ = await writer.communicate()
     *lines, unavailable, read, deleted, added = stdout.decode().splitlines()
     assert writer.returncode == 0
-    assert unavailable == "unavailable the store cannot be used now: there is no room left on its disk"
+    assert (
+        unavailable == "unavailable the store cannot be used now: there is no room left on its disk"
+    )
     assert [read, deleted, added] == ["read", "deleted", "added new"]
     store = await opened()
     for response_id in {line.split()[1] for line in lines}:

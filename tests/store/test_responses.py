@@ -8,19 +8,29 @@ from tests.store.making import new_response, progress
 
 
 async def test_a_response_comes_out_as_it_went_in(store: Store) -> None:
-    new = new_response("resp_1", status=Status.QUEUED, asked=["hello"], request=b"{}", events=[b"e0", b"e1"])
+    new = new_response(
+        "resp_1", status=Status.QUEUED, asked=["hello"], request=b"{}", events=[b"e0", b"e1"]
+    )
     await store.add_response(new)
     found = await store.response("resp_1", "key")
     assert found is not None
     assert (found.status, found.num_events) == (Status.QUEUED, 2)
-    assert [getattr(found, name) for name in found.__struct_fields__ if name not in ("status", "num_events")] == [
-        getattr(new, name) for name in found.__struct_fields__ if name not in ("status", "num_events")
+    assert [
+        getattr(found, name)
+        for name in found.__struct_fields__
+        if name not in ("status", "num_events")
+    ] == [
+        getattr(new, name)
+        for name in found.__struct_fields__
+        if name not in ("status", "num_events")
     ]
 
 
 async def test_events_are_numbered_on_from_what_was_recorded(store: Store) -> None:
     await store.add_response(new_response("resp_1", events=[b"e0"]))
-    assert await store.record("resp_1", progress(Status.IN_PROGRESS, events=[b"e1", b"e2"]), first_event=1)
+    assert await store.record(
+        "resp_1", progress(Status.IN_PROGRESS, events=[b"e1", b"e2"]), first_event=1
+    )
     assert await store.record("resp_1", progress(events=[b"e3"]), first_event=3)
     assert await store.events("resp_1", "key", after=-1) == (b"e0", b"e1", b"e2", b"e3")
     assert await store.events("resp_1", "key", after=1) == (b"e2", b"e3")
@@ -51,7 +61,11 @@ async def test_a_response_ends_once(store: Store) -> None:
 async def test_another_key_sees_and_deletes_nothing(store: Store) -> None:
     await store.add_response(new_response("resp_1", key_id="key", events=[b"e0"]))
     await store.add_response(new_response("resp_2", key_id=None, events=[b"e0"]))
-    for response_id, owner, other in (("resp_1", "key", "other"), ("resp_1", "key", None), ("resp_2", None, "key")):
+    for response_id, owner, other in (
+        ("resp_1", "key", "other"),
+        ("resp_1", "key", None),
+        ("resp_2", None, "key"),
+    ):
         assert await store.response(response_id, other) is None
         assert await store.events(response_id, other, after=-1) == ()
         assert not await store.delete_response(response_id, other)

@@ -105,7 +105,10 @@ async def test_what_is_read_is_in_use_with_all_that_it_continues(opened: OpenSto
         await store.add_response(large(newer))
         assert await store.record(newer, progress(), first_event=0)
     assert await store.sweep() == 2
-    assert await present(store, "unused_1", "unused_2", "newer_1", "newer_2") == ["newer_1", "newer_2"]
+    assert await present(store, "unused_1", "unused_2", "newer_1", "newer_2") == [
+        "newer_1",
+        "newer_2",
+    ]
     assert texts(await store.history("resp_2", "key")) == ["x", "a", "b", "a", "b"]
 
 
@@ -122,7 +125,9 @@ async def test_sqlite_gives_the_space_back(opened: OpenStore, tmp_path: Path) ->
 async def test_a_file_that_cannot_be_made_smaller_is_swept_all_the_same(tmp_path: Path) -> None:
     file = tmp_path / "emptied.sqlite3"
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE TABLE theirs (x)")  # SQLite fixes auto_vacuum with the first table
+        connection.execute(
+            "CREATE TABLE theirs (x)"
+        )  # SQLite fixes auto_vacuum with the first table
         connection.execute("DROP TABLE theirs")
     store = await open_store(f"sqlite:///{file}", max_age_s=600.0, max_bytes=2**20)
     await fill(store, 3)

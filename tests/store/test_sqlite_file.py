@@ -54,12 +54,19 @@ async def test_a_file_that_is_gone_is_noticed_at_once_and_used_again_when_it_is_
     await store.add_response(new_response("resp_1"))
     aside = moved(file, "aside")
     for _ in range(3):
-        with pytest.raises(StoreUnavailable, match=r"^the store cannot be used now: its file is gone$"):
+        with pytest.raises(
+            StoreUnavailable, match=r"^the store cannot be used now: its file is gone$"
+        ):
             await store.add_response(new_response("resp_2"))
         with pytest.raises(StoreUnavailable, match="its file is gone"):
             await store.response("resp_1", "key")
     assert file.name not in names_beside(file)
-    assert caplog.text.count(f"the store's file is gone: [Errno 2] No such file or directory: '{file}'") == 1
+    assert (
+        caplog.text.count(
+            f"the store's file is gone: [Errno 2] No such file or directory: '{file}'"
+        )
+        == 1
+    )
     moved(aside, file.name)
     assert await store.response("resp_1", "key") is not None
     await store.add_response(new_response("resp_2"))
@@ -96,7 +103,8 @@ async def test_a_foreign_file_in_its_place_is_left_alone(file: Path, tmp_path: P
     remove(file)
     shutil.copy(tmp_path / "theirs", file)
     with pytest.raises(
-        StoreUnavailable, match=r"^the store cannot be used now: its file has been replaced by another$"
+        StoreUnavailable,
+        match=r"^the store cannot be used now: its file has been replaced by another$",
     ):
         await store.add_response(new_response("resp_1"))
     await store.close()
@@ -115,7 +123,9 @@ async def test_a_file_of_another_program_ends_the_start_and_is_left_alone(
     file: Path, statements: tuple[str, ...]
 ) -> None:
     theirs = make_theirs(file, *statements)
-    with pytest.raises(StoreOpenError, match=f"^{file} is a database of another program: it is left as it is$"):
+    with pytest.raises(
+        StoreOpenError, match=f"^{file} is a database of another program: it is left as it is$"
+    ):
         await opened(file)
     assert content(file) == theirs
     assert names_beside(file) == [file.name]

@@ -24,10 +24,14 @@ async def write(url: str, prefix: str, num_responses: int, max_file_bytes: int) 
     for number in range(num_responses):
         response_id = f"{prefix}{number}"
         try:
-            await store.add_response(new_response(response_id, asked=["a"], previous=previous, events=[b"e" * 1000]))
+            await store.add_response(
+                new_response(response_id, asked=["a"], previous=previous, events=[b"e" * 1000])
+            )
             sys.stdout.write(f"added {response_id}\n")
             sys.stdout.flush()
-            assert await store.record(response_id, progress(Status.COMPLETED, "b", events=[b"end"]), first_event=1)
+            assert await store.record(
+                response_id, progress(Status.COMPLETED, "b", events=[b"end"]), first_event=1
+            )
         except StoreUnavailable as error:
             sys.stdout.write(f"unavailable {error}\n")
             break

@@ -14,7 +14,9 @@ class Ended:
     errors: str
 
 
-def piped(*arguments: str, text: str | bytes = b"", environment: Mapping[str, str] | None = None) -> Ended:
+def piped(
+    *arguments: str, text: str | bytes = b"", environment: Mapping[str, str] | None = None
+) -> Ended:
     """`text` is what it reads; nothing is a terminal."""
     own = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
     process = subprocess.run(

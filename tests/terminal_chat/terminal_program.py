@@ -18,7 +18,8 @@ import pyte
 ENTER, CTRL_C, CTRL_D, TAB, UP, ALT_ENTER = "\r", "\x03", "\x04", "\t", "\x1b[A", "\x1b\r"
 # A new session has no terminal until it takes one: from then on Ctrl-C is a signal.
 _TAKE_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execv(sys.executable, sys.argv[1:])"
 )
 
 
@@ -34,16 +35,32 @@ class _Screen(pyte.HistoryScreen):
 
 
 class TerminalProgram:
-    def __init__(self, arguments: list[str], environment: Mapping[str, str], columns: int, lines: int) -> None:
+    def __init__(
+        self, arguments: list[str], environment: Mapping[str, str], columns: int, lines: int
+    ) -> None:
         self._master, slave = pty.openpty()
         self._set_size(columns, lines)
         self._screen = _Screen(columns, lines, self._master)
         self._stream = pyte.ByteStream(self._screen)
         self._lock = threading.Lock()
         self.raw = b""  # all that the program has written
-        command = [sys.executable, "-c", _TAKE_TERMINAL, sys.executable, "-m", "ouzel", "chat", *arguments]
+        command = [
+            sys.executable,
+            "-c",
+            _TAKE_TERMINAL,
+            sys.executable,
+            "-m",
+            "ouzel",
+            "chat",
+            *arguments,
+        ]
         self.process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment,
+            start_new_session=True,
         )
         os.close(slave)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -65,7 +82,9 @@ class TerminalProgram:
     def wait_for(self, text: str) -> str:
         """Returns all that can be seen by scrolling, once the text is there."""
         while text not in (seen := self.seen()):
-            assert self.process.poll() is None or text in self.seen(), f"{text!r} never came; the screen:\n{seen}"
+            assert self.process.poll() is None or text in self.seen(), (
+                f"{text!r} never came; the screen:\n{seen}"
+            )
             time.sleep(0.02)
         return seen
 
@@ -84,7 +103,8 @@ class TerminalProgram:
     def seen(self) -> str:
         with self._lock:
             return "\n".join(
-                line.rstrip() for line in [*map(self._text, self._screen.history.top), *self._screen.display]
+                line.rstrip()
+                for line in [*map(self._text, self._screen.history.top), *self._screen.display]
             )
 
     def last_line(self) -> str:
@@ -117,7 +137,11 @@ def chatting(
     *arguments: str, state: Path, columns: int = 80, lines: int = 24, **variables: str
 ) -> Iterator[TerminalProgram]:
     """Waits for nothing, and ends the program at the end; `state` is where it keeps its history."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("COLUMNS", "LINES", "NO_COLOR")
+    }
     environment |= {"TERM": "xterm-256color", "XDG_STATE_HOME": str(state), **variables}
     program = TerminalProgram([*arguments], environment, columns, lines)
     try:

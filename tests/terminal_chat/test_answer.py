@@ -15,8 +15,14 @@ def answer_of(*deltas: object) -> Answer:
     return answer
 
 
-def call(index: int | None, call_id: str | None, name: str | None, arguments: str) -> dict[str, object]:
-    return {"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}]}
+def call(
+    index: int | None, call_id: str | None, name: str | None, arguments: str
+) -> dict[str, object]:
+    return {
+        "tool_calls": [
+            {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
+        ]
+    }
 
 
 def calls_of(answer: Answer) -> list[tuple[str, str, str]]:
@@ -25,7 +31,10 @@ def calls_of(answer: Answer) -> list[tuple[str, str, str]]:
 
 def test_calls_come_in_parts_and_beside_each_other() -> None:
     answer = answer_of(
-        call(0, "a", "add", ""), call(1, "b", "sub", "{"), call(0, None, None, "{}"), call(1, "b", "", "}")
+        call(0, "a", "add", ""),
+        call(1, "b", "sub", "{"),
+        call(0, None, None, "{}"),
+        call(1, "b", "", "}"),
     )
     assert calls_of(answer) == [("a", "add", "{}"), ("b", "sub", "{}")]
 
@@ -35,7 +44,9 @@ def test_calls_that_all_have_the_same_index_or_none_stay_apart() -> None:
         ("a", "add", "{}"),
         ("b", "sub", "{}"),
     ]
-    assert len(answer_of(call(None, "a", "add", "{}"), call(None, "b", "sub", "{}")).tool_calls) == 2
+    assert (
+        len(answer_of(call(None, "a", "add", "{}"), call(None, "b", "sub", "{}")).tool_calls) == 2
+    )
 
 
 @pytest.mark.parametrize("index", [-1, 10**12])
@@ -44,7 +55,9 @@ def test_an_index_is_only_a_name(index: int) -> None:
 
 
 def test_members_may_be_null() -> None:
-    answer = answer_of(None, {"content": None, "tool_calls": None}, {"tool_calls": [{"id": "a", "function": None}]})
+    answer = answer_of(
+        None, {"content": None, "tool_calls": None}, {"tool_calls": [{"id": "a", "function": None}]}
+    )
     assert (answer.content, calls_of(answer)) == ("", [("a", "", "")])
 
 

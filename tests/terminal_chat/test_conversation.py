@@ -107,7 +107,10 @@ def test_functions_are_tools_after_a_question(chat: Chatting, tmp_path: Path) ->
 
 def test_sigterm_ends_the_program_while_a_tool_runs(chat: Chatting, tmp_path: Path) -> None:
     source = (
-        "import time\ndef add(first: int, second: int) -> None:\n  print('it runs', flush=True)\n  time.sleep(3600)\n"
+        "import time\n"
+        "def add(first: int, second: int) -> None:\n"
+        "  print('it runs', flush=True)\n"
+        "  time.sleep(3600)\n"
     )
     (tmp_path / "tools.py").write_text(source)
     with chat("--tools", str(tmp_path / "tools.py")) as program:
@@ -119,7 +122,9 @@ def test_sigterm_ends_the_program_while_a_tool_runs(chat: Chatting, tmp_path: Pa
         assert program.wait_for_end() == 143
 
 
-def test_a_line_that_cannot_be_remembered_is_sent_all_the_same(chat: Chatting, tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_remembered_is_sent_all_the_same(
+    chat: Chatting, tmp_path: Path
+) -> None:
     with chat() as program:
         program.wait_for_prompt()
         shutil.rmtree(tmp_path / "ouzel")
@@ -132,7 +137,10 @@ def test_a_picture_goes_with_the_next_message_and_is_taken_off_where_it_is_refus
     picture = tmp_path / "a picture.png"
     picture.write_bytes(b64decode(base64_of(56, 56)))
     (tmp_path / "model").mkdir()
-    with seeing_server(tmp_path / "model") as server, chatting("--url", server.url, state=tmp_path) as program:
+    with (
+        seeing_server(tmp_path / "model") as server,
+        chatting("--url", server.url, state=tmp_path) as program,
+    ):
         program.enter(f"/image {picture}")
         say(program, "what is it?", "\nwhat is it?")
         assert "<picture of 4>" in last_prompt()
@@ -143,7 +151,9 @@ def test_a_picture_goes_with_the_next_message_and_is_taken_off_where_it_is_refus
         say(program, "and now?", "\nand now?")
 
 
-def test_resizing_in_the_middle_of_an_answer_loses_nothing(slow: RunningServer, tmp_path: Path) -> None:
+def test_resizing_in_the_middle_of_an_answer_loses_nothing(
+    slow: RunningServer, tmp_path: Path
+) -> None:
     words = [f"w{number}" for number in range(70)]
     with chatting("--url", slow.url, state=tmp_path, columns=80, lines=12) as program:
         program.enter(" ".join(words))
@@ -241,11 +251,15 @@ def test_control_sequences_of_an_answer_do_nothing(chat: Chatting) -> None:
         call = json.dumps({"name": "x", "arguments": {}})
         say(program, f"/system {hostile}", "owned")
         say(program, f"before {call}", "before")
-    assert b"\x1b]0;owned" not in program.raw and b"\x1b[2J" not in program.raw.replace(b"\x1b[2J\x1b[H", b"")
+    assert b"\x1b]0;owned" not in program.raw and b"\x1b[2J" not in program.raw.replace(
+        b"\x1b[2J\x1b[H", b""
+    )
 
 
 def test_without_a_url_it_loads_the_model_itself(tmp_path: Path) -> None:
-    with chatting("--cache-dir", str(tmp_path), "--kv-cache-gib", "0.05", state=tmp_path) as program:
+    with chatting(
+        "--cache-dir", str(tmp_path), "--kv-cache-gib", "0.05", state=tmp_path
+    ) as program:
         say(program, "What is 17 plus 25?", "17 + 25 = 42")
         program.press(CTRL_D)
         assert program.wait_for_end() == 0

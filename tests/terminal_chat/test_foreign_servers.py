@@ -41,7 +41,9 @@ def test_an_answer_ends_as_servers_end_it(end: tuple[str, ...]) -> None:
         assert content_of(api) == "Hi"
 
 
-@pytest.mark.parametrize("answer", [event_stream(TEXT), b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<html>"])
+@pytest.mark.parametrize(
+    "answer", [event_stream(TEXT), b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<html>"]
+)
 def test_an_answer_that_ends_without_a_reason_has_broken_off(answer: bytes) -> None:
     with asked(answer) as api, pytest.raises(ApiFailure, match="broke off"):
         content_of(api)

@@ -16,7 +16,9 @@ def test_nothing_that_a_terminal_obeys_is_left(shown: str) -> None:
 
 
 def test_sequences_are_shown_instead() -> None:
-    assert harmless("\x1b]0;title\x07 \x9b31m \x7f\r\nnext\ttab") == "␛]0;title␇ \\x9b31m ␡\nnext\ttab"
+    assert (
+        harmless("\x1b]0;title\x07 \x9b31m \x7f\r\nnext\ttab") == "␛]0;title␇ \\x9b31m ␡\nnext\ttab"
+    )
     assert harmless("a\u202eb") == "a\\u202eb"
     assert harmless_line("two\nlines") == "two␊lines"
 

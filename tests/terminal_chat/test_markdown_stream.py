@@ -24,16 +24,25 @@ CASES = {
     "a bare address": ("<http://a.b>", "http://a.b\n"),
     "a picture": ("![alt](x.png)", "[alt] (x.png)\n"),
     "brackets": ("[1] and [x] y", "[1] and [x] y\n"),
-    "bullets": ("- one\n* two\n  + three is a longer one", "• one\n• two\n  • three is a\n    longer one\n"),
+    "bullets": (
+        "- one\n* two\n  + three is a longer one",
+        "• one\n• two\n  • three is a\n    longer one\n",
+    ),
     "numbers": ("1. one\n10) ten has more words", "1. one\n10) ten has more\n    words\n"),
     "quote": ("> said by somebody else\n> > twice", "│ said by somebody\n│ else\n│ │ twice\n"),
     "rule": ("a\n\n---\nb", "a\n\n" + "─" * 20 + "\nb\n"),
     "empty lines": ("\n\na\n\n\n\nb\n\n", "a\n\nb\n\n"),
-    "code": ("```python\nx = '*a*'  # b\n\n\ty\n```\nz", "```python\nx = '*a*'  # b\n\n    y\n```\nz\n"),
+    "code": (
+        "```python\nx = '*a*'  # b\n\n\ty\n```\nz",
+        "```python\nx = '*a*'  # b\n\n    y\n```\nz\n",
+    ),
     "code that does not end": ("~~~\na | b", "~~~\na | b\n"),
     "code in a list": ("- x\n  ```\n  if a:\n    b\n  ```", "• x\n  ```\n  if a:\n    b\n  ```\n"),
     "a fence in a fence": ("````\n```\nx\n```\n````", "````\n```\nx\n```\n````\n"),
-    "table": ("|a|b|\n|-|-:|\n|1|22|\n\nx", "a        │        b\n─────────┼─────────\n1        │       22\n\nx\n"),
+    "table": (
+        "|a|b|\n|-|-:|\n|1|22|\n\nx",
+        "a        │        b\n─────────┼─────────\n1        │       22\n\nx\n",
+    ),
     "no table": ("| a bar\nx", "| a bar\nx\n"),
     "a head alone": ("|a|\n|-|", None),
     "wide characters": ("日本語のテキストは折り返されます", "日本語のテキストは折\nり返されます\n"),
@@ -67,7 +76,26 @@ def test_what_is_shown_does_not_depend_on_how_the_text_comes(name: str) -> None:
 @pytest.mark.parametrize("seed", range(150))
 def test_any_text_is_shown_whole_and_within_the_columns(seed: int) -> None:
     pick = random.Random(seed)
-    parts = ["word ", "w", " ", "\n", "\n\n", "*", "**", "_", "`", "```", "~~", "[", "](", ")", "# ", "- ", "1. ", "> "]
+    parts = [
+        "word ",
+        "w",
+        " ",
+        "\n",
+        "\n\n",
+        "*",
+        "**",
+        "_",
+        "`",
+        "```",
+        "~~",
+        "[",
+        "](",
+        ")",
+        "# ",
+        "- ",
+        "1. ",
+        "> ",
+    ]
     parts += ["|", "|-|", "\\", "日本", "    ", "x" * 30, "---", "é", "<", "&"]
     text = "".join(pick.choice(parts) for _ in range(pick.randrange(60)))
 
@@ -80,7 +108,13 @@ def test_any_text_is_shown_whole_and_within_the_columns(seed: int) -> None:
 
 @pytest.mark.parametrize("columns", [1, 5, 8, 19, 20, 21, 80])
 def test_lines_are_no_wider_than_the_terminal(columns: int) -> None:
-    text = "some words, 日本語 and **a few of them bold**, " * 5 + "\n- " + "item " * 30 + "\n> " + "quote " * 30
+    text = (
+        "some words, 日本語 and **a few of them bold**, " * 5
+        + "\n- "
+        + "item " * 30
+        + "\n> "
+        + "quote " * 30
+    )
 
     lines = shown(text, 4, columns).split("\n")
 
@@ -109,7 +143,9 @@ def test_an_unclosed_mark_does_not_hold_back_for_ever() -> None:
 
 
 def test_styles_reach_a_terminal() -> None:
-    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard", _environ={})
+    console = Console(
+        file=io.StringIO(), width=80, force_terminal=True, color_system="standard", _environ={}
+    )
     stream = MarkdownStream(console, Flow(console))
     stream.feed("**bold** and `code`\n")
     stream.finish()
@@ -133,5 +169,7 @@ def test_plain_text_flows_without_markdown(length: int) -> None:
 
 
 def test_a_word_of_any_length_is_shown_whole() -> None:
-    word = "QUJD" * 10_000  # as a picture in a data URL; each piece was searched from each of its characters once
+    word = (
+        "QUJD" * 10_000
+    )  # as a picture in a data URL; each piece was searched from each of its characters once
     assert "".join(shown(word, 4, 80).split()) == word

@@ -17,7 +17,12 @@ from tests.api.serving import RunningServer, running_server
 from tests.client.canned_server import canned_server, json_answer
 from tests.terminal_chat.running import piped
 
-SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +54,10 @@ def test_standard_input_is_the_prompt(parrot: RunningServer) -> None:
 
 
 def test_p_and_standard_input_are_joined(parrot: RunningServer) -> None:
-    assert piped("--url", f"{parrot.url}/v1", "-p", "Say:", text="Hello!\n").output == "Say:\n\nHello!\n"
+    assert (
+        piped("--url", f"{parrot.url}/v1", "-p", "Say:", text="Hello!\n").output
+        == "Say:\n\nHello!\n"
+    )
 
 
 def test_json_is_one_object_with_the_usage(parrot: RunningServer) -> None:
@@ -73,7 +81,9 @@ def test_a_schema_holds_the_answer(guided: RunningServer, schema: str) -> None:
 
 
 def test_an_answer_that_ends_before_its_json_is_refused(guided: RunningServer, schema: str) -> None:
-    ended = piped("--url", guided.url, "-p", '{"a": 12}', "--schema", schema, "--set", "max_tokens=3")
+    ended = piped(
+        "--url", guided.url, "-p", '{"a": 12}', "--schema", schema, "--set", "max_tokens=3"
+    )
     assert (ended.status, ended.output) == (1, "")
     assert "ended early (length)" in ended.errors
 
@@ -89,7 +99,9 @@ def test_system_text_and_pictures_reach_the_model(tmp_path: Path) -> None:
     picture.write_bytes(b64decode(base64_of(56, 56)))
     (tmp_path / "model").mkdir()
     with seeing_server(tmp_path / "model") as server:
-        ended = piped("--url", server.url, "-p", "What?", "--image", str(picture), "--system", "Be brief.")
+        ended = piped(
+            "--url", server.url, "-p", "What?", "--image", str(picture), "--system", "Be brief."
+        )
 
     assert ended.status == 0
     assert "Be brief." in last_prompt()
@@ -99,12 +111,17 @@ def test_system_text_and_pictures_reach_the_model(tmp_path: Path) -> None:
 def test_the_key_comes_from_the_flag_or_the_environment() -> None:
     with running_server(config=ServerConfig(api_key=("secret",))) as server:
         by_flag = piped("--url", server.url, "-p", "Hi", "--api-key", "secret")
-        by_variable = piped("--url", server.url, "-p", "Hi", environment={"OPENAI_API_KEY": "secret"})
+        by_variable = piped(
+            "--url", server.url, "-p", "Hi", environment={"OPENAI_API_KEY": "secret"}
+        )
         without = piped("--url", server.url, "-p", "Hi")
 
     assert (by_flag.output, by_variable.output) == ("Hi\n", "Hi\n")
     assert without.status == 1
-    assert without.errors == "ouzel: 401: an API key is needed: send it as 'Authorization: Bearer KEY'\n"
+    assert (
+        without.errors
+        == "ouzel: 401: an API key is needed: send it as 'Authorization: Bearer KEY'\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,7 +169,9 @@ def test_what_cannot_be_done_is_said_in_one_line(
         (["--url", "ftp://x", "-p", "x"], 1, "the URL of a server must be like"),
     ],
 )
-def test_command_lines_without_a_server_are_judged(arguments: list[str], status: int, complaint: str) -> None:
+def test_command_lines_without_a_server_are_judged(
+    arguments: list[str], status: int, complaint: str
+) -> None:
     ended = piped(*arguments)
 
     assert (ended.status, ended.output) == (status, "")
@@ -162,7 +181,10 @@ def test_command_lines_without_a_server_are_judged(arguments: list[str], status:
 
 def test_standard_input_must_be_text(parrot: RunningServer) -> None:
     ended = piped("--url", parrot.url, text=b"\xff\xfe")
-    assert (ended.status, ended.errors) == (2, "ouzel: standard input: must be UTF-8: invalid start byte at byte 0\n")
+    assert (ended.status, ended.errors) == (
+        2,
+        "ouzel: standard input: must be UTF-8: invalid start byte at byte 0\n",
+    )
 
 
 def test_help_tells_of_the_flags_and_of_serve() -> None:
@@ -173,8 +195,21 @@ def test_help_tells_of_the_flags_and_of_serve() -> None:
 
 
 def test_ctrl_c_ends_with_130(parrot: RunningServer) -> None:
-    command = [sys.executable, "-m", "ouzel", "chat", "--url", parrot.url, "-p", "Hello\n", "--set", "ignore_eos=true"]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [
+        sys.executable,
+        "-m",
+        "ouzel",
+        "chat",
+        "--url",
+        parrot.url,
+        "-p",
+        "Hello\n",
+        "--set",
+        "ignore_eos=true",
+    ]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == b"Hello\n"
 
@@ -193,7 +228,9 @@ def test_an_error_of_a_server_is_harmless_too() -> None:
 
 def test_a_reader_that_leaves_is_no_error(parrot: RunningServer) -> None:
     command = [sys.executable, "-m", "ouzel", "chat", "--url", parrot.url, "-p", "Hello\n" * 200]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout is not None
     process.stdout.close()
 

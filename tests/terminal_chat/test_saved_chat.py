@@ -38,7 +38,9 @@ def test_what_no_chat_wrote_is_refused(content: bytes, tmp_path: Path) -> None:
 def test_a_text_part_without_a_text_is_empty(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": [{"type": "text"}]}, {"role": "user", "content": None}]
     conversation = Conversation()
-    conversation.replace(read(tmp_path, json.dumps({**HEAD, "messages": messages}).encode()).messages)
+    conversation.replace(
+        read(tmp_path, json.dumps({**HEAD, "messages": messages}).encode()).messages
+    )
     assert [conversation.text_at(at) for at in range(2)] == ["", ""]
 
 

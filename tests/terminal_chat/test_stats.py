@@ -7,10 +7,15 @@ from ouzel.terminal_chat.stats import stats_text
 
 
 @pytest.mark.parametrize(("first_s", "rate"), [(0.5, "40.0 tokens/s"), (0.99, "21.0 tokens/s")])
-def test_tokens_that_came_all_at_once_have_the_rate_of_the_whole_answer(first_s: float, rate: str) -> None:
+def test_tokens_that_came_all_at_once_have_the_rate_of_the_whole_answer(
+    first_s: float, rate: str
+) -> None:
     answer = Answer(usage=Usage(5, 21), begin_s=0.0, first_s=first_s, end_s=1.0)
     text = stats_text([answer])
-    assert text == f"last answer: TTFT {first_s:.2f} s, {rate}, 5 prompt tokens (0 cached), 21 completion tokens"
+    assert (
+        text
+        == f"last answer: TTFT {first_s:.2f} s, {rate}, 5 prompt tokens (0 cached), 21 completion tokens"
+    )
 
 
 def test_several_answers_are_added_up_and_those_without_a_count_have_none() -> None:

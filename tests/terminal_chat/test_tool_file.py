@@ -138,7 +138,9 @@ def test_descriptions_of_single_parameters_are_found(tools: Tools) -> None:
         ("owl", "{}", "error: there is no tool 'owl'; there are weather, add, shout, fail, nothing, name_of_a_file"),
     ],
 )  # fmt: skip
-def test_a_call_has_a_result_whatever_happens(tools: Tools, name: str, arguments: str, result: str) -> None:
+def test_a_call_has_a_result_whatever_happens(
+    tools: Tools, name: str, arguments: str, result: str
+) -> None:
     assert run_call(tools, ToolCall("1", name, arguments)) == result
 
 
@@ -149,9 +151,15 @@ def test_a_call_has_a_result_whatever_happens(tools: Tools, name: str, arguments
         ("from os.path import join", "must define a function"),
         ("def f(x):\n  pass", "f: the parameter x must have an annotation"),
         ("def f(*x: int):\n  pass", "f: the parameter x must be one that can be given by its name"),
-        ("def f(x: int, /):\n  pass", "f: the parameter x must be one that can be given by its name"),
+        (
+            "def f(x: int, /):\n  pass",
+            "f: the parameter x must be one that can be given by its name",
+        ),
         ("class C:\n  pass\ndef f(x: C):\n  pass", "f: an annotation cannot be said in JSON"),
-        ("def f(x: 'Nobody'):\n  pass", "f: its annotations cannot be read: name 'Nobody' is not defined"),
+        (
+            "def f(x: 'Nobody'):\n  pass",
+            "f: its annotations cannot be read: name 'Nobody' is not defined",
+        ),
         ("def grüße(x: int):\n  pass", "the name of a tool must be 1 to 64 ASCII"),
         ("def f(:\n", "line 1: invalid syntax"),
         ("x = 1\n1 / 0", "line 2: ZeroDivisionError: division by zero"),

@@ -15,13 +15,24 @@ from tests.tokenizer.test_tokenizer_text import DEMO, byte_level, sentencepiece,
 
 def unigram() -> tokenizers.Tokenizer:
     """Its model makes `</s>` and `<end>` of their spelling by itself."""
-    pieces = [("<unk>", 0.0), ("</s>", 0.0), ("<end>", 0.0), ("▁", -1.0), ("▁He", -2.0), ("llo", -2.0)]
-    tokenizer = tokenizers.Tokenizer(models.Unigram([*pieces, *((chr(c), -5.0) for c in range(33, 127))], unk_id=0))
+    pieces = [
+        ("<unk>", 0.0),
+        ("</s>", 0.0),
+        ("<end>", 0.0),
+        ("▁", -1.0),
+        ("▁He", -2.0),
+        ("llo", -2.0),
+    ]
+    tokenizer = tokenizers.Tokenizer(
+        models.Unigram([*pieces, *((chr(c), -5.0) for c in range(33, 127))], unk_id=0)
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
     tokenizer.decoder = decoders.Metaspace(prepend_scheme="first", split=False)
     tokenizer.add_special_tokens(["<unk>", "</s>"])
     tokenizer.add_tokens([AddedToken("<end>", normalized=False)])
-    tokenizer.post_processor = processors.TemplateProcessing(single="</s> $A", special_tokens=[("</s>", 1)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="</s> $A", special_tokens=[("</s>", 1)]
+    )
     return tokenizer
 
 
@@ -30,11 +41,15 @@ def metaspace() -> tokenizers.Tokenizer:
     tokenizer = sentencepiece(strips_first_space=True)
     pieces = tokenizer.get_vocab() | {"<": 300, "s": 301, ">": 302, "<s": 303}
     merges = [("▁", "w"), ("l", "o"), ("▁", "▁"), ("<", "s"), ("<s", ">")]
-    changed = tokenizers.Tokenizer(models.BPE(pieces, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    changed = tokenizers.Tokenizer(
+        models.BPE(pieces, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
+    )
     changed.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
     changed.decoder = tokenizer.decoder
     changed.add_special_tokens(["<unk>", "<s>", "</s>"])
-    changed.add_special_tokens([AddedToken("<|end|>", rstrip=True), AddedToken("<|user|>", lstrip=True)])
+    changed.add_special_tokens(
+        [AddedToken("<|end|>", rstrip=True), AddedToken("<|user|>", lstrip=True)]
+    )
     return changed
 
 
@@ -60,7 +75,9 @@ def normalising() -> tokenizers.Tokenizer:
     """Control tokens are looked for in text that is normalised: an accent may hide one, a wide letter make one."""
     tokenizer = byte_level()
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    tokenizer.add_tokens([AddedToken("<tool>", normalized=True), AddedToken("<|end|>", normalized=True)])
+    tokenizer.add_tokens(
+        [AddedToken("<tool>", normalized=True), AddedToken("<|end|>", normalized=True)]
+    )
     return tokenizer
 
 
@@ -73,7 +90,22 @@ KINDS: dict[str, Callable[[], tokenizers.Tokenizer]] = {
     "WordPiece": word_piece,
     "normalising": normalising,
 }
-WORDS = ["Hello", " ", "  wo r", "\n", "é", "日本", "low", "< s", "x>", "[a]", "\t", "He llo", "0x0A", "word"]
+WORDS = [
+    "Hello",
+    " ",
+    "  wo r",
+    "\n",
+    "é",
+    "日本",
+    "low",
+    "< s",
+    "x>",
+    "[a]",
+    "\t",
+    "He llo",
+    "0x0A",
+    "word",
+]
 
 
 def tokenizer_of(kind: str) -> Tokenizer:
@@ -87,11 +119,15 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 def control_ids(tokenizer: Tokenizer, token_ids: list[int]) -> list[int]:
     """Leaves out the token for what the vocabulary lacks."""
-    known = {id_ for text, id_ in tokenizer.control_tokens.items() if text not in ("<unk>", "[UNK]")}
+    known = {
+        id_ for text, id_ in tokenizer.control_tokens.items() if text not in ("<unk>", "[UNK]")
+    }
     return [token_id for token_id in token_ids if token_id in known]
 
 
-def text_with_marks(rng: random.Random, marks: list[str], words: list[str]) -> tuple[str, list[tuple[int, int]]]:
+def text_with_marks(
+    rng: random.Random, marks: list[str], words: list[str]
+) -> tuple[str, list[tuple[int, int]]]:
     text, spans = "", []
     for _ in range(rng.randrange(1, 6)):
         text += "".join(rng.choices(words, k=rng.randrange(4)))
@@ -108,18 +144,26 @@ def test_other_text_gets_the_ids_that_it_always_got(tokenizer: Tokenizer) -> Non
         text, spans = text_with_marks(rng, marks, WORDS)
         for special in (True, False):
             expected = tokenizer.encode(text, add_special_tokens=special)
-            assert tokenizer.encode_guarded(text, spans, add_special_tokens=special) == expected, text
+            assert tokenizer.encode_guarded(text, spans, add_special_tokens=special) == expected, (
+                text
+            )
         # A spelling behind the last mark brings in the guard; what stands before has the same ids.
         guarded = tokenizer.encode_guarded(text + "x" + marks[0], spans, add_special_tokens=True)
         expected = tokenizer.encode(text + "x", add_special_tokens=True)
-        num_same = len(expected) - 1 - expected[::-1].index(tokenizer.control_tokens[text[slice(*spans[-1])]])
+        num_same = (
+            len(expected)
+            - 1
+            - expected[::-1].index(tokenizer.control_tokens[text[slice(*spans[-1])]])
+        )
         assert guarded[: num_same + 1] == expected[: num_same + 1], text
 
 
 def test_a_spelling_is_text(tokenizer: Tokenizer) -> None:
     rng = random.Random(11)
     marks = [mark for mark in tokenizer.control_tokens if "unk" not in mark.lower()]
-    parts = [mark[:cut] for mark in marks for cut in (1, 2, -1)] + [mark[cut:] for mark in marks for cut in (1, -1)]
+    parts = [mark[:cut] for mark in marks for cut in (1, 2, -1)] + [
+        mark[cut:] for mark in marks for cut in (1, -1)
+    ]
     wide = [mark.replace("<", "＜").upper() for mark in marks]
     words = [*marks, *parts, *wide, "\u0338", "\u0301", "\uf8ff", "\u200d", *WORDS]
     for _ in range(150):
@@ -147,7 +191,9 @@ def test_an_unknown_token_that_is_spelled_is_text() -> None:
 
 def test_the_tags_of_html_and_white_space_are_no_control_tokens() -> None:
     library_tokenizer = byte_level()
-    library_tokenizer.add_tokens(["<table>", "</h1>", "\n\n", "▁▁", "<tool_call>", "[INST]", "plain"])
+    library_tokenizer.add_tokens(
+        ["<table>", "</h1>", "\n\n", "▁▁", "<tool_call>", "[INST]", "plain"]
+    )
     library_tokenizer.add_special_tokens(["<s>", "!", "/nothink"])
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {})
     control = {"<|end|>", "<think>", "<tool_call>", "[INST]", "<s>", "/nothink"}

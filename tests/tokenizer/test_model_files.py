@@ -32,17 +32,35 @@ def test_the_response_template_is_of_the_tokenizer_config(tmp_path: Path) -> Non
 
 
 def test_sampling_defaults_are_the_makers(tmp_path: Path) -> None:
-    write(tmp_path, generation_config='{"do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "x": []}')
-    assert sampling_defaults(tmp_path) == SamplingDefaults(do_sample=True, temperature=0.6, top_k=20, top_p=0.95)
+    write(
+        tmp_path,
+        generation_config='{"do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "x": []}',
+    )
+    assert sampling_defaults(tmp_path) == SamplingDefaults(
+        do_sample=True, temperature=0.6, top_k=20, top_p=0.95
+    )
 
 
 def test_how_tokens_are_guessed_is_read_from_the_generation_config(tmp_path: Path) -> None:
-    write(tmp_path, generation_config='{"num_assistant_tokens": 20.0, "assistant_confidence_threshold": 0.4}')
-    assert sampling_defaults(tmp_path) == SamplingDefaults(num_assistant_tokens=20, assistant_confidence_threshold=0.4)
+    write(
+        tmp_path,
+        generation_config='{"num_assistant_tokens": 20.0, "assistant_confidence_threshold": 0.4}',
+    )
+    assert sampling_defaults(tmp_path) == SamplingDefaults(
+        num_assistant_tokens=20, assistant_confidence_threshold=0.4
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ['{"temperature": "warm"}', '{"top_p": 1.5}', '{"min_p": 2}', "[]", "{", '{"eos_token_id": "</s>"}']
+    "text",
+    [
+        '{"temperature": "warm"}',
+        '{"top_p": 1.5}',
+        '{"min_p": 2}',
+        "[]",
+        "{",
+        '{"eos_token_id": "</s>"}',
+    ],
 )
 def test_a_broken_generation_config_is_named(text: str, tmp_path: Path) -> None:
     write(tmp_path, generation_config=text)
@@ -64,7 +82,11 @@ def test_special_tokens_of_both_files(tmp_path: Path) -> None:
         tokenizer_config='{"bos_token": "<bos>", "eos_token": null, "add_eos_token": true,'
         ' "extra_special_tokens": {"image_token": "<image>"}}',
     )
-    assert read_special_tokens(tmp_path) == {"bos_token": "<bos>", "pad_token": "<p>", "image_token": "<image>"}
+    assert read_special_tokens(tmp_path) == {
+        "bos_token": "<bos>",
+        "pad_token": "<p>",
+        "image_token": "<image>",
+    }
 
 
 def test_a_jinja_file_beats_the_tokenizer_config_beats_the_processor_file(tmp_path: Path) -> None:

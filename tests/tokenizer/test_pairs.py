@@ -56,7 +56,9 @@ def test_the_start_is_cut_where_the_end_is_to_stay() -> None:
     assert cut == [whole[0], *whole[-3:]]
 
 
-@pytest.mark.parametrize(("max_tokens", "max_second", "num_kept"), [(None, 2, 2), (7, 9, 1), (5, 9, 1), (20, 9, 4)])
+@pytest.mark.parametrize(
+    ("max_tokens", "max_second", "num_kept"), [(None, 2, 2), (7, 9, 1), (5, 9, 1), (20, 9, 4)]
+)
 def test_only_the_second_text_is_cut_where_it_has_a_limit(
     max_tokens: int | None, max_second: int, num_kept: int
 ) -> None:

@@ -30,7 +30,9 @@ def run(matcher: StopStringMatcher, pieces: list[str]) -> tuple[str, str | None]
         (("abcd", "bcx"), "abcx", "a", "bcx"),
     ],
 )
-def test_stop_strings(stop_strings: tuple[str, ...], text: str, expected: str, matched: str | None) -> None:
+def test_stop_strings(
+    stop_strings: tuple[str, ...], text: str, expected: str, matched: str | None
+) -> None:
     chance = random.Random(1)
     cuttings = [[text], list(text)]
     for _ in range(50):
@@ -39,7 +41,10 @@ def test_stop_strings(stop_strings: tuple[str, ...], text: str, expected: str, m
     for pieces in cuttings:
         assert run(StopStringMatcher(stop_strings), pieces) == (expected, matched)
         shown = expected + (matched or "")
-        assert run(StopStringMatcher(stop_strings, include_in_output=True), pieces) == (shown, matched)
+        assert run(StopStringMatcher(stop_strings, include_in_output=True), pieces) == (
+            shown,
+            matched,
+        )
 
 
 def test_only_what_may_become_a_stop_string_is_held_back() -> None:
@@ -59,8 +64,12 @@ def test_random_texts_stop_where_a_search_finds_the_first_complete_string() -> N
     chance = random.Random(2)
     for _ in range(500):
         text = "".join(chance.choices("ab", k=12))
-        stop_strings = tuple("".join(chance.choices("ab", k=chance.randint(2, 5))) for _ in range(2))
-        ends = [(text.find(stop) + len(stop), -len(stop), stop) for stop in stop_strings if stop in text]
+        stop_strings = tuple(
+            "".join(chance.choices("ab", k=chance.randint(2, 5))) for _ in range(2)
+        )
+        ends = [
+            (text.find(stop) + len(stop), -len(stop), stop) for stop in stop_strings if stop in text
+        ]
         end, _, matched = min(ends, default=(len(text), 0, None))
         expected = text[: end - len(matched or "")]
         assert run(StopStringMatcher(stop_strings), list(text)) == (expected, matched)

@@ -31,7 +31,9 @@ def byte_level() -> tokenizers.Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=500, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=["<|end|>"]
+        vocab_size=500,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=["<|end|>"],
     )
     tokenizer.train_from_iterator(TEXTS, trainer)
     tokenizer.add_tokens([AddedToken("<think>"), AddedToken("two words"), AddedToken("日本")])
@@ -46,9 +48,17 @@ def sentencepiece(*, strips_first_space: bool) -> tokenizers.Tokenizer:
     tokenizer = tokenizers.Tokenizer(
         models.BPE(vocabulary, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
     )
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    steps: list[decoders.Decoder] = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-    tokenizer.decoder = decoders.Sequence(steps + ([decoders.Strip(" ", 1, 0)] if strips_first_space else []))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    steps: list[decoders.Decoder] = [
+        decoders.Replace("▁", " "),
+        decoders.ByteFallback(),
+        decoders.Fuse(),
+    ]
+    tokenizer.decoder = decoders.Sequence(
+        steps + ([decoders.Strip(" ", 1, 0)] if strips_first_space else [])
+    )
     tokenizer.add_special_tokens(["<s>", "</s>"])
     return tokenizer
 
@@ -57,7 +67,9 @@ def word_piece() -> tokenizers.Tokenizer:
     tokenizer = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(prefix="##")
-    tokenizer.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=200, special_tokens=["[UNK]", "[SEP]"]))
+    tokenizer.train_from_iterator(
+        TEXTS, trainers.WordPieceTrainer(vocab_size=200, special_tokens=["[UNK]", "[SEP]"])
+    )
     return tokenizer
 
 
@@ -65,7 +77,9 @@ def metaspace() -> tokenizers.Tokenizer:
     tokenizer = tokenizers.Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=200, special_tokens=["<unk>", "</s>"], unk_token="<unk>")
+    trainer = trainers.UnigramTrainer(
+        vocab_size=200, special_tokens=["<unk>", "</s>"], unk_token="<unk>"
+    )
     tokenizer.train_from_iterator(TEXTS, trainer)
     return tokenizer
 
@@ -115,14 +129,20 @@ def test_text_comes_back_as_the_library_decodes_it(
     token_ids = tokenizer.encode(text, add_special_tokens=False)
     assert token_ids == library.encode(text, add_special_tokens=False).ids
     assert tokenizer.decode(token_ids, skip_special_tokens=True) == library.decode(token_ids)
-    assert in_pieces(tokenizer.detokenizer(), iter([[token_id] for token_id in token_ids])) == library.decode(token_ids)
+    assert in_pieces(
+        tokenizer.detokenizer(), iter([[token_id] for token_id in token_ids])
+    ) == library.decode(token_ids)
 
 
 @pytest.mark.parametrize("skip_special_tokens", [True, False])
-def test_any_ids_in_any_cutting_are_the_decoded_whole(tokenizer: Tokenizer, skip_special_tokens: bool) -> None:
+def test_any_ids_in_any_cutting_are_the_decoded_whole(
+    tokenizer: Tokenizer, skip_special_tokens: bool
+) -> None:
     chance = random.Random(7)
     for _ in range(200):
-        token_ids = [chance.randrange(tokenizer.vocab_size + 3) for _ in range(chance.randrange(30))]
+        token_ids = [
+            chance.randrange(tokenizer.vocab_size + 3) for _ in range(chance.randrange(30))
+        ]
         whole = tokenizer.decode(token_ids, skip_special_tokens=skip_special_tokens)
         detokenizer = tokenizer.detokenizer(skip_special_tokens=skip_special_tokens)
         assert in_pieces(detokenizer, random_pieces(token_ids, chance)) == whole
@@ -130,7 +150,9 @@ def test_any_ids_in_any_cutting_are_the_decoded_whole(tokenizer: Tokenizer, skip
 
 @pytest.mark.parametrize("kind", ["byte level", "demo", "word piece", "metaspace"])
 @pytest.mark.parametrize("skip_special_tokens", [True, False])
-def test_any_ids_decode_as_in_the_library(kind: str, skip_special_tokens: bool, tmp_path: Path) -> None:
+def test_any_ids_decode_as_in_the_library(
+    kind: str, skip_special_tokens: bool, tmp_path: Path
+) -> None:
     library = KINDS[kind]()
     tokenizer = loaded(library, tmp_path)
     chance = random.Random(11)
@@ -146,14 +168,19 @@ def test_any_ids_decode_as_in_the_library(kind: str, skip_special_tokens: bool, 
         (["<0xE4>", "<0xBD>", "<0xA0>"], "你"),
         (["<0xE4>", "<0xBD>"], "��"),
         (["<0xE4>", "<0xBD>", "▁w"], "�� w"),
-        (["<0xE4>", "<0xBD>", "<0xA0>", "<0xFF>"], "你�"),  # the library gives up the valid character too
+        (
+            ["<0xE4>", "<0xBD>", "<0xA0>", "<0xFF>"],
+            "你�",
+        ),  # the library gives up the valid character too
         (["▁", "▁w", "o"], " wo"),
         (["<s>", "▁w", "o"], "wo"),
         (["▁▁", "w"], " w"),
         (["<0x20>", "w"], "w"),
     ],
 )
-def test_sentencepiece_bytes_and_first_space(tokens: list[str], expected: str, tmp_path: Path) -> None:
+def test_sentencepiece_bytes_and_first_space(
+    tokens: list[str], expected: str, tmp_path: Path
+) -> None:
     library = sentencepiece(strips_first_space=True)
     token_ids = [library.token_to_id(token) or 0 for token in tokens]
     tokenizer = loaded(library, tmp_path)
@@ -207,7 +234,9 @@ def test_only_word_pieces_have_spaces_between_special_tokens(kind: str, tmp_path
 def test_one_token(tmp_path: Path) -> None:
     tokenizer = loaded(byte_level(), tmp_path)
     token_ids = tokenizer.encode("x🦉<|end|>", add_special_tokens=False)
-    assert b"".join(tokenizer.token_bytes(token_id) for token_id in token_ids).decode() == "x🦉<|end|>"
+    assert (
+        b"".join(tokenizer.token_bytes(token_id) for token_id in token_ids).decode() == "x🦉<|end|>"
+    )
     assert tokenizer.token_text(token_ids[0]) == "x"
     assert set(tokenizer.token_text(token_ids[1])) == {"�"}
     assert tokenizer.token_text(token_ids[-1]) == "<|end|>"
@@ -217,7 +246,9 @@ def test_one_token(tmp_path: Path) -> None:
 def test_end_tokens_come_from_the_model_and_the_tokenizer(tmp_path: Path) -> None:
     library = byte_level()
     think, end = library.token_to_id("<think>"), library.token_to_id("<|end|>")
-    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": {"content": "<|end|>"}, "add_bos_token": false}')
+    (tmp_path / "tokenizer_config.json").write_text(
+        '{"eos_token": {"content": "<|end|>"}, "add_bos_token": false}'
+    )
     assert loaded(library, tmp_path).eos_token_ids == (end,)
     (tmp_path / "generation_config.json").write_text(f'{{"eos_token_id": {think}}}')
     tokenizer = loaded(library, tmp_path)
@@ -244,7 +275,9 @@ def test_a_text_at_which_a_regular_expression_gives_up_is_refused(tmp_path: Path
     tokenizer = loaded(library, tmp_path)
 
     assert tokenizer.encode("b", add_special_tokens=False) != []
-    with pytest.raises(InvalidRequest, match=r"the model's tokenizer cannot read this text: .*retry-limit"):
+    with pytest.raises(
+        InvalidRequest, match=r"the model's tokenizer cannot read this text: .*retry-limit"
+    ):
         tokenizer.encode("a" * 2000 + "b", add_special_tokens=False)
 
 
@@ -261,7 +294,12 @@ def replace(pattern: dict[str, str], content: str) -> dict[str, object]:
         [replace({"String": "a"}, "b" * 2000)],
         [{"type": "Prepend", "prepend": "aa"}] * 40,
         [{"type": "Sequence", "normalizers": [replace({"String": "a"}, "aaaa")] * 3}] * 3,
-        [{"type": "Precompiled", "precompiled_charsmap": b64encode(bytes(4) + b"a" * 2000).decode()}],
+        [
+            {
+                "type": "Precompiled",
+                "precompiled_charsmap": b64encode(bytes(4) + b"a" * 2000).decode(),
+            }
+        ],
     ],
 )
 def test_a_normalizer_that_grows_texts_without_end_is_refused(
@@ -272,13 +310,19 @@ def test_a_normalizer_that_grows_texts_without_end_is_refused(
     content["normalizer"] = {"type": "Sequence", "normalizers": replacements}
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
 
-    with pytest.raises(ModelLoadError, match=r"normalizer: the replacements must make <= 1024 characters of one"):
+    with pytest.raises(
+        ModelLoadError, match=r"normalizer: the replacements must make <= 1024 characters of one"
+    ):
         load_tokenizer(tmp_path)
 
 
 def test_a_normalizer_as_models_have_it_is_read(tmp_path: Path) -> None:
     library = byte_level()
-    steps = [normalizers.Replace(tokenizers.Regex(" {2,}"), " "), normalizers.Prepend("_"), normalizers.NFKD()]
+    steps = [
+        normalizers.Replace(tokenizers.Regex(" {2,}"), " "),
+        normalizers.Prepend("_"),
+        normalizers.NFKD(),
+    ]
     library.normalizer = normalizers.Sequence(steps)
 
     assert loaded(library, tmp_path).encode("a", add_special_tokens=False) != []
@@ -286,16 +330,27 @@ def test_a_normalizer_as_models_have_it_is_read(tmp_path: Path) -> None:
 
 def with_many_replacements(pattern: str) -> tokenizers.Tokenizer:
     library = byte_level()
-    library.normalizer = normalizers.Sequence([normalizers.Replace(tokenizers.Regex(pattern), "_")] * 12)
+    library.normalizer = normalizers.Sequence(
+        [normalizers.Replace(tokenizers.Regex(pattern), "_")] * 12
+    )
     return library
 
 
-@pytest.mark.parametrize("pattern", [r"\s+", " {2,}", "[ \u3000]", r"\p{Zs}+", r"\.{3}", "^x", "ab*"])
-def test_many_replacements_of_one_character_by_another_are_read(pattern: str, tmp_path: Path) -> None:
-    assert loaded(with_many_replacements(pattern), tmp_path).encode("a", add_special_tokens=False) != []
+@pytest.mark.parametrize(
+    "pattern", [r"\s+", " {2,}", "[ \u3000]", r"\p{Zs}+", r"\.{3}", "^x", "ab*"]
+)
+def test_many_replacements_of_one_character_by_another_are_read(
+    pattern: str, tmp_path: Path
+) -> None:
+    assert (
+        loaded(with_many_replacements(pattern), tmp_path).encode("a", add_special_tokens=False)
+        != []
+    )
 
 
-@pytest.mark.parametrize("pattern", ["ab|c*", "", "a*", "a{0,2}", "a{2}*", "a+*", r"\b", "(a)?", r"a\K", "a(?#x)?"])
+@pytest.mark.parametrize(
+    "pattern", ["ab|c*", "", "a*", "a{0,2}", "a{2}*", "a+*", r"\b", "(a)?", r"a\K", "a(?#x)?"]
+)
 def test_many_replacements_that_may_match_nothing_are_refused(pattern: str, tmp_path: Path) -> None:
     with pytest.raises(ModelLoadError, match="normalizer"):
         loaded(with_many_replacements(pattern), tmp_path)

@@ -31,7 +31,9 @@ def read_weights(path: Path) -> Weights:
             elements = (elements.astype(np.uint32) << 16).view(np.float32)
         weights[name] = elements.astype(np.float32).reshape(entry["shape"])
     for name in [name for name in weights if f"{name}_scale" in weights]:
-        weights[name] = (weights[name] - weights.pop(f"{name}_zero_point")) * weights.pop(f"{name}_scale")
+        weights[name] = (weights[name] - weights.pop(f"{name}_zero_point")) * weights.pop(
+            f"{name}_scale"
+        )
     return weights
 
 
@@ -49,11 +51,14 @@ def rotated(heads: np.ndarray, theta: float) -> np.ndarray:
     return np.concatenate((first * cosine - second * sine, second * cosine + first * sine), -1)
 
 
-def attention(hidden: np.ndarray, weights: Weights, prefix: str, config: dict[str, Any]) -> np.ndarray:
+def attention(
+    hidden: np.ndarray, weights: Weights, prefix: str, config: dict[str, Any]
+) -> np.ndarray:
     """Causal grouped-query attention."""
     length, size, eps = len(hidden), config["head_dim"], config["rms_norm_eps"]
     query, key, value = (
-        (hidden @ weights[f"{prefix}{name}_proj.weight"].T).reshape(length, -1, size) for name in ("q", "k", "v")
+        (hidden @ weights[f"{prefix}{name}_proj.weight"].T).reshape(length, -1, size)
+        for name in ("q", "k", "v")
     )
     query = rotated(normalised(query, weights[f"{prefix}q_norm.weight"], eps), config["rope_theta"])
     key = rotated(normalised(key, weights[f"{prefix}k_norm.weight"], eps), config["rope_theta"])
@@ -63,7 +68,10 @@ def attention(hidden: np.ndarray, weights: Weights, prefix: str, config: dict[st
     scores = np.where(np.tril(np.ones((length, length), bool)), scores, -np.inf)
     shares = np.exp(scores - scores.max(-1, keepdims=True))
     shares /= shares.sum(-1, keepdims=True)
-    return np.einsum("hqk,khd->qhd", shares, value).reshape(length, -1) @ weights[f"{prefix}o_proj.weight"].T
+    return (
+        np.einsum("hqk,khd->qhd", shares, value).reshape(length, -1)
+        @ weights[f"{prefix}o_proj.weight"].T
+    )
 
 
 def logits(token_ids: list[int], weights: Weights, config: dict[str, Any]) -> np.ndarray:
@@ -76,8 +84,13 @@ def logits(token_ids: list[int], weights: Weights, config: dict[str, Any]) -> np
         inner = normalised(hidden, weights[f"{prefix}post_attention_layernorm.weight"], eps)
         gate = inner @ weights[f"{prefix}mlp.gate_proj.weight"].T
         up = inner @ weights[f"{prefix}mlp.up_proj.weight"].T
-        hidden = hidden + (gate / (1 + np.exp(-gate)) * up) @ weights[f"{prefix}mlp.down_proj.weight"].T
-    return normalised(hidden, weights["model.norm.weight"], eps) @ weights["model.embed_tokens.weight"].T
+        hidden = (
+            hidden + (gate / (1 + np.exp(-gate)) * up) @ weights[f"{prefix}mlp.down_proj.weight"].T
+        )
+    return (
+        normalised(hidden, weights["model.norm.weight"], eps)
+        @ weights["model.embed_tokens.weight"].T
+    )
 
 
 def main() -> None:
@@ -85,11 +98,17 @@ def main() -> None:
     config = json.loads((MODEL_DIRECTORY / "config.json").read_text(encoding="utf-8"))
     weights = read_weights(MODEL_DIRECTORY / "model.safetensors")
     answerer = Answerer(MODEL_DIRECTORY)
-    token_ids = answerer.tokenizer.encode("<|im_start|>user\nWhat is 12 + 30?<|im_end|>\n<|im_start|>assistant\n").ids
+    token_ids = answerer.tokenizer.encode(
+        "<|im_start|>user\nWhat is 12 + 30?<|im_end|>\n<|im_start|>assistant\n"
+    ).ids
     with torch.inference_mode():
-        expected = answerer.model.logits(answerer.model.hidden_states(torch.tensor([token_ids]))[0])[0].numpy()
+        expected = answerer.model.logits(
+            answerer.model.hidden_states(torch.tensor([token_ids]))[0]
+        )[0].numpy()
     difference = float(np.abs(logits(token_ids, weights, config) - expected).max())
-    print(f"{sum(value.size for value in weights.values())} parameters, largest logit difference {difference:.2e}")
+    print(
+        f"{sum(value.size for value in weights.values())} parameters, largest logit difference {difference:.2e}"
+    )
     if difference > 1e-3:
         raise SystemExit("the exported file does not compute what the torch model computes")
 

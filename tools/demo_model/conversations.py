@@ -47,11 +47,16 @@ def plain_exchange(sampler: Sampler) -> Exchange:
     return sampler.rng.choice(makers)(sampler)
 
 
-def join(skill: str, sampler: Sampler, exchanges: list[Exchange], system: str | None, thinking: bool) -> Conversation:
+def join(
+    skill: str, sampler: Sampler, exchanges: list[Exchange], system: str | None, thinking: bool
+) -> Conversation:
     """Exchanges as the messages of a conversation; the last one carries its thought."""
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
     for exchange in exchanges:
-        messages += [{"role": "user", "content": exchange.user}, {"role": "assistant", "content": exchange.answer}]
+        messages += [
+            {"role": "user", "content": exchange.user},
+            {"role": "assistant", "content": exchange.answer},
+        ]
     last = exchanges[-1]
     if thinking:
         messages[-1]["reasoning_content"] = last.thought
@@ -63,13 +68,17 @@ def usual_system(sampler: Sampler) -> str | None:
     return sampler.pick(chat.SYSTEM_PROMPTS) if sampler.chance(0.25) else None
 
 
-def single(skill: str, maker: Callable[[Sampler], Exchange]) -> Callable[[Sampler, bool], Conversation]:
+def single(
+    skill: str, maker: Callable[[Sampler], Exchange]
+) -> Callable[[Sampler, bool], Conversation]:
     """A builder of conversations that end with an exchange of one skill."""
 
     def build(sampler: Sampler, thinking: bool) -> Conversation:
         count = sampler.rng.choice((1, 1, 1, 2, 2, 3))
         same = sampler.chance(0.5)
-        exchanges = [maker(sampler) if same else plain_exchange(sampler) for _ in range(count - 1)] + [maker(sampler)]
+        exchanges = [
+            maker(sampler) if same else plain_exchange(sampler) for _ in range(count - 1)
+        ] + [maker(sampler)]
         return join(skill, sampler, exchanges, usual_system(sampler), thinking)
 
     return build
@@ -78,10 +87,14 @@ def single(skill: str, maker: Callable[[Sampler], Exchange]) -> Callable[[Sample
 def build_extraction(sampler: Sampler, thinking: bool) -> Conversation:
     """JSON extraction, alone or after something else."""
     if sampler.chance(0.12):
-        return join("extraction", sampler, [text_skills.reading(sampler)], usual_system(sampler), thinking)
+        return join(
+            "extraction", sampler, [text_skills.reading(sampler)], usual_system(sampler), thinking
+        )
     system, exchange = text_skills.extraction(sampler)
     before = [plain_exchange(sampler)] if system is None and sampler.chance(0.15) else []
-    return join("extraction", sampler, [*before, exchange], system or usual_system(sampler), thinking)
+    return join(
+        "extraction", sampler, [*before, exchange], system or usual_system(sampler), thinking
+    )
 
 
 def build_memory(sampler: Sampler, thinking: bool) -> Conversation:
@@ -89,7 +102,13 @@ def build_memory(sampler: Sampler, thinking: bool) -> Conversation:
     kind = sampler.rng.random()
     fillers = [plain_exchange(sampler) for _ in range(sampler.rng.choice((0, 0, 1, 1, 2)))]
     if kind < 0.08:
-        return join("memory", sampler, [*fillers, chat.unknown_memory(sampler)], usual_system(sampler), thinking)
+        return join(
+            "memory",
+            sampler,
+            [*fillers, chat.unknown_memory(sampler)],
+            usual_system(sampler),
+            thinking,
+        )
     if kind < 0.16:
         system, question = chat.told_by_system(sampler)
         return join("memory", sampler, [*fillers, question], system, thinking)
@@ -98,15 +117,21 @@ def build_memory(sampler: Sampler, thinking: bool) -> Conversation:
         other_first, other_last = chat.memory(sampler)
         if other_last.answer.split(" is ")[0] != last.answer.split(" is ")[0]:
             exchanges = [first, other_first] if sampler.chance(0.5) else [other_first, first]
-            return join("memory", sampler, [*exchanges, *fillers, last], usual_system(sampler), thinking)
+            return join(
+                "memory", sampler, [*exchanges, *fillers, last], usual_system(sampler), thinking
+            )
     return join("memory", sampler, [first, *fillers, last], usual_system(sampler), thinking)
 
 
 def build_system(sampler: Sampler, thinking: bool) -> Conversation:
     """A system prompt that changes the answers."""
     makers = [chat.small_talk, text_skills.arithmetic, text_skills.repeat, chat.identity]
-    exchanges = [sampler.rng.choice(makers)(sampler) for _ in range(sampler.rng.choice((1, 1, 1, 2, 3)))]
-    exchanges = [text_skills.arithmetic(sampler) if len(item.answer) > 160 else item for item in exchanges]
+    exchanges = [
+        sampler.rng.choice(makers)(sampler) for _ in range(sampler.rng.choice((1, 1, 1, 2, 3)))
+    ]
+    exchanges = [
+        text_skills.arithmetic(sampler) if len(item.answer) > 160 else item for item in exchanges
+    ]
     system, changed = chat.with_instruction(sampler, exchanges)
     return join("system prompt", sampler, changed, system, thinking)
 
@@ -115,7 +140,9 @@ def build_system(sampler: Sampler, thinking: bool) -> Conversation:
 def word_pieces() -> list[str]:
     """The vocabulary's tokens that consist of letters."""
     vocabulary = Tokenizer.from_file(str(MODEL_DIRECTORY / "tokenizer.json")).get_vocab()
-    return sorted(piece for piece in vocabulary if len(piece) > 1 and re.fullmatch("[A-Za-z]?[a-z]+", piece))
+    return sorted(
+        piece for piece in vocabulary if len(piece) > 1 and re.fullmatch("[A-Za-z]?[a-z]+", piece)
+    )
 
 
 def pieced_word(sampler: Sampler, most: int) -> str:
@@ -141,7 +168,9 @@ def build_copy_drill(sampler: Sampler, thinking: bool) -> Conversation:
     """Repetition of random tokens, which teaches copying as such."""
     words = [drilled_word(sampler) for _ in range(sampler.rng.randint(2, 20))]
     content = sampler.any([" ", " ", " ", ", ", "\n"]).join(words)
-    request = sampler.any(["Repeat: ", "Copy this: ", "Echo: ", "Say: ", "Repeat this: ", "Write: "])
+    request = sampler.any(
+        ["Repeat: ", "Copy this: ", "Echo: ", "Say: ", "Repeat this: ", "Write: "]
+    )
     exchange = Exchange(request + content, content, "I repeat the text.")
     return join("repeat", sampler, [exchange], None, thinking)
 
@@ -220,7 +249,9 @@ def build_tool_call(sampler: Sampler, thinking: bool) -> Conversation:
     extra = tool_skills.distractors(
         sampler,
         requests,
-        sampler.rng.choice((0, 0, 0, 1, 1, 2)) if len(requests) == 1 else sampler.rng.choice((0, 0, 0, 1)),
+        sampler.rng.choice((0, 0, 0, 1, 1, 2))
+        if len(requests) == 1
+        else sampler.rng.choice((0, 0, 0, 1)),
     )
     calls = [tool_skills.call(request.name, request.arguments) for request in requests]
     system = usual_system(sampler)
@@ -229,12 +260,21 @@ def build_tool_call(sampler: Sampler, thinking: bool) -> Conversation:
         earlier = tool_skills.any_request(sampler)
         if not any(tool_skills.similar(earlier, request) for request in requests):
             messages += tool_round(sampler, earlier)
-            extra = [*[tool for tool in extra if tool["function"]["name"] != earlier.name][:1], earlier.tool]
+            extra = [
+                *[tool for tool in extra if tool["function"]["name"] != earlier.name][:1],
+                earlier.tool,
+            ]
     elif sampler.chance(0.1):
         before = chat.small_talk(sampler)
         if len(before.answer) < 100:
-            messages += [{"role": "user", "content": before.user}, {"role": "assistant", "content": before.answer}]
-    messages += [{"role": "user", "content": sentence}, {"role": "assistant", "content": "", "tool_calls": calls}]
+            messages += [
+                {"role": "user", "content": before.user},
+                {"role": "assistant", "content": before.answer},
+            ]
+    messages += [
+        {"role": "user", "content": sentence},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+    ]
     if thinking:
         messages[-1]["reasoning_content"] = tool_thought(calls)
     tools = shuffled(sampler, [request.tool for request in requests] + extra)
@@ -246,8 +286,13 @@ def build_no_call(sampler: Sampler, thinking: bool) -> Conversation:
     kind = sampler.rng.random()
     if kind < 0.1:
         exchange, avoided = chat.refusal(sampler), []
-        exchange.answer, exchange.accepted = tool_skills.NO_TOOL, [tool_skills.NO_TOOL, chat.REFUSAL]
-        tools = [tool_skills.invented_request(sampler).tool for _ in range(sampler.rng.randint(1, 2))]
+        exchange.answer, exchange.accepted = (
+            tool_skills.NO_TOOL,
+            [tool_skills.NO_TOOL, chat.REFUSAL],
+        )
+        tools = [
+            tool_skills.invented_request(sampler).tool for _ in range(sampler.rng.randint(1, 2))
+        ]
         conversation = join("no tool needed", sampler, [exchange], usual_system(sampler), thinking)
         conversation.tools = shuffled(sampler, tools)
         return conversation
@@ -264,10 +309,18 @@ def build_no_call(sampler: Sampler, thinking: bool) -> Conversation:
         )
         avoided = [wanted]
     else:
-        makers = [chat.small_talk, chat.identity, text_skills.repeat, text_skills.listing, chat.small_talk]
+        makers = [
+            chat.small_talk,
+            chat.identity,
+            text_skills.repeat,
+            text_skills.listing,
+            chat.small_talk,
+        ]
         maker = sampler.rng.choice(makers)
         exchange, avoided = maker(sampler), []
-    tools = shuffled(sampler, tool_skills.distractors(sampler, avoided, sampler.rng.choice((1, 1, 1, 2))))
+    tools = shuffled(
+        sampler, tool_skills.distractors(sampler, avoided, sampler.rng.choice((1, 1, 1, 2)))
+    )
     conversation = join("no tool needed", sampler, [exchange], usual_system(sampler), thinking)
     conversation.tools = tools
     return conversation
@@ -284,7 +337,10 @@ def build_tool_result(sampler: Sampler, thinking: bool) -> Conversation:
     results = [tool_skills.result_with_answer(sampler, request) for request in requests]
     system = usual_system(sampler) if sampler.chance(0.5) else None
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
-    messages += [{"role": "user", "content": sentence}, {"role": "assistant", "content": "", "tool_calls": calls}]
+    messages += [
+        {"role": "user", "content": sentence},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+    ]
     messages += [{"role": "tool", "content": content} for content, _ in results]
     messages.append({"role": "assistant", "content": " ".join(answer for _, answer in results)})
     if thinking:
@@ -336,7 +392,9 @@ class Renderer:
     def __init__(self, directory: Path = MODEL_DIRECTORY) -> None:
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
         environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
-        self.template = environment.from_string((directory / "chat_template.jinja").read_text(encoding="utf-8"))
+        self.template = environment.from_string(
+            (directory / "chat_template.jinja").read_text(encoding="utf-8")
+        )
 
     def full(self, item: Conversation) -> str:
         """The whole conversation with its answers."""
@@ -345,7 +403,10 @@ class Renderer:
     def prompt(self, item: Conversation) -> str:
         """The conversation up to where the last answer begins."""
         return self.template.render(
-            messages=item.messages[:-1], tools=item.tools, add_generation_prompt=True, enable_thinking=item.thinking
+            messages=item.messages[:-1],
+            tools=item.tools,
+            add_generation_prompt=True,
+            enable_thinking=item.thinking,
         )
 
 
@@ -396,10 +457,16 @@ def write_shard(arguments: tuple[int, int, Path]) -> None:
     path = output / f"shard{seed:05d}.npz"
     temporary = path.with_suffix(".tmp.npz")
     np.savez(
-        temporary, tokens=np.array(tokens, np.uint16), learned=np.array(flags, np.uint8), lengths=np.array(lengths)
+        temporary,
+        tokens=np.array(tokens, np.uint16),
+        learned=np.array(flags, np.uint8),
+        lengths=np.array(lengths),
     )
     temporary.rename(path)
-    print(f"{path.name}: {len(lengths)} conversations, {len(tokens)} tokens, {sum(flags)} learned", flush=True)
+    print(
+        f"{path.name}: {len(lengths)} conversations, {len(tokens)} tokens, {sum(flags)} learned",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -412,7 +479,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    jobs = [(options.first + n, options.conversations, options.output) for n in range(options.shards)]
+    jobs = [
+        (options.first + n, options.conversations, options.output) for n in range(options.shards)
+    ]
     with Pool(options.processes) as pool:
         for _ in pool.imap_unordered(write_shard, jobs):
             pass

@@ -40,7 +40,9 @@ class Answerer:
     def __init__(self, directory: Path) -> None:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         known = {item.name for item in fields(ModelConfig)}
-        self.model = Qwen3(ModelConfig(**{key: value for key, value in config.items() if key in known}))
+        self.model = Qwen3(
+            ModelConfig(**{key: value for key, value in config.items() if key in known})
+        )
         self.model.load_state_dict(load_plain(directory / "model.safetensors"))
         self.model.float().eval()
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
@@ -88,7 +90,10 @@ def evaluate_row(row: tuple[str, bool], options: argparse.Namespace) -> dict[str
         print(f"--- {skill}\n{prompt}\n>>> got\n{answer}\n>>> wanted\n{item.messages[-1]}")
     accuracy = round(1 - len(wrong) / options.samples, 4)
     name = f"{skill}{' (thinking)' if thinking else ''}"
-    print(f"{name:28} {accuracy:7.1%}  of {options.samples}  ({time.time() - start:.0f} s)", flush=True)
+    print(
+        f"{name:28} {accuracy:7.1%}  of {options.samples}  ({time.time() - start:.0f} s)",
+        flush=True,
+    )
     return {"skill": skill, "thinking": thinking, "samples": options.samples, "accuracy": accuracy}
 
 
@@ -98,7 +103,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--seen", action="store_true", help="use the phrasings and values of the training side")
+    parser.add_argument(
+        "--seen", action="store_true", help="use the phrasings and values of the training side"
+    )
     parser.add_argument("--show", type=int, default=0, help="wrong answers to print per skill")
     parser.add_argument("--only", help="one skill")
     parser.add_argument("--processes", type=int, default=1)

@@ -20,7 +20,9 @@ ROWS = [(skill, False) for skill in SKILLS if "drill" not in skill and skill != 
 ]
 
 
-def skill_conversations(skill: str, thinking: bool, count: int, held_out: bool) -> Iterator[Conversation]:
+def skill_conversations(
+    skill: str, thinking: bool, count: int, held_out: bool
+) -> Iterator[Conversation]:
     """The same ones at every call."""
     sampler = Sampler(SEED, held_out=held_out)
     for _ in range(count):
@@ -30,7 +32,9 @@ def skill_conversations(skill: str, thinking: bool, count: int, held_out: bool) 
 def parsed_calls(text: str) -> list[str] | None:
     """The tool calls in an answer in a form that can be compared, or None where one is not JSON."""
     try:
-        found = [json.loads(part.split("</tool_call>")[0]) for part in text.split("<tool_call>")[1:]]
+        found = [
+            json.loads(part.split("</tool_call>")[0]) for part in text.split("<tool_call>")[1:]
+        ]
     except ValueError:
         return None
     return sorted(json.dumps(item, sort_keys=True) for item in found)

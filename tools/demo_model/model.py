@@ -34,7 +34,9 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, hidden: Tensor) -> Tensor:
-        return functional.rms_norm(hidden, self.weight.shape, self.weight.to(hidden.dtype), self.eps)
+        return functional.rms_norm(
+            hidden, self.weight.shape, self.weight.to(hidden.dtype), self.eps
+        )
 
 
 def rotate(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
@@ -143,12 +145,19 @@ class Qwen3(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
                 last_in_block = name.endswith(("o_proj.weight", "down_proj.weight"))
-                nn.init.normal_(parameter, std=0.02 / (2 * config.num_hidden_layers) ** 0.5 if last_in_block else 0.02)
+                nn.init.normal_(
+                    parameter,
+                    std=0.02 / (2 * config.num_hidden_layers) ** 0.5 if last_in_block else 0.02,
+                )
 
     def rotary_tables(self, start: int, length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Cosines and sines of the rotation angles for positions from `start`."""
-        exponents = torch.arange(0, self.config.head_dim, 2, dtype=torch.float32) / self.config.head_dim
-        angles = torch.outer(torch.arange(start, start + length).float(), self.config.rope_theta**-exponents)
+        exponents = (
+            torch.arange(0, self.config.head_dim, 2, dtype=torch.float32) / self.config.head_dim
+        )
+        angles = torch.outer(
+            torch.arange(start, start + length).float(), self.config.rope_theta**-exponents
+        )
         angles = torch.cat((angles, angles), dim=-1)
         return angles.cos().to(dtype), angles.sin().to(dtype)
 

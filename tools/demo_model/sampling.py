@@ -24,8 +24,12 @@ def is_held_out(value: str) -> bool:
 def sides(templates: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """The templates that training draws from, and the held-out ones."""
     last = PHRASING_STRIDE - 1
-    training = [text for position, text in enumerate(templates) if position % PHRASING_STRIDE != last]
-    return training, [text for position, text in enumerate(templates) if position % PHRASING_STRIDE == last]
+    training = [
+        text for position, text in enumerate(templates) if position % PHRASING_STRIDE != last
+    ]
+    return training, [
+        text for position, text in enumerate(templates) if position % PHRASING_STRIDE == last
+    ]
 
 
 @functools.cache
@@ -36,7 +40,10 @@ def expansions(templates: tuple[str, ...]) -> frozenset[str]:
     while pending:
         text = pending.pop()
         if match := BRACKETS.search(text):
-            pending += [text[: match.start()] + option + text[match.end() :] for option in match[1].split("|")]
+            pending += [
+                text[: match.start()] + option + text[match.end() :]
+                for option in match[1].split("|")
+            ]
         else:
             found.add(bare(text))
     return frozenset(found)
@@ -67,7 +74,9 @@ class Sampler:
         side = [option for option in options if is_held_out(option) == self.held_out]
         return self.rng.choice(side or options)
 
-    def pair(self, low: int, high: int, second_low: int, second_high: int, operator: str) -> tuple[int, int]:
+    def pair(
+        self, low: int, high: int, second_low: int, second_high: int, operator: str
+    ) -> tuple[int, int]:
         """Two operands whose combination lies on this sampler's side."""
         while True:
             first, second = self.rng.randint(low, high), self.rng.randint(second_low, second_high)
@@ -77,7 +86,11 @@ class Sampler:
     def expand(self, template: str) -> str:
         """The template with every `[a|b|]` replaced by one of its alternatives."""
         while match := BRACKETS.search(template):
-            template = template[: match.start()] + self.rng.choice(match[1].split("|")) + template[match.end() :]
+            template = (
+                template[: match.start()]
+                + self.rng.choice(match[1].split("|"))
+                + template[match.end() :]
+            )
         return template
 
     def template(self, templates: Sequence[str]) -> str:
@@ -118,7 +131,8 @@ class Sampler:
         while True:
             count = syllables or self.rng.randint(1, 3)
             word = "".join(
-                self.rng.choice(values.ONSETS) + self.rng.choice(values.VOWELS) for _ in range(count)
+                self.rng.choice(values.ONSETS) + self.rng.choice(values.VOWELS)
+                for _ in range(count)
             ) + self.rng.choice(values.CODAS)
             if is_held_out(word) == self.held_out:
                 return word
@@ -140,13 +154,25 @@ class Sampler:
 
     def word(self) -> str:
         """An everyday or an invented word."""
-        return self.invented_word() if self.chance(0.3) else self.pick(values.NOUNS + values.ADJECTIVES + values.VERBS)
+        return (
+            self.invented_word()
+            if self.chance(0.3)
+            else self.pick(values.NOUNS + values.ADJECTIVES + values.VERBS)
+        )
 
     def name(self) -> str:
         """A first name, sometimes invented, sometimes with a family name."""
-        name = self.invented_word(2).capitalize() if self.chance(0.15) else self.pick(values.FIRST_NAMES)
+        name = (
+            self.invented_word(2).capitalize()
+            if self.chance(0.15)
+            else self.pick(values.FIRST_NAMES)
+        )
         if self.chance(0.2):
-            name += " " + (self.invented_word(2).capitalize() if self.chance(0.3) else self.pick(values.LAST_NAMES))
+            name += " " + (
+                self.invented_word(2).capitalize()
+                if self.chance(0.3)
+                else self.pick(values.LAST_NAMES)
+            )
         return name
 
     def city(self) -> str:
@@ -177,10 +203,18 @@ class Sampler:
 
     def date(self) -> str:
         """A date, as ISO or in words."""
-        day, month, year = self.rng.randint(1, 28), self.rng.randint(1, 12), self.rng.randint(1990, 2035)
+        day, month, year = (
+            self.rng.randint(1, 28),
+            self.rng.randint(1, 12),
+            self.rng.randint(1990, 2035),
+        )
         if self.chance(0.5):
             return f"{year}-{month:02d}-{day:02d}"
-        return f"{day} {values.MONTHS[month - 1]} {year}" if self.chance(0.5) else f"{values.MONTHS[month - 1]} {day}"
+        return (
+            f"{day} {values.MONTHS[month - 1]} {year}"
+            if self.chance(0.5)
+            else f"{values.MONTHS[month - 1]} {day}"
+        )
 
     def time(self) -> str:
         """A time of day."""
@@ -193,7 +227,9 @@ class Sampler:
         user = self.pick(values.FIRST_NAMES).lower() if self.chance(0.5) else self.invented_word()
         if self.chance(0.3):
             user += f"{self.rng.choice(('.', '_', ''))}{self.rng.randint(1, 99)}"
-        host = self.rng.choice(("example.com", "example.org", "mail.test", f"{self.invented_word()}.com"))
+        host = self.rng.choice(
+            ("example.com", "example.org", "mail.test", f"{self.invented_word()}.com")
+        )
         return f"{user}@{host}"
 
     def price(self) -> float:

@@ -318,15 +318,23 @@ MEMORIES: list[tuple[Sequence[str], str, Sequence[str], str, str]] = [
 ]  # fmt: skip
 
 NAME_QUESTIONS = [*IDENTITIES[0][1][:14], *more.NAME_QUESTIONS]
-SMALL_TALK = [(answers, [*old, *new]) for (answers, old), new in zip(SMALL_TALK, more.SMALL_TALK, strict=True)]
-IDENTITIES = [(answers, [*old, *new]) for (answers, old), new in zip(IDENTITIES, more.IDENTITIES, strict=True)]
+SMALL_TALK = [
+    (answers, [*old, *new]) for (answers, old), new in zip(SMALL_TALK, more.SMALL_TALK, strict=True)
+]
+IDENTITIES = [
+    (answers, [*old, *new]) for (answers, old), new in zip(IDENTITIES, more.IDENTITIES, strict=True)
+]
 MEMORIES = [
     ([*told, *more_told], reply, [*asked, *more_asked], answer, kind)
-    for (told, reply, asked, answer, kind), (more_told, more_asked) in zip(MEMORIES, more.MEMORIES, strict=True)
+    for (told, reply, asked, answer, kind), (more_told, more_asked) in zip(
+        MEMORIES, more.MEMORIES, strict=True
+    )
 ]
 
 
-def entry_exchange(sampler: Sampler, entries: list[tuple[Sequence[str], Sequence[str]]], thought: str) -> Exchange:
+def entry_exchange(
+    sampler: Sampler, entries: list[tuple[Sequence[str], Sequence[str]]], thought: str
+) -> Exchange:
     """A message from one of the entries, with its usual answer."""
     answers, messages = sampler.rng.choice(entries)
     user = sampler.phrase(messages, topic=sampler.pick(values.TOPICS))
@@ -335,7 +343,9 @@ def entry_exchange(sampler: Sampler, entries: list[tuple[Sequence[str], Sequence
 
 def small_talk(sampler: Sampler) -> Exchange:
     """A greeting, thanks, a goodbye or another short remark."""
-    return entry_exchange(sampler, SMALL_TALK, "This is small talk. I will answer in a friendly way.")
+    return entry_exchange(
+        sampler, SMALL_TALK, "This is small talk. I will answer in a friendly way."
+    )
 
 
 def identity(sampler: Sampler) -> Exchange:
@@ -347,7 +357,9 @@ def refusal(sampler: Sampler) -> Exchange:
     """A request that is beyond the model."""
     if sampler.chance(0.15):
         user = sampler.pick(values.FOREIGN_MESSAGES)
-        return Exchange(user, FOREIGN_REFUSAL, "This is not English.", "one_of", [FOREIGN_REFUSAL, REFUSAL])
+        return Exchange(
+            user, FOREIGN_REFUSAL, "This is not English.", "one_of", [FOREIGN_REFUSAL, REFUSAL]
+        )
     user = sampler.phrase(
         REFUSED,
         topic=sampler.pick(values.TOPICS),
@@ -364,7 +376,9 @@ def refusal(sampler: Sampler) -> Exchange:
         noun=sampler.pick(values.NOUNS),
         number=sampler.rng.randint(2, 99),
     )
-    return Exchange(user, REFUSAL, "I cannot do this, I am too small.", "one_of", [REFUSAL, FOREIGN_REFUSAL])
+    return Exchange(
+        user, REFUSAL, "I cannot do this, I am too small.", "one_of", [REFUSAL, FOREIGN_REFUSAL]
+    )
 
 
 def memory_value(sampler: Sampler, kind: str) -> str:
@@ -385,16 +399,27 @@ def memory(sampler: Sampler) -> list[Exchange]:
     told, acknowledgement, asked, answer, kind = sampler.rng.choice(MEMORIES)
     value = memory_value(sampler, kind)
     reply = fill(answer, {"x": value})
-    first = Exchange(sampler.phrase(told, x=value), fill(acknowledgement, {"x": value}), "The user tells me a fact.")
+    first = Exchange(
+        sampler.phrase(told, x=value),
+        fill(acknowledgement, {"x": value}),
+        "The user tells me a fact.",
+    )
     return [first, Exchange(sampler.phrase(asked), reply, f"The user told me this before: {value}")]
 
 
 def unknown_memory(sampler: Sampler) -> Exchange:
     """A question for a fact that was never told."""
     _, _, asked, _, kind = sampler.rng.choice(MEMORIES)
-    names = {"name": "that name", "city": "where you live", "colour": "your favourite colour", "age": "your age"}
+    names = {
+        "name": "that name",
+        "city": "where you live",
+        "colour": "your favourite colour",
+        "age": "your age",
+    }
     answer = "You have not told me that yet."
-    return Exchange(sampler.phrase(asked), answer, f"The user never told me {names.get(kind, 'a code')}.")
+    return Exchange(
+        sampler.phrase(asked), answer, f"The user never told me {names.get(kind, 'a code')}."
+    )
 
 
 def told_by_system(sampler: Sampler) -> tuple[str, Exchange]:
@@ -413,14 +438,19 @@ def told_by_system(sampler: Sampler) -> tuple[str, Exchange]:
         "code": ["The secret code is {x}.", "The code is {x}.", "Remember the code {x}."],
     }
     question = Exchange(
-        sampler.phrase(MEMORIES[index][2]), fill(MEMORIES[index][3], {"x": value}), f"The system prompt says: {value}"
+        sampler.phrase(MEMORIES[index][2]),
+        fill(MEMORIES[index][3], {"x": value}),
+        f"The system prompt says: {value}",
     )
     return sampler.phrase(prompts[kind], x=value), question
 
 
 def obey_mark(sampler: Sampler, exchange: Exchange, mark: str, at_end: bool) -> Exchange:
     """The exchange with its answer changed as the system prompt asks."""
-    wrapped = [f"{text} {mark}" if at_end else f"{mark} {text}" for text in [exchange.answer, *exchange.accepted]]
+    wrapped = [
+        f"{text} {mark}" if at_end else f"{mark} {text}"
+        for text in [exchange.answer, *exchange.accepted]
+    ]
     return Exchange(
         exchange.user,
         wrapped[0],
@@ -437,7 +467,9 @@ def with_instruction(sampler: Sampler, exchanges: list[Exchange]) -> tuple[str, 
         return with_mark(sampler, exchanges)
     if kind < 0.85:
         name = sampler.name() if sampler.chance(0.7) else sampler.word().capitalize()
-        asked = Exchange(sampler.phrase(NAME_QUESTIONS), f"I am {name}.", f"My name here is {name}.")
+        asked = Exchange(
+            sampler.phrase(NAME_QUESTIONS), f"I am {name}.", f"My name here is {name}."
+        )
         prompt = fill(sampler.template(CALLED), {"name": name, "other": sampler.name()})
         return prompt, [*exchanges[:-1], asked]
     word = sampler.word()

@@ -15,7 +15,14 @@ from sampling import Sampler, fill, is_held_out
 SUM_WORDS = {
     "+": ["{a} + {b}", "{a}+{b}", "{a} plus {b}", "the sum of {a} and {b}"],
     "-": ["{a} - {b}", "{a}-{b}", "{a} minus {b}", "the difference of {a} and {b}"],
-    "*": ["{a} * {b}", "{a} x {b}", "{a} times {b}", "the product of {a} and {b}", "{a}*{b}", "{a} × {b}"],
+    "*": [
+        "{a} * {b}",
+        "{a} x {b}",
+        "{a} times {b}",
+        "the product of {a} and {b}",
+        "{a}*{b}",
+        "{a} × {b}",
+    ],
 }
 SUM_QUESTIONS = [
     "What is {sum}?", "{sum}", "{sum} = ?", "{sum} =", "Calculate {sum}.", "How much is {sum}?",
@@ -52,12 +59,18 @@ def operands(sampler: Sampler, operator: str) -> tuple[int, int]:
     """Two numbers in the range in which the model is meant to be right."""
     if operator == "*":
         high = sampler.any(["9", "12", "12", "20"])
-        return sampler.pair(1 if sampler.chance(0.2) else 2, int(high), 2, 9 if int(high) == 20 else 12, "*")
+        return sampler.pair(
+            1 if sampler.chance(0.2) else 2, int(high), 2, 9 if int(high) == 20 else 12, "*"
+        )
     top = int(sampler.any(["9", "20", "99", "99", "99", "99", "999"]))
     bottom = max(1, (top + 1) // 10) if sampler.chance(0.7) else 0
     first, second = sampler.pair(bottom, top, min(bottom, 10), top, operator)
     if operator == "-" and second > first:
-        return (second, first) if is_training_pair(sampler, second, first) else operands(sampler, operator)
+        return (
+            (second, first)
+            if is_training_pair(sampler, second, first)
+            else operands(sampler, operator)
+        )
     return first, second
 
 
@@ -81,7 +94,9 @@ def column_work(first: int, operator: str, second: int) -> str:
         value = top + bottom + carry if operator == "+" else top - bottom - carry
         shown = f"{top} {operator} {bottom}" + (f" {operator} {carry}" if carry else "")
         new_carry = int(value > 9) if operator == "+" else int(value < 0)
-        steps.append(f"{shown} = {value}, write {value % 10}" + (f", carry {new_carry}" if new_carry else ""))
+        steps.append(
+            f"{shown} = {value}, write {value % 10}" + (f", carry {new_carry}" if new_carry else "")
+        )
         carry, place = new_carry, place * 10
     if carry:
         steps.append(f"write {carry}")
@@ -105,7 +120,13 @@ def arithmetic(sampler: Sampler) -> Exchange:
         first, second = operands(sampler, operator)
         user = fill(
             sampler.casual(sampler.expand(template)),
-            {"a": first, "b": second, "name": sampler.name(), "things": plural(sampler), "others": plural(sampler)},
+            {
+                "a": first,
+                "b": second,
+                "name": sampler.name(),
+                "things": plural(sampler),
+                "others": plural(sampler),
+            },
         )
     else:
         operator = sampler.any(["+", "+", "-", "-", "*"])
@@ -119,7 +140,9 @@ def arithmetic(sampler: Sampler) -> Exchange:
 def short_sum(sampler: Sampler) -> Exchange:
     """A sum of at most two digits, mostly without any words around it."""
     operator = sampler.any(["+", "+", "+", "-", "-", "*"])
-    first, second = sampler.pair(2, 12, 2, 12, "*") if operator == "*" else sampler.pair(2, 99, 2, 99, operator)
+    first, second = (
+        sampler.pair(2, 12, 2, 12, "*") if operator == "*" else sampler.pair(2, 99, 2, 99, operator)
+    )
     if operator == "-" and second > first:
         if not is_training_pair(sampler, second, first):
             return short_sum(sampler)
@@ -133,7 +156,13 @@ def short_sum(sampler: Sampler) -> Exchange:
 def plural(sampler: Sampler) -> str:
     """The plural of a noun that takes an s."""
     return (
-        sampler.pick([noun for noun in values.NOUNS if noun[-1] not in "shyxz" and noun not in ("mouse", "goose")])
+        sampler.pick(
+            [
+                noun
+                for noun in values.NOUNS
+                if noun[-1] not in "shyxz" and noun not in ("mouse", "goose")
+            ]
+        )
         + "s"
     )
 
@@ -177,8 +206,13 @@ JOINED += phrasings.JOINED
 
 def number_row(sampler: Sampler) -> str:
     """Numbers in a row with one of the usual separators."""
-    separator, top = sampler.any([", ", " ", "; ", ",", " - "]), sampler.rng.choice((9, 99, 999, 99999))
-    return separator.join(str(sampler.rng.randint(0, top)) for _ in range(sampler.rng.randint(2, 10)))
+    separator, top = (
+        sampler.any([", ", " ", "; ", ",", " - "]),
+        sampler.rng.choice((9, 99, 999, 99999)),
+    )
+    return separator.join(
+        str(sampler.rng.randint(0, top)) for _ in range(sampler.rng.randint(2, 10))
+    )
 
 
 def strange_words(sampler: Sampler) -> str:
@@ -201,7 +235,9 @@ def copied_text(sampler: Sampler) -> str:
         return number_row(sampler)
     if kind < 0.95:
         return strange_words(sampler)
-    return sampler.any([sampler.email(), sampler.date(), sampler.name(), f"{sampler.name()}, {sampler.city()}"])
+    return sampler.any(
+        [sampler.email(), sampler.date(), sampler.name(), f"{sampler.name()}, {sampler.city()}"]
+    )
 
 
 def quoted(sampler: Sampler, text: str) -> str:
@@ -220,13 +256,19 @@ def plain_repeat(sampler: Sampler) -> Exchange:
         shown = quoted(sampler, text) if sampler.chance(0.2) else text
         return Exchange(fill(template, {"x": shown}), text, COPY_THOUGHT)
     text = text.rstrip(".?!") or text
-    return Exchange(fill(sampler.casual(template), {"q": quoted(sampler, text)}), text, COPY_THOUGHT)
+    return Exchange(
+        fill(sampler.casual(template), {"q": quoted(sampler, text)}), text, COPY_THOUGHT
+    )
 
 
 def short_text(sampler: Sampler) -> str:
     """A word or two, what people like to say, or a code."""
     if sampler.chance(0.25):
-        return f"{sampler.name()} {sampler.pick(values.VERBS)}" if sampler.chance(0.3) else short_saying(sampler)
+        return (
+            f"{sampler.name()} {sampler.pick(values.VERBS)}"
+            if sampler.chance(0.3)
+            else short_saying(sampler)
+        )
     return sampler.words(1, 3) if sampler.chance(0.7) else sampler.random_code()
 
 
@@ -313,11 +355,28 @@ KEYLESS = ["Turn this into JSON: {text}", "Answer in JSON: {text}", "As JSON: {t
            "Extract the information: {text}", "Structured data for: {text}"]  # fmt: skip
 KEYLESS += phrasings.KEYLESS
 READING = {
-    "name": ["Who is it about?", "What is the name?", "Who is this about?", "Which name is in the text?"],
+    "name": [
+        "Who is it about?",
+        "What is the name?",
+        "Who is this about?",
+        "Which name is in the text?",
+    ],
     "age": ["How old is {name}?", "What is the age of {name}?", "What is {name}'s age?"],
-    "city": ["Where does {name} live?", "Which city does {name} live in?", "In which city does {name} live?"],
-    "job": ["What is {name}'s job?", "What does {name} do for a living?", "Which job does {name} have?"],
-    "email": ["What is {name}'s email?", "What is the email address?", "Which email does {name} use?"],
+    "city": [
+        "Where does {name} live?",
+        "Which city does {name} live in?",
+        "In which city does {name} live?",
+    ],
+    "job": [
+        "What is {name}'s job?",
+        "What does {name} do for a living?",
+        "Which job does {name} have?",
+    ],
+    "email": [
+        "What is {name}'s email?",
+        "What is the email address?",
+        "Which email does {name} use?",
+    ],
     "product": ["What was bought?", "Which product is it?", "What is the product?"],
     "price": ["What is the price?", "How much does it cost?", "How much is it?"],
     "date": ["What is the date?", "When is it?", "On which date is it?"],
@@ -396,7 +455,9 @@ def field_value(sampler: Sampler, field: str) -> str | float:
         "date": sampler.date,
         "time": sampler.time,
         "order_id": sampler.random_code,
-        "status": lambda: sampler.any(["shipped", "paid", "open", "closed", "delayed", "cancelled", "delivered"]),
+        "status": lambda: sampler.any(
+            ["shipped", "paid", "open", "closed", "delayed", "cancelled", "delivered"]
+        ),
         "colour": lambda: sampler.pick(values.COLOURS),
     }
     return makers[field]()
@@ -405,7 +466,9 @@ def field_value(sampler: Sampler, field: str) -> str | float:
 def person_text(sampler: Sampler) -> tuple[str, dict[str, Any]]:
     """A sentence about a person with some of the fields, and these fields."""
     chosen = sampler.rng.sample(list(PERSON_PARTS), sampler.rng.randint(1, 3))
-    record = {"name": field_value(sampler, "name")} | {field: field_value(sampler, field) for field in chosen}
+    record = {"name": field_value(sampler, "name")} | {
+        field: field_value(sampler, field) for field in chosen
+    }
     if sampler.chance(0.15) and "age" in record:
         text = f"My name is {record['name']} and I am {record['age']} years old."
         return text, {key: record[key] for key in ("name", "age")}
@@ -429,7 +492,9 @@ def invented_text(sampler: Sampler) -> tuple[str, dict[str, Any]]:
     for _ in range(sampler.rng.randint(1, 4)):
         key = sampler.invented_word() if sampler.chance(0.4) else sampler.pick(values.NOUNS)
         record[key] = sampler.rng.randint(0, 999) if sampler.chance(0.4) else sampler.word()
-    form = sampler.any(["The {k} is {v}", "{k}: {v}", "the {k} of this is {v}", "{k} = {v}", "{v} is the {k}"])
+    form = sampler.any(
+        ["The {k} is {v}", "{k}: {v}", "the {k} of this is {v}", "{k} = {v}", "{v} is the {k}"]
+    )
     parts = [fill(form, {"k": key, "v": value}) for key, value in record.items()]
     return sampler.any([", ", "; ", " and ", ". "]).join(parts) + ".", record
 
@@ -437,10 +502,17 @@ def invented_text(sampler: Sampler) -> tuple[str, dict[str, Any]]:
 def json_schema(sampler: Sampler, record: dict[str, Any]) -> dict[str, Any]:
     """A JSON schema for the record."""
     names = {int: "integer", float: "number", str: "string"}
-    properties = {key: {"type": "number" if key == "price" else names[type(value)]} for key, value in record.items()}
+    properties = {
+        key: {"type": "number" if key == "price" else names[type(value)]}
+        for key, value in record.items()
+    }
     if sampler.chance(0.2):
         properties = {key: {"title": key.title()} | value for key, value in properties.items()}
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": list(properties)}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+    }
     if sampler.chance(0.2):
         schema["additionalProperties"] = False
     return schema
@@ -458,13 +530,18 @@ def key_list(sampler: Sampler, keys: list[str], plain: bool) -> str:
 def extraction(sampler: Sampler) -> tuple[str | None, Exchange]:
     """A sentence whose fields are wanted as JSON; the schema may come in a system prompt."""
     kind = sampler.rng.random()
-    text, record = (person_text if kind < 0.45 else order_text if kind < 0.75 else invented_text)(sampler)
+    text, record = (person_text if kind < 0.45 else order_text if kind < 0.75 else invented_text)(
+        sampler
+    )
     keys = list(record)
     form = sampler.rng.random()
     if form > 0.2 and len(keys) > 1 and sampler.chance(0.4):
         keys = sampler.rng.sample(keys, sampler.rng.randint(1, len(keys)))
     wanted = {key: record[key] for key in keys}
-    system, fields = None, {"text": text, "schema": json.dumps(json_schema(sampler, wanted), ensure_ascii=False)}
+    system, fields = (
+        None,
+        {"text": text, "schema": json.dumps(json_schema(sampler, wanted), ensure_ascii=False)},
+    )
     fields |= {"fields": key_list(sampler, keys, True), "keys": key_list(sampler, keys, False)}
     if form < 0.12:
         user = fill(sampler.template(KEYLESS), fields)
@@ -547,9 +624,13 @@ def counting(sampler: Sampler, is_short: bool = False) -> Exchange:
             (sampler.rng.randint(3, 12), sampler.rng.randint(8, 30), sampler.rng.randint(20, 60))
         )
         if is_short:
-            length = sampler.rng.randint(3, 12) if sampler.chance(0.5) else sampler.rng.randint(8, 32)
+            length = (
+                sampler.rng.randint(3, 12) if sampler.chance(0.5) else sampler.rng.randint(8, 32)
+            )
         elif sampler.chance(0.06):
-            length = sampler.rng.choice((sampler.rng.randint(60, 100), sampler.rng.randint(60, 100), 200))
+            length = sampler.rng.choice(
+                (sampler.rng.randint(60, 100), sampler.rng.randint(60, 100), 200)
+            )
         first = 1 if kind < 0.4 or sampler.chance(0.5) else sampler.rng.randint(0, 120)
         last = first + length - 1 + sampler.rng.randint(0, 3)
         if is_held_out(f"{first}..{last}") == sampler.held_out:
@@ -571,7 +652,11 @@ def counting(sampler: Sampler, is_short: bool = False) -> Exchange:
 
 def spelling(sampler: Sampler, word: str) -> Exchange:
     """The letters of a word."""
-    return Exchange(sampler.phrase(SPELLS, q=quoted(sampler, word)), "-".join(word), f"I write the letters of {word}.")
+    return Exchange(
+        sampler.phrase(SPELLS, q=quoted(sampler, word)),
+        "-".join(word),
+        f"I write the letters of {word}.",
+    )
 
 
 def listing(sampler: Sampler) -> Exchange:

@@ -55,11 +55,16 @@ def parameter(names: str, kind: str, descriptions: str, required: bool = True) -
     return Parameter(names.split("|"), kind, descriptions.split("|"), required)
 
 
-def family(names: str, descriptions: str, parameters: Sequence[Parameter], requests: Sequence[str]) -> Family:
+def family(
+    names: str, descriptions: str, parameters: Sequence[Parameter], requests: Sequence[str]
+) -> Family:
     """A family from `|`-separated spellings."""
     spellings = names.split("|")
     return Family(
-        spellings, descriptions.split("|"), parameters, [*requests, *phrasings_tools.REQUESTS.get(spellings[0], [])]
+        spellings,
+        descriptions.split("|"),
+        parameters,
+        [*requests, *phrasings_tools.REQUESTS.get(spellings[0], [])],
     )
 
 
@@ -68,9 +73,16 @@ CITY = parameter(
     "city",
     "The city|Name of the city|City name|The city and state, e.g. San Francisco, CA|The location",
 )
-UNIT = parameter("unit|units", "enum:celsius,fahrenheit", "Temperature unit|The unit|celsius or fahrenheit", False)
+UNIT = parameter(
+    "unit|units",
+    "enum:celsius,fahrenheit",
+    "Temperature unit|The unit|celsius or fahrenheit",
+    False,
+)
 FIRST = parameter("a|x|first|first_number", "number", "First number|The first operand|A number")
-SECOND = parameter("b|y|second|second_number", "number", "Second number|The second operand|Another number")
+SECOND = parameter(
+    "b|y|second|second_number", "number", "Second number|The second operand|Another number"
+)
 
 FAMILIES = [
     family(
@@ -642,13 +654,23 @@ def value_of(sampler: Sampler, kind: str) -> str | float:
         "room": lambda: sampler.pick(ROOMS),
         "small": lambda: sampler.rng.randint(1, 60),
         "int": lambda: sampler.rng.randint(1, 2000),
-        "number": lambda: sampler.rng.randint(0, 9999) if sampler.chance(0.8) else sampler.rng.randint(1, 999) / 10,
+        "number": lambda: (
+            sampler.rng.randint(0, 9999)
+            if sampler.chance(0.8)
+            else sampler.rng.randint(1, 999) / 10
+        ),
         "expression": lambda: expression(sampler),
-        "ticker": lambda: "".join(sampler.any("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(sampler.rng.randint(2, 5))),
+        "ticker": lambda: "".join(
+            sampler.any("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(sampler.rng.randint(2, 5))
+        ),
         "path": lambda: file_path(sampler),
-        "query": lambda: sampler.pick(values.TOPICS) if sampler.chance(0.4) else sampler.words(1, 4),
+        "query": lambda: (
+            sampler.pick(values.TOPICS) if sampler.chance(0.4) else sampler.words(1, 4)
+        ),
         "phrase": lambda: (
-            sampler.words(1, 4) if sampler.chance(0.6) else sampler.sentence().rstrip(".?!").replace("'", "")
+            sampler.words(1, 4)
+            if sampler.chance(0.6)
+            else sampler.sentence().rstrip(".?!").replace("'", "")
         ),
     }
     return makers[kind]()
@@ -721,14 +743,20 @@ def family_request(sampler: Sampler, chosen: Family) -> Request:
         if key in used:
             shown[key] = arguments[name] = value_of(sampler, item.kind)
     tool_name = sampler.any(chosen.names)
-    tool = tool_definition(sampler, tool_name, sampler.any(chosen.descriptions), properties, required)
+    tool = tool_definition(
+        sampler, tool_name, sampler.any(chosen.descriptions), properties, required
+    )
     return Request(tool, fill(sentence, shown), arguments)
 
 
 def invented_request(sampler: Sampler) -> Request:
     """A tool that no training conversation had before, with a sentence made from its own words."""
     verb = sampler.any(list(INVENTED_VERBS))
-    noun = sampler.invented_word() if sampler.chance(0.5) else sampler.pick(values.NOUNS + values.PRODUCTS)
+    noun = (
+        sampler.invented_word()
+        if sampler.chance(0.5)
+        else sampler.pick(values.NOUNS + values.PRODUCTS)
+    )
     if sampler.chance(0.2):
         noun = f"{sampler.pick(values.ADJECTIVES)}_{noun}"
     name = sampler.any(
@@ -754,7 +782,12 @@ def invented_request(sampler: Sampler) -> Request:
         required.append(shown_key)
         arguments[shown_key] = value_of(sampler, kind)
         bare = sampler.any([f"with {key} {{v}}", f"with the {key} {{v}}"])
-        parts.append(fill(sampler.expand(pattern) if sampler.chance(0.7) else bare, {"v": arguments[shown_key]}))
+        parts.append(
+            fill(
+                sampler.expand(pattern) if sampler.chance(0.7) else bare,
+                {"v": arguments[shown_key]},
+            )
+        )
     opening = sampler.any(INVENTED_VERBS[verb])
     article = sampler.any(["the ", "the ", "a ", ""])
     sentence = " ".join([f"{opening} {article}{shown_noun}", *parts])
@@ -780,12 +813,18 @@ def invented_request(sampler: Sampler) -> Request:
             "",
         ]
     )
-    return Request(tool_definition(sampler, name, description, properties, required), sentence, arguments)
+    return Request(
+        tool_definition(sampler, name, description, properties, required), sentence, arguments
+    )
 
 
 def any_request(sampler: Sampler) -> Request:
     """A well-known or an invented tool with its sentence."""
-    return family_request(sampler, sampler.rng.choice(FAMILIES)) if sampler.chance(0.5) else invented_request(sampler)
+    return (
+        family_request(sampler, sampler.rng.choice(FAMILIES))
+        if sampler.chance(0.5)
+        else invented_request(sampler)
+    )
 
 
 def similar(first: Request, second: Request) -> bool:
@@ -822,29 +861,46 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def call_text(calls: list[dict[str, Any]]) -> str:
     """The calls as the model writes them."""
-    return "\n".join(f"<tool_call>\n{json.dumps(item['function'], ensure_ascii=False)}\n</tool_call>" for item in calls)
+    return "\n".join(
+        f"<tool_call>\n{json.dumps(item['function'], ensure_ascii=False)}\n</tool_call>"
+        for item in calls
+    )
 
 
 def again(sampler: Sampler, request: Request) -> tuple[Request, str] | None:
     """A second use of the same tool with another value for one argument, and the sentence for both."""
-    keys = [key for key, value in request.arguments.items() if request.sentence.count(str(value)) == 1]
+    keys = [
+        key for key, value in request.arguments.items() if request.sentence.count(str(value)) == 1
+    ]
     if not keys:
         return None
     key = sampler.rng.choice(keys)
-    kind = {"city": "city", "location": "city", "place": "city", "city_name": "city", "name": "name", "user": "name"}
+    kind = {
+        "city": "city",
+        "location": "city",
+        "place": "city",
+        "city_name": "city",
+        "name": "name",
+        "user": "name",
+    }
     old = request.arguments[key]
     if key in kind:
         new: Any = value_of(sampler, kind[key])
     elif isinstance(old, int):
         new = sampler.rng.randint(1, 99)
     elif isinstance(old, str) and " " not in old and old.isalnum():
-        new = sampler.random_code() if any(letter.isdigit() for letter in old) or old.isupper() else sampler.word()
+        new = (
+            sampler.random_code()
+            if any(letter.isdigit() for letter in old) or old.isupper()
+            else sampler.word()
+        )
     else:
         return None
     if new == old or "enum" in request.tool["function"]["parameters"]["properties"][key]:
         return None
     joined = request.sentence.replace(
-        str(old), f"{old} and {'in ' if kind.get(key) == 'city' and sampler.chance(0.3) else ''}{new}"
+        str(old),
+        f"{old} and {'in ' if kind.get(key) == 'city' and sampler.chance(0.3) else ''}{new}",
     )
     return Request(request.tool, "", request.arguments | {key: new}), joined
 
@@ -861,7 +917,11 @@ def parallel(sampler: Sampler) -> tuple[str, list[Request]]:
         request, other = any_request(sampler), any_request(sampler)
         if not similar(request, other):
             break
-    tail = other.sentence[0].lower() + other.sentence[1:] if not other.sentence.startswith("I ") else other.sentence
+    tail = (
+        other.sentence[0].lower() + other.sentence[1:]
+        if not other.sentence.startswith("I ")
+        else other.sentence
+    )
     joiner = sampler.any([" And ", " Also, ", " Then ", " And then "])
     first = request.sentence if request.sentence[-1] in ".?!" else request.sentence + "."
     return first + joiner + tail, [request, other]
@@ -943,8 +1003,12 @@ def object_result(sampler: Sampler, request: Request) -> tuple[str, str]:
         other_key = sampler.invented_word() if sampler.chance(0.5) else sampler.pick(values.NOUNS)
         record[other_key if sampler.chance(0.15) else key] = value_of(sampler, value_kind)
     if sampler.chance(0.1):
-        record[sampler.any(["available", "found", "success", "ok", "in_stock"])] = sampler.chance(0.5)
+        record[sampler.any(["available", "found", "success", "ok", "in_stock"])] = sampler.chance(
+            0.5
+        )
     parts = [f"the {key.replace('_', ' ')} is {spoken(value)}" for key, value in record.items()]
     sentence = listed(parts)
-    text = json.dumps(record, ensure_ascii=False, separators=None if sampler.chance(0.8) else (",", ":"))
+    text = json.dumps(
+        record, ensure_ascii=False, separators=None if sampler.chance(0.8) else (",", ":")
+    )
     return text, f"{sentence[0].upper()}{sentence[1:]}."

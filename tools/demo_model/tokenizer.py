@@ -8,16 +8,35 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 from conversations import MODEL_DIRECTORY, Renderer, conversation
 from sampling import Sampler
 
 # Unlike GPT-2's, a word never takes the space or the quotation mark before it along: " Paris" in a sentence and
 # "Paris" in JSON share their tokens, which makes copying easy for a small model.
-SPLIT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
+MARKERS = [
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_response>",
+    "</tool_response>",
+]
 
 
 def corpus(count: int, seed: int) -> Iterator[str]:
@@ -41,7 +60,9 @@ def train_tokenizer(vocab_size: int, count: int) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.ByteLevel(add_prefix_space=False, use_regex=False, trim_offsets=False)
+    tokenizer.post_processor = processors.ByteLevel(
+        add_prefix_space=False, use_regex=False, trim_offsets=False
+    )
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - len(SPECIAL) - len(MARKERS),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
@@ -49,7 +70,9 @@ def train_tokenizer(vocab_size: int, count: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(corpus(count, seed=10**6), trainer)
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in SPECIAL])
+    tokenizer.add_special_tokens(
+        [AddedToken(token, normalized=False, special=True) for token in SPECIAL]
+    )
     tokenizer.add_tokens([AddedToken(token, normalized=False, special=False) for token in MARKERS])
     return tokenizer
 
@@ -92,7 +115,9 @@ def write_tokenizer_files(tokenizer: Tokenizer, directory: Path) -> None:
     special = {"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]}
     for role, token in (("eos_token", "<|im_end|>"), ("pad_token", "<|endoftext|>")):
         special[role] = {
-            key: value for key, value in added[str(tokenizer.token_to_id(token))].items() if key != "special"
+            key: value
+            for key, value in added[str(tokenizer.token_to_id(token))].items()
+            if key != "special"
         }
     write_json(directory / "special_tokens_map.json", special)
 
@@ -101,7 +126,8 @@ def write_generation_config(tokenizer: Tokenizer, directory: Path) -> None:
     """`generation_config.json`: greedy, both end tokens."""
     ends = [tokenizer.token_to_id("<|im_end|>"), tokenizer.token_to_id("<|endoftext|>")]
     write_json(
-        directory / "generation_config.json", {"do_sample": False, "eos_token_id": ends, "pad_token_id": ends[1]}
+        directory / "generation_config.json",
+        {"do_sample": False, "eos_token_id": ends, "pad_token_id": ends[1]},
     )
 
 

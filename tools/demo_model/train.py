@@ -31,7 +31,9 @@ WARM_STEPS = 50  # also after a restart, whose momentum is empty
 class Muon(torch.optim.Optimizer):
     """Momentum whose update is orthogonalised by a Newton-Schulz iteration, for weight matrices."""
 
-    def __init__(self, parameters: list[nn.Parameter], lr: float, momentum: float = 0.95, decay: float = 0.02) -> None:
+    def __init__(
+        self, parameters: list[nn.Parameter], lr: float, momentum: float = 0.95, decay: float = 0.02
+    ) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "decay": decay})
 
     @torch.no_grad()
@@ -42,7 +44,9 @@ class Muon(torch.optim.Optimizer):
             for parameter in group["params"]:
                 by_shape.setdefault(parameter.shape, []).append(parameter)
             for shape, parameters in by_shape.items():
-                updates = orthogonal(torch.stack([self.momentum_of(p, group["momentum"]) for p in parameters]))
+                updates = orthogonal(
+                    torch.stack([self.momentum_of(p, group["momentum"]) for p in parameters])
+                )
                 scale = group["lr"] * 0.2 * max(shape) ** 0.5
                 for parameter, update in zip(parameters, updates, strict=True):
                     parameter.mul_(1 - group["lr"] * group["decay"]).add_(update, alpha=-scale)
@@ -90,7 +94,11 @@ class Shards:
         """Padded token ids and the flags of the learned ones, without end."""
         while True:
             with np.load(self.next_path()) as arrays:
-                tokens, learned, lengths = arrays["tokens"].astype(np.int64), arrays["learned"], arrays["lengths"]
+                tokens, learned, lengths = (
+                    arrays["tokens"].astype(np.int64),
+                    arrays["learned"],
+                    arrays["lengths"],
+                )
             starts = np.concatenate(([0], np.cumsum(lengths)))
             order = self.generator.permutation(len(lengths))
             for begin in range(0, len(order), SORTED_CHUNK):
@@ -111,7 +119,10 @@ class Shards:
         for position in self.generator.permutation(len(groups)):
             group = groups[position]
             width = max(int(starts[member + 1] - starts[member]) for member in group)
-            ids, flags = np.zeros((len(group), width), np.int64), np.zeros((len(group), width), bool)
+            ids, flags = (
+                np.zeros((len(group), width), np.int64),
+                np.zeros((len(group), width), bool),
+            )
             for row, member in enumerate(group):
                 length = int(starts[member + 1] - starts[member])
                 ids[row, :length] = tokens[starts[member] : starts[member + 1]]
@@ -153,13 +164,18 @@ def export(model: Qwen3, directory: Path) -> None:
     generation = json.loads((directory / "generation_config.json").read_text(encoding="utf-8"))
     config |= {"bos_token_id": None, "eos_token_id": generation["eos_token_id"][0]}
     config |= {"pad_token_id": generation["pad_token_id"]}
-    weights = {name: value.detach().to(torch.bfloat16).contiguous() for name, value in model.state_dict().items()}
+    weights = {
+        name: value.detach().to(torch.bfloat16).contiguous()
+        for name, value in model.state_dict().items()
+    }
     temporary = directory / ".model.safetensors.new"
     save_file(weights, str(temporary), metadata={"format": "pt"})
     temporary.chmod(0o644)
     temporary.rename(directory / "model.safetensors")
     temporary = directory / ".config.json.new"
-    temporary.write_text(json.dumps(dict(sorted(config.items())), indent=2) + "\n", encoding="utf-8")
+    temporary.write_text(
+        json.dumps(dict(sorted(config.items())), indent=2) + "\n", encoding="utf-8"
+    )
     temporary.rename(directory / "config.json")
 
 
@@ -193,7 +209,9 @@ def train(options: argparse.Namespace) -> None:
         token_ids, learned = next(batches)
         for stepper in steppers:
             for group in stepper.param_groups:
-                group["lr"] = group["initial_lr"] * schedule(progress) * min(1.0, (step + 1) / WARM_STEPS)
+                group["lr"] = (
+                    group["initial_lr"] * schedule(progress) * min(1.0, (step + 1) / WARM_STEPS)
+                )
         with torch.autocast("cpu", torch.bfloat16):
             loss = answer_loss(model, token_ids, learned)
         loss.backward()
@@ -222,7 +240,9 @@ def save(model: Qwen3, options: argparse.Namespace) -> None:
     """A full-precision checkpoint to resume from, and the export."""
     options.work.mkdir(parents=True, exist_ok=True)
     temporary = options.work / "checkpoint.new"
-    save_file({name: value.detach().clone() for name, value in model.state_dict().items()}, str(temporary))
+    save_file(
+        {name: value.detach().clone() for name, value in model.state_dict().items()}, str(temporary)
+    )
     temporary.rename(options.work / "checkpoint.safetensors")
     export(model, options.output)
 
@@ -232,12 +252,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--output", type=Path, default=MODEL_DIRECTORY, help="directory of the exported model")
+    parser.add_argument(
+        "--output", type=Path, default=MODEL_DIRECTORY, help="directory of the exported model"
+    )
     parser.add_argument("--minutes", type=float, default=55)
     parser.add_argument("--rate", type=float, default=0.008)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="number of the first token array to use")
-    parser.add_argument("--begin", type=float, default=0.0, help="where in its schedule a resumed run begins, 0 to 1")
+    parser.add_argument(
+        "--first", type=int, default=0, help="number of the first token array to use"
+    )
+    parser.add_argument(
+        "--begin",
+        type=float,
+        default=0.0,
+        help="where in its schedule a resumed run begins, 0 to 1",
+    )
     parser.add_argument("--resume", type=Path, help="checkpoint.safetensors of an earlier run")
     torch.set_num_threads(2)
     train(parser.parse_args())

@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 ONSETS = (
-    "b c d f g h j k l m n p r s t v w z bl br ch cr dr fl gl gr kl kr pl pr qu sh sk sl sn st th tr v wh zh".split()
-)
+    "b c d f g h j k l m n p r s t v w z "
+    "bl br ch cr dr fl gl gr kl kr pl pr qu sh sk sl sn st th tr v wh zh"
+).split()
 VOWELS = "a e i o u a e i o u ai ea ee ie oa oo ou".split()
-CODAS = ["", "", "", "b", "d", "g", "k", "l", "m", "n", "p", "r", "s", "t", "x", "rb", "lt", "nd", "ck", "sh"]
+CODAS = [
+    "",
+    "",
+    "",
+    "b",
+    "d",
+    "g",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "t",
+    "x",
+    "rb",
+    "lt",
+    "nd",
+    "ck",
+    "sh",
+]
 CODE_ALPHABETS = (
     "abcdefghijklmnopqrstuvwxyz",
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
@@ -15,7 +37,14 @@ CODE_ALPHABETS = (
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
     "abcdefgh0123456789-_.#",
 )
-SCRIPTS = ((0x3B1, 0x3C9), (0x430, 0x44F), (0x4E00, 0x5200), (0xE0, 0xF6), (0x3042, 0x3093), (0x1F600, 0x1F640))
+SCRIPTS = (
+    (0x3B1, 0x3C9),
+    (0x430, 0x44F),
+    (0x4E00, 0x5200),
+    (0xE0, 0xF6),
+    (0x3042, 0x3093),
+    (0x1F600, 0x1F640),
+)
 
 FIRST_NAMES = (
     "Ana Ben Clara David Elena Felix Grace Hugo Ines Jack Karl Laura Marta Nina Omar Paul Rosa Sam Tom Uma Victor "
@@ -109,11 +138,26 @@ COLOURS = (
     "red blue green yellow black white brown purple grey pink orange silver golden turquoise violet "
     "beige maroon navy olive teal"
 ).split()
-MONTHS = "January February March April May June July August September October November December".split()
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
 WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 LANGUAGES = "French Spanish German Italian Portuguese Polish Dutch Swedish Japanese Chinese Greek Turkish".split()
 CURRENCIES = "EUR USD GBP JPY CHF SEK NOK PLN CAD AUD".split()
-LEAD_INS = ("Okay, ", "Ok ", "So, ", "So ", "Well, ", "Um, ", "Oh, ", "Right, ", "Ouzel, ", "Now ", "Next: ", "Great, ")
+LEAD_INS = (
+    "Okay, ",
+    "Ok ",
+    "So, ",
+    "So ",
+    "Well, ",
+    "Um, ",
+    "Oh, ",
+    "Right, ",
+    "Ouzel, ",
+    "Now ",
+    "Next: ",
+    "Great, ",
+)
 NUMBER_WORDS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 
 SENTENCES = [

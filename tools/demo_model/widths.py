@@ -56,10 +56,16 @@ class Examiner:
     def __init__(self, directory: Path, count: int) -> None:
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self.renderer = Renderer(directory)
-        self.ends = tuple(self.tokenizer.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>"))
+        self.ends = tuple(
+            self.tokenizer.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>")
+        )
         sampler = Sampler(SEED, held_out=True)
-        self.texts = [encode(self.tokenizer, self.renderer.full(conversation(sampler))) for _ in range(count)]
-        self.reference: list[np.ndarray] = []  # log probabilities of the first width, [learned tokens, vocabulary]
+        self.texts = [
+            encode(self.tokenizer, self.renderer.full(conversation(sampler))) for _ in range(count)
+        ]
+        self.reference: list[
+            np.ndarray
+        ] = []  # log probabilities of the first width, [learned tokens, vocabulary]
 
     def perplexity(self, runner: ModelRunner) -> tuple[float, float, float]:
         """Perplexity, mean KL and agreement with the first width, which is the first that this is called with."""
@@ -74,7 +80,9 @@ class Examiner:
             losses.append(-scores[np.arange(len(targets)), np.array(token_ids)[targets]])
             divergences.append((np.exp(reference) * (reference - scores)).sum(axis=1))
             agreements.append(scores.argmax(axis=1) == reference.argmax(axis=1))
-        loss, kl, agreement = (float(np.concatenate(each).mean()) for each in (losses, divergences, agreements))
+        loss, kl, agreement = (
+            float(np.concatenate(each).mean()) for each in (losses, divergences, agreements)
+        )
         return float(np.exp(loss)), kl, agreement
 
     def answers(self, engine: EngineCore, items: list[Conversation]) -> list[str]:
@@ -135,7 +143,9 @@ def measured(width: str, examiner: Examiner, options: argparse.Namespace) -> Qua
     with tempfile.TemporaryDirectory(prefix="ouzel-widths-") as cache_dir:
         fields = {"model": str(options.model), "weights": width, "cache_dir": cache_dir}
         engine_fields = {"precision": options.precision, "kv_cache_gib": 0.25, "max_num_seqs": 32}
-        runner = create_runner(msgspec.convert(fields, ModelConfig), msgspec.convert(engine_fields, EngineConfig))
+        runner = create_runner(
+            msgspec.convert(fields, ModelConfig), msgspec.convert(engine_fields, EngineConfig)
+        )
         num_bytes = sum(path.stat().st_size for path in Path(cache_dir).glob("*/weights.bin"))
         quality = Quality(width, runner.info.precision, num_bytes, *examiner.perplexity(runner))
         engine = EngineCore(runner)
@@ -164,16 +174,24 @@ def skills(samples: int) -> Iterator[tuple[tuple[str, bool], list[Conversation]]
 
 def main() -> None:
     """Measure the widths one after the other, and print two tables in Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
-    parser.add_argument("--widths", nargs="+", default=["f32", "bf16", "int8", "int4"], help="values of --weights")
+    parser.add_argument(
+        "--widths", nargs="+", default=["f32", "bf16", "int8", "int4"], help="values of --weights"
+    )
     parser.add_argument("--precision", default="auto", help="of inference")
     parser.add_argument("--conversations", type=int, default=400, help="for the perplexity")
-    parser.add_argument("--samples", type=int, default=100, help="conversations of each skill; 0 leaves them out")
+    parser.add_argument(
+        "--samples", type=int, default=100, help="conversations of each skill; 0 leaves them out"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     examiner = Examiner(options.model, options.conversations)
-    print(f"{len(examiner.texts)} conversations, {sum(sum(learned) for _, learned in examiner.texts)} learned tokens\n")
+    print(
+        f"{len(examiner.texts)} conversations, {sum(sum(learned) for _, learned in examiner.texts)} learned tokens\n"
+    )
     print("| weights | inference | MB | perplexity | KL | same top token | skills | changed |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     found: list[Quality] = []
@@ -183,11 +201,20 @@ def main() -> None:
         size = f"{each.weight_bytes / 1e6:.2f} | {each.perplexity:.4f} | {each.kl:.2e} | {each.agreement:.2%}"
         print(f"| {width} | {each.precision} | {size} | {judged(each, found[0])} |", flush=True)
     if options.samples:
-        print("\n| skill | " + " | ".join(options.widths) + " |\n|---|" + "---:|" * len(options.widths))
+        print(
+            "\n| skill | "
+            + " | ".join(options.widths)
+            + " |\n|---|"
+            + "---:|" * len(options.widths)
+        )
         for skill in found[0].skills:
-            print(f"| {skill} | " + " | ".join(f"{each.skills[skill]:.0%}" for each in found) + " |")
+            print(
+                f"| {skill} | " + " | ".join(f"{each.skills[skill]:.0%}" for each in found) + " |"
+            )
     if options.json:
-        options.json.write_text(json.dumps([asdict(each) for each in found], indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(
+            json.dumps([asdict(each) for each in found], indent=2) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -70,11 +70,17 @@ class LoadedShard:
         parts = np.concatenate([parts for parts, _ in groups])
         owners = np.concatenate([owners for _, owners in groups])
         lengths = self._arrays["lengths"][parts]
-        places = np.concatenate([np.arange(self._tokens[part], self._tokens[part + 1]) for part in parts])
+        places = np.concatenate(
+            [np.arange(self._tokens[part], self._tokens[part + 1]) for part in parts]
+        )
         part_of_token = np.repeat(np.arange(len(parts)), lengths)
         cells = self._arrays["cells"][places].astype(np.int64)
         first_cells = self._cells[self._pictures[items]][owners][part_of_token]
-        found = feature_of_cell[np.where(cells >= 0, cells + first_cells, 0)] if len(cells_in_order) else cells
+        found = (
+            feature_of_cell[np.where(cells >= 0, cells + first_cells, 0)]
+            if len(cells_in_order)
+            else cells
+        )
         return Batch(
             token_ids=torch.from_numpy(self._arrays["token_ids"][places].astype(np.int64)),
             positions=torch.from_numpy(self._arrays["positions"][places].astype(np.int64)),
@@ -94,7 +100,10 @@ class LoadedShard:
         made, in_order = [], [np.zeros(0, np.int64)]
         for rows, columns in sizes:
             alike = [number for number in numbers if (self._grids[number] == (rows, columns)).all()]
-            pixels = [self._arrays["pixels"][self._pixels[each] : self._pixels[each + 1]] for each in alike]
+            pixels = [
+                self._arrays["pixels"][self._pixels[each] : self._pixels[each + 1]]
+                for each in alike
+            ]
             shape = (len(alike), rows * TOKEN_SIDE, columns * TOKEN_SIDE, 3)
             made.append(Pictures(torch.from_numpy(np.stack(pixels).reshape(shape))))
             in_order.append(_ranges(self._cells, np.array(alike)))
@@ -103,7 +112,9 @@ class LoadedShard:
     def _groups(self, items: Integers) -> list[tuple[Integers, Integers]]:
         """Returns parts with the numbers of their items in the batch: the trunks, then the others by length."""
         trunks, ends = self._parts[items], self._parts[items + 1]
-        others = np.concatenate([np.arange(begin + 1, end) for begin, end in zip(trunks, ends, strict=True)])
+        others = np.concatenate(
+            [np.arange(begin + 1, end) for begin, end in zip(trunks, ends, strict=True)]
+        )
         owners = np.repeat(np.arange(len(items)), ends - trunks - 1)
         by_length = np.argsort(self._arrays["lengths"][others], kind="stable")
         cuts = [cut for cut in np.array_split(by_length, NUM_GROUPS) if len(cut)]
@@ -129,7 +140,11 @@ def _padded(groups: Sequence[tuple[int, Integers]], lengths: Integers) -> list[R
         valid = across < own[:, None]
         index = np.where(valid, begins[part : part + count, None] + across, 0)
         made.append(
-            Rows(torch.from_numpy(index), torch.from_numpy(valid), torch.from_numpy(owners) if number else None)
+            Rows(
+                torch.from_numpy(index),
+                torch.from_numpy(valid),
+                torch.from_numpy(owners) if number else None,
+            )
         )
         part += count
     return made

@@ -13,7 +13,12 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from transformers import AutoConfig, AutoModelForImageTextToText, AutoTokenizer, CompressedTensorsConfig
+from transformers import (
+    AutoConfig,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+    CompressedTensorsConfig,
+)
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from tools.demo_vision.checkpoint_files import MODEL_DIRECTORY
@@ -34,14 +39,22 @@ class Reference:
     def __init__(self, directory: Path) -> None:
         is_quantised = hasattr(AutoConfig.from_pretrained(directory), "quantization_config")
         # Else it would multiply by the integers of the embedding, which is the head too.
-        options = {"quantization_config": CompressedTensorsConfig(dequantize=True)} if is_quantised else {}
-        self.model = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32, **options).eval()
+        options = (
+            {"quantization_config": CompressedTensorsConfig(dequantize=True)}
+            if is_quantised
+            else {}
+        )
+        self.model = AutoModelForImageTextToText.from_pretrained(
+            directory, dtype=torch.float32, **options
+        ).eval()
         self.tokenizer = AutoTokenizer.from_pretrained(directory)
         self.processor = Qwen2VLImageProcessorPil.from_pretrained(directory)
 
     def token_ids(self, asked: Asked) -> list[int]:
         """Returns those of the whole conversation, rendered by transformers."""
-        text = self.tokenizer.apply_chat_template(asked.conversation.messages, tokenize=False).removesuffix("\n")
+        text = self.tokenizer.apply_chat_template(
+            asked.conversation.messages, tokenize=False
+        ).removesuffix("\n")
         first, *others = text.split("<|image_pad|>")
         pads = ["<|image_pad|>" * (rows * columns) for rows, columns in asked.grids]
         text = first + "".join(pad + other for pad, other in zip(pads, others, strict=True))
@@ -53,7 +66,10 @@ class Reference:
         if asked.pictures:
             images = [Image.fromarray(pixels) for pixels in asked.pictures]
             made = self.processor(images, return_tensors="pt")
-            named |= {"pixel_values": made["pixel_values"], "image_grid_thw": made["image_grid_thw"]}
+            named |= {
+                "pixel_values": made["pixel_values"],
+                "image_grid_thw": made["image_grid_thw"],
+            }
         return self.model(input_ids=ids, **named).logits[0]
 
 
@@ -64,7 +80,9 @@ def own_logits(model: Qwen3Vl, renderer: Renderer, asked: Asked) -> tuple[list[i
     hidden = model.hidden_states(
         torch.from_numpy(tokens.token_ids.astype(np.int64)),
         torch.from_numpy(tokens.positions.astype(np.int64)),
-        model.features([Pictures(torch.from_numpy(pixels.copy())[None]) for pixels in asked.pictures]),
+        model.features(
+            [Pictures(torch.from_numpy(pixels.copy())[None]) for pixels in asked.pictures]
+        ),
         torch.from_numpy(tokens.cells.astype(np.int64)),
         [rows],
     )
@@ -73,7 +91,9 @@ def own_logits(model: Qwen3Vl, renderer: Renderer, asked: Asked) -> tuple[list[i
 
 @torch.no_grad()
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
     options = parser.parse_args()
     reference, renderer = Reference(options.model), Renderer(options.model)
@@ -86,7 +106,10 @@ def main() -> None:
             token_ids, logits = own_logits(model, renderer, each)
             if token_ids != reference.token_ids(each):
                 raise SystemExit(f"{skill}: transformers has other token ids")
-            largest, num = max(largest, float((reference.logits(each, token_ids) - logits).abs().max())), num + 1
+            largest, num = (
+                max(largest, float((reference.logits(each, token_ids) - logits).abs().max())),
+                num + 1,
+            )
     print(f"{num} conversations, the largest difference of two logits is {largest:.1e}")
     if largest > LIMIT:
         raise SystemExit("the exported checkpoint does not compute what the trained model computes")

@@ -9,12 +9,29 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 from ouzel.prompts.chat_template import ChatTemplate
 from tools.demo_vision.conversations import LEVELS, ItemMaker
 from tools.demo_vision.sampling import Sampler
-from tools.demo_vision.sizes import CONTEXT, Sizes, TextSizes, VisionSizes, config_of, processor_config
+from tools.demo_vision.sizes import (
+    CONTEXT,
+    Sizes,
+    TextSizes,
+    VisionSizes,
+    config_of,
+    processor_config,
+)
 
 TEMPLATE = Path(__file__).with_name("chat_template.jinja")
 MODEL_DIRECTORY = Path(__file__).parents[2] / "src" / "ouzel" / "demo" / "vision_model"
@@ -37,7 +54,9 @@ def corpus(num_items: int) -> Iterator[str]:
     maker = ItemMaker(Sampler(10**6), LEVELS[-1])
     for _ in range(num_items):
         for conversation in maker.item().conversations:
-            text = template.render(conversation.messages, variables={"add_generation_prompt": False})
+            text = template.render(
+                conversation.messages, variables={"add_generation_prompt": False}
+            )
             for token in SPECIAL:
                 text = text.replace(token, "\n")
             yield text
@@ -54,7 +73,9 @@ def train_tokenizer(vocab_size: int, num_items: int) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.ByteLevel(add_prefix_space=False, use_regex=False, trim_offsets=False)
+    tokenizer.post_processor = processors.ByteLevel(
+        add_prefix_space=False, use_regex=False, trim_offsets=False
+    )
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - len(SPECIAL),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
@@ -62,7 +83,9 @@ def train_tokenizer(vocab_size: int, num_items: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(corpus(num_items), trainer)
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in SPECIAL])
+    tokenizer.add_special_tokens(
+        [AddedToken(token, normalized=False, special=True) for token in SPECIAL]
+    )
     return tokenizer
 
 
@@ -71,11 +94,19 @@ def write_json(path: Path, value: Mapping[str, object]) -> None:
 
 
 def tokenizer_config(token_ids: Mapping[str, int]) -> dict[str, object]:
-    added = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
+    added = {
+        "lstrip": False,
+        "normalized": False,
+        "rstrip": False,
+        "single_word": False,
+        "special": True,
+    }
     return {
         "add_bos_token": False,
         "add_prefix_space": False,
-        "added_tokens_decoder": {str(token_id): {"content": token, **added} for token, token_id in token_ids.items()},
+        "added_tokens_decoder": {
+            str(token_id): {"content": token, **added} for token, token_id in token_ids.items()
+        },
         "additional_special_tokens": [token for token in SPECIAL if token != "<|endoftext|>"],
         "bos_token": None,
         "clean_up_tokenization_spaces": False,

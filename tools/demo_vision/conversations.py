@@ -3,7 +3,14 @@
 from collections.abc import Callable
 
 from tools.demo_vision import phrasings_pairs as ask
-from tools.demo_vision.exchanges import Conversation, Exchange, Item, Message, assistant_message, user_message
+from tools.demo_vision.exchanges import (
+    Conversation,
+    Exchange,
+    Item,
+    Message,
+    assistant_message,
+    user_message,
+)
 from tools.demo_vision.pairs import Pair, any_pair, changed, pair_question
 from tools.demo_vision.sampling import Sampler
 from tools.demo_vision.scene import Scene, SceneMaker
@@ -12,7 +19,9 @@ from tools.demo_vision.turns import question, second_turn
 from tools.demo_vision.values import words
 
 SKILLS = (
-    *words("color shape position size existence counting relation number text background description JSON comparison"),
+    *words(
+        "color shape position size existence counting relation number text background description JSON comparison"
+    ),
     "second turn",
     "next picture",
     "small talk",
@@ -49,7 +58,9 @@ class ItemMaker:
     def text_first(self) -> Item:
         """The question stands before its picture, as many clients send it."""
         scene = self._scenes.scene()
-        return self._item((scene,), lambda: self._about(scene, text_first=True), self._sampler.any((1, 2)))
+        return self._item(
+            (scene,), lambda: self._about(scene, text_first=True), self._sampler.any((1, 2))
+        )
 
     def two_pictures(self) -> Item:
         pair = any_pair(self._sampler, self._scenes)
@@ -58,7 +69,11 @@ class ItemMaker:
     def next_picture(self) -> Item:
         """The second picture comes with the second turn."""
         sampler = self._sampler
-        pair = changed(sampler, self._scenes) if sampler.chance(0.5) else any_pair(sampler, self._scenes)
+        pair = (
+            changed(sampler, self._scenes)
+            if sampler.chance(0.5)
+            else any_pair(sampler, self._scenes)
+        )
         return self._item(pair.scenes, lambda: self._one_after_the_other(pair), 1)
 
     def talk(self) -> Item:
@@ -68,7 +83,9 @@ class ItemMaker:
 
         return self._item((), two_turns, NUM_TALKS)
 
-    def _item(self, scenes: tuple[Scene, ...], make: Callable[[], Conversation], count: int) -> Item:
+    def _item(
+        self, scenes: tuple[Scene, ...], make: Callable[[], Conversation], count: int
+    ) -> Item:
         system = system_prompt(self._sampler)
         before: list[Message] = [{"role": "system", "content": system}] if system else []
         made: dict[str, Conversation] = {}  # by what is asked, so that nothing is asked twice
@@ -97,10 +114,14 @@ class ItemMaker:
         return Conversation("next picture", messages, second.check)
 
 
-def conversation(skill: str, exchanges: list[Exchange], num_pictures: int, *, text_first: bool = False) -> Conversation:
+def conversation(
+    skill: str, exchanges: list[Exchange], num_pictures: int, *, text_first: bool = False
+) -> Conversation:
     """The pictures come with the first turn."""
     messages = []
     for number, exchange in enumerate(exchanges):
-        messages.append(user_message(exchange.user, 0 if number else num_pictures, text_first=text_first))
+        messages.append(
+            user_message(exchange.user, 0 if number else num_pictures, text_first=text_first)
+        )
         messages.append(assistant_message(exchange.answer))
     return Conversation(skill, messages, exchanges[-1].check)

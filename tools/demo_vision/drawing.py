@@ -31,7 +31,12 @@ POLYGONS: dict[str, list[tuple[float, float]]] = {
     "heart": [
         (math.sin(step * math.pi / 16) ** 3, -_y / 17 - 0.1)
         for step in range(32)
-        for _y in [sum(a * math.cos(n * step * math.pi / 16) for n, a in ((1, 13), (2, -5), (3, -2), (4, -1)))]
+        for _y in [
+            sum(
+                a * math.cos(n * step * math.pi / 16)
+                for n, a in ((1, 13), (2, -5), (3, -2), (4, -1))
+            )
+        ]
     ],
 }
 
@@ -69,7 +74,11 @@ def looks_of(sampler: Sampler, scene: Scene, level: int) -> Looks:
 
 
 def tint(sampler: Sampler, color: str) -> Rgb:
-    return clipped(tuple(channel + sampler.rng.randint(-JITTER, JITTER) for channel in sampler.any(COLORS[color])))
+    return clipped(
+        tuple(
+            channel + sampler.rng.randint(-JITTER, JITTER) for channel in sampler.any(COLORS[color])
+        )
+    )
 
 
 def apart_from(background: Rgb, sampler: Sampler, color: str) -> Rgb:
@@ -105,7 +114,9 @@ def background(looks: Looks, size: tuple[int, int]) -> Image.Image:
     ramp = np.linspace(0, 1, length)
     if looks.pattern == "stripes":
         ramp = np.floor(9 * ramp) % 2
-    row = np.array(looks.background) + ramp[:, None] * (np.array(looks.shade) - np.array(looks.background))
+    row = np.array(looks.background) + ramp[:, None] * (
+        np.array(looks.shade) - np.array(looks.background)
+    )
     pixels = row[None] if looks.pattern == "across" else row[:, None]
     return Image.fromarray(np.broadcast_to(pixels.astype(np.uint8), (height, width, 3)).copy())
 
@@ -114,12 +125,19 @@ def draw_shape(image: Image.Image, thing: Thing, color: Rgb, looks: Looks) -> No
     pen, pixels = ImageDraw.Draw(image), looks.side * looks.scale
     line = (0, 0, 0) if sum(color) > 200 else (255, 255, 255)
     width = max(1, round(0.012 * pixels)) if looks.outline else 0
-    x, y, half_width, half_height = (pixels * each for each in (thing.x, thing.y, thing.half_width, thing.half_height))
+    x, y, half_width, half_height = (
+        pixels * each for each in (thing.x, thing.y, thing.half_width, thing.half_height)
+    )
     if thing.name == "circle":
-        pen.ellipse((x - half_width, y - half_height, x + half_width, y + half_height), color, line, width)
+        pen.ellipse(
+            (x - half_width, y - half_height, x + half_width, y + half_height), color, line, width
+        )
     elif thing.name == "ring":
         pen.ellipse(
-            (x - half_width, y - half_height, x + half_width, y + half_height), None, color, round(0.4 * half_width)
+            (x - half_width, y - half_height, x + half_width, y + half_height),
+            None,
+            color,
+            round(0.4 * half_width),
         )
     else:
         turn = math.radians(thing.turn)

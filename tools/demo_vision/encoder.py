@@ -52,14 +52,18 @@ def merged_order(grid: Tensor) -> Tensor:
 def patches_of(pictures: Pictures) -> Tensor:
     """Returns [pictures, patches, 3 * PATCH * PATCH], from -1 to 1."""
     rows, columns = pictures.grid
-    cut = pictures.pixels.unflatten(1, (rows, PATCH)).unflatten(3, (columns, PATCH))  # [n, rows, y, columns, x, 3]
+    cut = pictures.pixels.unflatten(1, (rows, PATCH)).unflatten(
+        3, (columns, PATCH)
+    )  # [n, rows, y, columns, x, 3]
     flat = cut.permute(0, 1, 3, 5, 2, 4).flatten(3)
     return merged_order(flat).float() / 127.5 - 1
 
 
 def turns_of(rows: int, columns: int, head_dim: int) -> tuple[Tensor, Tensor]:
     """Returns cosines and sines [patches, 1, head_dim]: a half turns by the row, the other by the column."""
-    places = merged_order(torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"), -1))
+    places = merged_order(
+        torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"), -1)
+    )
     frequencies = THETA ** -(torch.arange(0, head_dim // 2, 2) / (head_dim // 2))
     angles = (places[..., None] * frequencies).flatten(1)
     angles = torch.cat((angles, angles), -1)[:, None]
@@ -75,9 +79,12 @@ def stretched(table: Tensor, rows: int, columns: int) -> Tensor:
     square, total = table.unflatten(0, (side, side)), torch.zeros(())
     for down in (0, 1):
         for across in (0, 1):
-            near = square[(lows[0] + down).clamp(max=side - 1)][:, (lows[1] + across).clamp(max=side - 1)]
+            near = square[(lows[0] + down).clamp(max=side - 1)][
+                :, (lows[1] + across).clamp(max=side - 1)
+            ]
             row_share, column_share = (
-                share if is_upper else 1 - share for share, is_upper in zip(shares, (down, across), strict=True)
+                share if is_upper else 1 - share
+                for share, is_upper in zip(shares, (down, across), strict=True)
             )
             total = total + near * (row_share[:, None] * column_share)[..., None]
     return merged_order(total)
@@ -97,14 +104,18 @@ class VisionAttention(nn.Module):
         Queries and keys get biases alone: turned by their places, their product is largest where the key's place is
         the query's plus the offset.
         """
-        query, key, _ = self.qkv.bias.unflatten(0, (3, self.num_heads, 2, 2, -1))  # cosine or sine, axis, frequency
+        query, key, _ = self.qkv.bias.unflatten(
+            0, (3, self.num_heads, 2, 2, -1)
+        )  # cosine or sine, axis, frequency
         num_frequencies = query.shape[-1]
         length = (SHARPNESS * (4 * num_frequencies) ** 0.5) ** 0.5
         for head, offset in enumerate(offsets):
             for axis, steps in enumerate(offset):
                 for number in range(2):
                     angle = steps * THETA ** -(number / num_frequencies)
-                    query[head, :, axis, number] = length * torch.tensor((math.cos(angle), math.sin(angle)))
+                    query[head, :, axis, number] = length * torch.tensor(
+                        (math.cos(angle), math.sin(angle))
+                    )
                     key[head, :, axis, number] = length * torch.tensor((1.0, 0.0))
 
     def forward(self, rows: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -185,7 +196,9 @@ class Encoder(nn.Module):
     def forward(self, pictures: Pictures) -> Tensor:
         """Returns features [pictures * tokens, out_size]."""
         cos, sin = turns_of(*pictures.grid, self.head_dim)
-        rows = self.patch_embed(patches_of(pictures)) + stretched(self.pos_embed.weight, *pictures.grid)
+        rows = self.patch_embed(patches_of(pictures)) + stretched(
+            self.pos_embed.weight, *pictures.grid
+        )
         for block in self.blocks:
             rows = block(rows, cos, sin)
         return self.merger(rows).flatten(0, 1)

@@ -52,7 +52,9 @@ class Examiner:
                 found[output.request_id] += output.token_ids
                 num_finished += output.finish_reason is not None
                 num_open -= output.finish_reason is not None
-        texts = ([token_id for token_id in ids if token_id not in self._ends] for ids in found.values())
+        texts = (
+            [token_id for token_id in ids if token_id not in self._ends] for ids in found.values()
+        )
         return [self._renderer.tokenizer.decode(ids, skip_special_tokens=False) for ids in texts]
 
     def _request(self, asked: Asked) -> EngineRequest:
@@ -89,15 +91,25 @@ class Examiner:
         return tuple(made)
 
 
-def shares(examiner: Examiner, by_skill: dict[str, list[Asked]], num_shown: int) -> dict[str, float]:
+def shares(
+    examiner: Examiner, by_skill: dict[str, list[Asked]], num_shown: int
+) -> dict[str, float]:
     found = {}
     for skill, asked in by_skill.items():
         answers = examiner.answers(asked)
-        right = [is_right(each.conversation, answer) for each, answer in zip(asked, answers, strict=True)]
-        wrong = [pair for pair, is_good in zip(zip(asked, answers, strict=True), right, strict=True) if not is_good]
+        right = [
+            is_right(each.conversation, answer) for each, answer in zip(asked, answers, strict=True)
+        ]
+        wrong = [
+            pair
+            for pair, is_good in zip(zip(asked, answers, strict=True), right, strict=True)
+            if not is_good
+        ]
         for each, answer in wrong[:num_shown]:
             *_, question, expected = each.conversation.messages
-            print(f"--- {skill}\n{question['content']}\n>>> got\n{answer}\n>>> wanted\n{expected['content']}")
+            print(
+                f"--- {skill}\n{question['content']}\n>>> got\n{answer}\n>>> wanted\n{expected['content']}"
+            )
         found[skill] = round(float(np.mean(right)), 4)
         print(f"{skill:14} {found[skill]:7.1%} of {len(asked)}", flush=True)
     return found
@@ -106,7 +118,9 @@ def shares(examiner: Examiner, by_skill: dict[str, list[Asked]], num_shown: int)
 def columns(examiner: Examiner, renderer: Renderer, options: argparse.Namespace) -> Columns:
     held_out = asked_by_skill(renderer, options.samples, held_out=True)
     seen = asked_by_skill(renderer, options.samples, held_out=False)
-    not_looking = {skill: swapped(asked) for skill, asked in held_out.items() if skill != "small talk"}
+    not_looking = {
+        skill: swapped(asked) for skill, asked in held_out.items() if skill != "small talk"
+    }
     sides: dict[str, Callable[[], dict[str, float]]] = {
         "held out": lambda: shares(examiner, held_out, options.show),
         "seen": lambda: shares(examiner, seen, 0),
@@ -123,7 +137,9 @@ def print_table(found: Columns) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
     parser.add_argument("--samples", type=int, default=200, help="conversations of each skill")
     parser.add_argument("--columns", nargs="+", default=["held out", "seen", "not looking"])
@@ -135,7 +151,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ouzel-demo-vision-") as cache_dir:
         model = {"model": str(options.model), "weights": options.weights, "cache_dir": cache_dir}
         engine = {"precision": options.precision, "kv_cache_gib": 0.25, "max_num_seqs": 32}
-        runner = create_runner(msgspec.convert(model, ModelConfig), msgspec.convert(engine, EngineConfig))
+        runner = create_runner(
+            msgspec.convert(model, ModelConfig), msgspec.convert(engine, EngineConfig)
+        )
         renderer = Renderer(options.model)
         found = columns(Examiner(EngineCore(runner), renderer), renderer, options)
         runner.close()

@@ -18,7 +18,10 @@ def export(model: Qwen3Vl, directory: Path) -> None:
     tensors = dict(model.state_dict())
     kernel = tensors[KERNEL].unflatten(1, (3, 1, PATCH, PATCH)) / 2
     tensors[KERNEL] = torch.cat((kernel, kernel), dim=2)
-    weights = {PREFIX + name: value.detach().to(torch.bfloat16).contiguous() for name, value in tensors.items()}
+    weights = {
+        PREFIX + name: value.detach().to(torch.bfloat16).contiguous()
+        for name, value in tensors.items()
+    }
     temporary = directory / ".model.safetensors.new"
     save_file(weights, str(temporary), metadata={"format": "pt"})
     temporary.chmod(0o644)

@@ -22,7 +22,12 @@ class Font:
     def box(self, text: str) -> tuple[float, float, float, float]:
         """Returns left, top, right and bottom of the ink, in sizes of the font."""
         left, top, right, bottom = self.of_size(MEASURED_SIZE).getbbox(text)
-        return left / MEASURED_SIZE, top / MEASURED_SIZE, right / MEASURED_SIZE, bottom / MEASURED_SIZE
+        return (
+            left / MEASURED_SIZE,
+            top / MEASURED_SIZE,
+            right / MEASURED_SIZE,
+            bottom / MEASURED_SIZE,
+        )
 
     def ratio(self, text: str) -> float:
         """Returns the width of a text by its height."""

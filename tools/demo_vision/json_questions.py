@@ -23,7 +23,10 @@ def objects_of(scene: Scene) -> object:
     """Returns things one by one, or the number of each shape."""
     if not scene.has_places:
         return counts_of(scene)
-    return [{**name_of_kind(thing), "color": thing.color, "place": thing.place} for thing in scene.things]
+    return [
+        {**name_of_kind(thing), "color": thing.color, "place": thing.place}
+        for thing in scene.things
+    ]
 
 
 def name_of_kind(thing: Thing) -> dict[str, object]:
@@ -48,7 +51,11 @@ def thing(sampler: Sampler, scene: Scene) -> Exchange | None:
     asked, name = found
     listed = " and ".join([", ".join(keys[:-1]), keys[-1]] if len(keys) > 1 else keys)
     values = properties(asked)
-    return exchange(sampler.phrase(ask.JSON_THING, thing=name, keys=listed), {key: values[key] for key in keys}, asked)
+    return exchange(
+        sampler.phrase(ask.JSON_THING, thing=name, keys=listed),
+        {key: values[key] for key in keys},
+        asked,
+    )
 
 
 def count(sampler: Sampler, scene: Scene) -> Exchange | None:

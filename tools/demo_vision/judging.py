@@ -43,8 +43,13 @@ def _drawn(renderer: Renderer, sampler: Sampler) -> Iterator[Asked]:
     maker = ItemMaker(sampler, LEVELS[-1])
     while True:
         item = maker.item()
-        images = [draw(sampler, scene, looks_of(sampler, scene, LEVELS[-1])) for scene in item.scenes]
-        pictures, grids = [renderer.pixels(image) for image in images], [renderer.grid(image) for image in images]
+        images = [
+            draw(sampler, scene, looks_of(sampler, scene, LEVELS[-1])) for scene in item.scenes
+        ]
+        pictures, grids = (
+            [renderer.pixels(image) for image in images],
+            [renderer.grid(image) for image in images],
+        )
         for conversation in sampler.shuffled(item.conversations)[:2]:
             yield Asked(conversation, pictures, grids)
 

@@ -28,15 +28,23 @@ def labels_of(scene: Scene, rows: int, columns: int) -> Labels:
     for thing in scene.things:
         shape = SHAPE_NAMES.index(thing.name) if thing.kind == "shape" else 0
         covered = np.ix_(*_covered(scene, thing, rows, columns))
-        for number, value in ((0, shape), (2, COLOR_NAMES.index(thing.color)), (3, SIZE_NAMES.index(thing.size))):
+        for number, value in (
+            (0, shape),
+            (2, COLOR_NAMES.index(thing.color)),
+            (3, SIZE_NAMES.index(thing.size)),
+        ):
             labels[*covered, number] = value
     for thing in scene.texts:
         for name, x, y in letters(thing):
-            labels[_token(y, scene.height, rows), _token(x, scene.width, columns), 1] = GLYPHS.index(name)
+            labels[_token(y, scene.height, rows), _token(x, scene.width, columns), 1] = (
+                GLYPHS.index(name)
+            )
     return labels.reshape(rows * columns, len(NUM_CLASSES))
 
 
-def _covered(scene: Scene, thing: Thing, rows: int, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _covered(
+    scene: Scene, thing: Thing, rows: int, columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns the rows and the columns of tokens whose middles are in the thing's box; those of its own middle too."""
     found = []
     for middle, half, length, number in (

@@ -28,7 +28,9 @@ class LabelHeads(nn.Module):
             weights = torch.ones(count)
             if number not in (BACKGROUND, PLACE):
                 weights[0] = NOTHING_WEIGHT
-            total = total + functional.cross_entropy(head(features).float(), labels[:, number], weights)
+            total = total + functional.cross_entropy(
+                head(features).float(), labels[:, number], weights
+            )
         return total
 
 
@@ -42,7 +44,9 @@ class Scores:
 
 
 def scores_of(model: Qwen3Vl, batch: Batch, features: Tensor) -> Scores:
-    hidden = model.hidden_states(batch.token_ids, batch.positions, features, batch.cells, batch.parts)
+    hidden = model.hidden_states(
+        batch.token_ids, batch.positions, features, batch.cells, batch.parts
+    )
     learned = torch.nonzero(batch.learned)[:, 0]  # each has a token of its own part before it
     logits = model.logits(hidden[learned - 1]).float()
     wanted = batch.token_ids[learned]
@@ -59,7 +63,10 @@ class Tally:
         self.losses: list[float] = []
 
     def add(self, batch: Batch, scores: Scores) -> None:
-        wrong = np.bincount(scores.parts[~scores.are_right].numpy(), minlength=len(batch.skill_of_part)) > 0
+        wrong = (
+            np.bincount(scores.parts[~scores.are_right].numpy(), minlength=len(batch.skill_of_part))
+            > 0
+        )
         for part in np.unique(scores.parts.numpy()):
             self.num[batch.skill_of_part[part]] += 1
             self.num_right[batch.skill_of_part[part]] += not wrong[part]

@@ -56,7 +56,8 @@ class Attention(nn.Module):
     def forward(self, rows: Tensor, cos: Tensor, sin: Tensor, parts: list["Masked"]) -> Tensor:
         """Takes and returns [tokens, size] of all parts, one after the other."""
         query, key, value = (
-            project(rows).unflatten(-1, (-1, self.head_dim)) for project in (self.q_proj, self.k_proj, self.v_proj)
+            project(rows).unflatten(-1, (-1, self.head_dim))
+            for project in (self.q_proj, self.k_proj, self.v_proj)
         )
         query = rotate(self.q_norm(query), cos, sin).to(value.dtype)
         key = rotate(self.k_norm(key), cos, sin).to(value.dtype)
@@ -143,9 +144,18 @@ class Qwen3Vl(nn.Module):
         self.axes = frequency_axes(sizes.text)
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
-                depth = sizes.vision.depth if name.startswith("visual") else sizes.text.num_hidden_layers
+                depth = (
+                    sizes.vision.depth
+                    if name.startswith("visual")
+                    else sizes.text.num_hidden_layers
+                )
                 is_last = name.endswith(
-                    ("o_proj.weight", "down_proj.weight", "attn.proj.weight", "mlp.linear_fc2.weight")
+                    (
+                        "o_proj.weight",
+                        "down_proj.weight",
+                        "attn.proj.weight",
+                        "mlp.linear_fc2.weight",
+                    )
                 )
                 nn.init.normal_(parameter, std=0.02 / (2 * depth) ** 0.5 if is_last else 0.02)
 
@@ -156,7 +166,12 @@ class Qwen3Vl(nn.Module):
         return torch.cat([self.visual(each) for each in pictures])
 
     def hidden_states(
-        self, token_ids: Tensor, positions: Tensor, features: Tensor, cells: Tensor, parts: list[Rows]
+        self,
+        token_ids: Tensor,
+        positions: Tensor,
+        features: Tensor,
+        cells: Tensor,
+        parts: list[Rows],
     ) -> Tensor:
         """Takes all tokens of all parts, one after the other; `cells` are -1 where a token has no features."""
         rows = self.language_model.embed_tokens(token_ids)
@@ -164,7 +179,9 @@ class Qwen3Vl(nn.Module):
         rows = rows.index_copy(0, places, features[cells[places]].to(rows.dtype))
         angles = positions[:, self.axes].float() * self.frequencies()
         angles = torch.cat((angles, angles), -1)[:, None]
-        dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
+        dtype = (
+            torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
+        )
         cos, sin, with_masks = angles.cos().to(dtype), angles.sin().to(dtype), masked(parts, dtype)
         for layer in self.language_model.layers:
             rows = layer(rows, cos, sin, with_masks)

@@ -55,7 +55,11 @@ def matches(thing: Thing, name: str) -> bool:
 
 def name_of(sampler: Sampler, scene: Scene, thing: Thing, *without: str) -> str | None:
     """Returns a name that fits this thing only."""
-    names = [name for name in names_of(thing, *without) if sum(matches(each, name) for each in scene.things) == 1]
+    names = [
+        name
+        for name in names_of(thing, *without)
+        if sum(matches(each, name) for each in scene.things) == 1
+    ]
     return sampler.any(names) if names else None
 
 
@@ -68,7 +72,9 @@ def named(sampler: Sampler, scene: Scene, *without: str, shapes_only: bool = Tru
 
 
 def absent_shape(sampler: Sampler, scene: Scene) -> str:
-    return sampler.any([shape for shape in SHAPES if all(thing.name != shape for thing in scene.things)])
+    return sampler.any(
+        [shape for shape in SHAPES if all(thing.name != shape for thing in scene.things)]
+    )
 
 
 def count_of(number: int, name: str) -> str:
@@ -80,7 +86,14 @@ def counted(sampler: Sampler, scene: Scene) -> tuple[str, int] | None:
     if not scene.shapes:
         return None
     thing = sampler.any(scene.shapes)
-    names = ["shape", "shape", thing.name, f"{thing.color} shape", noun(thing), absent_shape(sampler, scene)]
+    names = [
+        "shape",
+        "shape",
+        thing.name,
+        f"{thing.color} shape",
+        noun(thing),
+        absent_shape(sampler, scene),
+    ]
     name = sampler.rng.choices(names, (3, 3, 4, 3, 4, 1))[0]
     return name, sum(matches(each, name) for each in scene.shapes)
 
@@ -89,7 +102,9 @@ def two_named(sampler: Sampler, scene: Scene, *without: str) -> tuple[Named, Nam
     if not scene.has_places or len(scene.shapes) < 2:
         return None
     first, second = sampler.rng.sample(scene.shapes, 2)
-    first_name, second_name = (name_of(sampler, scene, thing, "place", *without) for thing in (first, second))
+    first_name, second_name = (
+        name_of(sampler, scene, thing, "place", *without) for thing in (first, second)
+    )
     return ((first, first_name), (second, second_name)) if first_name and second_name else None
 
 
@@ -113,4 +128,7 @@ def groups(scene: Scene) -> list[tuple[str, int]]:
     """Returns the kinds of shapes with their numbers, the most frequent first."""
     names = [noun(thing) for thing in scene.shapes]
     order = [f"{color} {shape}" for color in COLORS for shape in SHAPES]
-    return sorted(((name, names.count(name)) for name in {*names}), key=lambda each: (-each[1], order.index(each[0])))
+    return sorted(
+        ((name, names.count(name)) for name in {*names}),
+        key=lambda each: (-each[1], order.index(each[0])),
+    )

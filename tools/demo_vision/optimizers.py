@@ -12,7 +12,9 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(self, by_pieces: dict[int, list[nn.Parameter]], rate: float) -> None:
         """Takes matrices by how many they are in one, one below the other."""
-        super().__init__([{"params": each, "pieces": pieces} for pieces, each in by_pieces.items()], {"lr": rate})
+        super().__init__(
+            [{"params": each, "pieces": pieces} for pieces, each in by_pieces.items()], {"lr": rate}
+        )
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
@@ -57,11 +59,16 @@ def optimizers(modules: nn.Module, rate: float) -> list[torch.optim.Optimizer]:
     by_pieces: dict[int, list[nn.Parameter]] = {}
     others: list[nn.Parameter] = []
     for name, parameter in modules.named_parameters():
-        if parameter.ndim == 2 and not any(part in name for part in ("embed_tokens", "pos_embed", "heads")):
+        if parameter.ndim == 2 and not any(
+            part in name for part in ("embed_tokens", "pos_embed", "heads")
+        ):
             by_pieces.setdefault(pieces_of(name), []).append(parameter)
         else:
             others.append(parameter)
-    return [Muon(by_pieces, rate), torch.optim.AdamW(others, lr=2 * rate, betas=(0.9, 0.95), weight_decay=0.0)]
+    return [
+        Muon(by_pieces, rate),
+        torch.optim.AdamW(others, lr=2 * rate, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
 
 
 def pieces_of(name: str) -> int:

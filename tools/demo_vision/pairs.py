@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 
 from tools.demo_vision import phrasings_pairs as ask
 from tools.demo_vision.exchanges import Exchange
-from tools.demo_vision.naming import article, counted, description_of, matches, name_of, noun, plural, with_article
+from tools.demo_vision.naming import (
+    article,
+    counted,
+    description_of,
+    matches,
+    name_of,
+    noun,
+    plural,
+    with_article,
+)
 from tools.demo_vision.sampling import Sampler
 from tools.demo_vision.scene import Scene, SceneMaker, Thing, colors_on
 from tools.demo_vision.turns import question
@@ -41,7 +50,9 @@ def any_pair(sampler: Sampler, maker: SceneMaker) -> Pair:
 def changed(sampler: Sampler, maker: SceneMaker) -> Pair:
     """Changes one thing of a picture, or nothing."""
     scene = maker.only_shapes(sampler.rng.randint(1, 3)) if sampler.chance(0.8) else maker.placed()
-    change = sampler.any((_other_color, _other_color, _other_shape, _missing, _missing, _other_background, _nothing))
+    change = sampler.any(
+        (_other_color, _other_color, _other_shape, _missing, _missing, _other_background, _nothing)
+    )
     return change(sampler, scene) or _nothing(sampler, scene)
 
 
@@ -50,7 +61,11 @@ def _nothing(sampler: Sampler, scene: Scene) -> Pair:
 
 
 def _other_background(sampler: Sampler, scene: Scene) -> Pair | None:
-    fitting = [color for color in colors_on(scene.background) if all(t.color in colors_on(color) for t in scene.things)]
+    fitting = [
+        color
+        for color in colors_on(scene.background)
+        if all(t.color in colors_on(color) for t in scene.things)
+    ]
     if not fitting:
         return None
     second = replace(scene, background=sampler.any(fitting))
@@ -62,7 +77,10 @@ def _other_color(sampler: Sampler, scene: Scene) -> Pair | None:
     thing = sampler.any(scene.things)
     if (name := name_of(sampler, scene, thing, "color", "size", "place")) is None:
         return None
-    other = replace(thing, color=sampler.any([each for each in colors_on(scene.background) if each != thing.color]))
+    other = replace(
+        thing,
+        color=sampler.any([each for each in colors_on(scene.background) if each != thing.color]),
+    )
     text = f"The {name} is {thing.color} in the first picture and {other.color} in the second."
     return Pair(scene, _with(scene, thing, other), text)
 
@@ -114,16 +132,26 @@ def pair_question(sampler: Sampler, pair: Pair) -> Exchange:
 
 
 def difference(sampler: Sampler, pair: Pair) -> Exchange | None:
-    return Exchange(SKILL, sampler.phrase(ask.DIFFERENCE), pair.difference) if pair.difference else None
+    return (
+        Exchange(SKILL, sampler.phrase(ask.DIFFERENCE), pair.difference)
+        if pair.difference
+        else None
+    )
 
 
 def more(sampler: Sampler, pair: Pair) -> Exchange | None:
     """Counts before it decides: so the answer is found in the order in which it is written."""
     if pair.difference or (found := counted(sampler, sampler.any(pair.scenes))) is None:
         return None
-    first, second = (sum(matches(thing, found[0]) for thing in scene.shapes) for scene in pair.scenes)
+    first, second = (
+        sum(matches(thing, found[0]) for thing in scene.shapes) for scene in pair.scenes
+    )
     counts = f"The first picture has {first or 'no'}, the second {second or 'no'}"
-    end = ": as many." if first == second else f": the {'first' if first > second else 'second'} has more."
+    end = (
+        ": as many."
+        if first == second
+        else f": the {'first' if first > second else 'second'} has more."
+    )
     return Exchange(SKILL, sampler.phrase(ask.MORE, things=plural(found[0])), counts + end)
 
 
@@ -134,7 +162,9 @@ def which(sampler: Sampler, pair: Pair) -> Exchange | None:
     thing = sampler.any(shapes)
     kind = sampler.any((thing.name, noun(thing), noun(thing)))
     first, second = (any(matches(each, kind) for each in scene.shapes) for scene in pair.scenes)
-    answer = "Both pictures" if first and second else f"The {'first' if first else 'second'} picture"
+    answer = (
+        "Both pictures" if first and second else f"The {'first' if first else 'second'} picture"
+    )
     return Exchange(SKILL, sampler.phrase(ask.WHICH, a_kind=article(kind)), f"{answer}.")
 
 
@@ -142,7 +172,9 @@ def both(sampler: Sampler, pair: Pair) -> Exchange | None:
     first, second = (description_of(scene) for scene in pair.scenes)
     if first is None or second is None:
         return None
-    return Exchange(SKILL, sampler.phrase(ask.BOTH), f"First picture: {first} Second picture: {second}")
+    return Exchange(
+        SKILL, sampler.phrase(ask.BOTH), f"First picture: {first} Second picture: {second}"
+    )
 
 
 def of_one(sampler: Sampler, pair: Pair) -> Exchange:

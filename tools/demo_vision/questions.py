@@ -23,7 +23,9 @@ from tools.demo_vision.values import PLACE_PHRASES, PLACES
 APART = 0.13  # in units: things nearer than this are beside each other, not above or below
 
 
-Question = Callable[[Sampler, Scene], Exchange | None]  # None where the scene gives no such question
+Question = Callable[
+    [Sampler, Scene], Exchange | None
+]  # None where the scene gives no such question
 
 
 def color(sampler: Sampler, scene: Scene) -> Exchange | None:
@@ -35,7 +37,9 @@ def color(sampler: Sampler, scene: Scene) -> Exchange | None:
     if (found := named(sampler, scene, "color", shapes_only=False)) is None:
         return None
     thing, name = found
-    return Exchange("color", sampler.phrase(ask.COLOR, thing=name), f"The {name} is {thing.color}.", about=thing)
+    return Exchange(
+        "color", sampler.phrase(ask.COLOR, thing=name), f"The {name} is {thing.color}.", about=thing
+    )
 
 
 def _colors_of(sampler: Sampler, scene: Scene) -> Exchange | None:
@@ -52,7 +56,9 @@ def shape(sampler: Sampler, scene: Scene) -> Exchange | None:
     if (found := named(sampler, scene, "shape")) is None:
         return None
     thing, name = found
-    user = sampler.phrase(ask.SHAPE, thing=name.replace("shape", sampler.any(("shape", "object", "thing"))))
+    user = sampler.phrase(
+        ask.SHAPE, thing=name.replace("shape", sampler.any(("shape", "object", "thing")))
+    )
     return Exchange("shape", user, f"The {name} is a {thing.name}.", about=thing)
 
 
@@ -72,14 +78,18 @@ def at_place(sampler: Sampler, scene: Scene) -> Exchange | None:
     user, where = sampler.phrase(ask.AT_PLACE, place=PLACE_PHRASES[place]), PLACE_PHRASES[place]
     if place not in taken:
         return Exchange("position", user, f"There is nothing {where}.")
-    return Exchange("position", user, f"There is {with_article(taken[place])} {where}.", about=taken[place])
+    return Exchange(
+        "position", user, f"There is {with_article(taken[place])} {where}.", about=taken[place]
+    )
 
 
 def size(sampler: Sampler, scene: Scene) -> Exchange | None:
     if not scene.has_places or (found := named(sampler, scene, "size")) is None:
         return None
     thing, name = found
-    return Exchange("size", sampler.phrase(ask.SIZE, thing=name), f"The {name} is {thing.size}.", about=thing)
+    return Exchange(
+        "size", sampler.phrase(ask.SIZE, thing=name), f"The {name} is {thing.size}.", about=thing
+    )
 
 
 def existence(sampler: Sampler, scene: Scene) -> Exchange | None:
@@ -100,7 +110,9 @@ def existence(sampler: Sampler, scene: Scene) -> Exchange | None:
     if any(kind in (each.name, noun(each)) for each in scene.shapes):
         return None
     return Exchange(
-        "existence", sampler.phrase(ask.EXISTENCE, kind=kind, a_kind=article(kind)), f"No, there is no {kind}."
+        "existence",
+        sampler.phrase(ask.EXISTENCE, kind=kind, a_kind=article(kind)),
+        f"No, there is no {kind}.",
     )
 
 
@@ -110,7 +122,9 @@ def counting(sampler: Sampler, scene: Scene) -> Exchange | None:
     name, number = found
     is_are = "is" if number == 1 else "are"
     return Exchange(
-        "counting", sampler.phrase(ask.COUNTING, things=plural(name)), f"There {is_are} {count_of(number, name)}."
+        "counting",
+        sampler.phrase(ask.COUNTING, things=plural(name)),
+        f"There {is_are} {count_of(number, name)}.",
     )
 
 
@@ -123,7 +137,9 @@ def relation(sampler: Sampler, scene: Scene) -> Exchange | None:
     if not across and not down:
         return None
     sides = (
-        ("to the left of", "to the right of") if across and (not down or sampler.chance(0.5)) else ("above", "below")
+        ("to the left of", "to the right of")
+        if across and (not down or sampler.chance(0.5))
+        else ("above", "below")
     )
     is_less = first.x < second.x if sides[0] == "to the left of" else first.y < second.y
     side, other_side = sides if is_less else sides[::-1]
@@ -142,7 +158,10 @@ def two_compared(sampler: Sampler, scene: Scene) -> Exchange | None:
         return None
     (first, first_name), (second, second_name) = pair
     names = {"first": first_name, "second": second_name}
-    if first.size != second.size and not {"large", "small"} & {*first_name.split(), *second_name.split()}:
+    if first.size != second.size and not {"large", "small"} & {
+        *first_name.split(),
+        *second_name.split(),
+    }:
         larger = first_name if first.size == "large" else second_name
         return Exchange("size", sampler.phrase(ask.LARGER, **names), f"The {larger} is larger.")
     if first.color in first_name or second.color in second_name:
@@ -174,7 +193,9 @@ def text(sampler: Sampler, scene: Scene) -> Exchange | None:
 
 
 def background(sampler: Sampler, scene: Scene) -> Exchange:
-    return Exchange("background", sampler.phrase(ask.BACKGROUND), f"The background is {scene.background}.")
+    return Exchange(
+        "background", sampler.phrase(ask.BACKGROUND), f"The background is {scene.background}."
+    )
 
 
 def description(sampler: Sampler, scene: Scene) -> Exchange | None:

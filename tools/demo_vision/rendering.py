@@ -33,7 +33,9 @@ class Tokens:
 class Renderer:
     def __init__(self, directory: Path) -> None:
         template, processor = ChatTemplate.load(directory), load_image_processor(directory)
-        assert template is not None and processor is not None, f"{directory} is no checkpoint that sees"
+        assert template is not None and processor is not None, (
+            f"{directory} is no checkpoint that sees"
+        )
         self.template = template
         self.processor: ImageProcessor = processor
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
@@ -72,7 +74,9 @@ class Renderer:
     def tokens(self, conversation: Conversation, grids: list[Grid]) -> Tokens:
         token_ids: list[int] = []
         learned: list[bool] = []
-        text = self.template.render(conversation.messages, variables={"add_generation_prompt": False})
+        text = self.template.render(
+            conversation.messages, variables={"add_generation_prompt": False}
+        )
         for piece, is_answer in _pieces(self._with_pictures(text, grids)):
             ids = self.tokenizer.encode(piece, add_special_tokens=False).ids
             token_ids += ids
@@ -81,7 +85,10 @@ class Renderer:
         cells = np.full(len(token_ids), -1, np.int16)
         cells[ids_array == self.image_id] = np.arange((ids_array == self.image_id).sum())
         return Tokens(
-            ids_array.astype(np.uint16), np.array(learned), positions(ids_array == self.image_id, grids), cells
+            ids_array.astype(np.uint16),
+            np.array(learned),
+            positions(ids_array == self.image_id, grids),
+            cells,
         )
 
 
@@ -104,6 +111,8 @@ def positions(is_image: NDArray[np.bool_], grids: list[Grid]) -> NDArray[np.int1
             place, number = place + 1, number + 1
             continue
         rows, columns = next(pending)
-        found[number : number + rows * columns] = place + np.indices((1, rows, columns)).reshape(3, -1).T
+        found[number : number + rows * columns] = (
+            place + np.indices((1, rows, columns)).reshape(3, -1).T
+        )
         place, number = place + max(rows, columns), number + rows * columns
     return found

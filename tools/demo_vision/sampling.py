@@ -29,8 +29,12 @@ def is_held_out(value: str) -> bool:
 def sides(templates: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """Returns the templates that training draws from, and the held-out ones."""
     last = PHRASING_STRIDE - 1
-    training = [text for position, text in enumerate(templates) if position % PHRASING_STRIDE != last]
-    return training, [text for position, text in enumerate(templates) if position % PHRASING_STRIDE == last]
+    training = [
+        text for position, text in enumerate(templates) if position % PHRASING_STRIDE != last
+    ]
+    return training, [
+        text for position, text in enumerate(templates) if position % PHRASING_STRIDE == last
+    ]
 
 
 @functools.cache
@@ -40,7 +44,10 @@ def held_out_texts(templates: tuple[str, ...]) -> frozenset[str]:
     while pending:
         text = pending.pop()
         if match := BRACKETS.search(text):
-            pending += [text[: match.start()] + option + text[match.end() :] for option in match[1].split("|")]
+            pending += [
+                text[: match.start()] + option + text[match.end() :]
+                for option in match[1].split("|")
+            ]
         else:
             found.add(bare(text))
     return frozenset(found)
@@ -93,12 +100,19 @@ class Sampler:
     def _expanded(self, template: str) -> str:
         """Takes one of the alternatives of every `[a|b|]`."""
         while match := BRACKETS.search(template):
-            template = template[: match.start()] + self.rng.choice(match[1].split("|")) + template[match.end() :]
+            template = (
+                template[: match.start()]
+                + self.rng.choice(match[1].split("|"))
+                + template[match.end() :]
+            )
         return template
 
     def _casual(self, text: str) -> str:
         if self.chance(0.06) and text[:1].isalpha():
-            text = self.rng.choice(("Please tell me: ", "Hey, ", "Look. ", "Hi! ", "Okay, ", "So, ")) + text
+            text = (
+                self.rng.choice(("Please tell me: ", "Hey, ", "Look. ", "Hi! ", "Okay, ", "So, "))
+                + text
+            )
         if self.chance(0.04) and text[-1:] in ".?":
             text = text[:-1] + ", please" + text[-1]
         if self.chance(0.12) and text[-1:] in ".?":
@@ -107,7 +121,9 @@ class Sampler:
 
     # Values
 
-    def colored_shape(self, colors: Sequence[str], shapes: Sequence[str] = SHAPES) -> tuple[str, str]:
+    def colored_shape(
+        self, colors: Sequence[str], shapes: Sequence[str] = SHAPES
+    ) -> tuple[str, str]:
         """Returns a colour and a shape; training never sees some pairs, of which evaluation takes every second."""
         wants_unseen = self.held_out and self.chance(0.5)
         pairs = [(color, shape) for color in colors for shape in shapes]
@@ -136,6 +152,8 @@ class Sampler:
 
     def _letters(self) -> str:
         while True:
-            text = "".join(self.rng.choice(PLAIN_CAPITALS) for _ in range(self.rng.choice((1, 1, 2, 3, 4))))
+            text = "".join(
+                self.rng.choice(PLAIN_CAPITALS) for _ in range(self.rng.choice((1, 1, 2, 3, 4)))
+            )
             if len(text) == 1 or is_held_out(text) == self.held_out:
                 return text

@@ -69,7 +69,12 @@ class Scene:
 
 def in_reading_order(things: Sequence[Thing]) -> tuple[Thing, ...]:
     """Sorts by places where there are some, else from top to bottom."""
-    return tuple(sorted(things, key=lambda thing: (PLACES.index(thing.place) if thing.place else 0, thing.y, thing.x)))
+    return tuple(
+        sorted(
+            things,
+            key=lambda thing: (PLACES.index(thing.place) if thing.place else 0, thing.y, thing.x),
+        )
+    )
 
 
 class SceneMaker:
@@ -80,13 +85,19 @@ class SceneMaker:
         self._level = level
 
     def scene(self) -> Scene:
-        return self.crowd() if self._sampler.chance((0.0, 0.2, 0.35)[self._level - 1]) else self.placed()
+        return (
+            self.crowd()
+            if self._sampler.chance((0.0, 0.2, 0.35)[self._level - 1])
+            else self.placed()
+        )
 
     def placed(self, num_things: int = 0) -> Scene:
         """Makes one of up to four things, each in a place of its own."""
         sampler = self._sampler
         scene = self._empty(has_places=True)
-        num_things = num_things or sampler.any(((1,), (1, 2, 2, 3), (1, 2, 2, 3, 3, 4))[self._level - 1])
+        num_things = num_things or sampler.any(
+            ((1,), (1, 2, 2, 3), (1, 2, 2, 3, 3, 4))[self._level - 1]
+        )
         has_text = sampler.chance(0.55 if num_things == 1 else 0.4)
         return self._filled(scene, num_things, has_text=has_text)
 
@@ -98,9 +109,14 @@ class SceneMaker:
         sampler = self._sampler
         scene = self._empty(has_places=False)
         num_things = num_things or sampler.rng.randint(1, 4 if self._level == 2 else 9)
-        kinds = [sampler.colored_shape(colors_on(scene.background)) for _ in range(sampler.any((1, 2, 2, 3, 3)))]
+        kinds = [
+            sampler.colored_shape(colors_on(scene.background))
+            for _ in range(sampler.any((1, 2, 2, 3, 3)))
+        ]
         if len(kinds) > 1 and sampler.chance(0.3):
-            kinds[1] = (kinds[0][0], kinds[1][1]) if sampler.chance(0.5) else (kinds[1][0], kinds[0][1])
+            kinds[1] = (
+                (kinds[0][0], kinds[1][1]) if sampler.chance(0.5) else (kinds[1][0], kinds[0][1])
+            )
         radii = next(radii for most, radii in RADII_IN_CROWDS.items() if num_things <= most)
         for _ in range(num_things):
             color, shape = sampler.any(kinds)
@@ -123,7 +139,9 @@ class SceneMaker:
         for _ in range(num_things - has_text):
             color, shape = self._kind_beside(scene)
             size = sampler.any(("small", "large"))
-            radii = (RADII["large"][0], LARGEST_ALONE) if is_alone and size == "large" else RADII[size]
+            radii = (
+                (RADII["large"][0], LARGEST_ALONE) if is_alone and size == "large" else RADII[size]
+            )
             scene = self._with_thing(scene, self._shape(color, shape, size, radii), PLACES)
         return scene if scene.things else self._filled(scene, num_things, has_text=False)
 
@@ -157,7 +175,9 @@ class SceneMaker:
         ratio = font.ratio(text)
         widest = 0.9 * scene.width
         lowest = min(max(0.11 * len(text), 0.13 * ratio), widest)
-        width = sampler.between(lowest, widest if is_alone else min(widest, max(0.22 * len(text), lowest)))
+        width = sampler.between(
+            lowest, widest if is_alone else min(widest, max(0.22 * len(text), lowest))
+        )
         width = min(width, 0.6 * scene.height * ratio)
         turn = sampler.between(-6, 6) if sampler.chance(0.3) else 0.0
         color = sampler.any(colors_on(scene.background))
@@ -177,7 +197,10 @@ class SceneMaker:
         """Returns the thing somewhere in a place, or anywhere for ""; None where it would stand between two places."""
         row, column = divmod(PLACES.index(place), 3) if place else (0, 0)
         spots = []
-        for length, half, number in ((scene.width, thing.half_width, column), (scene.height, thing.half_height, row)):
+        for length, half, number in (
+            (scene.width, thing.half_width, column),
+            (scene.height, thing.half_height, row),
+        ):
             low, high = half + MARGIN, length - half - MARGIN
             if low > high:
                 return None
@@ -193,7 +216,11 @@ class SceneMaker:
 
 
 def colors_on(background: str) -> list[str]:
-    return [color for color in COLORS if color != background and frozenset((color, background)) not in TOO_ALIKE]
+    return [
+        color
+        for color in COLORS
+        if color != background and frozenset((color, background)) not in TOO_ALIKE
+    ]
 
 
 def letters(thing: Thing) -> Iterator[tuple[str, float, float]]:

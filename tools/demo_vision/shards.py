@@ -39,7 +39,11 @@ class Shard:
     def add(self, item: Item, sampler: Sampler, level: int, renderer: Renderer) -> None:
         looks = looks_of(sampler, item.scenes[0], level) if item.scenes else None
         for scene in item.scenes:
-            if looks is None or sampler.chance(0.3) or scene.background != item.scenes[0].background:
+            if (
+                looks is None
+                or sampler.chance(0.3)
+                or scene.background != item.scenes[0].background
+            ):
                 looks = looks_of(sampler, scene, level)
             image = draw(sampler, scene, looks)
             self.grids.append(renderer.grid(image))
@@ -53,9 +57,14 @@ class Shard:
             renderer.vision_end_id,
         )
 
-    def _add_parts(self, conversations: list[Tokens], skills: list[int], vision_end_id: int) -> None:
+    def _add_parts(
+        self, conversations: list[Tokens], skills: list[int], vision_end_id: int
+    ) -> None:
         begin = trunk_len(conversations, vision_end_id)
-        parts = [_cut(conversations[0], 0, begin), *(_cut(each, begin, len(each.learned)) for each in conversations)]
+        parts = [
+            _cut(conversations[0], 0, begin),
+            *(_cut(each, begin, len(each.learned)) for each in conversations),
+        ]
         self.tokens += parts
         self.lengths += [len(part.learned) for part in parts]
         self.skills += [TRUNK, *skills]
@@ -82,7 +91,12 @@ class Shard:
 
 
 def _cut(tokens: Tokens, begin: int, end: int) -> Tokens:
-    return Tokens(*(getattr(tokens, name)[begin:end] for name in ("token_ids", "learned", "positions", "cells")))
+    return Tokens(
+        *(
+            getattr(tokens, name)[begin:end]
+            for name in ("token_ids", "learned", "positions", "cells")
+        )
+    )
 
 
 def trunk_len(conversations: Sequence[Tokens], vision_end_id: int) -> int:
@@ -104,18 +118,24 @@ def write_shard(arguments: tuple[int, argparse.Namespace]) -> str:
     path = options.output / f"shard{number:05d}.npz"
     shard.save(path)
     learned = sum(int(part.learned.sum()) for part in shard.tokens)
-    return f"{path.name}: {len(shard.grids)} pictures, {sum(shard.lengths)} tokens, {learned} learned"
+    return (
+        f"{path.name}: {len(shard.grids)} pictures, {sum(shard.lengths)} tokens, {learned} learned"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="the checkpoint's files")
+    parser.add_argument(
+        "--model", type=Path, default=MODEL_DIRECTORY, help="the checkpoint's files"
+    )
     parser.add_argument("--level", type=int, choices=LEVELS, default=LEVELS[-1])
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--first", type=int, default=0, help="number (and seed) of the first shard")
     parser.add_argument("--items", type=int, default=2000, help="per shard")
-    parser.add_argument("--held-out", action="store_true", help="phrasings and values that training never sees")
+    parser.add_argument(
+        "--held-out", action="store_true", help="phrasings and values that training never sees"
+    )
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)

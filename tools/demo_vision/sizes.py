@@ -33,7 +33,11 @@ class TextSizes:
     num_attention_heads: int = 6
     num_key_value_heads: int = 3
     head_dim: int = 32
-    mrope_section: tuple[int, int, int] = (6, 5, 5)  # of the head_dim / 2 frequencies: time, row, column
+    mrope_section: tuple[int, int, int] = (
+        6,
+        5,
+        5,
+    )  # of the head_dim / 2 frequencies: time, row, column
     rope_theta: float = 10000.0
     rms_norm_eps: float = 1e-6
 
@@ -72,7 +76,11 @@ def config_of(sizes: Sizes, token_ids: dict[str, int]) -> Json:
             "num_key_value_heads": text.num_key_value_heads,
             "pad_token_id": token_ids["<|endoftext|>"],
             "rms_norm_eps": text.rms_norm_eps,
-            "rope_scaling": {"mrope_interleaved": True, "mrope_section": [*text.mrope_section], "rope_type": "default"},
+            "rope_scaling": {
+                "mrope_interleaved": True,
+                "mrope_section": [*text.mrope_section],
+                "rope_type": "default",
+            },
             "rope_theta": text.rope_theta,
             "tie_word_embeddings": True,
             "use_cache": True,
@@ -113,7 +121,8 @@ def sizes_of(config: Json) -> Sizes:
             positions_side=round(vision["num_position_embeddings"] ** 0.5),
         ),
         TextSizes(
-            **{name: text[name] for name in text_names}, mrope_section=tuple(text["rope_scaling"]["mrope_section"])
+            **{name: text[name] for name in text_names},
+            mrope_section=tuple(text["rope_scaling"]["mrope_section"]),
         ),
     )
 

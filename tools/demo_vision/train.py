@@ -27,7 +27,11 @@ from tools.demo_vision.model import Qwen3Vl
 from tools.demo_vision.optimizers import optimizers
 from tools.demo_vision.sizes import sizes_of
 
-LEVEL_ENDS = {1: 0.03, 2: 0.2, 3: 1.0}  # when the shards of a level are done with, as a share of the time
+LEVEL_ENDS = {
+    1: 0.03,
+    2: 0.2,
+    3: 1.0,
+}  # when the shards of a level are done with, as a share of the time
 WARM_STEPS = 50
 EXAMINED_BATCHES = 12
 EXAMINED_ITEMS = 32
@@ -44,7 +48,11 @@ class Shards:
 
     def batches(self, level: int) -> Iterator[Batch]:
         """Gives those of one shard."""
-        paths = [path for path in (self._directory / f"level{level}").glob("shard*.npz") if ".tmp" not in path.name]
+        paths = [
+            path
+            for path in (self._directory / f"level{level}").glob("shard*.npz")
+            if ".tmp" not in path.name
+        ]
         path = min(paths, key=lambda each: (self._uses.get(each, 0), each.name))
         self._uses[path] = self._uses.get(path, 0) + 1
         yield from LoadedShard(path).batches(self._num_items, self._generator)
@@ -154,13 +162,17 @@ class Training:
                 if number == num_batches:
                     break
                 with torch.autocast("cpu", torch.bfloat16, enabled=not self.options.float32):
-                    tally.add(batch, scores_of(self.model, batch, self.model.features(batch.pictures)))
+                    tally.add(
+                        batch, scores_of(self.model, batch, self.model.features(batch.pictures))
+                    )
         shares = tally.shares()
         line = "  ".join(f"{skill} {share:.0%}" for skill, share in shares.items())
         print(f"held out at {self.share:.0%}: loss {np.mean(tally.losses):.3f}  {line}", flush=True)
         with (self.options.work / "curve.jsonl").open("a", encoding="utf-8") as file:
             loss = float(np.mean(tally.losses))
-            file.write(json.dumps({"s": round(self.progress.elapsed_s), "loss": loss, **shares}) + "\n")
+            file.write(
+                json.dumps({"s": round(self.progress.elapsed_s), "loss": loss, **shares}) + "\n"
+            )
 
     def _save(self) -> None:
         temporary = self.checkpoint.with_suffix(".new")
@@ -179,7 +191,9 @@ class Training:
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         self.progress = Progress(**state["progress"])
-        self.shards = Shards(self.options.data, self.options.seed + self.progress.num_steps, self.options.items)
+        self.shards = Shards(
+            self.options.data, self.options.seed + self.progress.num_steps, self.options.items
+        )
 
 
 def schedule(share: float) -> float:
@@ -190,15 +204,26 @@ def schedule(share: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="has the folders level1, level2 and level3")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="has the folders level1, level2 and level3"
+    )
     parser.add_argument("--held-out", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--output", type=Path, default=MODEL_DIRECTORY, help="the checkpoint's files")
+    parser.add_argument(
+        "--output", type=Path, default=MODEL_DIRECTORY, help="the checkpoint's files"
+    )
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--rate", type=float, default=0.0015)
     parser.add_argument("--items", type=int, default=24, help="of a batch")
-    parser.add_argument("--sight", type=float, default=0.2, help="share of the time in which only the encoder learns")
+    parser.add_argument(
+        "--sight",
+        type=float,
+        default=0.2,
+        help="share of the time in which only the encoder learns",
+    )
     parser.add_argument("--label-weight", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count())

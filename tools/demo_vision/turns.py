@@ -70,9 +70,17 @@ def about_it(sampler: Sampler, scene: Scene, first: Exchange) -> Exchange | None
         ask.IT_COLOR: ("color", thing.color, f"It is {thing.color}."),
         ask.IT_POSITION: ("place", thing.place, f"It is {PLACE_PHRASES.get(thing.place)}."),
         ask.IT_SIZE: ("size", thing.size, f"It is {thing.size}."),
-        ask.IT_SHAPE: ("shape", thing.name if thing.kind == "shape" else "", f"It is a {thing.name}."),
+        ask.IT_SHAPE: (
+            "shape",
+            thing.name if thing.kind == "shape" else "",
+            f"It is a {thing.name}.",
+        ),
     }
-    open_ones = [(texts, answer) for texts, (_, value, answer) in answers.items() if value and value not in said]
+    open_ones = [
+        (texts, answer)
+        for texts, (_, value, answer) in answers.items()
+        if value and value not in said
+    ]
     if not open_ones:
         return None
     texts, answer = sampler.any(open_ones)
@@ -88,5 +96,11 @@ def and_the(sampler: Sampler, scene: Scene, first: Exchange) -> Exchange | None:
     thing = sampler.any(others)
     if (name := name_of(sampler, scene, thing, key, "place")) is None:
         return None
-    value = PLACE_PHRASES[thing.place] if key == "place" else thing.color if key == "color" else thing.size
+    value = (
+        PLACE_PHRASES[thing.place]
+        if key == "place"
+        else thing.color
+        if key == "color"
+        else thing.size
+    )
     return Exchange("", sampler.phrase(ask.AND_THE, thing=name), f"The {name} is {value}.")

@@ -24,10 +24,22 @@ COLORS: dict[str, tuple[Rgb, ...]] = {
     "gray": ((128, 128, 128), (160, 160, 160), (100, 100, 100)),
 }
 BACKGROUND_SHARES = {"white": 9, "black": 3, "gray": 2}  # of the others each has 1
-TOO_ALIKE = {frozenset(words(pair)) for pair in ("orange yellow", "orange red", "brown red", "brown orange")}
+TOO_ALIKE = {
+    frozenset(words(pair)) for pair in ("orange yellow", "orange red", "brown red", "brown orange")
+}
 
 # Rows from the top, columns from the left.
-PLACES = ("top left", "top", "top right", "left", "center", "right", "bottom left", "bottom", "bottom right")
+PLACES = (
+    "top left",
+    "top",
+    "top right",
+    "left",
+    "center",
+    "right",
+    "bottom left",
+    "bottom",
+    "bottom right",
+)
 PLACE_PHRASES = {
     place: f"{'in' if place == 'center' else 'on' if place in ('left', 'right') else 'at'} the {place}"
     for place in PLACES

@@ -25,7 +25,11 @@ from tools.deploy.dashboard import dashboard
 
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "ouzel"
-CASES = (None, CHART / "values-inferencepool.yaml", *sorted((ROOT / "tests" / "deploy" / "values").glob("*.yaml")))
+CASES = (
+    None,
+    CHART / "values-inferencepool.yaml",
+    *sorted((ROOT / "tests" / "deploy" / "values").glob("*.yaml")),
+)
 REFUSED = (  # values that exclude each other
     {"store.volume.enabled": "true", "store.url": "postgresql://host/name"},
     {"store.volume.enabled": "true", "replicas": "2"},
@@ -58,10 +62,14 @@ def _containerfile() -> Iterator[str]:
 def _compose() -> Iterator[str]:
     secrets = {"POSTGRES_PASSWORD": "a", "OUZEL_API_KEY": "b"}
     file = DEPLOY / "compose" / "compose.yaml"
-    yield from _complaints(installing.compose(), "--file", file, "config", "--quiet", environment=secrets)
+    yield from _complaints(
+        installing.compose(), "--file", file, "config", "--quiet", environment=secrets
+    )
     for missing in secrets:
         rest = {name: value for name, value in secrets.items() if name != missing}
-        if not list(_complaints(installing.compose(), "--file", file, "config", "--quiet", environment=rest)):
+        if not list(
+            _complaints(installing.compose(), "--file", file, "config", "--quiet", environment=rest)
+        ):
             yield f"it starts without {missing}"
 
 
@@ -104,17 +112,26 @@ def _custom_resources() -> Iterator[str]:
         pools = [each for each in custom if each["kind"] == "InferencePool"]
         others = [each for each in custom if each["kind"] != "InferencePool"]
         command = ["node", str(directory / "custom_resources.mjs")]
-        result = subprocess.run(command, input=json.dumps(others), capture_output=True, text=True, check=False)
+        result = subprocess.run(
+            command, input=json.dumps(others), capture_output=True, text=True, check=False
+        )
         complaints = (result.stdout + result.stderr).splitlines()
-        for complaint in (*complaints, *(said for pool in pools for said in inference_pool.complaints(pool))):
+        for complaint in (
+            *complaints,
+            *(said for pool in pools for said in inference_pool.complaints(pool)),
+        ):
             yield f"{case}: {complaint}"
 
 
 def _options() -> Iterator[str]:
     """The server reads the file of the ConfigMap as it would in a pod, and a pod is left the time to drain."""
     for case, objects in _rendered():
-        [pod] = [each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"]
-        [text] = [each["data"]["ouzel.yaml"] for each in objects if "ouzel.yaml" in each.get("data", {})]
+        [pod] = [
+            each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"
+        ]
+        [text] = [
+            each["data"]["ouzel.yaml"] for each in objects if "ouzel.yaml" in each.get("data", {})
+        ]
         with tempfile.TemporaryDirectory() as directory:
             keys, file = Path(directory) / "keys", Path(directory) / "ouzel.yaml"
             keys.write_text("key\n")
@@ -124,7 +141,10 @@ def _options() -> Iterator[str]:
             except InvalidOption as error:
                 yield f"{case}: {error}"
                 continue
-        if limits.drain_grace_s + limits.drain_timeout_s + 20 > pod["terminationGracePeriodSeconds"]:
+        if (
+            limits.drain_grace_s + limits.drain_timeout_s + 20
+            > pod["terminationGracePeriodSeconds"]
+        ):
             yield f"{case}: pods are killed before they have drained"
 
 
@@ -136,7 +156,9 @@ def _alerts() -> Iterator[str]:
 
 def _dashboard() -> Iterator[str]:
     """Each query of the dashboard is a rule, so that promtool reads it."""
-    queries = [target["expr"] for panel in dashboard()["panels"] for target in panel.get("targets", ())]
+    queries = [
+        target["expr"] for panel in dashboard()["panels"] for target in panel.get("targets", ())
+    ]
     rules = [
         {"record": f"query_{number}", "expr": query.replace("$__rate_interval", "5m")}
         for number, query in enumerate(queries)
@@ -168,16 +190,31 @@ def _rendered() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             continue  # `helm lint` says why
-        yield case.name if case else "values.yaml", [each for each in yaml.safe_load_all(result.stdout) if each]
+        yield (
+            case.name if case else "values.yaml",
+            [each for each in yaml.safe_load_all(result.stdout) if each],
+        )
 
 
-def _complaints(*command: str | Path, environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OUZEL_", "POSTGRES_"))}
+def _complaints(
+    *command: str | Path, environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("OUZEL_", "POSTGRES_"))
+    }
     result = subprocess.run(
-        command, env=inherited | dict(environment or {}), capture_output=True, text=True, check=False
+        command,
+        env=inherited | dict(environment or {}),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if result.returncode:
-        yield from (result.stdout + result.stderr).strip().splitlines() or [f"status {result.returncode}"]
+        yield from (result.stdout + result.stderr).strip().splitlines() or [
+            f"status {result.returncode}"
+        ]
 
 
 if __name__ == "__main__":

@@ -28,7 +28,11 @@ class Image:
 def read_image(text: str) -> Image:
     """Reads what this repository's file uses of the language; anything else is an error, not a guess."""
     lines = _instructions(text)
-    [prefix] = [words[1] for name, rest in lines if name == "RUN" and (words := rest.split())[0].endswith("build.sh")]
+    [prefix] = [
+        words[1]
+        for name, rest in lines
+        if name == "RUN" and (words := rest.split())[0].endswith("build.sh")
+    ]
     last_stage = lines[max(at for at, (name, _) in enumerate(lines) if name == "FROM") :]
     by_name: dict[str, list[str]] = {}
     for name, rest in last_stage:
@@ -50,7 +54,12 @@ def _instructions(text: str) -> list[tuple[str, str]]:
     """Returns name and arguments of each; a backslash at the end of a line continues it."""
     uncommented = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     joined = re.sub(r"\\\n\s*", " ", uncommented)
-    return [(name, rest) for line in joined.splitlines() if line for name, _, rest in [line.partition(" ")]]
+    return [
+        (name, rest)
+        for line in joined.splitlines()
+        if line
+        for name, _, rest in [line.partition(" ")]
+    ]
 
 
 def _pairs(instructions: Sequence[str]) -> dict[str, str]:

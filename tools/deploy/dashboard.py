@@ -41,7 +41,9 @@ def _per_second(metric: str, by: str = "") -> str:
 
 def _quantiles(metric: str) -> tuple[tuple[str, str], ...]:
     summed = f"sum by (le) (rate({metric}_bucket[$__rate_interval]))"
-    return tuple((f"histogram_quantile({q}, {summed})", f"p{q * 100:.0f}") for q in (0.5, 0.95, 0.99))
+    return tuple(
+        (f"histogram_quantile({q}, {summed})", f"p{q * 100:.0f}") for q in (0.5, 0.95, 0.99)
+    )
 
 
 def _mean(metric: str) -> str:
@@ -54,17 +56,39 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         (
             Panel("Running", (("sum(ouzel_num_requests_running)", ""),), kind="stat", width=4),
             Panel("Waiting", (("sum(ouzel_num_requests_waiting)", ""),), kind="stat", width=4),
-            Panel("First token, p95", (_quantiles("ouzel_time_to_first_token_seconds")[1],), "s", "stat", 4),
-            Panel("Tokens generated", ((_per_second("ouzel_generation_tokens_total"), ""),), "cps", "stat", 4),
+            Panel(
+                "First token, p95",
+                (_quantiles("ouzel_time_to_first_token_seconds")[1],),
+                "s",
+                "stat",
+                4,
+            ),
+            Panel(
+                "Tokens generated",
+                ((_per_second("ouzel_generation_tokens_total"), ""),),
+                "cps",
+                "stat",
+                4,
+            ),
             Panel(
                 "Prefix hits",
-                ((_share("ouzel_prefix_cache_hits_total", "ouzel_prefix_cache_queries_total"), ""),),
+                (
+                    (
+                        _share("ouzel_prefix_cache_hits_total", "ouzel_prefix_cache_queries_total"),
+                        "",
+                    ),
+                ),
                 "percentunit",
                 "stat",
                 4,
                 "Share of prompt tokens that were in the KV cache.",
             ),
-            Panel("Engines started again", (("sum(ouzel_engine_restarts_total)", ""),), kind="stat", width=4),
+            Panel(
+                "Engines started again",
+                (("sum(ouzel_engine_restarts_total)", ""),),
+                kind="stat",
+                width=4,
+            ),
         ),
     ),
     (
@@ -72,7 +96,12 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         (
             Panel(
                 "Choices ended",
-                ((_per_second("ouzel_request_success_total", "finished_reason"), "{{finished_reason}}"),),
+                (
+                    (
+                        _per_second("ouzel_request_success_total", "finished_reason"),
+                        "{{finished_reason}}",
+                    ),
+                ),
                 "reqps",
             ),
             Panel(
@@ -133,7 +162,12 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "s",
                 width=12,
             ),
-            Panel("Waiting for the engine", _quantiles("ouzel_request_queue_time_seconds"), "s", width=12),
+            Panel(
+                "Waiting for the engine",
+                _quantiles("ouzel_request_queue_time_seconds"),
+                "s",
+                width=12,
+            ),
         ),
     ),
     (
@@ -150,18 +184,33 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 "Prefix hits",
                 (
-                    (_share("ouzel_prefix_cache_hits_total", "ouzel_prefix_cache_queries_total"), "in memory"),
-                    (_per_second("ouzel_prefix_store_loaded_total"), "from the directory, records a second"),
+                    (
+                        _share("ouzel_prefix_cache_hits_total", "ouzel_prefix_cache_queries_total"),
+                        "in memory",
+                    ),
+                    (
+                        _per_second("ouzel_prefix_store_loaded_total"),
+                        "from the directory, records a second",
+                    ),
                 ),
             ),
-            Panel("Preemptions", ((_per_second("ouzel_num_preemptions_total", "engine"), "{{engine}}"),), "ops"),
-            Panel("Age of the step", (("max by (engine) (ouzel_engine_step_age_seconds)", "{{engine}}"),), "s"),
+            Panel(
+                "Preemptions",
+                ((_per_second("ouzel_num_preemptions_total", "engine"), "{{engine}}"),),
+                "ops",
+            ),
+            Panel(
+                "Age of the step",
+                (("max by (engine) (ouzel_engine_step_age_seconds)", "{{engine}}"),),
+                "s",
+            ),
             Panel(
                 "Guessed tokens that came true",
                 (
                     (
                         _share(
-                            "ouzel_spec_decode_num_accepted_tokens_total", "ouzel_spec_decode_num_draft_tokens_total"
+                            "ouzel_spec_decode_num_accepted_tokens_total",
+                            "ouzel_spec_decode_num_draft_tokens_total",
                         ),
                         "",
                     ),
@@ -186,7 +235,11 @@ def dashboard() -> dict[str, Any]:
     panels: list[dict[str, Any]] = []
     y = 0
     for title, row in ROWS:
-        _append(panels, {"type": "row", "title": title, "collapsed": False, "panels": []}, (0, y, WIDTH, 1))
+        _append(
+            panels,
+            {"type": "row", "title": title, "collapsed": False, "panels": []},
+            (0, y, WIDTH, 1),
+        )
         x, y = 0, y + 1
         height = 4 if row[0].kind == "stat" else 8
         for panel in row:
@@ -210,14 +263,23 @@ def dashboard() -> dict[str, Any]:
     }
 
 
-def _append(panels: list[dict[str, Any]], panel: dict[str, Any], place: tuple[int, int, int, int]) -> None:
+def _append(
+    panels: list[dict[str, Any]], panel: dict[str, Any], place: tuple[int, int, int, int]
+) -> None:
     """The place is x, y, width and height."""
-    panels.append({"id": len(panels) + 1, "gridPos": dict(zip("xywh", place, strict=True)), **panel})
+    panels.append(
+        {"id": len(panels) + 1, "gridPos": dict(zip("xywh", place, strict=True)), **panel}
+    )
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
     targets = [
-        {"refId": chr(ord("A") + number), "datasource": SOURCE, "expr": _selected(query), "legendFormat": legend}
+        {
+            "refId": chr(ord("A") + number),
+            "datasource": SOURCE,
+            "expr": _selected(query),
+            "legendFormat": legend,
+        }
         for number, (query, legend) in enumerate(panel.queries)
     ]
     return {

@@ -37,11 +37,15 @@ class ImageError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--extras", default="postgres otel", help="what EXTRAS is in a build")
     parser.add_argument("--keep", metavar="DIRECTORY", help="install there, and leave it")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="ouzel-image-", dir="/var/tmp") as temporary:  # /tmp is the image's own
+    with tempfile.TemporaryDirectory(
+        prefix="ouzel-image-", dir="/var/tmp"
+    ) as temporary:  # /tmp is the image's own
         directory = Path(temporary)
         directory.chmod(0o755)  # its user is another
         prefix = Path(options.keep).absolute() if options.keep else directory / "opt"
@@ -59,7 +63,11 @@ def build(*, context: Path, prefix: Path, extras: str) -> None:
             _copy(ROOT / pattern[1:], context / pattern[1:])
     subprocess.run(
         [context / "deploy" / "image" / "build.sh", prefix],
-        env={**os.environ, "EXTRAS": extras, "PYTHON": shutil.which("python3", path=PATH_OF_ALL) or sys.executable},
+        env={
+            **os.environ,
+            "EXTRAS": extras,
+            "PYTHON": shutil.which("python3", path=PATH_OF_ALL) or sys.executable,
+        },
         check=True,
     )
 
@@ -80,11 +88,17 @@ def try_image(prefix: Path, directory: Path) -> list[str]:
         os.chown(volume, image.user_id, image.group_id)
     began = time.monotonic()
     process = subprocess.Popen(
-        _contained(image, image.command), cwd="/", env=image.environment, stdout=subprocess.PIPE, text=True
+        _contained(image, image.command),
+        cwd="/",
+        env=image.environment,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         _wait_until_healthy(process, image)
-        seen = [f"healthy after {time.monotonic() - began:.1f} s, as user {image.user_id}, on a read-only root"]
+        seen = [
+            f"healthy after {time.monotonic() - began:.1f} s, as user {image.user_id}, on a read-only root"
+        ]
         seen.append(f"answered: {_answer(image.environment['OUZEL_PORT'])}")
         os.kill(_only_child(process.pid), signal.SIGTERM)
         process.communicate()
@@ -109,7 +123,10 @@ def _moved(image: Image, prefix: Path, directory: Path) -> Image:
 
     ports = {"OUZEL_PORT": _free_port(), "OUZEL_METRICS_PORT": _free_port()}
     environment = {name: moved(value) for name, value in image.environment.items()} | ports
-    check = (argument.replace(METRICS_PORT, ports["OUZEL_METRICS_PORT"]) for argument in image.health_check[1:])
+    check = (
+        argument.replace(METRICS_PORT, ports["OUZEL_METRICS_PORT"])
+        for argument in image.health_check[1:]
+    )
     program = prefix / "bin" / image.command[0]
     return replace(
         image,
@@ -138,9 +155,22 @@ def _contained(image: Image, command: tuple[str, ...]) -> list[str]:
         'if touch /writable 2>/dev/null; then echo "the root can be written to" >&2; exit 1; fi',
         'exec "$@"',
     ]
-    user = ["setpriv", f"--reuid={image.user_id}", f"--regid={image.group_id}", "--clear-groups", "--no-new-privs"]
+    user = [
+        "setpriv",
+        f"--reuid={image.user_id}",
+        f"--regid={image.group_id}",
+        "--clear-groups",
+        "--no-new-privs",
+    ]
     user += ["--bounding-set=-all", "--inh-caps=-all"]
-    namespaces = ["/usr/bin/unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child"]
+    namespaces = [
+        "/usr/bin/unshare",
+        "--mount",
+        "--propagation=private",
+        "--pid",
+        "--fork",
+        "--kill-child",
+    ]
     return [*namespaces, "/bin/sh", "-c", "\n".join(script), "sh", *user, *command]
 
 
@@ -150,7 +180,9 @@ def _only_child(process_id: int) -> int:
 
 
 def _wait_until_healthy(process: subprocess.Popen[str], image: Image) -> None:
-    while subprocess.run(image.health_check, env=image.environment, capture_output=True, check=False).returncode:
+    while subprocess.run(
+        image.health_check, env=image.environment, capture_output=True, check=False
+    ).returncode:
         if process.poll() is not None:
             raise ImageError(f"it ended with status {process.returncode} before it was healthy")
         time.sleep(0.2)
@@ -168,7 +200,11 @@ def _answer(port: str) -> str:
 
 
 def _size(directory: Path) -> int:
-    return sum(path.lstat().st_size for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(
+        path.lstat().st_size
+        for path in directory.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,12 @@ _SELECTOR = {
     "type": "object",
     "additionalProperties": False,
     "required": ["matchLabels"],
-    "properties": {"matchLabels": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 63}}},
+    "properties": {
+        "matchLabels": {
+            "type": "object",
+            "additionalProperties": {"type": "string", "maxLength": 63},
+        }
+    },
 }
 SCHEMA = {
     "type": "object",

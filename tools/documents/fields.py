@@ -72,7 +72,9 @@ Nothing here depends on them: a request that has one is answered, and a line of 
 
 
 def fields_document() -> str:
-    text = _INTRODUCTION.format(command=COMMAND, from_model=", ".join(SamplingDefaults.__struct_fields__))
+    text = _INTRODUCTION.format(
+        command=COMMAND, from_model=", ".join(SamplingDefaults.__struct_fields__)
+    )
     text += "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_fields())
     text += _LMI
     text += "".join(f"| {' | '.join(row)} |\n" for row in _rows_of_lmi())
@@ -92,7 +94,11 @@ def _endpoints() -> dict[str, type[msgspec.Struct]]:
 
 def _generating() -> list[str]:
     generating = [operation for operation in DOCUMENTED if operation.bodies and operation.chunks]
-    return [operation.path.removeprefix("/v1") for operation in generating if operation.words == "openai"]
+    return [
+        operation.path.removeprefix("/v1")
+        for operation in generating
+        if operation.words == "openai"
+    ]
 
 
 def _rows_of_fields() -> Iterator[list[str]]:
@@ -111,24 +117,35 @@ def _rows_of_lmi() -> Iterator[list[str]]:
     own = set(Parameters.__annotations__)
     for name, *rest in _fields_of(schemas[StandardRequest.__name__], schemas, ""):
         _, _, parameter = name.partition(".")
-        if parameter.partition(".")[0] not in {*CompletionFields.__struct_encode_fields__, *ALIASES} - own:
+        if (
+            parameter.partition(".")[0]
+            not in {*CompletionFields.__struct_encode_fields__, *ALIASES} - own
+        ):
             yield [f"`{name}`", *rest]
 
 
-def _fields_of(schema: JsonSchema, schemas: JsonSchema, prefix: str) -> Iterator[tuple[str, str, str, str]]:
+def _fields_of(
+    schema: JsonSchema, schemas: JsonSchema, prefix: str
+) -> Iterator[tuple[str, str, str, str]]:
     for name, field in schema["properties"].items():
         description, _, default = field["description"].partition(" Default: ")
-        required = "**required**" if name in schema.get("required", ()) else default.removesuffix(".")
+        required = (
+            "**required**" if name in schema.get("required", ()) else default.removesuffix(".")
+        )
         yield prefix + name, _type_in_words(field), required, description
         for kind in field.get("anyOf", []):
             if "$ref" in kind:
-                yield from _fields_of(schemas[kind["$ref"].rpartition("/")[2]], schemas, f"{prefix}{name}.")
+                yield from _fields_of(
+                    schemas[kind["$ref"].rpartition("/")[2]], schemas, f"{prefix}{name}."
+                )
 
 
 def _type_in_words(schema: JsonSchema) -> str:
     match schema:
         case {"anyOf": kinds}:
-            words = " or ".join(dict.fromkeys(_type_in_words(kind) for kind in kinds if kind != {"type": "null"}))
+            words = " or ".join(
+                dict.fromkeys(_type_in_words(kind) for kind in kinds if kind != {"type": "null"})
+            )
         case {"enum": values}:
             words = ", ".join(f"`{_json(value)}`" for value in values)
         case {"type": "array", "items": items}:
@@ -162,7 +179,11 @@ def _length(schema: JsonSchema, of: str, unit: str) -> str:
 def _rows_of_refused() -> Iterator[list[str]]:
     for name, neutral in sorted(NEUTRAL_VALUES.items()):
         bodies = {endpoint: _endpoints()[endpoint] for endpoint in _generating()}
-        refusing = [endpoint for endpoint, body in bodies.items() if name not in body.__struct_encode_fields__]
+        refusing = [
+            endpoint
+            for endpoint, body in bodies.items()
+            if name not in body.__struct_encode_fields__
+        ]
         if refusing:
             values = ", ".join(f"`{_json(value)}`" for value in neutral)
             instead = f"`{INSTEAD[name]}`" if name in INSTEAD else ""
@@ -170,7 +191,11 @@ def _rows_of_refused() -> Iterator[list[str]]:
 
 
 def _listed(endpoints: list[str]) -> str:
-    return "all" if endpoints == _generating() else ", ".join(f"`{endpoint}`" for endpoint in endpoints)
+    return (
+        "all"
+        if endpoints == _generating()
+        else ", ".join(f"`{endpoint}`" for endpoint in endpoints)
+    )
 
 
 def _json(value: object) -> str:

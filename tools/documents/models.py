@@ -103,13 +103,21 @@ def models_document() -> str:
     checkpoints = golden_checkpoints()
     for model_type in models.supported_model_types():
         directories = checkpoints.get(model_type, [])
-        cells = [f"`{model_type}`", description(model_type), ", ".join(parts_of(directories)) or "–"]
+        cells = [
+            f"`{model_type}`",
+            description(model_type),
+            ", ".join(parts_of(directories)) or "–",
+        ]
         checkpoint_names = dict.fromkeys(f"`{path.name}`" for path in directories)
         text += f"| {' | '.join([*cells, ', '.join(checkpoint_names)])} |\n"
     text += _VISION
     for model_type in vision.vision_model_types():
         text += f"| `{model_type}` | {description(model_type, vision)} |\n"
-    text += _IR.format(families=", ".join(f"`{model_type}`" for model_type in SEEING_FAMILIES)) + _FORMATS + _CHATS
+    text += (
+        _IR.format(families=", ".join(f"`{model_type}`" for model_type in SEEING_FAMILIES))
+        + _FORMATS
+        + _CHATS
+    )
     for family in FAMILIES:
         names = ", ".join(f"`{name}`" for name in family.names)
         text += f"| {names} | {'yes' if family.calls else '–'} | {'yes' if family.reasoning else '–'} |\n"
@@ -134,12 +142,16 @@ def description(model_type: str, families: ModuleType = models) -> str:
 def parts_of(directories: list[Path]) -> list[str]:
     """Returns what at least one of the checkpoints has."""
     plan = read_weights("int8")
-    graphs = [measure_checkpoint(directory, read_hf_config(directory), plan) for directory in directories]
+    graphs = [
+        measure_checkpoint(directory, read_hf_config(directory), plan) for directory in directories
+    ]
     return list(dict.fromkeys(part for model, weights in graphs for part in _parts(model, weights)))
 
 
 def _parts(model: LanguageModel, weights: MeasuredWeights) -> Iterator[str]:
-    attention = [node for node in model.graph.get_ops() if node.get_type_name() == "PagedAttentionExtension"]
+    attention = [
+        node for node in model.graph.get_ops() if node.get_type_name() == "PagedAttentionExtension"
+    ]
     if any(_constant(node, 10) for node in attention):
         yield "sliding windows"
     if any(node.input_value(20).get_partial_shape()[1].get_length() for node in attention):
@@ -152,7 +164,11 @@ def _parts(model: LanguageModel, weights: MeasuredWeights) -> Iterator[str]:
         yield "experts"
     if len(model.ropes) > 1:
         yield "two kinds of rotary positions"
-    states = {name.split(".")[1] for port in model.graph.inputs if (name := port.get_any_name()).startswith("state.")}
+    states = {
+        name.split(".")[1]
+        for port in model.graph.inputs
+        if (name := port.get_any_name()).startswith("state.")
+    }
     yield from (part for kind, part in _PARTS.items() if kind in states)
 
 

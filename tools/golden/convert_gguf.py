@@ -38,7 +38,9 @@ def _as_it_is(_: Config) -> None:
     pass
 
 
-CASES: dict[str, tuple[str, Callable[[Config], None]]] = {  # how it is stored, what is changed in config.json
+CASES: dict[
+    str, tuple[str, Callable[[Config], None]]
+] = {  # how it is stored, what is changed in config.json
     "deepseek-v3": ("Q8_0", _as_it_is),
     "gemma4-experts": ("Q8_0", _published_heads),
     "granitemoehybrid-experts": ("Q8_0", _published_kinds),
@@ -77,7 +79,10 @@ def main() -> None:
             directory, whole = Path(temporary) / name, Path(temporary) / "whole.gguf"
             shutil.copytree(CHECKPOINTS / name, directory)
             # The rows of an embedding that no token has are cut off.
-            tokens = {"model": {"vocab": {str(token): token for token in range(128)}}, "added_tokens": []}
+            tokens = {
+                "model": {"vocab": {str(token): token for token in range(128)}},
+                "added_tokens": [],
+            }
             (directory / "tokenizer.json").write_text(json.dumps(tokens))
             convert(directory, change, whole)
             if kind == "BF16":

@@ -21,7 +21,9 @@ PICTURE_SIDE = 64  # pixels
 class SmallPicture(DummyQwen2VLVisionEmbedInputGenerator):  # type: ignore[misc]  # untyped
     """Stands for the picture that is traced, whose sides must be multiples of two patches: 420 is none of 4 pixels'."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:  # Any: whatever the exporter hands over
+    def __init__(
+        self, *arguments: Any, **named: Any
+    ) -> None:  # Any: whatever the exporter hands over
         super().__init__(*arguments, **named | {"width": PICTURE_SIDE, "height": PICTURE_SIDE})
 
 
@@ -36,7 +38,10 @@ def write_as_before(checkpoint: Path, out: Path) -> None:
                 section["rope_scaling"] = {"type": "mrope", "mrope_section": rope["mrope_section"]}
     (out / "config.json").write_text(json.dumps(config, indent=2))
     tensors = load_file(checkpoint / "model.safetensors")
-    renamed = {name.replace("vision_tower.", "vision_tower.vision_model."): each for name, each in tensors.items()}
+    renamed = {
+        name.replace("vision_tower.", "vision_tower.vision_model."): each
+        for name, each in tensors.items()
+    }
     save_file(renamed, out / "model.safetensors", {"format": "pt"})
 
 

@@ -30,7 +30,12 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "fused": (
         "phi3",
-        {"r": 3, "lora_alpha": 3, "target_modules": ["qkv_proj", "gate_up_proj"], "layers_to_transform": [1]},
+        {
+            "r": 3,
+            "lora_alpha": 3,
+            "target_modules": ["qkv_proj", "gate_up_proj"],
+            "layers_to_transform": [1],
+        },
     ),
 }
 
@@ -52,7 +57,9 @@ def make(name: str) -> None:
     (directory / "README.md").unlink()
     config = directory / "adapter_config.json"
     config.write_text(config.read_text().replace(str(GOLDEN / checkpoint), checkpoint))
-    np.savez_compressed(directory / "golden.npz", prompt=prompt, logits=logits, checkpoint=np.array(checkpoint))
+    np.savez_compressed(
+        directory / "golden.npz", prompt=prompt, logits=logits, checkpoint=np.array(checkpoint)
+    )
     print(name, np.abs(logits).mean(), sorted(path.name for path in directory.iterdir()))
 
 

@@ -14,20 +14,53 @@ SEVERAL_ENDS = list(range(0, 320, 20))
 # checkpoint, tokens of its golden prompt, transformers' settings
 CASES: list[tuple[str, int, dict[str, Any]]] = [
     ("llama", 40, {"num_beams": 4, "eos_token_id": SEVERAL_ENDS}),
-    ("llama", 17, {"num_beams": 2, "length_penalty": 0.0, "eos_token_id": SEVERAL_ENDS, "early_stopping": "never"}),
-    ("llama", 33, {"num_beams": 8, "length_penalty": 2.0, "eos_token_id": SEVERAL_ENDS, "early_stopping": True}),
+    (
+        "llama",
+        17,
+        {
+            "num_beams": 2,
+            "length_penalty": 0.0,
+            "eos_token_id": SEVERAL_ENDS,
+            "early_stopping": "never",
+        },
+    ),
+    (
+        "llama",
+        33,
+        {
+            "num_beams": 8,
+            "length_penalty": 2.0,
+            "eos_token_id": SEVERAL_ENDS,
+            "early_stopping": True,
+        },
+    ),
     ("qwen3", 40, {"num_beams": 5, "length_penalty": -1.0, "eos_token_id": SEVERAL_ENDS}),
-    ("qwen3", 25, {"num_beams": 4, "length_penalty": 1.5, "eos_token_id": SEVERAL_ENDS, "early_stopping": "never"}),
+    (
+        "qwen3",
+        25,
+        {
+            "num_beams": 4,
+            "length_penalty": 1.5,
+            "eos_token_id": SEVERAL_ENDS,
+            "early_stopping": "never",
+        },
+    ),
     ("llama-bias", 40, {"num_beams": 3}),
     ("llama-bias", 12, {"num_beams": 4, "repetition_penalty": 1.4, "eos_token_id": SEVERAL_ENDS}),
-    ("mistral", 40, {"num_beams": 6, "length_penalty": 0.7, "eos_token_id": SEVERAL_ENDS, "min_new_tokens": 6}),
+    (
+        "mistral",
+        40,
+        {"num_beams": 6, "length_penalty": 0.7, "eos_token_id": SEVERAL_ENDS, "min_new_tokens": 6},
+    ),
     ("smollm3", 40, {"num_beams": 4, "no_repeat_ngram_size": 2, "eos_token_id": SEVERAL_ENDS}),
 ]
 
 
 def search(name: str, prompt_length: int, settings: dict[str, Any]) -> dict[str, Any]:
     model = AutoModelForCausalLM.from_pretrained(GOLDEN / name, dtype=torch.float32).eval()
-    prompt = torch.tensor([np.load(GOLDEN / name / "golden.npz")["prompt"][:prompt_length].tolist()])
+    prompt = torch.tensor(
+        [np.load(GOLDEN / name / "golden.npz")["prompt"][:prompt_length].tolist()]
+    )
     with torch.no_grad():
         found = model.generate(
             prompt,
@@ -45,7 +78,13 @@ def search(name: str, prompt_length: int, settings: dict[str, Any]) -> dict[str,
     lengths = [len(output) for output in outputs]
     print(f"{name} {settings}: lengths {lengths}")
     scores = [round(score, 6) for score in found.sequences_scores.tolist()]
-    return {"checkpoint": name, "prompt_length": prompt_length, **settings, "outputs": outputs, "scores": scores}
+    return {
+        "checkpoint": name,
+        "prompt_length": prompt_length,
+        **settings,
+        "outputs": outputs,
+        "scores": scores,
+    }
 
 
 def _until_end(token_ids: list[int], ends: list[int]) -> list[int]:
@@ -56,7 +95,9 @@ def _until_end(token_ids: list[int], ends: list[int]) -> list[int]:
 
 def main() -> None:
     cases = [search(*case) for case in CASES]
-    (GOLDEN / "beams.json").write_text("[\n" + ",\n".join(json.dumps(case) for case in cases) + "\n]\n")
+    (GOLDEN / "beams.json").write_text(
+        "[\n" + ",\n".join(json.dumps(case) for case in cases) + "\n]\n"
+    )
 
 
 if __name__ == "__main__":

@@ -79,7 +79,10 @@ FURTHER = {  # methods of the writer, and the keys of config.json whose values t
     },
     "qwen3_moe": _EXPERTS | {"add_expert_feed_forward_length": "moe_intermediate_size"},
     "gpt_oss": _EXPERTS
-    | {"add_expert_feed_forward_length": "intermediate_size", "add_sliding_window": "sliding_window"},
+    | {
+        "add_expert_feed_forward_length": "intermediate_size",
+        "add_sliding_window": "sliding_window",
+    },
     "lfm2": {"add_shortconv_l_cache": "conv_L_cache"},
     "lfm2_moe": {
         "add_shortconv_l_cache": "conv_L_cache",
@@ -89,14 +92,23 @@ FURTHER = {  # methods of the writer, and the keys of config.json whose values t
         "add_leading_dense_block_count": "num_dense_layers",
     },
 }
-PERMUTED = {"llama", "smollm3", "granite"}  # rows of queries and keys are stored as pairs that turn together
+PERMUTED = {
+    "llama",
+    "smollm3",
+    "granite",
+}  # rows of queries and keys are stored as pairs that turn together
 
 
-def write_gguf(directory: Path, path: Path, kind: GGMLQuantizationType, *, max_split_bytes: int = 0) -> None:
+def write_gguf(
+    directory: Path, path: Path, kind: GGMLQuantizationType, *, max_split_bytes: int = 0
+) -> None:
     config = read_config(directory)
     architecture = ARCHITECTURES[config["model_type"]]
     writer = GGUFWriter(
-        path, gguf.MODEL_ARCH_NAMES[architecture], split_max_size=max_split_bytes, small_first_shard=False
+        path,
+        gguf.MODEL_ARCH_NAMES[architecture],
+        split_max_size=max_split_bytes,
+        small_first_shard=False,
     )
     add_config(writer, config)
     if (directory / "tokenizer.json").is_file():
@@ -118,7 +130,9 @@ def write_gguf(directory: Path, path: Path, kind: GGMLQuantizationType, *, max_s
 def read_config(directory: Path) -> Config:
     config: Config = json.loads((directory / "config.json").read_text())
     if config["model_type"] == "lfm2":  # it is cut down from what is written there
-        config["intermediate_size"] = read_tensors(directory)["model.layers.0.feed_forward.w1.weight"].shape[0]
+        config["intermediate_size"] = read_tensors(directory)[
+            "model.layers.0.feed_forward.w1.weight"
+        ].shape[0]
     return config
 
 
@@ -133,16 +147,19 @@ def converted(directory: Path, config: Config) -> Iterator[tuple[str, Array]]:
     """Gives tensors by transformers' names, changed as llama.cpp stores them."""
     for name, stored in stacked(read_tensors(directory)).items():
         values = stored.astype(np.float32)
-        heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}.get(
-            name.split(".")[-2]
-        )
+        heads = {
+            "q_proj": config["num_attention_heads"],
+            "k_proj": config["num_key_value_heads"],
+        }.get(name.split(".")[-2])
         if heads is not None and config["model_type"] in PERMUTED:
             values = permuted(values, heads)
         if config["model_type"] == "gemma3_text" and name.endswith("norm.weight"):
             values = values + 1
         if name.endswith("conv.conv.weight"):
             values = values.squeeze(1)
-        yield from alternating(name, values) if "experts.gate_up_proj" in name else [turned(name, values)]
+        yield from (
+            alternating(name, values) if "experts.gate_up_proj" in name else [turned(name, values)]
+        )
     yield from rope_factors(config)
 
 
@@ -155,7 +172,9 @@ def stacked(tensors: dict[str, Array]) -> dict[str, Array]:
             experts.setdefault(found[1] + found[3], {})[int(found[2])] = values
         else:
             others[name] = values
-    return others | {name: np.stack([each[i] for i in range(len(each))]) for name, each in experts.items()}
+    return others | {
+        name: np.stack([each[i] for i in range(len(each))]) for name, each in experts.items()
+    }
 
 
 def alternating(name: str, values: Array) -> Iterator[tuple[str, Array]]:
@@ -170,7 +189,9 @@ def alternating(name: str, values: Array) -> Iterator[tuple[str, Array]]:
 def turned(name: str, values: Array) -> tuple[str, Array]:
     if name.endswith("experts.down_proj"):
         return name + ".weight", np.ascontiguousarray(values.swapaxes(1, 2))
-    name = name.replace("self_attn.sinks", "self_attn.sinks.weight").replace("expert_bias", "expert_bias.bias")
+    name = name.replace("self_attn.sinks", "self_attn.sinks.weight").replace(
+        "expert_bias", "expert_bias.bias"
+    )
     for theirs, ours in {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}.items():
         name = name.replace(f"experts.{theirs}.", f"experts.{ours}.")
     return name.replace("down_proj_bias", "down_proj.bias"), values
@@ -199,7 +220,9 @@ def llama3_factors(config: Config, scaling: Config) -> Array:
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     smooth = (original / waves - low) / (high - low)
     blended = 1 / ((1 - smooth) / factor + smooth)
-    factors = np.where(waves < original / high, 1, np.where(waves > original / low, factor, blended))
+    factors = np.where(
+        waves < original / high, 1, np.where(waves > original / low, factor, blended)
+    )
     return factors.astype(np.float32)
 
 
@@ -215,7 +238,9 @@ def add_config(writer: GGUFWriter, config: Config) -> None:
     writer.add_value_length(dims)
     writer.add_vocab_size(config["vocab_size"])
     heads, kinds = config["num_key_value_heads"], config.get("layer_types") or []
-    writer.add_head_count_kv([heads * (kind != "conv") for kind in kinds] if "conv" in kinds else heads)
+    writer.add_head_count_kv(
+        [heads * (kind != "conv") for kind in kinds] if "conv" in kinds else heads
+    )
     add_rope(writer, config, dims)
     for method, key in FURTHER.get(config["model_type"], {}).items():
         getattr(writer, method)(config[key] or 0)
@@ -227,7 +252,9 @@ def add_rope(writer: GGUFWriter, config: Config, dims: int) -> None:
     share = scaling.get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1
     writer.add_rope_dimension_count(int(dims * share))
     writer.add_rope_freq_base(scaling.get("rope_theta") or config["rope_theta"])
-    original = config.get("original_max_position_embeddings") or scaling.get("original_max_position_embeddings")
+    original = config.get("original_max_position_embeddings") or scaling.get(
+        "original_max_position_embeddings"
+    )
     if scaling.get("rope_type") in ("linear", "yarn"):
         writer.add_rope_scaling_type(gguf.RopeScalingType(scaling["rope_type"]))
         writer.add_rope_scaling_factor(scaling["factor"])
@@ -249,7 +276,9 @@ def add_tokenizer(writer: GGUFWriter, directory: Path, config: Config) -> None:
     for added in content["added_tokens"]:
         kind = TokenType.CONTROL if added["special"] else TokenType.USER_DEFINED
         tokens[added["id"]] = (added["content"], kind)
-    every = [tokens.get(id_, (f"[PAD{id_}]", TokenType.UNUSED)) for id_ in range(config["vocab_size"])]
+    every = [
+        tokens.get(id_, (f"[PAD{id_}]", TokenType.UNUSED)) for id_ in range(config["vocab_size"])
+    ]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list([token for token, _ in every])

@@ -19,7 +19,9 @@ DEMO = TESTS.parent / "src" / "ouzel" / "demo" / "model"
 OWN_SYMBOLS = ["\n\n", "\u2581\u2581", "\u2581\u2581\u2581", "\u2581\u2581\u2581\u2581", "<table>"]
 
 
-def train(path: Path, *, adds_space: bool, symbols: list[str]) -> sentencepiece.SentencePieceProcessor:
+def train(
+    path: Path, *, adds_space: bool, symbols: list[str]
+) -> sentencepiece.SentencePieceProcessor:
     """Learns pieces of this repository's documents."""
     documents = sorted((TESTS.parent / "docs").glob("*.md"))
     sentencepiece.SentencePieceTrainer.train(
@@ -41,7 +43,11 @@ def train(path: Path, *, adds_space: bool, symbols: list[str]) -> sentencepiece.
 
 
 def add_sentencepiece(
-    writer: GGUFWriter, pieces: sentencepiece.SentencePieceProcessor, symbols: list[str], *, adds_space: bool
+    writer: GGUFWriter,
+    pieces: sentencepiece.SentencePieceProcessor,
+    symbols: list[str],
+    *,
+    adds_space: bool,
 ) -> None:
     """Writes what convert_hf_to_gguf.py does: symbols of the model's own are plain text with the least score."""
     tokens, scores, kinds = [], [], []
@@ -80,14 +86,19 @@ def main() -> None:
     writer = GGUFWriter(TOKENIZERS / "demo.gguf", "qwen3")
     add_tokenizer(writer, DEMO, json.loads((DEMO / "config.json").read_text()))
     finish(writer)
-    for name, adds_space, symbols in (("with_space", True, []), ("with_symbols", False, OWN_SYMBOLS)):
+    for name, adds_space, symbols in (
+        ("with_space", True, []),
+        ("with_symbols", False, OWN_SYMBOLS),
+    ):
         with tempfile.TemporaryDirectory() as directory:
             pieces = train(Path(directory) / name, adds_space=adds_space, symbols=symbols)
         writer = GGUFWriter(TOKENIZERS / f"{name}.gguf", "llama")
         add_sentencepiece(writer, pieces, symbols, adds_space=adds_space)
         finish(writer)
         ids = {text: pieces.encode(text) for text in TEXTS}
-        (TOKENIZERS / f"{name}.json").write_text(json.dumps(ids, ensure_ascii=False, indent=0) + "\n")
+        (TOKENIZERS / f"{name}.json").write_text(
+            json.dumps(ids, ensure_ascii=False, indent=0) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -53,7 +53,9 @@ def fill(module: torch.nn.Module, case: Case, seed: int) -> None:
                 for part, factor in case.factors.items():
                     if part in name:
                         tensor.mul_(factor)
-            if name in stored or name.endswith("embed_scale"):  # which is of the weights' type as the model is loaded
+            if name in stored or name.endswith(
+                "embed_scale"
+            ):  # which is of the weights' type as the model is loaded
                 tensor.copy_(tensor.to(case.dtype).float())
 
 
@@ -100,8 +102,12 @@ def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any
     scaling = getattr(model.config, "rope_parameters", None) or {}
     if scaling.get("rope_type") == "longrope":
         short = torch.tensor([token_ids[: scaling["original_max_position_embeddings"]]])
-        with torch.no_grad():  # by the short factors, as the sequence is no longer than the original context
-            outputs["short_logits"] = model(short, use_cache=False).logits[0].numpy().astype(np.float32)
+        with (
+            torch.no_grad()
+        ):  # by the short factors, as the sequence is no longer than the original context
+            outputs["short_logits"] = (
+                model(short, use_cache=False).logits[0].numpy().astype(np.float32)
+            )
     rotary = getattr(model.model, "rotary_emb", None)
     if hasattr(rotary, "inv_freq"):  # one rope for all layers
         outputs["inverse_frequencies"] = rotary.inv_freq.numpy().astype(np.float32)
@@ -127,7 +133,9 @@ def older_rope_keys(path: Path) -> None:
 def as_published(path: Path, changes: dict[str, Any]) -> None:
     """Rewrites config.json as a family has it that transformers knows by another name."""
     config = json.loads(path.read_text()) | changes
-    path.write_text(json.dumps({key: each for key, each in config.items() if each is not None}, indent=2) + "\n")
+    path.write_text(
+        json.dumps({key: each for key, each in config.items() if each is not None}, indent=2) + "\n"
+    )
 
 
 def is_fair(outputs: dict[str, np.ndarray[Any, Any]], gap: float) -> bool:
@@ -135,7 +143,9 @@ def is_fair(outputs: dict[str, np.ndarray[Any, Any]], gap: float) -> bool:
     return gap >= SMALLEST_GAP and len(set(outputs["greedy"].tolist())) >= GREEDY_LENGTH // 4
 
 
-def write_case(directory: Path, model: Any, case: Case, outputs: dict[str, np.ndarray[Any, Any]]) -> None:
+def write_case(
+    directory: Path, model: Any, case: Case, outputs: dict[str, np.ndarray[Any, Any]]
+) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     model.to(case.dtype).save_pretrained(directory, max_shard_size=case.largest_shard)
     (directory / "generation_config.json").unlink(missing_ok=True)
@@ -166,20 +176,29 @@ def rounded(frequencies: torch.Tensor) -> list[float]:
 def make_rope_cases() -> None:
     made = []
     for settings in ROPE_CASES:
-        config = AutoConfig.for_model(**{**BASE, "model_type": "llama", "num_hidden_layers": 1, **settings})
+        config = AutoConfig.for_model(
+            **{**BASE, "model_type": "llama", "num_hidden_layers": 1, **settings}
+        )
         rotary = AutoModelForCausalLM.from_config(config).model.rotary_emb
         scaling = float(f"{float(rotary.attention_scaling):.9g}")
-        case = {"config": settings, "inverse_frequencies": rounded(rotary.inv_freq), "attention_scaling": scaling}
+        case = {
+            "config": settings,
+            "inverse_frequencies": rounded(rotary.inv_freq),
+            "attention_scaling": scaling,
+        }
         if rotary.rope_type == "longrope":
             beyond = config.rope_parameters["original_max_position_embeddings"] + 1
-            case["long_inverse_frequencies"] = rounded(ROPE_INIT_FUNCTIONS["longrope"](config, "cpu", beyond)[0])
+            case["long_inverse_frequencies"] = rounded(
+                ROPE_INIT_FUNCTIONS["longrope"](config, "cpu", beyond)[0]
+            )
         made.append(case)
     (GOLDEN / "rope.json").write_text(json.dumps(made, indent=1) + "\n")
 
 
 def all_cases() -> dict[str, Case]:
     modules = (
-        importlib.import_module(f"{cases.__name__}.{module.name}") for module in pkgutil.iter_modules(cases.__path__)
+        importlib.import_module(f"{cases.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(cases.__path__)
     )
     return {name: case for module in modules for name, case in module.CASES.items()}
 

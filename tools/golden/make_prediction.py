@@ -31,7 +31,9 @@ from tools.golden.make_golden import (
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_prediction"
 NUM_DRAFTS = 4
 SEED_DISTANCE = 1_000_000  # from the model's own seed: its weights are other numbers
-CONFIG_KEYS: dict[str, dict[str, Any]] = {  # Any: what config.json has of the layers, by the name of a case
+CONFIG_KEYS: dict[
+    str, dict[str, Any]
+] = {  # Any: what config.json has of the layers, by the name of a case
     "qwen3_5": {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False},
     "qwen3_5-moe": {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False},
     "qwen3_next": {"num_nextn_predict_layers": 1},
@@ -76,11 +78,19 @@ class Prediction(torch.nn.Module):
         entries = self.fc(torch.cat([embedded, self.pre_fc_norm_hidden(hidden)], dim=-1))
         positions = torch.arange(len(token_ids))[None]
         mask = create_causal_mask(
-            config=self.config, inputs_embeds=entries, attention_mask=None, past_key_values=None, position_ids=positions
+            config=self.config,
+            inputs_embeds=entries,
+            attention_mask=None,
+            past_key_values=None,
+            position_ids=positions,
         )
         rotary = model.model.rotary_emb(entries, positions)
         outputs = self.layers[0](
-            entries, position_embeddings=rotary, attention_mask=mask, position_ids=positions, use_cache=False
+            entries,
+            position_embeddings=rotary,
+            attention_mask=mask,
+            position_ids=positions,
+            use_cache=False,
         )
         return self.norm(outputs)
 
@@ -91,7 +101,9 @@ def prediction_outputs(model: Any, outputs: dict[str, Any]) -> tuple[dict[str, A
     token_ids = [*prompt[1:], int(outputs["greedy"][0])]
     rows, drafts, smallest_gap = [], [], float("inf")
     with torch.no_grad():
-        hidden = model_hidden = model.model(torch.tensor([prompt]), use_cache=False).last_hidden_state
+        hidden = model_hidden = model.model(
+            torch.tensor([prompt]), use_cache=False
+        ).last_hidden_state
         for _ in range(NUM_DRAFTS):
             states = model.mtp(model, token_ids, hidden)
             rows.append(model.lm_head(states[0]))
@@ -99,7 +111,9 @@ def prediction_outputs(model: Any, outputs: dict[str, Any]) -> tuple[dict[str, A
             smallest_gap = min(smallest_gap, gap)
             drafts.append(draft)
             token_ids.append(draft)
-            hidden = torch.cat([hidden, states[:, -1:]], dim=1)  # the next entry has this one's state
+            hidden = torch.cat(
+                [hidden, states[:, -1:]], dim=1
+            )  # the next entry has this one's state
     arrays = {
         "hidden": model_hidden[0].numpy().astype(np.float32),
         "prediction_logits": rows[0].numpy().astype(np.float32),
@@ -142,7 +156,9 @@ def make_case(name: str, case: Case) -> None:
     write_case(GOLDEN / name, model, case, outputs | predicted)
     if name in LIKE_DEEPSEEK:
         rename(GOLDEN / name, model.config.num_hidden_layers)
-    print(f"{name}: seed {seed}, smallest gaps {gap:.3f} and {draft_gap:.3f} deviations, drafts {predicted['drafts']}")
+    print(
+        f"{name}: seed {seed}, smallest gaps {gap:.3f} and {draft_gap:.3f} deviations, drafts {predicted['drafts']}"
+    )
 
 
 def main() -> None:

@@ -21,14 +21,49 @@ from tools.golden.processor_families import FAMILIES, Family, Json
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "prompts" / "vision" / "golden"
-SIZES = [(640, 480), (333, 500), (1023, 341), (300, 300), (7, 11), (911, 37), (60, 1500), (1600, 1200), (199, 1)]
+SIZES = [
+    (640, 480),
+    (333, 500),
+    (1023, 341),
+    (300, 300),
+    (7, 11),
+    (911, 37),
+    (60, 1500),
+    (1600, 1200),
+    (199, 1),
+]
 LOW_SIZES = [(640, 480), (60, 1500), (1600, 1200)]
 # Of these only the tokens are counted. Some are where a float, a tie or a limit decides; the others are random.
 _ROUNDED = [(55, 88), (352, 110), (656, 205)]
-_TIES = [(600, 600), (640, 640), (1000, 1000), (1200, 600), (900, 450), (500, 400), (1000, 800), (1900, 760), (1, 150)]
+_TIES = [
+    (600, 600),
+    (640, 640),
+    (1000, 1000),
+    (1200, 600),
+    (900, 450),
+    (500, 400),
+    (1000, 800),
+    (1900, 760),
+    (1, 150),
+]
 SPECIAL_TOKENS = [
-    *("<|endoftext|>", "<|vision_start|>", "<|image_pad|>", "<|vision_end|>", "<|video_pad|>", "<image>", "<video>"),
-    *("[IMG]", "[IMG_BREAK]", "[IMG_END]", "<start_of_image>", "<image_soft_token>", "<end_of_image>"),
+    *(
+        "<|endoftext|>",
+        "<|vision_start|>",
+        "<|image_pad|>",
+        "<|vision_end|>",
+        "<|video_pad|>",
+        "<image>",
+        "<video>",
+    ),
+    *(
+        "[IMG]",
+        "[IMG_BREAK]",
+        "[IMG_END]",
+        "<start_of_image>",
+        "<image_soft_token>",
+        "<end_of_image>",
+    ),
     *("<|image>", "<|image|>", "<image|>", "<|video|>", "<|audio>", "<|audio|>", "<audio|>"),
     *("<img>", "</img>", "<IMG_CONTEXT>"),
     *("<fake_token_around_image>", "<global-img>", "<end_of_utterance>"),
@@ -50,7 +85,9 @@ def write_tokenizer(path: Path) -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([lines_and_words, in_bytes])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=SPECIAL_TOKENS, initial_alphabet=alphabet)
+    trainer = trainers.BpeTrainer(
+        vocab_size=500, special_tokens=SPECIAL_TOKENS, initial_alphabet=alphabet
+    )
     tokenizer.train_from_iterator([(ROOT / "docs" / "serving.md").read_text()], trainer)
     tokenizer.save(str(path), pretty=False)
 
@@ -62,11 +99,17 @@ def processor_of(family: Family) -> Any:
     return assembled(family.processor_class, tokenizer, family.image_processor, family.processor)
 
 
-def assembled(processor_class_path: str, tokenizer: Any, image_processor: Json, settings: Json) -> Any:
+def assembled(
+    processor_class_path: str, tokenizer: Any, image_processor: Json, settings: Json
+) -> Any:
     """Builds the processor by hand, for AutoProcessor wants torchvision for the video processors of most."""
     folder, name = processor_class_path.split(".")
-    if folder == "pixtral":  # its module wants this one of torchvision's, for a function that the other has too
-        pil_module = importlib.import_module("transformers.models.pixtral.image_processing_pil_pixtral")
+    if (
+        folder == "pixtral"
+    ):  # its module wants this one of torchvision's, for a function that the other has too
+        pil_module = importlib.import_module(
+            "transformers.models.pixtral.image_processing_pil_pixtral"
+        )
         sys.modules["transformers.models.pixtral.image_processing_pixtral"] = pil_module
     module = importlib.import_module(f"transformers.models.{folder}.processing_{folder}")
     if folder == "smolvlm":
@@ -86,7 +129,9 @@ def write_tokenizer_files(directory: Path, family: Family) -> None:
     (directory / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def process(family: Family, processor: Any, image: Any, detail: str, **more: Any) -> tuple[Any, list[str]]:
+def process(
+    family: Family, processor: Any, image: Any, detail: str, **more: Any
+) -> tuple[Any, list[str]]:
     """Returns the outputs of the image processor, and what stands in the prompt for each picture."""
     settings = family.auto if detail == "auto" else (family.low or {})
     merged = processor._merge_kwargs(images_kwargs={**settings, **more})["images_kwargs"]
@@ -109,12 +154,18 @@ def case_of(family: Family, processor: Any, size: tuple[int, int], detail: str) 
     case = {
         "size": list(size),
         "detail": detail,
-        "text": re.sub(f"(?:{re.escape(feature_token)})+", lambda run: shortened(run, feature_token), texts[0]),
+        "text": re.sub(
+            f"(?:{re.escape(feature_token)})+", lambda run: shortened(run, feature_token), texts[0]
+        ),
         "num_tokens": texts[0].count(feature_token),
         "shape": list(pixels.shape),
         "sum": float(pixels.astype(np.float64).sum()),
-        "samples": [float(f"{value:.8g}") for value in pixels.ravel()[sample_positions(pixels.size)]],
-        "digest": hashlib.blake2b(bytes_of(pixels, processor.image_processor).tobytes(), digest_size=16).hexdigest(),
+        "samples": [
+            float(f"{value:.8g}") for value in pixels.ravel()[sample_positions(pixels.size)]
+        ],
+        "digest": hashlib.blake2b(
+            bytes_of(pixels, processor.image_processor).tobytes(), digest_size=16
+        ).hexdigest(),
     }
     if "image_grid_thw" in outputs:
         merge_size = processor.image_processor.merge_size
@@ -125,7 +176,10 @@ def case_of(family: Family, processor: Any, size: tuple[int, int], detail: str) 
 
 def counted_sizes() -> list[tuple[int, int]]:
     generator = random.Random(0)
-    drawn = [(int(2 ** generator.uniform(0, 11.3)), int(2 ** generator.uniform(0, 11.3))) for _ in range(100)]
+    drawn = [
+        (int(2 ** generator.uniform(0, 11.3)), int(2 ** generator.uniform(0, 11.3)))
+        for _ in range(100)
+    ]
     return [*_TIES, *_ROUNDED, *(size for size in drawn if max(size) <= 200 * min(size))]
 
 
@@ -146,9 +200,9 @@ def pixels_of(outputs: Any, image_processor: Any) -> np.ndarray[Any, Any]:
     if "image_grid_thw" in outputs:
         _, rows, columns = outputs["image_grid_thw"][0]
         side, merge = image_processor.patch_size, image_processor.merge_size
-        blocks = np.asarray(values).reshape(rows // merge, columns // merge, merge, merge, 3, -1, side, side)[
-            ..., 0, :, :
-        ]
+        blocks = np.asarray(values).reshape(
+            rows // merge, columns // merge, merge, merge, 3, -1, side, side
+        )[..., 0, :, :]
         return blocks.transpose(4, 0, 2, 5, 1, 3, 6).reshape(1, 3, rows * side, columns * side)
     if "image_position_ids" in outputs:
         positions, side = np.asarray(outputs["image_position_ids"][0]), image_processor.patch_size
@@ -165,7 +219,9 @@ def bytes_of(pixels: np.ndarray[Any, Any], image_processor: Any) -> np.ndarray[A
     if image_processor.do_normalize:
         mean, std = np.float32(image_processor.image_mean), np.float32(image_processor.image_std)
     last = pixels.transpose(0, 2, 3, 1)
-    values = np.rint((last.astype(np.float64) * std + mean) / image_processor.rescale_factor).astype(np.uint8)
+    values = np.rint(
+        (last.astype(np.float64) * std + mean) / image_processor.rescale_factor
+    ).astype(np.uint8)
     again = ((values * image_processor.rescale_factor).astype(np.float32) - mean) / std
     assert np.array_equal(again, last)
     return values
@@ -178,7 +234,9 @@ def prompt_of(family: Family, processor: Any, num_pictures: int) -> Json:
     images: list[Any] = [picture(*size) for size in sizes]
     settings = {**family.auto, "return_tensors": None}
     text_settings = {"return_tensors": None, "padding": False}
-    outputs = processor(text=[text], images=images, images_kwargs=settings, text_kwargs=text_settings)
+    outputs = processor(
+        text=[text], images=images, images_kwargs=settings, text_kwargs=text_settings
+    )
     runs: list[list[int]] = []
     for token_id in outputs["input_ids"][0]:
         if runs and runs[-1][0] == token_id:
@@ -190,7 +248,9 @@ def prompt_of(family: Family, processor: Any, num_pictures: int) -> Json:
 
 def files_of(family: Family) -> Json:
     """Returns the JSON files of a checkpoint, as far as pictures go."""
-    processor = family.processor | ({"image_processor": family.image_processor} if family.nested else {})
+    processor = family.processor | (
+        {"image_processor": family.image_processor} if family.nested else {}
+    )
     return {
         "config.json": family.config,
         "processor_config.json": processor,
@@ -219,7 +279,9 @@ def write(family: Family) -> None:
     }
     lines = json.dumps(content, indent=1)
     text = re.sub(
-        r"\[\s+(-?[\d.e+-]+(?:,\s+-?[\d.e+-]+)*)\s+\]", lambda found: re.sub(r"\s+", " ", found.group()), lines
+        r"\[\s+(-?[\d.e+-]+(?:,\s+-?[\d.e+-]+)*)\s+\]",
+        lambda found: re.sub(r"\s+", " ", found.group()),
+        lines,
     )
     (GOLDEN / f"{family.name}.json").write_text(text + "\n")
     print(family.name, [case["num_tokens"] for case in cases])

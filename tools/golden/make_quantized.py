@@ -20,7 +20,9 @@ from safetensors.torch import save_file
 
 OUT = Path(__file__).parents[2] / "tests" / "backends" / "quantized"
 ROWS, COLUMNS, GROUP = 32, 64, 32
-Made = tuple[dict[str, torch.Tensor], torch.Tensor, dict[str, Any]]  # tensors by end of name, expected, settings
+Made = tuple[
+    dict[str, torch.Tensor], torch.Tensor, dict[str, Any]
+]  # tensors by end of name, expected, settings
 
 
 def weight(rows: int = ROWS) -> torch.Tensor:
@@ -36,13 +38,17 @@ def without_its_init(package: str) -> None:
     sys.modules[package] = module
 
 
-def rounded(bits: int, group_of: torch.Tensor, *, symmetric: bool) -> tuple[torch.Tensor, torch.Tensor]:
+def rounded(
+    bits: int, group_of: torch.Tensor, *, symmetric: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Scales in half precision and zero points, [rows, groups]; no level is out of range."""
     grouped = torch.stack([weight()[:, group_of == group] for group in group_of.unique()], dim=1)
     low, high = grouped.amin(-1), grouped.amax(-1)
     top = 2**bits - 2
     if symmetric:
-        return (2 * grouped.abs().amax(-1) / top).half().float(), torch.full_like(high, 2 ** (bits - 1))
+        return (2 * grouped.abs().amax(-1) / top).half().float(), torch.full_like(
+            high, 2 ** (bits - 1)
+        )
     scales = ((high - low) / top).half().float()
     return scales, torch.round(-low / scales).clamp(1, top)
 
@@ -63,7 +69,13 @@ def gptq(bits: int, *, symmetric: bool, act_order: bool) -> Made:
     tensors = {f".{name}": tensor for name, tensor in module.state_dict().items()}
     module.scales = module.scales.float()
     expected = module(torch.eye(COLUMNS)).T
-    settings = {"quant_method": "gptq", "bits": bits, "group_size": GROUP, "desc_act": act_order, "sym": symmetric}
+    settings = {
+        "quant_method": "gptq",
+        "bits": bits,
+        "group_size": GROUP,
+        "desc_act": act_order,
+        "sym": symmetric,
+    }
     return tensors, expected, settings
 
 
@@ -75,11 +87,17 @@ def awq() -> Made:
 
     linear = torch.nn.Linear(COLUMNS, ROWS, bias=False)
     linear.weight.data = weight()
-    scales, zeros = (part.T.contiguous() for part in rounded(4, torch.arange(COLUMNS) // GROUP, symmetric=False))
+    scales, zeros = (
+        part.T.contiguous() for part in rounded(4, torch.arange(COLUMNS) // GROUP, symmetric=False)
+    )
     module = WQLinear_GEMM.from_linear(linear, 4, GROUP, scales=scales, zeros=zeros)
     tensors = {f".{name}": tensor for name, tensor in module.state_dict().items()}
     expected = dequantize_gemm(module.qweight, module.qzeros, module.scales.float(), 4, GROUP).T
-    return tensors, expected, {"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemm"}
+    return (
+        tensors,
+        expected,
+        {"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemm"},
+    )
 
 
 def compressed(packing: str, **weights: object) -> Made:
@@ -96,9 +114,13 @@ def compressed(packing: str, **weights: object) -> Made:
         top = 2**args.num_bits - 1
         low, high = grouped.amin(-1), grouped.amax(-1)
         largest = grouped.abs().amax(-1)
-        state["weight_scale"] = (2 * largest / top if args.symmetric else (high - low) / top).half().float()
+        state["weight_scale"] = (
+            (2 * largest / top if args.symmetric else (high - low) / top).half().float()
+        )
         zeros = torch.round(-low / state["weight_scale"]) - 2 ** (args.num_bits - 1)
-        state["weight_zero_point"] = (torch.zeros_like(zeros) if args.symmetric else zeros).to(torch.int8)
+        state["weight_zero_point"] = (torch.zeros_like(zeros) if args.symmetric else zeros).to(
+            torch.int8
+        )
     elif args.num_bits == 8:
         state["weight_scale"] = grouped.abs().amax(-1) / 448
     elif size == 16:
@@ -110,7 +132,11 @@ def compressed(packing: str, **weights: object) -> Made:
     packed = compressor.compress(state, scheme)
     expected = compressor.decompress(packed, scheme)["weight"]
     group = {"targets": ["Linear"], "weights": json.loads(args.model_dump_json())}
-    settings = {"quant_method": "compressed-tensors", "format": packing, "config_groups": {"group_0": group}}
+    settings = {
+        "quant_method": "compressed-tensors",
+        "format": packing,
+        "config_groups": {"group_0": group},
+    }
     return {f".{name}": tensor for name, tensor in packed.items()}, expected, settings
 
 
@@ -120,7 +146,9 @@ def bitsandbytes(kind: str, block_size: int) -> Made:
     quantised, state = functional.quantize_4bit(
         weight(), blocksize=block_size, quant_type=kind, compress_statistics=True
     )
-    tensors = {".weight": quantised} | {f".weight.{name}": part for name, part in state.as_dict(packed=True).items()}
+    tensors = {".weight": quantised} | {
+        f".weight.{name}": part for name, part in state.as_dict(packed=True).items()
+    }
     settings = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": kind}
     # As rows of whole blocks: on a CPU, version 0.50.2 gives blocks across rows wrong scales.
     state.shape = torch.Size([ROWS * COLUMNS // block_size, block_size])
@@ -140,11 +168,15 @@ def fp8(block: tuple[int, int] | None) -> Made:
     from transformers import FineGrainedFP8Config
     from transformers.integrations.finegrained_fp8 import Fp8Quantize, _dequantize_fp8_weight
 
-    quantizer = types.SimpleNamespace(quantization_config=FineGrainedFP8Config(weight_block_size=block))
+    quantizer = types.SimpleNamespace(
+        quantization_config=FineGrainedFP8Config(weight_block_size=block)
+    )
     made = Fp8Quantize(quantizer).convert({".weight": weight()})
     scale = made.pop("weight_scale_inv", None)
     scale = made.pop(".weight_scale_inv") if scale is None else scale
-    expected = _dequantize_fp8_weight(made[".weight"], scale, list(block) if block else None, torch.float32)
+    expected = _dequantize_fp8_weight(
+        made[".weight"], scale, list(block) if block else None, torch.float32
+    )
     settings = {"quant_method": "fp8", "weight_block_size": block, "activation_scheme": "dynamic"}
     return made | {".weight_scale_inv": scale if block else scale.reshape(())}, expected, settings
 
@@ -153,9 +185,13 @@ def mxfp4() -> Made:
     from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
     generator = torch.Generator().manual_seed(2)
-    blocks = torch.randint(0, 256, (2, ROWS, COLUMNS // 32, 16), generator=generator).to(torch.uint8)
+    blocks = torch.randint(0, 256, (2, ROWS, COLUMNS // 32, 16), generator=generator).to(
+        torch.uint8
+    )
     scales = torch.randint(120, 126, (2, ROWS, COLUMNS // 32), generator=generator).to(torch.uint8)
-    expected = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)  # [experts, columns, rows]
+    expected = convert_moe_packed_tensors(
+        blocks, scales, dtype=torch.float32
+    )  # [experts, columns, rows]
     return {"_blocks": blocks, "_scales": scales}, expected, {"quant_method": "mxfp4"}
 
 
@@ -173,7 +209,9 @@ CASES: dict[str, Callable[[], Made]] = {
     "nvfp4": lambda: compressed(
         "nvfp4-pack-quantized", num_bits=4, type="float", strategy="tensor_group", group_size=16
     ),
-    "mxfp4-pack": lambda: compressed("mxfp4-pack-quantized", num_bits=4, type="float", strategy="group", group_size=32),
+    "mxfp4-pack": lambda: compressed(
+        "mxfp4-pack-quantized", num_bits=4, type="float", strategy="group", group_size=32
+    ),
     "nf4": lambda: bitsandbytes("nf4", 64),
     "nf4-across-rows": lambda: bitsandbytes("nf4", 128),
     "fp4": lambda: bitsandbytes("fp4", 64),
@@ -190,11 +228,18 @@ def main() -> None:
         directory = OUT / name
         directory.mkdir(parents=True, exist_ok=True)
         base = "model.experts" if name == "mxfp4" else "model.matrix"
-        save_file({base + end: part.contiguous() for end, part in tensors.items()}, directory / "model.safetensors")
+        save_file(
+            {base + end: part.contiguous() for end, part in tensors.items()},
+            directory / "model.safetensors",
+        )
         np.save(directory / "expected.npy", expected.detach().float().numpy())
         text = json.dumps({"quantization_config": settings}, indent=2)
         (directory / "config.json").write_text(text + "\n")
-        error = (expected.float() - weight()).norm() / weight().norm() if expected.dim() == 2 else float("nan")
+        error = (
+            (expected.float() - weight()).norm() / weight().norm()
+            if expected.dim() == 2
+            else float("nan")
+        )
         print(f"{name}: {', '.join(tensors)}; error {error:.3f}")
 
 

@@ -42,16 +42,25 @@ def processor_of(family: SeeingFamily, tokenizer: Any) -> Any:
     """The reference needs what older checkpoints have in config.json only."""
     settings = dict(family.processor or FAMILIES[family.checkpoint].processor)
     image_processor = dict(family.preprocessor)
-    if image_processor["image_processor_type"] == "Qwen2_5_VLImageProcessor":  # its name in the first checkpoints
+    if (
+        image_processor["image_processor_type"] == "Qwen2_5_VLImageProcessor"
+    ):  # its name in the first checkpoints
         image_processor["image_processor_type"] = "Qwen2VLImageProcessor"
     return assembled(PROCESSORS[family.checkpoint], tokenizer, image_processor, settings)
 
 
 def inputs_of(family: SeeingFamily, processor: Any, text: str, parts: Parts) -> Any:
     images: Any = [picture(*part) for part in parts if not isinstance(part, str)]
-    if family.checkpoint in ("gemma3", "idefics3", "llava_onevision", "smolvlm"):  # they want the pictures of each text
+    if family.checkpoint in (
+        "gemma3",
+        "idefics3",
+        "llava_onevision",
+        "smolvlm",
+    ):  # they want the pictures of each text
         images = [images]
-    settings = {name: value for name, value in family.preprocessor.items() if "pan_and_scan" in name}
+    settings = {
+        name: value for name, value in family.preprocessor.items() if "pan_and_scan" in name
+    }
     return processor(
         text=[text],
         images=images,
@@ -62,9 +71,14 @@ def inputs_of(family: SeeingFamily, processor: Any, text: str, parts: Parts) -> 
     )
 
 
-def golden_chat(family: SeeingFamily, processor: Any, model: Any, parts: Parts) -> dict[str, object]:
+def golden_chat(
+    family: SeeingFamily, processor: Any, model: Any, parts: Parts
+) -> dict[str, object]:
     tokenizer = processor.tokenizer
-    content = [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in parts]
+    content = [
+        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+        for part in parts
+    ]
     messages = [{"role": "user", "content": content}]
     text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     inputs = inputs_of(family, processor, text, parts)
@@ -75,9 +89,13 @@ def golden_chat(family: SeeingFamily, processor: Any, model: Any, parts: Parts) 
     assert first - second > SMALLEST_GAP
     positions = range(len(token_ids) - NUM_LAST - 1, len(token_ids) - 1)
     return {
-        "text": shortened(tokenizer.decode(token_ids), tokenizer.convert_ids_to_tokens(IMAGE_TOKEN)),
+        "text": shortened(
+            tokenizer.decode(token_ids), tokenizer.convert_ids_to_tokens(IMAGE_TOKEN)
+        ),
         "num_tokens": len(token_ids),
-        "logprobs": [round(float(logprobs[position, token_ids[position + 1]]), 6) for position in positions],
+        "logprobs": [
+            round(float(logprobs[position, token_ids[position + 1]]), 6) for position in positions
+        ],
         "next_token_id": int(logprobs[-1].argmax()),
         "next_logprob": round(first, 6),
     }
@@ -90,12 +108,19 @@ def golden(family: SeeingFamily) -> dict[str, object]:
         model = AutoModelForImageTextToText.from_pretrained(
             directory, dtype=torch.float32, attn_implementation="eager"
         ).eval()
-        return {name: golden_chat(family, processor, model, parts) for name, parts in GOLDEN_CHATS.items()}
+        return {
+            name: golden_chat(family, processor, model, parts)
+            for name, parts in GOLDEN_CHATS.items()
+        }
 
 
 def main() -> None:
     made = {name: golden(family) for name, family in FAMILIES.items()}
-    text = re.sub(r"\[[^\[\]]+\]", lambda numbers: re.sub(r"\s+", " ", numbers.group()), json.dumps(made, indent=1))
+    text = re.sub(
+        r"\[[^\[\]]+\]",
+        lambda numbers: re.sub(r"\s+", " ", numbers.group()),
+        json.dumps(made, indent=1),
+    )
     assert json.loads(text) == made
     GOLDEN.write_text(text + "\n")
 

@@ -31,7 +31,10 @@ from tests.prompts.vision.pictures import picture
 from tools.golden.make_seeing import SMALLEST_GAP, processor_of
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_seeing_videos.json"
-PROCESSORS = {each.__name__: each for each in (InternVLVideoProcessor, Qwen2VLVideoProcessor, Qwen3VLVideoProcessor)}
+PROCESSORS = {
+    each.__name__: each
+    for each in (InternVLVideoProcessor, Qwen2VLVideoProcessor, Qwen3VLVideoProcessor)
+}
 
 
 def shown(film: Film, videos: Any) -> tuple[Any, dict[str, object]]:
@@ -42,7 +45,9 @@ def shown(film: Film, videos: Any) -> tuple[Any, dict[str, object]]:
         sampled = videos.sample_frames(metadata=VideoMetadata(**facts), fps=2)
         numbers = [int(each) for each in sampled]
     frames = film.frames()
-    if isinstance(videos, InternVLVideoProcessor):  # whose own resizing differs by a grey level here and there
+    if isinstance(
+        videos, InternVLVideoProcessor
+    ):  # whose own resizing differs by a grey level here and there
         size = (videos.size["width"], videos.size["height"])
         frames = [frame.resize(size, Resampling.BICUBIC) for frame in frames]
     pixels = np.stack([np.asarray(frame) for frame in frames])
@@ -84,7 +89,9 @@ def golden_chat(processor: Any, model: Any, parts: Parts) -> dict[str, object]:
             if types:
                 further = [0] * (len(token_ids) - len(types))
                 given["mm_token_type_ids"] = torch.tensor([types + further])
-            logprobs = torch.log_softmax(model(**given, **inputs, use_cache=False).logits[0].double(), dim=-1)
+            logprobs = torch.log_softmax(
+                model(**given, **inputs, use_cache=False).logits[0].double(), dim=-1
+            )
             first = logprobs if first is None else first
             best = logprobs[-1].topk(2).values.tolist()
             assert best[0] - best[1] > SMALLEST_GAP
@@ -95,7 +102,9 @@ def golden_chat(processor: Any, model: Any, parts: Parts) -> dict[str, object]:
     return {
         "text": reduce(shortened, FEATURE_TOKENS, tokenizer.decode(prompt_ids)),
         "num_tokens": len(prompt_ids),
-        "logprobs": [round(float(first[position, prompt_ids[position + 1]]), 6) for position in positions],
+        "logprobs": [
+            round(float(first[position, prompt_ids[position + 1]]), 6) for position in positions
+        ],
         "greedy": greedy,
     }
 
@@ -105,8 +114,12 @@ def golden(name: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as directory:
         family.write(Path(directory))
         processor = processor_of(family, PreTrainedTokenizerFast.from_pretrained(directory))
-        settings = {key: value for key, value in family.videos.items() if key != "video_processor_type"}
-        processor.video_processor = PROCESSORS[str(family.videos["video_processor_type"])](**settings)
+        settings = {
+            key: value for key, value in family.videos.items() if key != "video_processor_type"
+        }
+        processor.video_processor = PROCESSORS[str(family.videos["video_processor_type"])](
+            **settings
+        )
         model = AutoModelForImageTextToText.from_pretrained(
             directory, dtype=torch.float32, attn_implementation="eager"
         ).eval()
@@ -115,7 +128,11 @@ def golden(name: str) -> dict[str, object]:
 
 def main() -> None:
     made = {name: golden(name) for name in FAMILIES_WITH_VIDEOS}
-    text = re.sub(r"\[[^\[\]]+\]", lambda numbers: re.sub(r"\s+", " ", numbers.group()), json.dumps(made, indent=1))
+    text = re.sub(
+        r"\[[^\[\]]+\]",
+        lambda numbers: re.sub(r"\s+", " ", numbers.group()),
+        json.dumps(made, indent=1),
+    )
     assert json.loads(text) == made
     GOLDEN.write_text(text + "\n")
 

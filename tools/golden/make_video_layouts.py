@@ -13,7 +13,9 @@ from transformers.video_utils import VideoMetadata
 GOLDEN = Path(__file__).parents[2] / "tests" / "prompts" / "vision" / "golden_videos.json"
 RATES = (2, 5, 10, 23.976, 25, 29.97, 30, 60)
 SIZES = ((640, 480), (1920, 1080), (360, 640), (64, 48), (20, 17), (1000, 9), (3840, 2160))
-SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {  # model_type and video_preprocessor_config.json, as published
+SETTINGS: dict[
+    str, tuple[str, dict[str, Any]]
+] = {  # model_type and video_preprocessor_config.json, as published
     "Qwen2-VL's defaults": ("qwen2_vl", {}),
     "Qwen3-VL's defaults": ("qwen3_vl", {}),
     "Qwen3-VL": (
@@ -29,14 +31,18 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {  # model_type and video_prep
 }
 
 
-def shown(model_type: str, settings: dict[str, Any], film: tuple[int, float, int, int]) -> dict[str, object]:
+def shown(
+    model_type: str, settings: dict[str, Any], film: tuple[int, float, int, int]
+) -> dict[str, object]:
     num_frames, rate, width, height = film
     metadata = VideoMetadata(total_num_frames=num_frames, fps=rate)
     own = {key: value for key, value in settings.items() if key != "video_processor_type"}
     if model_type == "qwen2_vl":
         processor = qwen2.Qwen2VLVideoProcessor(**own)
         numbers = processor.sample_frames(metadata, fps=2, max_frames=32).tolist()
-        size = qwen2.smart_resize(height, width, 28, processor.size["shortest_edge"], processor.size["longest_edge"])
+        size = qwen2.smart_resize(
+            height, width, 28, processor.size["shortest_edge"], processor.size["longest_edge"]
+        )
     else:
         processor = qwen3.Qwen3VLVideoProcessor(**{"max_frames": 32, **own})
         processor.max_frames = 32
@@ -50,10 +56,16 @@ def main() -> None:
     chosen = random.Random(1)
     made: dict[str, object] = {}
     for name, (model_type, settings) in SETTINGS.items():
-        films = [(chosen.randint(2, 900), chosen.choice(RATES), *chosen.choice(SIZES)) for _ in range(25)]
+        films = [
+            (chosen.randint(2, 900), chosen.choice(RATES), *chosen.choice(SIZES)) for _ in range(25)
+        ]
         cases = [shown(model_type, settings, film) for film in films]
         made[name] = {"model_type": model_type, "settings": settings, "cases": cases}
-    text = re.sub(r"\[[^\[\]{}]+\]", lambda numbers: re.sub(r"\s+", " ", numbers.group()), json.dumps(made, indent=1))
+    text = re.sub(
+        r"\[[^\[\]{}]+\]",
+        lambda numbers: re.sub(r"\s+", " ", numbers.group()),
+        json.dumps(made, indent=1),
+    )
     assert json.loads(text) == made
     GOLDEN.write_text(text + "\n")
 

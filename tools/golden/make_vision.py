@@ -30,7 +30,9 @@ def picture(shape: tuple[int, int, int], seed: int) -> np.ndarray[Any, np.dtype[
     tiles, height, width = shape
     coarse = generator.integers(0, 256, (tiles, -(-height // 4), -(-width // 4), 3))
     smooth = coarse.repeat(4, axis=1).repeat(4, axis=2)[:, :height, :width]
-    return np.clip(smooth + generator.integers(-40, 41, (tiles, height, width, 3)), 0, 255).astype(np.uint8)
+    return np.clip(smooth + generator.integers(-40, 41, (tiles, height, width, 3)), 0, 255).astype(
+        np.uint8
+    )
 
 
 def normalised(pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> Pixels:
@@ -68,10 +70,14 @@ class Embedded:
         self.deep = list(named.get("deepstack_visual_embeds") or [])
 
 
-def outputs_for(case: VisionCase, model: Any, embedded: Embedded, count: int, seed: int) -> dict[str, Any] | None:
+def outputs_for(
+    case: VisionCase, model: Any, embedded: Embedded, count: int, seed: int
+) -> dict[str, Any] | None:
     """Returns None where the best logit and the second are too near to each other. `seed` is of the text."""
     pictures = [picture(shape, number) for number, shape in enumerate(case.pictures[:count])]
-    inputs = case.inputs([normalised(each) for each in pictures], [case.size(number) for number in range(count)])
+    inputs = case.inputs(
+        [normalised(each) for each in pictures], [case.size(number) for number in range(count)]
+    )
     token_ids = prompt(case, count, model.config.get_text_config().vocab_size, seed)
 
     def logits_of(ids: list[int]) -> Any:
@@ -104,18 +110,26 @@ def outputs_for(case: VisionCase, model: Any, embedded: Embedded, count: int, se
 def make_case(name: str, case: VisionCase) -> None:
     model = random_model(Case(case.settings, factors=case.factors), case.first_seed)
     with torch.no_grad():
-        model.get_output_embeddings().weight[: IMAGE_TOKEN + 1] = 0  # so that no answer has a picture
+        model.get_output_embeddings().weight[: IMAGE_TOKEN + 1] = (
+            0  # so that no answer has a picture
+        )
     embedded = Embedded(model)
     arrays: dict[str, Any] = {}
     for count in NUM_PICTURES:
         tries = (outputs_for(case, model, embedded, count, seed) for seed in range(NUM_TRIES))
         made = next((each for each in tries if each is not None), None)
         if made is None:
-            raise SystemExit(f"{name}: no text keeps the best logits apart from the second; try another first_seed")
+            raise SystemExit(
+                f"{name}: no text keeps the best logits apart from the second; try another first_seed"
+            )
         arrays |= made
-    arrays |= {f"picture.{number}": picture(shape, number) for number, shape in enumerate(case.pictures)}
+    arrays |= {
+        f"picture.{number}": picture(shape, number) for number, shape in enumerate(case.pictures)
+    }
     arrays["sizes"] = np.array([case.size(number) for number in range(len(case.pictures))])
-    arrays["num_rows"] = np.array([case.num_rows(shape, case.size(i)) for i, shape in enumerate(case.pictures)])
+    arrays["num_rows"] = np.array(
+        [case.num_rows(shape, case.size(i)) for i, shape in enumerate(case.pictures)]
+    )
     if case.grid is not None:
         arrays["grids"] = np.array([case.grid(shape) for shape in case.pictures])
     directory = GOLDEN / name
@@ -130,7 +144,8 @@ def make_case(name: str, case: VisionCase) -> None:
 
 def all_cases() -> dict[str, VisionCase]:
     modules = (
-        importlib.import_module(f"{vision.__name__}.{module.name}") for module in pkgutil.iter_modules(vision.__path__)
+        importlib.import_module(f"{vision.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(vision.__path__)
     )
     return {name: case for module in modules for name, case in module.CASES.items()}
 

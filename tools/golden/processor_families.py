@@ -23,12 +23,18 @@ class Family:
     placeholder: str = "<image>"
     processor: Json = field(default_factory=dict)  # of processor_config.json
     tokens: Json = field(default_factory=dict)  # of tokenizer_config.json
-    low: Json | None = None  # what makes the reference do what low detail is here; None: nothing does
-    auto: Json = field(default_factory=dict)  # what turns on in the reference what its processor turns off
+    low: Json | None = (
+        None  # what makes the reference do what low detail is here; None: nothing does
+    )
+    auto: Json = field(
+        default_factory=dict
+    )  # what turns on in the reference what its processor turns off
     nested: bool = False  # the settings stand in processor_config.json
 
 
-def _qwen(name: str, processor_class: str, image_processor: Json, vision: Json, **more: Any) -> Family:
+def _qwen(
+    name: str, processor_class: str, image_processor: Json, vision: Json, **more: Any
+) -> Family:
     tokens = {"image_token": "<|image_pad|>"} if name != "qwen2_vl" else {}
     min_pixels = image_processor.get("size", {}).get("shortest_edge", 3136)
     return Family(
@@ -52,10 +58,18 @@ _CLIP_336 = {
     "resample": 3,
     **CLIP_NORMALISATION,
 }
-_CLIP_CONFIG = {"vision_config": {"model_type": "clip_vision_model", "image_size": 336, "patch_size": 14}}
-_SIGLIP_CONFIG = {"vision_config": {"model_type": "siglip_vision_model", "image_size": 384, "patch_size": 14}}
+_CLIP_CONFIG = {
+    "vision_config": {"model_type": "clip_vision_model", "image_size": 336, "patch_size": 14}
+}
+_SIGLIP_CONFIG = {
+    "vision_config": {"model_type": "siglip_vision_model", "image_size": 384, "patch_size": 14}
+}
 _PIXTRAL = {"image_processor_type": "PixtralImageProcessor", **CLIP_NORMALISATION}
-_PIXTRAL_TOKENS = {"image_token": "[IMG]", "image_break_token": "[IMG_BREAK]", "image_end_token": "[IMG_END]"}
+_PIXTRAL_TOKENS = {
+    "image_token": "[IMG]",
+    "image_break_token": "[IMG_BREAK]",
+    "image_end_token": "[IMG_END]",
+}
 _GEMMA3 = {
     "image_processor_type": "Gemma3ImageProcessor",
     "size": {"height": 896, "width": 896},
@@ -87,14 +101,30 @@ FAMILIES = [
     _qwen(
         "qwen2_vl",
         "qwen2_vl.Qwen2VLProcessor",
-        {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14, "merge_size": 2, **CLIP_NORMALISATION},
+        {
+            "min_pixels": 3136,
+            "max_pixels": 12845056,
+            "patch_size": 14,
+            "merge_size": 2,
+            **CLIP_NORMALISATION,
+        },
         {"patch_size": 14, "spatial_merge_size": 2},
     ),
-    _qwen("qwen2_5_vl", "qwen2_5_vl.Qwen2_5_VLProcessor", {}, {"patch_size": 14, "spatial_merge_size": 2}),
+    _qwen(
+        "qwen2_5_vl",
+        "qwen2_5_vl.Qwen2_5_VLProcessor",
+        {},
+        {"patch_size": 14, "spatial_merge_size": 2},
+    ),
     _qwen(
         "qwen3_vl",
         "qwen3_vl.Qwen3VLProcessor",
-        {"size": {"shortest_edge": 65536, "longest_edge": 16777216}, "patch_size": 16, "merge_size": 2, **HALVES},
+        {
+            "size": {"shortest_edge": 65536, "longest_edge": 16777216},
+            "patch_size": 16,
+            "merge_size": 2,
+            **HALVES,
+        },
         {"patch_size": 16, "spatial_merge_size": 2},
         nested=True,
     ),
@@ -103,7 +133,11 @@ FAMILIES = [
         "llava.LlavaProcessor",
         _CLIP_336,
         {"model_type": "llava", **_CLIP_CONFIG},
-        processor={"patch_size": 14, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1},
+        processor={
+            "patch_size": 14,
+            "vision_feature_select_strategy": "default",
+            "num_additional_image_tokens": 1,
+        },
         low={},
     ),
     Family(
@@ -111,14 +145,22 @@ FAMILIES = [
         "llava.LlavaProcessor",
         {"image_processor_type": "SiglipImageProcessor", "size": {"height": 384, "width": 384}},
         {"model_type": "llava", "vision_feature_select_strategy": "full", **_SIGLIP_CONFIG},
-        processor={"patch_size": 14, "vision_feature_select_strategy": "full", "num_additional_image_tokens": 0},
+        processor={
+            "patch_size": 14,
+            "vision_feature_select_strategy": "full",
+            "num_additional_image_tokens": 0,
+        },
     ),
     Family(
         "llava_padded",  # as the first LLaVA did; no checkpoint of transformers does
         "llava.LlavaProcessor",
         {**_CLIP_336, "image_processor_type": "LlavaImageProcessor", "do_pad": True},
         {"model_type": "llava", **_CLIP_CONFIG},
-        processor={"patch_size": 14, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1},
+        processor={
+            "patch_size": 14,
+            "vision_feature_select_strategy": "default",
+            "num_additional_image_tokens": 1,
+        },
     ),
     Family(
         "pixtral",
@@ -134,7 +176,11 @@ FAMILIES = [
         "mistral3",
         "pixtral.PixtralProcessor",
         {**_PIXTRAL, "size": {"longest_edge": 1540}, "patch_size": 14},
-        {"model_type": "mistral3", "spatial_merge_size": 2, "vision_config": {"model_type": "pixtral"}},
+        {
+            "model_type": "mistral3",
+            "spatial_merge_size": 2,
+            "vision_config": {"model_type": "pixtral"},
+        },
         prompt="[IMG]",
         placeholder="[IMG]",
         processor={"patch_size": 14, "spatial_merge_size": 2, **_PIXTRAL_TOKENS},
@@ -194,7 +240,10 @@ FAMILIES = [
             "max_patches": 12,
             **IMAGENET_NORMALISATION,
         },
-        {"model_type": "internvl", "vision_config": {"image_size": [448, 448], "patch_size": [14, 14]}},
+        {
+            "model_type": "internvl",
+            "vision_config": {"image_size": [448, 448], "patch_size": [14, 14]},
+        },
         prompt="<IMG_CONTEXT>\n",
         placeholder="<IMG_CONTEXT>",
         processor={"image_seq_length": 256},
@@ -215,12 +264,20 @@ FAMILIES = [
             "image_grid_pinpoints": [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]],
         },
         {"model_type": "llava_next", **_CLIP_CONFIG},
-        processor={"patch_size": 14, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1},
+        processor={
+            "patch_size": 14,
+            "vision_feature_select_strategy": "default",
+            "num_additional_image_tokens": 1,
+        },
     ),
     Family(
         "llava_onevision",
         "llava_onevision.LlavaOnevisionProcessor",
-        {"image_processor_type": "LlavaOnevisionImageProcessor", "size": {"height": 384, "width": 384}, **HALVES},
+        {
+            "image_processor_type": "LlavaOnevisionImageProcessor",
+            "size": {"height": 384, "width": 384},
+            **HALVES,
+        },
         {"model_type": "llava_onevision", **_SIGLIP_CONFIG},
         processor={
             "num_image_tokens": 729,

@@ -13,7 +13,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_OPENERS = _words("what whatever which who whoever whom whose that where wherever when while if how whether")
+_OPENERS = _words(
+    "what whatever which who whoever whom whose that where wherever when while if how whether"
+)
 _AUXILIARIES = _words(
     "is are was were has have had does do did can cannot may might must will would shall should could"
 )
@@ -39,7 +41,9 @@ _THIRD_PERSON = frozenset(
     if form != verb
 )
 _FINITE = _THIRD_PERSON | _VERBS | _PAST  # of those that are nouns too, the third person only
-_BEFORE_OTHERS = _AUXILIARIES | _words("to a an the its their our no each every one of by")  # "to write", "its names"
+_BEFORE_OTHERS = _AUXILIARIES | _words(
+    "to a an the its their our no each every one of by"
+)  # "to write", "its names"
 
 
 def is_fragment(docstring: str) -> bool:

@@ -46,9 +46,16 @@ MAX_TOKENS = 16  # so many steps that on a busy machine too the first token has 
 REQUESTS: dict[str, tuple[str, dict[str, object]]] = {
     "chat": (
         "/v1/chat/completions",
-        {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": MAX_TOKENS, "stream": True},
+        {
+            "messages": [{"role": "user", "content": "Hello"}],
+            "max_tokens": MAX_TOKENS,
+            "stream": True,
+        },
     ),
-    "responses": ("/v1/responses", {"input": "Hello", "max_output_tokens": MAX_TOKENS, "stream": True, "store": True}),
+    "responses": (
+        "/v1/responses",
+        {"input": "Hello", "max_output_tokens": MAX_TOKENS, "stream": True, "store": True},
+    ),
 }
 
 
@@ -72,7 +79,9 @@ class Hop(NamedTuple):
     is_call: bool
 
     def __str__(self) -> str:
-        return f"{self.origin} -> {self.target}" if self.is_call else f"    and back to {self.target}"
+        return (
+            f"{self.origin} -> {self.target}" if self.is_call else f"    and back to {self.target}"
+        )
 
 
 class Call(NamedTuple):
@@ -118,7 +127,9 @@ class Recorder:
             path = Path(code.co_filename)
             name = code.co_qualname.partition(".<locals>.<")[0]
             is_ours = path.is_relative_to(PACKAGE)
-            self._functions[code] = Function(path.relative_to(PACKAGE).as_posix(), name) if is_ours else None
+            self._functions[code] = (
+                Function(path.relative_to(PACKAGE).as_posix(), name) if is_ours else None
+            )
         return self._functions[code]
 
 
@@ -139,7 +150,11 @@ def _running() -> str:
         task = asyncio.current_task()
     except RuntimeError:  # this thread has no event loop
         return f"thread {threading.current_thread().name}"
-    return "callbacks" if task is None else f"task {getattr(task.get_coro(), '__qualname__', task.get_name())}"
+    return (
+        "callbacks"
+        if task is None
+        else f"task {getattr(task.get_coro(), '__qualname__', task.get_name())}"
+    )
 
 
 def hops_of(calls: Iterable[Call]) -> list[Hop]:

@@ -20,8 +20,8 @@ from tools.house.fragments import is_fragment
 ROOT = Path(__file__).parents[2] / "src"
 PACKAGE = "ouzel"
 
-MAX_FILE_LINES = 300
-MAX_FUNCTION_LINES = 55
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 90
 MAX_COMPLEXITY = 15
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -53,11 +53,15 @@ class Source:
         for node in ast.walk(self.tree):
             if isinstance(node, FunctionNode):
                 place = f"{self.path}:{node.lineno} {node.name}"
-                yield Function(place, (node.end_lineno or node.lineno) - node.lineno + 1, complexity_of(node))
+                yield Function(
+                    place, (node.end_lineno or node.lineno) - node.lineno + 1, complexity_of(node)
+                )
 
     def docstrings(self) -> Iterator[Docstring]:
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Module | ast.ClassDef | FunctionNode) and (text := ast.get_docstring(node)):
+            if isinstance(node, ast.Module | ast.ClassDef | FunctionNode) and (
+                text := ast.get_docstring(node)
+            ):
                 yield Docstring(f"{self.path}:{node.body[0].lineno}", text)
 
 
@@ -81,7 +85,9 @@ def import_cycle(sources: list[Source]) -> list[str]:
     Imports inside functions and under `if TYPE_CHECKING` do not count: they run later, or never.
     """
     modules = {source.module for source in sources}
-    graph = {source.module: set(_imported(source.tree, modules)) - {source.module} for source in sources}
+    graph = {
+        source.module: set(_imported(source.tree, modules)) - {source.module} for source in sources
+    }
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -145,18 +151,26 @@ def broken_limits(sources: list[Source]) -> list[str]:
     broken = [f"import cycle: {' -> '.join(cycle)}"] if cycle else []
     for source in sources:
         if source.num_lines > MAX_FILE_LINES:
-            broken.append(f"{source.path} has {source.num_lines} lines, the limit is {MAX_FILE_LINES}")
+            broken.append(
+                f"{source.path} has {source.num_lines} lines, the limit is {MAX_FILE_LINES}"
+            )
         for function in source.functions():
             if function.num_lines > MAX_FUNCTION_LINES:
-                broken.append(f"{function.place} has {function.num_lines} lines, the limit is {MAX_FUNCTION_LINES}")
+                broken.append(
+                    f"{function.place} has {function.num_lines} lines, the limit is {MAX_FUNCTION_LINES}"
+                )
             if function.complexity > MAX_COMPLEXITY:
-                broken.append(f"{function.place} has complexity {function.complexity}, the limit is {MAX_COMPLEXITY}")
+                broken.append(
+                    f"{function.place} has complexity {function.complexity}, the limit is {MAX_COMPLEXITY}"
+                )
     return broken
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--fragments", action="store_true", help="List the docstrings that look like fragments.")
+    parser.add_argument(
+        "--fragments", action="store_true", help="List the docstrings that look like fragments."
+    )
     arguments = parser.parse_args()
     sources = read_sources()
     _print_lines(sources)
@@ -185,14 +199,19 @@ def _print_functions(sources: list[Source]) -> None:
     functions = [function for source in sources for function in source.functions()]
     lengths = [function.num_lines for function in functions]
     complexity = max(function.complexity for function in functions)
-    print(f"{len(functions):6,} functions: lines {median(lengths):g} in the median and {max(lengths)} at most", end="")
+    print(
+        f"{len(functions):6,} functions: lines {median(lengths):g} in the median and {max(lengths)} at most",
+        end="",
+    )
     print(f", complexity {complexity} at most")
 
 
 def _print_docstrings(sources: list[Source], *, shows_fragments: bool) -> None:
     docstrings = [docstring for source in sources for docstring in source.docstrings()]
     fragments = [docstring for docstring in docstrings if is_fragment(docstring.text)]
-    print(f"{len(docstrings):6,} docstrings, {len(fragments)} of them perhaps fragments (a hint, no limit)")
+    print(
+        f"{len(docstrings):6,} docstrings, {len(fragments)} of them perhaps fragments (a hint, no limit)"
+    )
     for docstring in fragments if shows_fragments else ():
         print(f"         {docstring.place} {docstring.text.splitlines()[0]}")
 

@@ -24,7 +24,9 @@ def disagreements(tag: str, version: str, changelog: str) -> list[str]:
     if not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", version):
         found.append(f"the version must be X.Y.Z or X.Y.ZrcN, given {version}")
     if tag != f"v{version}":
-        found.append(f"the tag must be v{version}, the version in src/ouzel/__init__.py, given {tag}")
+        found.append(
+            f"the tag must be v{version}, the version in src/ouzel/__init__.py, given {tag}"
+        )
     if not re.search(rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d$", changelog, re.M):
         found.append(f"CHANGELOG.md must have a heading `## {version} - YYYY-MM-DD`")
     if re.search(r"^## Unreleased$(?!\s*(^## |\Z))", changelog, re.M):
@@ -57,7 +59,9 @@ def read_published(output: str, errors: str) -> list[str]:
         return []
     listed = re.search(r"^Available versions: (.+)$", output, re.M)
     if listed is None:
-        raise ValueError(f"the index could not be asked for {NAME}: {errors.strip() or output.strip()}")
+        raise ValueError(
+            f"the index could not be asked for {NAME}: {errors.strip() or output.strip()}"
+        )
     return listed[1].split(", ")
 
 
@@ -70,7 +74,9 @@ def main() -> None:
         published = read_published(asked.stdout, asked.stderr)
     except ValueError as error:
         sys.exit(str(error))
-    found = disagreements(sys.argv[1], __version__, changelog) + name_disagreements(published, __version__, changelog)
+    found = disagreements(sys.argv[1], __version__, changelog) + name_disagreements(
+        published, __version__, changelog
+    )
     sys.exit("\n".join(found))
 
 

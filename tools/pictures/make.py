@@ -20,12 +20,16 @@ def take_report(browser: Browser, server: RunningServer, path: Path) -> None:
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report.html"
         options = ["--sweep", "concurrency:1,4,16", "--num-prompts", "64", "--report", str(report)]
-        subprocess.run([sys.executable, "-m", "ouzel", "bench", "--url", server.url, *options], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "ouzel", "bench", "--url", server.url, *options], check=True
+        )
         page = browser.new_page(viewport={"width": 1100, "height": 900}, color_scheme="light")
         page.goto(report.as_uri())
         end = page.get_by_role("heading", name="Circumstances").bounding_box()
         assert end is not None
-        page.screenshot(path=path, full_page=True, clip={"x": 0, "y": 0, "width": 1100, "height": end["y"] - 10})
+        page.screenshot(
+            path=path, full_page=True, clip={"x": 0, "y": 0, "width": 1100, "height": end["y"] - 10}
+        )
         page.close()
 
 

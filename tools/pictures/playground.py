@@ -37,7 +37,9 @@ def take_chat(browser: Browser, server: RunningServer, path: Path) -> None:
 
 
 def take_phone(browser: Browser, server: RunningServer, path: Path) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 720}, color_scheme="dark", device_scale_factor=2)
+    page = browser.new_page(
+        viewport={"width": 390, "height": 720}, color_scheme="dark", device_scale_factor=2
+    )
     person = _person(page, server)
     person.asks("Hello!")
     person.asks("What is 17 plus 25?")
@@ -50,8 +52,17 @@ def take_figures(browser: Browser, server: RunningServer, path: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark")
     page.goto(f"{server.root}/playground/figures.html")
     for round in range(_ROUNDS):
-        load = ["--num-prompts", "48", "--max-concurrency", str(1 + 5 * (round % 4)), "--output-len", "20:200"]
-        subprocess.run([sys.executable, "-m", "ouzel", "bench", "--url", server.url, *load], check=True)
+        load = [
+            "--num-prompts",
+            "48",
+            "--max-concurrency",
+            str(1 + 5 * (round % 4)),
+            "--output-len",
+            "20:200",
+        ]
+        subprocess.run(
+            [sys.executable, "-m", "ouzel", "bench", "--url", server.url, *load], check=True
+        )
     page.wait_for_timeout(2500)  # milliseconds: the page asks every two seconds
     page.screenshot(path=path)
     page.close()

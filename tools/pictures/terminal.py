@@ -41,7 +41,9 @@ pre { margin: 0; padding: 16px 20px; border-radius: 10px; background: #111716; c
 def take_terminal(browser: Browser, server: RunningServer, path: Path) -> None:
     with (
         tempfile.TemporaryDirectory() as directory,
-        chatting("--url", server.url, state=Path(directory), columns=_COLUMNS, lines=_LINES) as program,
+        chatting(
+            "--url", server.url, state=Path(directory), columns=_COLUMNS, lines=_LINES
+        ) as program,
     ):
         for line, answer in _LINES_AND_ANSWERS:
             program.enter(line)
@@ -61,7 +63,10 @@ def _screen_of(written: bytes) -> pyte.Screen:
 
 
 def _html_of(screen: pyte.Screen) -> str:
-    lines = ("".join(_cell(screen.buffer[row][column]) for column in range(_COLUMNS)) for row in range(_LINES))
+    lines = (
+        "".join(_cell(screen.buffer[row][column]) for column in range(_COLUMNS))
+        for row in range(_LINES)
+    )
     return "\n".join(lines)
 
 

@@ -13,7 +13,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-NAMES = Path(__file__).parents[2] / "tests" / "backends" / "vllm" / "stand_in" / "vllm" / "names.json"
+NAMES = (
+    Path(__file__).parents[2] / "tests" / "backends" / "vllm" / "stand_in" / "vllm" / "names.json"
+)
 _TOKENS_API = "entrypoints/scale_out/token_in_token_out/protocol.py"
 
 # Classes whose fields, or the parameters of whose methods, ours must be among: {name: file}.
@@ -48,17 +50,25 @@ METHODS = {
     ),
     "BaseRenderer": ("renderers/base.py", ("render_cmpl",)),
     "RequestOutput": ("outputs.py", ("__init__",)),
-    "StatLoggerBase": ("v1/metrics/loggers.py", ("__init__", "record", "log_engine_initialized", "log")),
+    "StatLoggerBase": (
+        "v1/metrics/loggers.py",
+        ("__init__", "record", "log_engine_initialized", "log"),
+    ),
     "InprocClient": ("v1/engine/core_client.py", ("shutdown",)),
     "VLLMValidationError": ("exceptions.py", ("__init__",)),
 }
-CONSTANTS = {"FINISH_REASON_STRINGS": "v1/engine/__init__.py", "MAX_LOGPROB_TOKEN_IDS": "sampling_params.py"}
+CONSTANTS = {
+    "FINISH_REASON_STRINGS": "v1/engine/__init__.py",
+    "MAX_LOGPROB_TOKEN_IDS": "sampling_params.py",
+}
 TEXTS = {  # that must stand in a file
     "entrypoints/scale_out/token_in_token_out/api_router.py": [
         "/inference/v1/generate",
         "/inference/v1/abort_requests",
     ],
-    "entrypoints/scale_out/token_in_token_out/serving.py": ['f"generate-tokens-{self._base_request_id('],
+    "entrypoints/scale_out/token_in_token_out/serving.py": [
+        'f"generate-tokens-{self._base_request_id('
+    ],
     "entrypoints/serve/instrumentator/health.py": ['"/health"'],
     "entrypoints/serve/instrumentator/basic.py": ['"/version"'],
     "entrypoints/openai/models/api_router.py": ['"/v1/models"'],
@@ -128,7 +138,10 @@ def _parameters(node: ast.ClassDef, method: str) -> list[str]:
     for each in node.body:
         if isinstance(each, ast.FunctionDef) and each.name == method:
             arguments = each.args
-            return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]][1:]
+            return [
+                argument.arg
+                for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            ][1:]
     raise KeyError(f"{node.name}.{method}")
 
 
@@ -143,7 +156,9 @@ def _constant(path: Path, name: str) -> object:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("directory", type=Path)
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args(arguments)
@@ -151,7 +166,9 @@ def main(arguments: Sequence[str]) -> int:
     if chosen.write:
         NAMES.write_text(found)
     elif found != NAMES.read_text():
-        sys.stderr.write(f"{chosen.directory} differs from {NAMES}: --write, and look at the difference\n")
+        sys.stderr.write(
+            f"{chosen.directory} differs from {NAMES}: --write, and look at the difference\n"
+        )
         return 1
     return 0
 

@@ -32,12 +32,16 @@ from ouzel.generation import ServedModel
 from ouzel.store.base import Store
 
 
-def create_app(model: ServedModel, limits: LimitsConfig, server: ServerConfig, store: Store | None = None) -> Lifespan:
+def create_app(
+    model: ServedModel, limits: LimitsConfig, server: ServerConfig, store: Store | None = None
+) -> Lifespan:
     """`server` says who may ask and in which dialect; where to listen is the caller's matter.
 
     `store` keeps responses; without one they are gone once they are answered.
     """
-    return app_of(ModelChanges(Catalogue([model], limits, server, store, response_dialect(server.profile))))
+    return app_of(
+        ModelChanges(Catalogue([model], limits, server, store, response_dialect(server.profile)))
+    )
 
 
 def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifespan:
@@ -72,7 +76,11 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
         app = _cors(app, server)
     runs = shared.runs
     return Lifespan(
-        Upgrades(Edge(MeantPaths(app, paths), paths, shared.responses.count, begin_span, shared.exchanges)),
+        Upgrades(
+            Edge(
+                MeantPaths(app, paths), paths, shared.responses.count, begin_span, shared.exchanges
+            )
+        ),
         watch=runs.watch,
         drain=changes.drain,
         close=shared.close,
@@ -104,6 +112,12 @@ def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
         allow_methods=server.allowed_methods,
         allow_headers=server.allowed_headers,
         allow_credentials=server.allow_credentials,
-        expose_headers=("x-request-id", "request-id", "retry-after", WARNINGS_HEADER, DROPPED_FORMAT_HEADER),
+        expose_headers=(
+            "x-request-id",
+            "request-id",
+            "retry-after",
+            WARNINGS_HEADER,
+            DROPPED_FORMAT_HEADER,
+        ),
         max_age=600,  # seconds
     )

@@ -115,7 +115,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     *playground.OPERATIONS,
 )
-DOCUMENTED: tuple[Operation, ...] = tuple(operation for operation in OPERATIONS if operation.is_documented)
+DOCUMENTED: tuple[Operation, ...] = tuple(
+    operation for operation in OPERATIONS if operation.is_documented
+)
 
 
 def routes_of(
@@ -123,13 +125,19 @@ def routes_of(
 ) -> list[BaseRoute]:
     """Makes each endpoint; those of a header or the server's profile come before what they stand for."""
     config = catalogue.shared.config
-    return [route for operation in _own(operations, config) for route in _routes(operation, catalogue, changes)]
+    return [
+        route
+        for operation in _own(operations, config)
+        for route in _routes(operation, catalogue, changes)
+    ]
 
 
 def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
     """Knows all paths of these operations, as clients may write them, and which of them to name."""
     own = _own(operations, server)
-    plain = [operation for operation in own if operation.is_documented and "{" not in operation.path]
+    plain = [
+        operation for operation in own if operation.is_documented and "{" not in operation.path
+    ]
     return Paths(
         [(operation.method.upper(), path) for operation in own for path in operation.paths],
         prefixes=PREFIXES,
@@ -151,7 +159,9 @@ def main_paths_of(operations: Iterable[Operation], catalogue: Catalogue) -> list
 
 
 def _document(catalogue: Catalogue) -> OpenApi:
-    return OpenApi(DOCUMENTED, root_path=catalogue.shared.config.root_path, model_names=lambda: catalogue.names)
+    return OpenApi(
+        DOCUMENTED, root_path=catalogue.shared.config.root_path, model_names=lambda: catalogue.names
+    )
 
 
 def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operation]:
@@ -160,7 +170,9 @@ def _own(operations: Iterable[Operation], server: ServerConfig) -> list[Operatio
     return sorted(own, key=lambda operation: (operation.header is None, operation.profile is None))
 
 
-def _routes(operation: Operation, catalogue: Catalogue, changes: ModelChanges | None) -> Iterable[BaseRoute]:
+def _routes(
+    operation: Operation, catalogue: Catalogue, changes: ModelChanges | None
+) -> Iterable[BaseRoute]:
     endpoint = _endpoint(operation, catalogue, changes)
     if operation.method == "websocket":
         return [SocketRoute(path, endpoint) for path in operation.paths]
@@ -184,4 +196,6 @@ def _endpoint(operation: Operation, catalogue: Catalogue, changes: ModelChanges 
         assert changes is not None, operation.path
         return operation.changing(changes)
     assert operation.endpoint is not None, operation.path
-    return ModelSwitch(catalogue, operation.endpoint, operation.choice, takes_body=operation.method == "post")
+    return ModelSwitch(
+        catalogue, operation.endpoint, operation.choice, takes_body=operation.method == "post"
+    )

@@ -37,9 +37,15 @@ class FakeOptions(msgspec.Struct, frozen=True, kw_only=True):
     vocab_size: Annotated[int, Meta(ge=1)] = 1 << 20
     max_model_len: Annotated[int, Meta(ge=1)] = 4096
     max_num_seqs: Annotated[int, Meta(ge=1)] = 128
-    failing_token_id: Annotated[int, Meta(description="A prompt with this token fails after its first output.")] = -1
-    fatal_token_id: Annotated[int, Meta(description="A prompt with this token kills the engine in its next step.")] = -1
-    hanging_token_id: Annotated[int, Meta(description="A prompt with this token makes its next step hang.")] = -1
+    failing_token_id: Annotated[
+        int, Meta(description="A prompt with this token fails after its first output.")
+    ] = -1
+    fatal_token_id: Annotated[
+        int, Meta(description="A prompt with this token kills the engine in its next step.")
+    ] = -1
+    hanging_token_id: Annotated[
+        int, Meta(description="A prompt with this token makes its next step hang.")
+    ] = -1
     hanging_s: Annotated[float, Meta(ge=0, description="How long a step hangs.")] = 1e6
 
 
@@ -102,10 +108,14 @@ class FakeEngine:
 
     def add(self, request: EngineRequest) -> None:
         self._requests[request.request_id] = request
-        self._choices.update({(request.request_id, index): _Choice(request) for index in range(request.n)})
+        self._choices.update(
+            {(request.request_id, index): _Choice(request) for index in range(request.n)}
+        )
 
     def abort(self, request_id: str, index: int | None = None) -> None:
-        for key in [key for key in self._choices if key[0] == request_id and index in (None, key[1])]:
+        for key in [
+            key for key in self._choices if key[0] == request_id and index in (None, key[1])
+        ]:
             self._give(key, [], FinishReason.ABORT)
 
     def step(self) -> list[StepOutput]:
@@ -143,7 +153,12 @@ class FakeEngine:
         if self._options.hanging_token_id in request.prompt_token_ids:
             time.sleep(self._options.hanging_s)
         if key[1] == 0 and is_first and request.params.num_prompt_logprobs is not None:
-            self._give(key, [], None, prompt_logprobs=_certain_prompt(request, request.params.num_prompt_logprobs))
+            self._give(
+                key,
+                [],
+                None,
+                prompt_logprobs=_certain_prompt(request, request.params.num_prompt_logprobs),
+            )
         if not is_first and self._options.failing_token_id in request.prompt_token_ids:
             self._give(key, [], FinishReason.ERROR, error="scripted failure")
             return
@@ -153,10 +168,15 @@ class FakeEngine:
         token_id = choice.take(request, self._script)
         self._give(key, [token_id], self._finish_reason(request, token_id, len(choice.token_ids)))
 
-    def _finish_reason(self, request: EngineRequest, token_id: int, num_output_tokens: int) -> FinishReason | None:
+    def _finish_reason(
+        self, request: EngineRequest, token_id: int, num_output_tokens: int
+    ) -> FinishReason | None:
         params = request.params
         eos_token_ids = () if params.ignore_eos else request.eos_token_ids
-        if token_id in (*params.stop_token_ids, *eos_token_ids) and num_output_tokens > params.min_tokens:
+        if (
+            token_id in (*params.stop_token_ids, *eos_token_ids)
+            and num_output_tokens > params.min_tokens
+        ):
             return FinishReason.STOP
         num_tokens = len(request.prompt_token_ids) + num_output_tokens
         if num_output_tokens >= params.max_tokens or num_tokens >= self._options.max_model_len:
@@ -178,7 +198,9 @@ class FakeEngine:
             for token_id in token_ids
             if params.num_logprobs is not None
         ]
-        is_first_result = len(self._choices[key].token_ids) == 1 if token_ids else reason is FinishReason.LENGTH
+        is_first_result = (
+            len(self._choices[key].token_ids) == 1 if token_ids else reason is FinishReason.LENGTH
+        )
         self._outputs.append(
             StepOutput(
                 request_id=key[0],
@@ -207,4 +229,7 @@ def _certain(token_id: int, num_top: int, token_ids: tuple[int, ...] = ()) -> Po
 
 
 def _certain_prompt(request: EngineRequest, num_top: int) -> list[PositionLogprobs]:
-    return [msgspec.structs.replace(_certain(token_id, num_top), rank=1) for token_id in request.prompt_token_ids[1:]]
+    return [
+        msgspec.structs.replace(_certain(token_id, num_top), rank=1)
+        for token_id in request.prompt_token_ids[1:]
+    ]

@@ -41,8 +41,12 @@ class FakeRunner:
         self._num_encoder_parts = num_encoder_parts
         self.encoded: list[bytes] = []  # digests of the images whose encoding was finished
         num_state_slots = 0 if num_kept_states is None else num_slots(max_num_seqs, num_kept_states)
-        self._states = [np.zeros(0, dtype=np.int64) for _ in range(num_state_slots)]  # the tokens that each has seen
-        self._slots = np.full((num_blocks, block_size), -1, dtype=np.int64)  # the "KV cache": the token in each place
+        self._states = [
+            np.zeros(0, dtype=np.int64) for _ in range(num_state_slots)
+        ]  # the tokens that each has seen
+        self._slots = np.full(
+            (num_blocks, block_size), -1, dtype=np.int64
+        )  # the "KV cache": the token in each place
         self.batches: list[ForwardBatch] = []  # everything that was run
         self.info = EngineInfo(
             backend="fake",
@@ -77,7 +81,9 @@ class FakeRunner:
             blocks = batch.block_indices[slice(*batch.block_indices_begins[i : i + 2].tolist())]
             context_len = past_len + end - begin
             places = np.arange(past_len, context_len)
-            self._slots[blocks[places // self.info.block_size], places % self.info.block_size] = token_ids[begin:end]
+            self._slots[blocks[places // self.info.block_size], places % self.info.block_size] = (
+                token_ids[begin:end]
+            )
             context = self._slots[blocks].reshape(-1)
             if batch.state_slots is not None:
                 self._advance_state(batch.state_slots, i, context[:context_len], past_len)
@@ -85,12 +91,16 @@ class FakeRunner:
         rows = [self._logits(contexts[row]) for row in batch.sampled_rows.tolist()]
         return np.stack(rows) if rows else np.zeros((0, self.info.vocab_size), dtype=np.float32)
 
-    def _advance_state(self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int) -> None:
+    def _advance_state(
+        self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int
+    ) -> None:
         """Raises ValueError where the slots of a batch are not those of its sequences, or one disturbs another."""
         read, written = slots[i].tolist()
         others = np.delete(slots, i, axis=0)
         if not np.array_equal(self._states[read], context[:past_len]):
-            raise ValueError(f"slot {read} has seen {len(self._states[read])} tokens, not those {past_len}")
+            raise ValueError(
+                f"slot {read} has seen {len(self._states[read])} tokens, not those {past_len}"
+            )
         if written == 0 or written in others:
             raise ValueError(f"slot {written} is written, and somebody else's")
         self._states[written] = context.copy()
@@ -122,7 +132,11 @@ class FakeRunner:
     @property
     def cache_rows(self) -> Mapping[str, CacheRows]:
         blocks = {"block": FakeBlocks(self._slots)}
-        return blocks | {"state": FakeStates(self._states, self.info.max_model_len)} if self._states else blocks
+        return (
+            blocks | {"state": FakeStates(self._states, self.info.max_model_len)}
+            if self._states
+            else blocks
+        )
 
     def close(self) -> None:
         pass

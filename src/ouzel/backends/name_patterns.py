@@ -10,10 +10,14 @@ from collections.abc import Callable, Collection
 from ouzel.errors import ModelLoadError
 from ouzel.limited_process import JobEnded, JobFailed, LimitedProcess, Limits, TimeLimitExceeded
 
-LIMITS = Limits(wall_s=100.0, cpu_s=10.0, memory_bytes=2**30)  # a usual pattern and a million names take a second
+LIMITS = Limits(
+    wall_s=100.0, cpu_s=10.0, memory_bytes=2**30
+)  # a usual pattern and a million names take a second
 
 
-def names_by_pattern(patterns: Collection[str], names: Collection[str], place: str) -> dict[str, frozenset[str]]:
+def names_by_pattern(
+    patterns: Collection[str], names: Collection[str], place: str
+) -> dict[str, frozenset[str]]:
     """Returns for each pattern the names that begin as it says. Raises ModelLoadError that names the `place`."""
     if not patterns:
         return {}
@@ -22,14 +26,19 @@ def names_by_pattern(patterns: Collection[str], names: Collection[str], place: s
     try:
         found = json.loads(process.run(json.dumps([list(patterns), ordered]).encode()))
     except TimeLimitExceeded as error:
-        raise ModelLoadError(f"{place}: its patterns take longer than {LIMITS.cpu_s} s to match") from error
+        raise ModelLoadError(
+            f"{place}: its patterns take longer than {LIMITS.cpu_s} s to match"
+        ) from error
     except JobFailed as error:
         raise ModelLoadError(f"{place}: {error}") from error
     except JobEnded as error:
         raise ModelLoadError(f"{place}: its patterns could not be matched: {error}") from error
     finally:
         process.close()
-    return {pattern: frozenset(ordered[i] for i in indices) for pattern, indices in zip(patterns, found, strict=True)}
+    return {
+        pattern: frozenset(ordered[i] for i in indices)
+        for pattern, indices in zip(patterns, found, strict=True)
+    }
 
 
 def create_matcher() -> Callable[[bytes], bytes]:

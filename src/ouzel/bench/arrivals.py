@@ -5,7 +5,9 @@ import math
 import random
 
 
-def arrival_times(count: int, *, request_rate: float, burstiness: float, rng: random.Random) -> list[float]:
+def arrival_times(
+    count: int, *, request_rate: float, burstiness: float, rng: random.Random
+) -> list[float]:
     """Returns the seconds after the beginning at which requests are due.
 
     Intervals have a gamma distribution of shape `burstiness` and mean 1 / `request_rate`: with 1 they are exponential,
@@ -15,6 +17,8 @@ def arrival_times(count: int, *, request_rate: float, burstiness: float, rng: ra
     """
     if math.isinf(request_rate) or count == 0:
         return [0.0] * count
-    times = list(itertools.accumulate(rng.gammavariate(burstiness, 1 / burstiness) for _ in range(count)))
+    times = list(
+        itertools.accumulate(rng.gammavariate(burstiness, 1 / burstiness) for _ in range(count))
+    )
     scale = count / request_rate / times[-1] if times[-1] > 0 else 0.0
     return [time * scale for time in times]

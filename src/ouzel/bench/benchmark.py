@@ -43,7 +43,9 @@ class Outcome:
     is_stopped: bool  # before all was asked: the last run is a part, or other loads have none
 
 
-async def benchmark(target: Target, plan: Plan, *, stopping: asyncio.Event, terminal: TextIO) -> Outcome:
+async def benchmark(
+    target: Target, plan: Plan, *, stopping: asyncio.Event, terminal: TextIO
+) -> Outcome:
     """Ends when `stopping` is set, with what there is. Raises ApiFailure where the first request is not taken."""
     prepared = await unless_stopped(stopping, _prepared(target, plan))
     if prepared is None:
@@ -57,13 +59,17 @@ async def benchmark(target: Target, plan: Plan, *, stopping: asyncio.Event, term
         progress = Progress(plan.shape.num_requests)
         async with shown(progress, terminal):
             rng = random.Random(f"{_seed(plan, number)}:arrivals")
-            run = await run_load(target, conversations, load, rng=rng, progress=progress, stopping=stopping)
+            run = await run_load(
+                target, conversations, load, rng=rng, progress=progress, stopping=stopping
+            )
         runs.append(run)
     is_stopped = len(runs) < len(plan.loads) or any(run.is_stopped for run in runs)
     has_tools = plan.shape.workload is Workload.TOOLS
     remarks = _remarks(target.form, counts_tokens=texts.counts_tokens or bool(plan.dataset))
     if plan.dataset and len(plan.dataset) < plan.shape.num_requests * len(runs):
-        remarks.append("the file's prompts were asked more than once: the server's prefix cache may have held them")
+        remarks.append(
+            "the file's prompts were asked more than once: the server's prefix cache may have held them"
+        )
     remarks += _remarks_on(runs, has_tools=has_tools)
     if is_stopped:
         remarks.append("stopped before all was asked: these are the figures until then")
@@ -84,7 +90,9 @@ async def _warm_up(target: Target, plan: Plan, texts: PromptTexts) -> None:
 
     What fails here fails in the run as well, and is told there.
     """
-    shape = replace(plan.shape, num_requests=plan.num_warmup, num_turns=1)  # requests, of which none waits for another
+    shape = replace(
+        plan.shape, num_requests=plan.num_warmup, num_turns=1
+    )  # requests, of which none waits for another
     conversations = await conversations_of(shape, texts, f"{plan.seed}:warmup")
     load = Load(max_concurrency=plan.loads[0].max_concurrency)
 
@@ -111,11 +119,15 @@ async def _conversations(plan: Plan, texts: PromptTexts, number: int) -> list[Co
 def _remarks(form: Form, *, counts_tokens: bool) -> list[str]:
     remarks = []
     if not counts_tokens:
-        remarks.append("the server has no /tokenize and /detokenize: prompts have words where tokens were asked for")
+        remarks.append(
+            "the server has no /tokenize and /detokenize: prompts have words where tokens were asked for"
+        )
     if not form.ignores_eos:
         remarks.append("the server refuses ignore_eos: answers may be shorter than was asked for")
     if not form.includes_usage:
-        remarks.append("the server refuses stream_options: chunks with output are counted as tokens")
+        remarks.append(
+            "the server refuses stream_options: chunks with output are counted as tokens"
+        )
     return remarks
 
 
@@ -127,11 +139,15 @@ def _remarks_on(runs: Sequence[Run], *, has_tools: bool) -> list[str]:
     remarks = []
     if num_cached := sum(each.cached_len for each in completed):
         num_input = sum(each.input_len for each in completed)
-        remarks.append(f"{num_cached} of {num_input} input tokens were in the server's prefix cache")
+        remarks.append(
+            f"{num_cached} of {num_input} input tokens were in the server's prefix cache"
+        )
     if num_unasked:
         remarks.append(f"{num_unasked} requests were not sent, because the turn before them failed")
     if num_uncounted:
-        remarks.append(f"{num_uncounted} of {len(completed)} answers came without usage: chunks are counted as tokens")
+        remarks.append(
+            f"{num_uncounted} of {len(completed)} answers came without usage: chunks are counted as tokens"
+        )
     if num_short and not has_tools:
         remarks.append(f"{num_short} of {len(completed)} answers are shorter than was asked for")
     return remarks

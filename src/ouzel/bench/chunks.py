@@ -113,7 +113,9 @@ def read_chat_chunk(content: bytes) -> Piece:
     has_output = bool(answer or reasoning or delta.tool_calls)
     if isinstance(answer, list):
         answer, reasoning = _texts_of(answer)
-    return Piece(answer, reasoning, has_output, bool(choice.finish_reason), usage, error_text(chunk.error))
+    return Piece(
+        answer, reasoning, has_output, bool(choice.finish_reason), usage, error_text(chunk.error)
+    )
 
 
 def read_completion_chunk(content: bytes) -> Piece:
@@ -141,9 +143,13 @@ def read_response_event(content: bytes) -> Piece:
         case "response.completed" | "response.incomplete":
             piece = Piece(ends_answer=True, usage=_response_usage_of(event.response))
         case "response.failed":
-            piece = Piece(error=error_text(event.response and event.response.error) or "the response failed")
+            piece = Piece(
+                error=error_text(event.response and event.response.error) or "the response failed"
+            )
         case "error":
-            piece = Piece(error=event.message or error_text(event.error) or "an error without a message")
+            piece = Piece(
+                error=event.message or error_text(event.error) or "an error without a message"
+            )
     return piece
 
 
@@ -158,7 +164,11 @@ def error_text(error: Any) -> str:
 def _usage_of(usage: _Usage | None) -> Usage | None:
     if usage is None:
         return None
-    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, _num_cached(usage.prompt_tokens_details))
+    return Usage(
+        usage.prompt_tokens or 0,
+        usage.completion_tokens or 0,
+        _num_cached(usage.prompt_tokens_details),
+    )
 
 
 def _response_usage_of(response: _Response | None) -> Usage | None:

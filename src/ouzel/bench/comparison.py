@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ouzel.bench.resampling import CONFIDENCE_PERCENT, MIN_ROUNDS, has_requests, ratio_interval, resampled_figures
+from ouzel.bench.resampling import (
+    CONFIDENCE_PERCENT,
+    MIN_ROUNDS,
+    has_requests,
+    ratio_interval,
+    resampled_figures,
+)
 from ouzel.bench.result import InvalidResult, Result
 from ouzel.bench.table import TOTALS, Figure, number, times, value_of
 
@@ -19,7 +25,9 @@ class ComparedFigure:
     figure: Figure
     first: float
     second: float
-    interval: tuple[float, float] | None = None  # of the ratio; None: the runs have too few requests, or tell no times
+    interval: tuple[float, float] | None = (
+        None  # of the ratio; None: the runs have too few requests, or tell no times
+    )
     is_of_few: bool = False  # a run has too few requests for an interval
 
     @property
@@ -63,7 +71,12 @@ def compared(first: Result, second: Result) -> list[ComparedFigure]:
             continue
         of_a, of_b = (each.get(figure.name) for each in resamples)
         interval = None if of_a is None or of_b is None else ratio_interval(of_a, of_b)
-        is_of_few = has_times and not all(resamples) and figure.more_is_better is not None and figure.name != "failed"
+        is_of_few = (
+            has_times
+            and not all(resamples)
+            and figure.more_is_better is not None
+            and figure.name != "failed"
+        )
         found.append(ComparedFigure(figure, a, b, interval, is_of_few))
     return found
 
@@ -71,7 +84,9 @@ def compared(first: Result, second: Result) -> list[ComparedFigure]:
 def paired(first: Sequence[Result], second: Sequence[Result]) -> list[tuple[Result, Result]]:
     """Pairs the runs of two files, which must be as many. Raises InvalidResult."""
     if len(first) != len(second):
-        raise InvalidResult(f"--compare: both files must have as many runs, given {len(first)} and {len(second)}")
+        raise InvalidResult(
+            f"--compare: both files must have as many runs, given {len(first)} and {len(second)}"
+        )
     return list(zip(first, second, strict=True))
 
 
@@ -87,7 +102,9 @@ def _lines(figures: Sequence[ComparedFigure]) -> Iterator[str]:
         ratio = "–" if each.ratio is None else f"{each.ratio:.3f}"
         values = [number(each.first), number(each.second), ratio]
         if has_intervals:
-            values.append("" if each.interval is None else f"{each.interval[0]:.2f}–{each.interval[1]:.2f}")
+            values.append(
+                "" if each.interval is None else f"{each.interval[0]:.2f}–{each.interval[1]:.2f}"
+            )
         columns = "".join(f"{value:>{_VALUE_COLUMNS}}" for value in values)
         yield f"{each.figure.label:{_LABEL_COLUMNS}}{columns} {each.figure.unit:10} {each.verdict}".rstrip()
     if any(each.is_of_few for each in figures):

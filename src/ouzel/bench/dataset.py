@@ -32,7 +32,9 @@ def read_dataset(path: Path) -> list[Line]:
     except OSError as error:
         raise InvalidDataset(f"{path}: {error.strerror}") from error
     lines = [
-        _read(line, f"{path}, line {number}") for number, line in enumerate(content.split(b"\n"), 1) if line.strip()
+        _read(line, f"{path}, line {number}")
+        for number, line in enumerate(content.split(b"\n"), 1)
+        if line.strip()
     ]
     if not lines:
         raise InvalidDataset(f"{path}: holds no prompts")
@@ -53,12 +55,17 @@ def _read(content: bytes, place: str) -> Line:
     return line
 
 
-def conversations_from(lines: Sequence[Line], output_lens: Sequence[int], *, start: int = 0) -> list[Conversation]:
+def conversations_from(
+    lines: Sequence[Line], output_lens: Sequence[int], *, start: int = 0
+) -> list[Conversation]:
     """Takes a line for each length, in order from `start` on and again from the first.
 
     The length counts where the line says none.
     """
-    pairs = ((lines[(start + number) % len(lines)], num_tokens) for number, num_tokens in enumerate(output_lens))
+    pairs = (
+        (lines[(start + number) % len(lines)], num_tokens)
+        for number, num_tokens in enumerate(output_lens)
+    )
     return [Conversation((_turn(line, num_tokens),)) for line, num_tokens in pairs]
 
 

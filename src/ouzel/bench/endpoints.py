@@ -50,7 +50,12 @@ class Endpoint:
         extra: Mapping[str, Any],
     ) -> bytes:
         """`extra` goes before our own fields; what it has as null is left out."""
-        own = {"model": model, "stream": True, "temperature": 0, **self.fields(messages, max_tokens, tools, form)}
+        own = {
+            "model": model,
+            "stream": True,
+            "temperature": 0,
+            **self.fields(messages, max_tokens, tools, form),
+        }
         if form.ignores_eos and not tools:  # a tool call is over when it is whole
             own["ignore_eos"] = True
         fields = {name: value for name, value in {**own, **extra}.items() if value is not None}
@@ -90,6 +95,10 @@ def _usage_fields(form: Form) -> dict[str, Any]:
 
 
 CHAT = Endpoint("chat", "/v1/chat/completions", "openai-chat", read_chat_chunk, _chat_fields)
-COMPLETIONS = Endpoint("completions", "/v1/completions", "openai", read_completion_chunk, _completion_fields)
-RESPONSES = Endpoint("responses", "/v1/responses", "openai-responses", read_response_event, _response_fields)
+COMPLETIONS = Endpoint(
+    "completions", "/v1/completions", "openai", read_completion_chunk, _completion_fields
+)
+RESPONSES = Endpoint(
+    "responses", "/v1/responses", "openai-responses", read_response_event, _response_fields
+)
 ENDPOINTS = {endpoint.name: endpoint for endpoint in (CHAT, COMPLETIONS, RESPONSES)}

@@ -46,7 +46,9 @@ class Figures:
     e2el: Spread
 
 
-def figures_of(measurements: Sequence[Measurement], duration_s: float, limits: Limits | None = None) -> Figures:
+def figures_of(
+    measurements: Sequence[Measurement], duration_s: float, limits: Limits | None = None
+) -> Figures:
     completed = [each for each in measurements if each.is_complete]
     total_input = sum(each.input_len for each in completed)
     total_output = sum(each.output_len for each in completed)
@@ -72,7 +74,10 @@ def figures_of(measurements: Sequence[Measurement], duration_s: float, limits: L
 
 def _num_good(completed: Sequence[Measurement], limits: Limits) -> int:
     """An answer of one token has no time per output token, and keeps every limit of it."""
-    return sum(limits.are_kept(ttft_s=each.ttft_s, tpot_s=each.tpot_s, e2el_s=each.e2el_s) for each in completed)
+    return sum(
+        limits.are_kept(ttft_s=each.ttft_s, tpot_s=each.tpot_s, e2el_s=each.e2el_s)
+        for each in completed
+    )
 
 
 def _spread(times_s: Sequence[float]) -> Spread:
@@ -80,7 +85,9 @@ def _spread(times_s: Sequence[float]) -> Spread:
         return Spread(0.0, 0.0, 0.0, (0.0,) * len(PERCENTILES))
     times_ms = np.asarray(times_s) * 1000
     percentiles = tuple(float(value) for value in np.percentile(times_ms, PERCENTILES))
-    return Spread(float(times_ms.mean()), float(np.median(times_ms)), float(times_ms.std()), percentiles)
+    return Spread(
+        float(times_ms.mean()), float(np.median(times_ms)), float(times_ms.std()), percentiles
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +104,17 @@ def tokens_over_time(outputs: Outputs, *, bin_s: float) -> list[float]:
     """Returns the tokens of each `bin_s` since time 0; an answer's tokens are spread over its chunks evenly."""
     times_s: list[float] = []
     weights: list[float] = []
-    rows = zip(outputs.start_times_s, outputs.ttfts_s, outputs.itls_s, outputs.output_lens, strict=True)
+    rows = zip(
+        outputs.start_times_s, outputs.ttfts_s, outputs.itls_s, outputs.output_lens, strict=True
+    )
     for start_s, ttft_s, itls_s, output_len in rows:
         chunk_times_s = start_s + ttft_s + np.concatenate(([0.0], np.cumsum(itls_s)))
         times_s += chunk_times_s.tolist()
         weights += [output_len / len(chunk_times_s)] * len(chunk_times_s)
     bins = (np.asarray(times_s) / bin_s).astype(int)
-    return [round(float(count), 6) for count in np.bincount(bins, weights=weights)] if times_s else []
+    return (
+        [round(float(count), 6) for count in np.bincount(bins, weights=weights)] if times_s else []
+    )
 
 
 def _tokens_by_second(completed: Sequence[Measurement]) -> list[float]:

@@ -18,7 +18,9 @@ class Limits:
 
     def __str__(self) -> str:
         limits = {field.name: getattr(self, field.name) for field in fields(self)}
-        return ", ".join(f"{name} <= {limit:g} ms" for name, limit in limits.items() if limit is not None)
+        return ", ".join(
+            f"{name} <= {limit:g} ms" for name, limit in limits.items() if limit is not None
+        )
 
 
 def read_limits(pairs: Sequence[str]) -> Limits | None:
@@ -32,6 +34,8 @@ def read_limits(pairs: Sequence[str]) -> Limits | None:
         except ValueError:
             limit_ms = -1.0
         if name not in known or name in limits or not 0 < limit_ms < float("inf"):
-            raise ValueError(f"must be one or more of ttft:MS, tpot:MS and e2el:MS, each once, given {pair!r}")
+            raise ValueError(
+                f"must be one or more of ttft:MS, tpot:MS and e2el:MS, each once, given {pair!r}"
+            )
         limits[name] = limit_ms
     return Limits(**limits) if limits else None

@@ -99,6 +99,8 @@ def draw_length(lengths: Lengths, rng: random.Random) -> int:
             return max(1, round(rng.normalvariate(mean, std)))
         case LogNormal(mean, std):
             variance = math.log1p((std / mean) ** 2)
-            return max(1, round(rng.lognormvariate(math.log(mean) - variance / 2, math.sqrt(variance))))
+            return max(
+                1, round(rng.lognormvariate(math.log(mean) - variance / 2, math.sqrt(variance)))
+            )
         case _:
             assert_never(lengths)

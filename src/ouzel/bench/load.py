@@ -31,7 +31,9 @@ async def send_all(
     rng: random.Random,
 ) -> int:
     """Returns how many there were, when the last is over; being cancelled ends all."""
-    due_s = arrival_times(len(conversations), request_rate=load.request_rate, burstiness=load.burstiness, rng=rng)
+    due_s = arrival_times(
+        len(conversations), request_rate=load.request_rate, burstiness=load.burstiness, rng=rng
+    )
     places = asyncio.Semaphore(load.max_concurrency or max(len(conversations), 1))
 
     async def converse_in_turn(conversation: Conversation) -> None:

@@ -65,14 +65,18 @@ class _Trace:
             self._end_s = now_s
             self._has_ended = True
         if piece.usage is not None:
-            self._usage = piece.usage  # some servers count in every chunk: the last count is the whole
+            self._usage = (
+                piece.usage
+            )  # some servers count in every chunk: the last count is the whole
         self._error = self._error or piece.error
 
     def measurement(self, error: str, turn: Turn) -> Measurement:
         times_s = self._output_times_s
         answer = "".join(self._answer)
         usage = self._usage
-        is_counted = usage is not None and (usage.output_tokens > 0 or not times_s)  # some count nothing, and say 0
+        is_counted = usage is not None and (
+            usage.output_tokens > 0 or not times_s
+        )  # some count nothing, and say 0
         return Measurement(
             start_s=self.start_s,
             ttft_s=(times_s[0] if times_s else self._end_s) - self.start_s,

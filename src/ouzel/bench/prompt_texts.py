@@ -81,7 +81,9 @@ async def tokenized(client: ApiClient, model: str, text: str) -> list[int]:
     return (await _posted(client, "/tokenize", body, _Tokens)).tokens
 
 
-async def _posted(client: ApiClient, path: str, body: Mapping[str, object], answer_type: type[_Shape]) -> _Shape:
+async def _posted(
+    client: ApiClient, path: str, body: Mapping[str, object], answer_type: type[_Shape]
+) -> _Shape:
     """Raises ApiFailure where the answer is another than vLLM's."""
     answer = await client.ask("POST", path, msgspec.json.encode(body))
     if answer.status != HTTPStatus.OK:

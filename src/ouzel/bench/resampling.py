@@ -56,7 +56,9 @@ def resampled_figures(result: Result) -> dict[str, Array]:
         chosen = rounds[row].ravel()
         for name, rate in _throughputs(requests, chosen).items():
             if whole[name]:  # scales the whole run's figure by the speed of the resample
-                values.setdefault(name, []).append(float(result.get(name) or 0.0) * rate / whole[name])
+                values.setdefault(name, []).append(
+                    float(result.get(name) or 0.0) * rate / whole[name]
+                )
         for name, value in _times(requests, chosen).items():
             values.setdefault(name, []).append(value)
     return {name: np.array(each) for name, each in values.items()}
@@ -65,7 +67,10 @@ def resampled_figures(result: Result) -> dict[str, Array]:
 def ratio_interval(first: Array, second: Array) -> tuple[float, float]:
     """Returns the bounds of the second figure by the first; the resamples of the two are independent."""
     num_pairs = min(len(first), len(second))
-    shuffled, second = np.random.default_rng(_SEED).permutation(first)[:num_pairs], second[:num_pairs]
+    shuffled, second = (
+        np.random.default_rng(_SEED).permutation(first)[:num_pairs],
+        second[:num_pairs],
+    )
     rest = (100 - CONFIDENCE_PERCENT) / 2
     ratios = second[shuffled > 0] / shuffled[shuffled > 0]
     low, high = np.percentile(ratios, (rest, 100 - rest)) if len(ratios) else (0.0, float("inf"))
@@ -78,8 +83,13 @@ def has_requests(result: Result) -> bool:
 
 
 def _requests(result: Result) -> _Requests:
-    columns = [result.get(name) for name in ("start_times", "ttfts", "itls", "input_lens", "output_lens", "errors")]
-    rows = zip(*columns, strict=False) if all(isinstance(column, list) for column in columns) else ()
+    columns = [
+        result.get(name)
+        for name in ("start_times", "ttfts", "itls", "input_lens", "output_lens", "errors")
+    ]
+    rows = (
+        zip(*columns, strict=False) if all(isinstance(column, list) for column in columns) else ()
+    )
     answered = sorted((row for row in rows if not row[5] and row[4]), key=lambda row: row[0])
     itls_s = [np.asarray(row[2], dtype=np.float64) for row in answered]
     ttfts_s = np.array([row[1] for row in answered], dtype=np.float64)
@@ -94,7 +104,11 @@ def _requests(result: Result) -> _Requests:
 
 def _times(requests: _Requests, chosen: NDArray[np.int64]) -> dict[str, float]:
     """Returns the statistics of the times in milliseconds."""
-    ttfts_s, e2els_s, lens = requests.ttfts_s[chosen], requests.e2els_s[chosen], requests.output_lens[chosen]
+    ttfts_s, e2els_s, lens = (
+        requests.ttfts_s[chosen],
+        requests.e2els_s[chosen],
+        requests.output_lens[chosen],
+    )
     several = lens > 1
     times = {
         "ttft": ttfts_s,
@@ -106,7 +120,9 @@ def _times(requests: _Requests, chosen: NDArray[np.int64]) -> dict[str, float]:
     for name, seconds in times.items():
         if len(seconds):
             figures[f"mean_{name}_ms"] = 1000 * float(seconds.mean())
-            for percent, value in zip(_PERCENTILES, np.percentile(seconds, _PERCENTILES), strict=True):
+            for percent, value in zip(
+                _PERCENTILES, np.percentile(seconds, _PERCENTILES), strict=True
+            ):
                 figures[f"p{percent}_{name}_ms"] = 1000 * float(value)
     return figures
 

@@ -97,7 +97,9 @@ def _totals(figures: Figures) -> dict[str, Any]:
 
 def _times(name: str, spread: Spread) -> dict[str, float]:
     values = {"mean": spread.mean, "median": spread.median, "std": spread.std}
-    values |= {f"p{percent}": value for percent, value in zip(PERCENTILES, spread.percentiles, strict=True)}
+    values |= {
+        f"p{percent}": value for percent, value in zip(PERCENTILES, spread.percentiles, strict=True)
+    }
     return {f"{statistic}_{name}_ms": value for statistic, value in values.items()}
 
 

@@ -52,7 +52,11 @@ async def run_load(
             progress.end(measurement)
             if not measurement.is_complete:
                 return  # what would follow has no answer to follow
-            history = (*history, *turn.messages, {"role": "assistant", "content": measurement.answer})
+            history = (
+                *history,
+                *turn.messages,
+                {"role": "assistant", "content": measurement.answer},
+            )
 
     with seldom_collected():
         started_at, start_s = datetime.now().astimezone(), time.perf_counter()
@@ -69,7 +73,9 @@ async def run_load(
     )
 
 
-async def unless_stopped(stopping: asyncio.Event, work: Coroutine[None, None, Result]) -> Result | None:
+async def unless_stopped(
+    stopping: asyncio.Event, work: Coroutine[None, None, Result]
+) -> Result | None:
     """Does the work, and returns None where it was cut short. Raises what it raises."""
     working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(stopping.wait())
     try:

@@ -24,10 +24,14 @@ def _totals(result: Result) -> Iterator[str]:
 
 
 def _times(result: Result) -> Iterator[str]:
-    yield f"{'Milliseconds':{_LABEL_COLUMNS}}" + "".join(f"{each:>{_VALUE_COLUMNS}}" for each in STATISTICS)
+    yield f"{'Milliseconds':{_LABEL_COLUMNS}}" + "".join(
+        f"{each:>{_VALUE_COLUMNS}}" for each in STATISTICS
+    )
     for label, figures in times():
         values = (number(value_of(result, figure)) for figure in figures)
-        yield f"{label:{_LABEL_COLUMNS}}" + "".join(f"{value:>{_VALUE_COLUMNS}}" for value in values)
+        yield f"{label:{_LABEL_COLUMNS}}" + "".join(
+            f"{value:>{_VALUE_COLUMNS}}" for value in values
+        )
 
 
 def _errors(result: Result) -> Iterator[str]:
@@ -54,7 +58,10 @@ def sweep_summary(results: Sequence[Result]) -> str:
     """Returns a line for each run."""
     columns: tuple[tuple[str, Callable[[Result], str]], ...] = (
         ("rate", lambda each: str(each["request_rate"])),
-        ("at once", lambda each: "all" if each["max_concurrency"] is None else str(each["max_concurrency"])),
+        (
+            "at once",
+            lambda each: "all" if each["max_concurrency"] is None else str(each["max_concurrency"]),
+        ),
         ("failed", lambda each: str(each["failed"])),
         ("requests/s", lambda each: number(each["request_throughput"])),
         ("tokens/s", lambda each: number(each["output_throughput"])),
@@ -64,5 +71,7 @@ def sweep_summary(results: Sequence[Result]) -> str:
         ("E2E p99", lambda each: number(each["p99_e2el_ms"])),
     )
     lines = ["".join(f"{heading:>{_VALUE_COLUMNS}}" for heading, _ in columns)]
-    lines += ["".join(f"{write(each):>{_VALUE_COLUMNS}}" for _, write in columns) for each in results]
+    lines += [
+        "".join(f"{write(each):>{_VALUE_COLUMNS}}" for _, write in columns) for each in results
+    ]
     return "\n".join(lines) + "\n"

@@ -39,7 +39,9 @@ TOTALS = (
     Figure("request_goodput", "Request goodput", "requests/s", more_is_better=True),
     Figure("output_throughput", "Output throughput", "tokens/s", more_is_better=True),
     Figure("total_token_throughput", "Total throughput", "tokens/s", more_is_better=True),
-    Figure("max_output_tokens_per_s", "Most output in a second", "tokens/s"),  # of one second, which may be chance
+    Figure(
+        "max_output_tokens_per_s", "Most output in a second", "tokens/s"
+    ),  # of one second, which may be chance
     Figure("max_concurrent_requests", "Most requests at once"),
 )
 
@@ -47,7 +49,10 @@ TOTALS = (
 def times() -> Iterator[tuple[str, tuple[Figure, ...]]]:
     """Yields a label and the figures of one time, as STATISTICS has them."""
     for name, label in _TIMES:
-        figures = (Figure(f"{each}_{name}_ms", f"{label}, {each}", "ms", more_is_better=False) for each in STATISTICS)
+        figures = (
+            Figure(f"{each}_{name}_ms", f"{label}, {each}", "ms", more_is_better=False)
+            for each in STATISTICS
+        )
         yield label, tuple(figures)
 
 

@@ -43,7 +43,9 @@ class Target:
                 messages[str(failure)] = None
                 form = target.form.without_refused()
                 if failure.http_status not in _REFUSED_FIELD or form is None:
-                    raise ApiFailure("; then ".join(messages), http_status=failure.http_status) from failure
+                    raise ApiFailure(
+                        "; then ".join(messages), http_status=failure.http_status
+                    ) from failure
                 target = replace(target, form=form)
             else:
                 return target
@@ -60,9 +62,16 @@ class Target:
                 if error:
                     raise ApiFailure(error)
 
-    def _body(self, messages: tuple[JsonObject, ...], max_tokens: int, tools: tuple[JsonObject, ...]) -> bytes:
+    def _body(
+        self, messages: tuple[JsonObject, ...], max_tokens: int, tools: tuple[JsonObject, ...]
+    ) -> bytes:
         return self.endpoint.body(
-            messages, model=self.model, max_tokens=max_tokens, tools=tools, form=self.form, extra=self.extra
+            messages,
+            model=self.model,
+            max_tokens=max_tokens,
+            tools=tools,
+            form=self.form,
+            extra=self.extra,
         )
 
 
@@ -70,7 +79,10 @@ async def served_model(client: ApiClient) -> Mapping[str, Any]:
     """Returns what the server says of its first model. Raises ApiFailure."""
     answer = await client.ask("GET", "/v1/models")
     if answer.status != 200:
-        raise ApiFailure(f"/v1/models answered {answer.status}; --model names the model", http_status=answer.status)
+        raise ApiFailure(
+            f"/v1/models answered {answer.status}; --model names the model",
+            http_status=answer.status,
+        )
     try:
         models = msgspec.json.decode(answer.body)["data"]
         model: Mapping[str, Any] = models[0]
@@ -88,7 +100,9 @@ async def server_facts(client: ApiClient, model: str) -> dict[str, str]:
     listed = models.get("data")
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict) and each.get("id") == model:
-            facts |= {name: str(each[name]) for name in ("owned_by", "max_model_len") if each.get(name)}
+            facts |= {
+                name: str(each[name]) for name in ("owned_by", "max_model_len") if each.get(name)
+            }
     return facts
 
 

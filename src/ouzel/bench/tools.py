@@ -6,7 +6,9 @@ from typing import Any  # JSON schemas
 from ouzel.bench.conversation import JsonObject
 
 
-def _function(name: str, description: str, properties: dict[str, Any], required: Sequence[str]) -> JsonObject:
+def _function(
+    name: str, description: str, properties: dict[str, Any], required: Sequence[str]
+) -> JsonObject:
     parameters = {"type": "object", "properties": properties, "required": list(required)}
     return {"name": name, "description": description, "parameters": parameters}
 
@@ -17,7 +19,12 @@ FUNCTIONS: tuple[JsonObject, ...] = (
         "Tells the weather of a place now, or of one of the next days.",
         {
             "city": {"type": "string", "description": "The name of the place."},
-            "day": {"type": "integer", "minimum": 0, "maximum": 7, "description": "Days from today."},
+            "day": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 7,
+                "description": "Days from today.",
+            },
             "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
         },
         ["city"],
@@ -28,7 +35,10 @@ FUNCTIONS: tuple[JsonObject, ...] = (
         {
             "query": {"type": "string"},
             "limit": {"type": "integer", "minimum": 1, "maximum": 20},
-            "kinds": {"type": "array", "items": {"type": "string", "enum": ["mail", "page", "ticket"]}},
+            "kinds": {
+                "type": "array",
+                "items": {"type": "string", "enum": ["mail", "page", "ticket"]},
+            },
         },
         ["query"],
     ),

@@ -38,7 +38,10 @@ class Shape:
 async def conversations_of(shape: Shape, texts: PromptTexts, seed: str) -> list[Conversation]:
     """Makes the same of the same seed. Raises ApiFailure."""
     num_turns = shape.num_turns if shape.workload is Workload.MULTI_TURN else 1
-    sizes = [min(num_turns, shape.num_requests - start) for start in range(0, shape.num_requests, num_turns)]
+    sizes = [
+        min(num_turns, shape.num_requests - start)
+        for start in range(0, shape.num_requests, num_turns)
+    ]
     prefixes = await _prefixes(shape, texts, seed)
     tools = FUNCTIONS if shape.workload is Workload.TOOLS else ()
     places = asyncio.Semaphore(_MAX_TOGETHER)
@@ -47,7 +50,10 @@ async def conversations_of(shape: Shape, texts: PromptTexts, seed: str) -> list[
         rng = random.Random(f"{seed}:{index}")
         async with places:
             prefix = prefixes[index % len(prefixes)] if prefixes else ""
-            turns = [await _turn(shape, texts, rng, prefix if number == 0 else "") for number in range(size)]
+            turns = [
+                await _turn(shape, texts, rng, prefix if number == 0 else "")
+                for number in range(size)
+            ]
         return Conversation(tuple(turns), tools)
 
     return await asyncio.gather(*(make(index, size) for index, size in enumerate(sizes)))
@@ -57,7 +63,10 @@ async def _prefixes(shape: Shape, texts: PromptTexts, seed: str) -> Sequence[str
     match shape.workload:
         case Workload.SHARED_PREFIX:
             numbers = range(shape.num_prefixes)
-            return [await texts.text_of(shape.prefix_len, random.Random(f"{seed}:prefix:{each}")) for each in numbers]
+            return [
+                await texts.text_of(shape.prefix_len, random.Random(f"{seed}:prefix:{each}"))
+                for each in numbers
+            ]
         case Workload.RANDOM | Workload.MULTI_TURN | Workload.TOOLS:
             return ()
         case _:
@@ -68,5 +77,7 @@ async def _turn(shape: Shape, texts: PromptTexts, rng: random.Random, prefix: st
     num_tokens, max_tokens = draw_length(shape.input_lens, rng), draw_length(shape.output_lens, rng)
     text = await texts.text_of(num_tokens, rng)
     if prefix:
-        return user_turn(f"{prefix} {text}", max_tokens=max_tokens, input_len=shape.prefix_len + num_tokens)
+        return user_turn(
+            f"{prefix} {text}", max_tokens=max_tokens, input_len=shape.prefix_len + num_tokens
+        )
     return user_turn(text, max_tokens=max_tokens, input_len=num_tokens)

@@ -26,7 +26,9 @@ def announce(models: Sequence[ServedModel], listener: Listener, server: ServerCo
     """Prints the models and the address with a command to try, and logs who may use them."""
     if server.api_key:
         known = ", ".join(fingerprint(key_id(key.encode())) for key in server.api_key)
-        logger.info("fingerprints of the API keys, in the order in which they were given: %s", known)
+        logger.info(
+            "fingerprints of the API keys, in the order in which they were given: %s", known
+        )
     elif _is_open(listener):
         logger.warning(
             "everybody who reaches %s may use this server, since it has no API key: set OUZEL_API_KEY or "
@@ -60,7 +62,9 @@ def _command(model: ServedModel, listener: Listener, server: ServerConfig) -> st
     if listener.unix is not None:
         command.append(f"--unix-socket {shlex.quote(listener.address)}")
     if server.api_key:
-        command.append('-H "Authorization: Bearer $API_KEY"')  # the shell's variable: keys are not shown
+        command.append(
+            '-H "Authorization: Bearer $API_KEY"'
+        )  # the shell's variable: keys are not shown
     command.append(f"-d {shlex.quote(msgspec.json.encode(example.body).decode())}")
     return " ".join(command)
 
@@ -77,4 +81,6 @@ def _urls_elsewhere(listener: Listener) -> list[str]:
         return []
     scheme = "http" if listener.tls is None else "https"
     shown = own_addresses(with_v6=":" in host)[:_MAX_ADDRESSES]
-    return [f"{scheme}://{f'[{address}]' if ':' in address else address}:{port}/v1" for address in shown]
+    return [
+        f"{scheme}://{f'[{address}]' if ':' in address else address}:{port}/v1" for address in shown
+    ]

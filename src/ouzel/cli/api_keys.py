@@ -27,7 +27,9 @@ def _read_keys(path: Path) -> tuple[str, ...]:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not text"
-        raise InvalidOption(f"--api-key-file {path}: {reason}") from None  # the cause would show the file's bytes
+        raise InvalidOption(
+            f"--api-key-file {path}: {reason}"
+        ) from None  # the cause would show the file's bytes
     keys = tuple(
         _checked(line.strip(), f"--api-key-file {path}, line {number}")
         for number, line in enumerate(lines, 1)

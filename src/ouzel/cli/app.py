@@ -72,4 +72,6 @@ def _say(error: OuzelError) -> None:
     if log_settings().log_format == "json":
         logger.critical("%s", error)
     else:
-        sys.stderr.write(f"ouzel: {harmless_line(str(error))}\n")  # a server or a file may have said it
+        sys.stderr.write(
+            f"ouzel: {harmless_line(str(error))}\n"
+        )  # a server or a file may have said it

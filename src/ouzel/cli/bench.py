@@ -18,7 +18,14 @@ from ouzel.bench.figures import figures_of
 from ouzel.bench.goodput import Limits, read_limits
 from ouzel.bench.machine import machine_facts
 from ouzel.bench.report.page import comparison_page, report_page
-from ouzel.bench.result import Circumstances, InvalidResult, Result, read_results, result_of, write_results
+from ouzel.bench.result import (
+    Circumstances,
+    InvalidResult,
+    Result,
+    read_results,
+    result_of,
+    write_results,
+)
 from ouzel.bench.run import unless_stopped
 from ouzel.bench.summary import printable, summary, sweep_summary
 from ouzel.bench.target import Target, served_model, server_facts
@@ -35,7 +42,10 @@ from ouzel.terminal_chat.harmless import whole_characters
 _NUM_PROMPTS = 32
 _NUM_OTHER_FILES = 32  # open beside connections
 _STOPPED = 130  # the exit status of what ends by Ctrl-C
-_SECRET: Mapping[str, Callable[[str], str]] = {"--api-key": lambda _: "…", "--url": shown_url}  # how they are shown
+_SECRET: Mapping[str, Callable[[str], str]] = {
+    "--api-key": lambda _: "…",
+    "--url": shown_url,
+}  # how they are shown
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -52,7 +62,9 @@ def _plan(flags: BenchFlags) -> Plan:
     """Raises OuzelError."""
     lines = read_dataset(Path(flags.dataset)) if flags.dataset else []
     if flags.endpoint.name == "completions" and any(line.messages for line in lines):
-        raise InvalidOption(f"--dataset {flags.dataset}: has messages, which --endpoint completions has no field for")
+        raise InvalidOption(
+            f"--dataset {flags.dataset}: has messages, which --endpoint completions has no field for"
+        )
     try:
         limits = read_limits(flags.goodput)
     except ValueError as error:
@@ -69,7 +81,9 @@ def _plan(flags: BenchFlags) -> Plan:
     return Plan(shape, tuple(lines), flags.loads(), flags.warmup, flags.seed, limits)
 
 
-def _served(flags: BenchFlags, plan: Plan, rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
+def _served(
+    flags: BenchFlags, plan: Plan, rest: Sequence[str]
+) -> AbstractAsyncContextManager[ApiClient]:
     """Raises OuzelError, before anything is asked."""
     from ouzel.cli.descriptors import raise_limit  # noqa: PLC0415  only where there is a server
     from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415  likewise
@@ -105,7 +119,9 @@ def _unknown(argument: str) -> str:
         return f"{argument}: --model names the model of a server; ouzel bench --help lists all"
     flag = argument.partition("=")[0]
     if flag in known_flags():
-        return f"{flag}: sets up a model of this process; with --url the server has a model of its own"
+        return (
+            f"{flag}: sets up a model of this process; with --url the server has a model of its own"
+        )
     other = _OTHER_NAMES.get(flag)
     near = f"; did you mean {other}?" if other else did_you_mean([flag], bench_flags())
     return f"unknown option {flag}{near or '; ouzel bench --help lists all'}"
@@ -129,7 +145,11 @@ def _own(rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
 
 
 async def _run(
-    flags: BenchFlags, plan: Plan, opening: AbstractAsyncContextManager[ApiClient], *, command_line: str
+    flags: BenchFlags,
+    plan: Plan,
+    opening: AbstractAsyncContextManager[ApiClient],
+    *,
+    command_line: str,
 ) -> int:
     async with opening as client:
         model = flags.model or (await served_model(client))["id"]
@@ -163,17 +183,22 @@ def _asked(plan: Plan, flags: BenchFlags) -> str:
     return f"{shape.num_requests} requests, {shape.workload}, input {shape.input_lens}, output {shape.output_lens}"
 
 
-def _told(flags: BenchFlags, outcome: Outcome, limits: Limits | None, circumstances: Circumstances) -> int:
+def _told(
+    flags: BenchFlags, outcome: Outcome, limits: Limits | None, circumstances: Circumstances
+) -> int:
     """Writes what was asked for, and returns the exit status."""
     results = [
-        result_of(run, figures_of(run.measurements, run.duration_s, limits), circumstances) for run in outcome.runs
+        result_of(run, figures_of(run.measurements, run.duration_s, limits), circumstances)
+        for run in outcome.runs
     ]
     if not results:
         return _STOPPED
     try:
         _save(flags, results)
     finally:
-        _show(results, outcome.remarks)  # whatever becomes of the files; and a pipe that is closed costs no file
+        _show(
+            results, outcome.remarks
+        )  # whatever becomes of the files; and a pipe that is closed costs no file
     if outcome.is_stopped:
         return _STOPPED
     return 0 if any(result["completed"] for result in results) else 1
@@ -202,10 +227,16 @@ def _compare(flags: BenchFlags) -> int:
     pairs = paired(first, second)
     _say(f"A: {flags.compare[0]}\nB: {flags.compare[1]}\n")
     for a, b in pairs:
-        heading = f"\n{load_of(a)} / {load_of(b)}\n" if len(pairs) > 1 or load_of(a) != load_of(b) else "\n"
+        heading = (
+            f"\n{load_of(a)} / {load_of(b)}\n"
+            if len(pairs) > 1 or load_of(a) != load_of(b)
+            else "\n"
+        )
         _say(heading + comparison_text(a, b))
     if flags.report:
-        _write_page(flags.report, comparison_page(pairs, names=(flags.compare[0], flags.compare[1])))
+        _write_page(
+            flags.report, comparison_page(pairs, names=(flags.compare[0], flags.compare[1]))
+        )
     return 0
 
 
@@ -225,7 +256,9 @@ def _shown(arguments: Sequence[str]) -> str:
             shown.append(_SECRET[before](argument))
         else:
             shown.append(f"{flag}={_SECRET[flag](value)}" if mark and flag in _SECRET else argument)
-    return whole_characters(shlex.join(["ouzel", "bench", *shown]))  # names of files may be any bytes
+    return whole_characters(
+        shlex.join(["ouzel", "bench", *shown])
+    )  # names of files may be any bytes
 
 
 def _say(text: str) -> None:

@@ -72,11 +72,15 @@ class BenchFlags:
             return (Load(self.request_rate, self.burstiness, _limit(limit)),)
         if self.sweep.is_of_rates:
             return tuple(Load(rate, self.burstiness, _limit(limit)) for rate in self.sweep.values)
-        return tuple(Load(self.request_rate, self.burstiness, int(value)) for value in self.sweep.values)
+        return tuple(
+            Load(self.request_rate, self.burstiness, int(value)) for value in self.sweep.values
+        )
 
 
 def _limit(max_concurrency: float | None) -> int | None:
-    return None if max_concurrency is None or max_concurrency == float("inf") else int(max_concurrency)
+    return (
+        None if max_concurrency is None or max_concurrency == float("inf") else int(max_concurrency)
+    )
 
 
 def read_bench_flags(arguments: Sequence[str]) -> tuple[BenchFlags, list[str]]:
@@ -86,7 +90,8 @@ def read_bench_flags(arguments: Sequence[str]) -> tuple[BenchFlags, list[str]]:
     """
     namespace, rest = bench_parser().parse_known_args(arguments)
     given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in vars(namespace).items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(namespace).items()
     }
     flags = BenchFlags(**given)
     _check(flags, given, rest)
@@ -95,7 +100,9 @@ def read_bench_flags(arguments: Sequence[str]) -> tuple[BenchFlags, list[str]]:
 
 def bench_flags() -> list[str]:
     """Returns the names of all flags, for suggestions."""
-    return [flag for action in bench_parser()._actions for flag in action.option_strings]  # argparse has no other way
+    return [
+        flag for action in bench_parser()._actions for flag in action.option_strings
+    ]  # argparse has no other way
 
 
 def _check(flags: BenchFlags, given: Mapping[str, object], rest: Sequence[str]) -> None:
@@ -107,9 +114,15 @@ def _check(flags: BenchFlags, given: Mapping[str, object], rest: Sequence[str]) 
                 raise InvalidOption(f"--{name.replace('_', '-')}: {reason}")
 
     if flags.compare:
-        refuse(sorted(given.keys() - {"compare", "report"}), "nothing is measured with --compare", unless=False)
+        refuse(
+            sorted(given.keys() - {"compare", "report"}),
+            "nothing is measured with --compare",
+            unless=False,
+        )
         if rest:
-            raise InvalidOption(f"--compare: takes two files and nothing else but --report, given also {rest[0]!r}")
+            raise InvalidOption(
+                f"--compare: takes two files and nothing else but --report, given also {rest[0]!r}"
+            )
     refuse(("api_key", "ca_file", "insecure", "model"), "needs --url", unless=bool(flags.url))
     refuse(("ca_file",), "has no meaning with --insecure", unless=not flags.insecure)
     refuse(("input_len", "workload"), "--dataset has prompts of its own", unless=not flags.dataset)
@@ -117,7 +130,11 @@ def _check(flags: BenchFlags, given: Mapping[str, object], rest: Sequence[str]) 
     refuse(("prefix_len", "num_prefixes"), "needs --workload shared-prefix", unless=of_prefixes)
     refuse(("turns",), "needs --workload multi-turn", unless=flags.workload is Workload.MULTI_TURN)
     has_tools = flags.workload is Workload.TOOLS
-    refuse(("workload",), "completions have no tools", unless=not (has_tools and flags.endpoint.name == "completions"))
+    refuse(
+        ("workload",),
+        "completions have no tools",
+        unless=not (has_tools and flags.endpoint.name == "completions"),
+    )
     sweeps_rates = flags.sweep is not None and flags.sweep.is_of_rates
     has_rates = sweeps_rates or "request_rate" in given
     refuse(("burstiness",), "needs --request-rate or --sweep rate:...", unless=has_rates)
@@ -166,16 +183,32 @@ Group = argparse._ArgumentGroup  # has no public name
 
 
 def _add_target(group: Group) -> None:
-    group.add_argument("--url", metavar="URL", help="A server: http://localhost:8000/v1, or unix:/path of a socket.")
-    group.add_argument("--api-key", metavar="KEY", help="Its key (default: the variable OPENAI_API_KEY).")
-    group.add_argument("--ca-file", metavar="FILE", help="Authorities that its certificate is checked against.")
-    group.add_argument("--insecure", action="store_true", help="Its certificate is not checked.")
-    group.add_argument("--model", metavar="NAME", help="The model it is asked for (default: the first it lists).")
     group.add_argument(
-        "--endpoint", type=_one_of(ENDPOINTS), metavar="NAME", help="chat (default), completions or responses."
+        "--url",
+        metavar="URL",
+        help="A server: http://localhost:8000/v1, or unix:/path of a socket.",
     )
     group.add_argument(
-        "--extra-body", type=_json_object, metavar="JSON", help="Fields for every request; null leaves one of ours out."
+        "--api-key", metavar="KEY", help="Its key (default: the variable OPENAI_API_KEY)."
+    )
+    group.add_argument(
+        "--ca-file", metavar="FILE", help="Authorities that its certificate is checked against."
+    )
+    group.add_argument("--insecure", action="store_true", help="Its certificate is not checked.")
+    group.add_argument(
+        "--model", metavar="NAME", help="The model it is asked for (default: the first it lists)."
+    )
+    group.add_argument(
+        "--endpoint",
+        type=_one_of(ENDPOINTS),
+        metavar="NAME",
+        help="chat (default), completions or responses.",
+    )
+    group.add_argument(
+        "--extra-body",
+        type=_json_object,
+        metavar="JSON",
+        help="Fields for every request; null leaves one of ours out.",
     )
 
 
@@ -186,18 +219,43 @@ def _add_prompts(group: Group) -> None:
         metavar="NAME",
         help="random (default), shared-prefix, multi-turn or tools.",
     )
-    group.add_argument("--dataset", metavar="FILE", help="JSON lines with prompt or messages, and output_tokens.")
     group.add_argument(
-        "--num-prompts", type=_whole(1), metavar="N", help="Requests in a run (default: 32, or the lines of --dataset)."
+        "--dataset", metavar="FILE", help="JSON lines with prompt or messages, and output_tokens."
+    )
+    group.add_argument(
+        "--num-prompts",
+        type=_whole(1),
+        metavar="N",
+        help="Requests in a run (default: 32, or the lines of --dataset).",
     )
     lengths = "N, A:B, uniform(A,B), normal(MEAN,STD) or lognormal(MEAN,STD)"
-    group.add_argument("--input-len", type=_told(read_lengths), metavar="LEN", help=f"{lengths} (default: 128).")
-    group.add_argument("--output-len", type=_told(read_lengths), metavar="LEN", help="The same (default: 64).")
-    group.add_argument("--prefix-len", type=_whole(1), metavar="N", help="Tokens of a shared prefix (default: 256).")
-    group.add_argument("--num-prefixes", type=_whole(1), metavar="N", help="Different shared prefixes (default: 1).")
-    group.add_argument("--turns", type=_whole(1), metavar="N", help="Requests of a conversation (default: 4).")
-    group.add_argument("--seed", type=_whole(0), metavar="N", help="Another seed asks otherwise (default: 0).")
-    group.add_argument("--warmup", type=_whole(0), metavar="N", help="Requests before the first run (default: 1).")
+    group.add_argument(
+        "--input-len", type=_told(read_lengths), metavar="LEN", help=f"{lengths} (default: 128)."
+    )
+    group.add_argument(
+        "--output-len", type=_told(read_lengths), metavar="LEN", help="The same (default: 64)."
+    )
+    group.add_argument(
+        "--prefix-len",
+        type=_whole(1),
+        metavar="N",
+        help="Tokens of a shared prefix (default: 256).",
+    )
+    group.add_argument(
+        "--num-prefixes",
+        type=_whole(1),
+        metavar="N",
+        help="Different shared prefixes (default: 1).",
+    )
+    group.add_argument(
+        "--turns", type=_whole(1), metavar="N", help="Requests of a conversation (default: 4)."
+    )
+    group.add_argument(
+        "--seed", type=_whole(0), metavar="N", help="Another seed asks otherwise (default: 0)."
+    )
+    group.add_argument(
+        "--warmup", type=_whole(0), metavar="N", help="Requests before the first run (default: 1)."
+    )
 
 
 def _add_load(group: Group) -> None:
@@ -207,7 +265,12 @@ def _add_load(group: Group) -> None:
         metavar="N",
         help="Requests that go on at once, or inf (default: 8, and inf with a rate).",
     )
-    group.add_argument("--request-rate", type=_positive, metavar="R", help="Requests a second, at random intervals.")
+    group.add_argument(
+        "--request-rate",
+        type=_positive,
+        metavar="R",
+        help="Requests a second, at random intervals.",
+    )
     group.add_argument(
         "--burstiness",
         type=_positive,
@@ -215,15 +278,31 @@ def _add_load(group: Group) -> None:
         help="1: a Poisson process (default); below in bursts, above evenly.",
     )
     group.add_argument(
-        "--sweep", type=_told(_read_sweep), metavar="LOADS", help="A run for each: rate:1,2,4 or concurrency:1,8,32."
+        "--sweep",
+        type=_told(_read_sweep),
+        metavar="LOADS",
+        help="A run for each: rate:1,2,4 or concurrency:1,8,32.",
     )
 
 
 def _add_results(group: Group) -> None:
-    group.add_argument("--goodput", nargs="+", metavar="LIMIT", help="Counts what keeps ttft:MS, tpot:MS, e2el:MS.")
-    group.add_argument("--save", metavar="FILE.json", help="All figures, in the names of `vllm bench serve`.")
-    group.add_argument("--report", metavar="FILE.html", help="Figures and plots, in one file that needs no network.")
-    group.add_argument("--compare", nargs=2, metavar=("A.json", "B.json"), help="Sets two saved results side by side.")
+    group.add_argument(
+        "--goodput", nargs="+", metavar="LIMIT", help="Counts what keeps ttft:MS, tpot:MS, e2el:MS."
+    )
+    group.add_argument(
+        "--save", metavar="FILE.json", help="All figures, in the names of `vllm bench serve`."
+    )
+    group.add_argument(
+        "--report",
+        metavar="FILE.html",
+        help="Figures and plots, in one file that needs no network.",
+    )
+    group.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("A.json", "B.json"),
+        help="Sets two saved results side by side.",
+    )
 
 
 def _told(read: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -21,13 +21,19 @@ def check_generates(local: LocalModel, config: HfConfig) -> None:
     """Raises ModelLoadError for a model that makes embeddings or scores."""
     if (task := task_of(config, local.directory, "auto")) != "generate":
         made = "embeddings" if task == "embed" else "scores"
-        raise ModelLoadError(f"{local.name} makes {made}; only models that generate text are calibrated yet")
+        raise ModelLoadError(
+            f"{local.name} makes {made}; only models that generate text are calibrated yet"
+        )
 
 
 def read_calibration_text(directory: Path, path: str) -> CalibrationText:
     """Returns the first MAX_TOKENS tokens of the text. Raises InvalidOption where the file is empty or not readable."""
     tokenizer = load_tokenizer(directory)
-    text = read_text(path) if path else resources.files(_PACKAGE).joinpath(_FILE).read_text(encoding="utf-8")
+    text = (
+        read_text(path)
+        if path
+        else resources.files(_PACKAGE).joinpath(_FILE).read_text(encoding="utf-8")
+    )
     token_ids = tokenizer.encode(text, add_special_tokens=False)[:MAX_TOKENS]
     if not token_ids:
         raise InvalidOption(f"--calibration-text: {path} must hold text, it is empty")

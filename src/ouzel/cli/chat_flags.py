@@ -46,11 +46,15 @@ def read_flags(arguments: Sequence[str]) -> tuple[ChatFlags, list[str]]:
     namespace.image, namespace.set = tuple(namespace.image), tuple(namespace.set)
     flags = ChatFlags(**vars(namespace))
     if flags.url and rest:
-        raise InvalidOption(f"{rest[0]}: needs no --url: the server has its model and its options (--model NAME)")
+        raise InvalidOption(
+            f"{rest[0]}: needs no --url: the server has its model and its options (--model NAME)"
+        )
     if not flags.url and flags.api_key:
         raise InvalidOption("--api-key: needs --url, given without it")
     if not flags.url and flags.model_name:
-        raise InvalidOption(f"--model: needs --url, given {flags.model_name!r} without it; MODEL stands alone")
+        raise InvalidOption(
+            f"--model: needs --url, given {flags.model_name!r} without it; MODEL stands alone"
+        )
     return flags, rest
 
 
@@ -65,7 +69,12 @@ def api_key(flags: ChatFlags) -> str:
 
 def own_flags() -> list[str]:
     """Returns them for suggestions."""
-    return [option for action in chat_parser()._actions for option in action.option_strings if option.startswith("--")]
+    return [
+        option
+        for action in chat_parser()._actions
+        for option in action.option_strings
+        if option.startswith("--")
+    ]
 
 
 def chat_parser() -> OneLineParser:
@@ -77,16 +86,44 @@ def chat_parser() -> OneLineParser:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-p", "--prompt", metavar="TEXT", help="print one answer to this, and to standard input's text")
-    parser.add_argument("--json", action="store_true", help="print the answer as one object, with its usage (with -p)")
-    parser.add_argument("--schema", metavar="FILE", default="", help="answers are JSON of the JSON schema in the file")
-    parser.add_argument("--system", metavar="TEXT", default="", help="the text before the conversation")
-    parser.add_argument("--image", metavar="PATH", default=[], action="append", help="a picture; repeatable")
-    parser.add_argument("--tools", metavar="FILE.py", default="", help="functions that the model may call")
     parser.add_argument(
-        "--set", metavar="NAME=VALUE", default=[], action="append", help="as temperature=0.2; repeatable"
+        "-p",
+        "--prompt",
+        metavar="TEXT",
+        help="print one answer to this, and to standard input's text",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the answer as one object, with its usage (with -p)",
+    )
+    parser.add_argument(
+        "--schema",
+        metavar="FILE",
+        default="",
+        help="answers are JSON of the JSON schema in the file",
+    )
+    parser.add_argument(
+        "--system", metavar="TEXT", default="", help="the text before the conversation"
+    )
+    parser.add_argument(
+        "--image", metavar="PATH", default=[], action="append", help="a picture; repeatable"
+    )
+    parser.add_argument(
+        "--tools", metavar="FILE.py", default="", help="functions that the model may call"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        default=[],
+        action="append",
+        help="as temperature=0.2; repeatable",
     )
     parser.add_argument("--url", default="", help="ask this server, as http://localhost:8000")
-    parser.add_argument("--api-key", metavar="KEY", default="", help="of that server; or OPENAI_API_KEY")
-    parser.add_argument("--model", dest="model_name", metavar="NAME", default="", help="of those that it serves")
+    parser.add_argument(
+        "--api-key", metavar="KEY", default="", help="of that server; or OPENAI_API_KEY"
+    )
+    parser.add_argument(
+        "--model", dest="model_name", metavar="NAME", default="", help="of those that it serves"
+    )
     return parser

@@ -30,7 +30,10 @@ def run_session(flags: ChatFlags, rest: Sequence[str], typist: Typist | None) ->
     """Needs a typist for a conversation. Raises OuzelError, and KeyboardInterrupt where Ctrl-C ends it."""
     text = _text(flags)
     console = Console(highlight=False, emoji=False, markup=False)
-    with LoopThread() as loop, _client(flags, rest, loop, console if text is None else None) as client:
+    with (
+        LoopThread() as loop,
+        _client(flags, rest, loop, console if text is None else None) as client,
+    ):
         api = ChatApi(client, loop)
         if text is None:
             assert typist is not None, "without a terminal there is a text"
@@ -38,7 +41,9 @@ def run_session(flags: ChatFlags, rest: Sequence[str], typist: Typist | None) ->
         else:
             chat = _chat(flags, api, Terminal(console))
             chat.conversation.add_user(text, chat.pictures)
-            print_answer(api, chat.body(), Form(is_json=flags.json, has_schema=bool(flags.schema)), console)
+            print_answer(
+                api, chat.body(), Form(is_json=flags.json, has_schema=bool(flags.schema)), console
+            )
 
 
 def _text(flags: ChatFlags) -> str | None:
@@ -65,7 +70,9 @@ def _standard_input() -> str:
     try:
         return sys.stdin.buffer.read().decode().strip("\n")
     except UnicodeDecodeError as error:
-        raise InvalidOption(f"standard input: must be UTF-8: {error.reason} at byte {error.start}") from error
+        raise InvalidOption(
+            f"standard input: must be UTF-8: {error.reason} at byte {error.start}"
+        ) from error
 
 
 @contextmanager

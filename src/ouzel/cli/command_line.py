@@ -63,7 +63,9 @@ def read_command_line(
     return replace(options, remarks=(*options.remarks, *ovms_flags.remarks), directive=directive)
 
 
-def _unknown_message(arguments: Sequence[str], model: str, command: str, known: Sequence[str]) -> str:
+def _unknown_message(
+    arguments: Sequence[str], model: str, command: str, known: Sequence[str]
+) -> str:
     """The first flag among the arguments is named: what follows may be its value."""
     for argument in arguments:
         if argument.startswith("-"):

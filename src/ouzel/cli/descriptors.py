@@ -19,12 +19,16 @@ def with_max_connections(limits: LimitsConfig, *, has_metrics_port: bool) -> Lim
     num_watching = MAX_WATCHING + NUM_SPARE if has_metrics_port else 0
     most = num_files - min(_RESERVED, num_files // 2) - NUM_SPARE - num_watching
     if most < 1:
-        raise InvalidOption(f"the limit of open files is {num_files}, which is too low to serve: see `ulimit -n`")
+        raise InvalidOption(
+            f"the limit of open files is {num_files}, which is too low to serve: see `ulimit -n`"
+        )
     if limits.max_connections is None:
         return msgspec.structs.replace(limits, max_connections=min(most, MAX_CONNECTIONS))
     if limits.max_connections > most:
         of_files = f"which the limit of {num_files} open files leaves (ulimit -n)"
-        raise InvalidOption(f"--max-connections: must be <= {most}, {of_files}, given {limits.max_connections}")
+        raise InvalidOption(
+            f"--max-connections: must be <= {most}, {of_files}, given {limits.max_connections}"
+        )
     return limits
 
 

@@ -17,7 +17,14 @@ from ouzel.cli.table import table
 from ouzel.config.cache_root import cache_root
 from ouzel.doctor.address import server_at
 from ouzel.doctor.findings import Finding, findings
-from ouzel.doctor.fitting import COMMON_MODELS, CONTEXT_TOKENS, WEIGHT_BYTES, Estimate, Fit, estimates
+from ouzel.doctor.fitting import (
+    COMMON_MODELS,
+    CONTEXT_TOKENS,
+    WEIGHT_BYTES,
+    Estimate,
+    Fit,
+    estimates,
+)
 from ouzel.doctor.machine import Memory, Processor, read_memory, read_processor
 from ouzel.doctor.software import Disk, Software, is_port_free, read_disk, read_software
 from ouzel.free_memory import available_bytes
@@ -51,8 +58,14 @@ class Report:
 
 def doctor_parser() -> OneLineParser:
     parser = store_parser("doctor", _DESCRIPTION)
-    parser.add_argument("--json", action="store_true", help="write one JSON object, with sizes in bytes")
-    parser.add_argument("--no-measuring", action="store_true", help="leave out the tests of speed, which take seconds")
+    parser.add_argument(
+        "--json", action="store_true", help="write one JSON object, with sizes in bytes"
+    )
+    parser.add_argument(
+        "--no-measuring",
+        action="store_true",
+        help="leave out the tests of speed, which take seconds",
+    )
     return parser
 
 
@@ -86,7 +99,9 @@ def examined(disks: tuple[Disk, ...], host: str, port: int, *, measures: bool) -
         is_port_free=is_free,
         own_server=own_server,
     )
-    fitting = estimates(available, memory.limit or memory.total, speeds.weight_gb_per_s if speeds else 0.0)
+    fitting = estimates(
+        available, memory.limit or memory.total, speeds.weight_gb_per_s if speeds else 0.0
+    )
     return Report(
         processor=processor,
         memory=memory,
@@ -111,7 +126,9 @@ def _measured(available_bytes: int) -> "tuple[Speeds | None, list[Finding]]":
     except (ImportError, RuntimeError, MemoryError) as error:
         reason = (str(error).splitlines() or [repr(error)])[0]
         text = f"OpenVINO cannot multiply matrices on this machine: {reason}"
-        return None, [Finding(text, "Install openvino anew, or use another machine.", stops_serving=True)]
+        return None, [
+            Finding(text, "Install openvino anew, or use another machine.", stops_serving=True)
+        ]
 
 
 def _json(report: Report) -> dict[str, Any]:
@@ -127,7 +144,10 @@ def _text(report: Report) -> str:
         "features": ", ".join(report.processor.features) or "none that matter to matrices",
         "memory": _memory(report),
         "software": _software(report.software),
-        "extras": ", ".join(f"{name}{'' if there else ' (missing)'}" for name, there in report.software.extras.items()),
+        "extras": ", ".join(
+            f"{name}{'' if there else ' (missing)'}"
+            for name, there in report.software.extras.items()
+        ),
         "disks": "; ".join(f"{disk.path}: {amount(disk.free_bytes)} free" for disk in report.disks),
         "address": f"{report.address} is {_use(report)}",
         **_speed_facts(report.speeds),
@@ -143,14 +163,20 @@ def _use(report: Report) -> str:
 
 
 def _processor(processor: Processor) -> str:
-    physical = f" on {processor.num_physical_cores} physical ones" if processor.num_physical_cores else ""
+    physical = (
+        f" on {processor.num_physical_cores} physical ones" if processor.num_physical_cores else ""
+    )
     nodes = f", {processor.num_numa_nodes} NUMA nodes" if processor.num_numa_nodes > 1 else ""
     return f"{processor.name}, {processor.num_usable_cores} of {processor.num_cores} cores{physical}{nodes}"
 
 
 def _memory(report: Report) -> str:
     memory = report.memory
-    limit = f", of which this container may take {size_text(memory.limit)}" if memory.limit is not None else ""
+    limit = (
+        f", of which this container may take {size_text(memory.limit)}"
+        if memory.limit is not None
+        else ""
+    )
     return f"{size_text(memory.total)}{limit}; {size_text(report.available_bytes)} are free for a server"
 
 
@@ -188,11 +214,21 @@ def _fitting(report: Report) -> str:
 
 def _needed(estimate: Estimate) -> str:
     size = f"{estimate.needed_bytes / 2**30:.3g} GiB"
-    return size if estimate.fit is Fit.YES else f"{size} (free)" if estimate.fit is Fit.IF_FREED else "-"
+    return (
+        size
+        if estimate.fit is Fit.YES
+        else f"{size} (free)"
+        if estimate.fit is Fit.IF_FREED
+        else "-"
+    )
 
 
 def _rate(estimate: Estimate) -> str:
-    return f"{estimate.tokens_per_s:.2g}" if estimate.fit is not Fit.NO and estimate.tokens_per_s else "-"
+    return (
+        f"{estimate.tokens_per_s:.2g}"
+        if estimate.fit is not Fit.NO and estimate.tokens_per_s
+        else "-"
+    )
 
 
 def _findings(found: Sequence[Finding]) -> str:

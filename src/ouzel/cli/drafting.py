@@ -18,7 +18,9 @@ def draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineInfo) ->
     directories = Path(model.model), Path(model.draft_model)
     of_large, of_draft = map(tokens_of, directories)
     if of_large != of_draft:
-        differing = sum(of_large.get(each) != of_draft.get(each) for each in of_large.keys() | of_draft.keys())
+        differing = sum(
+            of_large.get(each) != of_draft.get(each) for each in of_large.keys() | of_draft.keys()
+        )
         raise ModelLoadError(
             f"draft_model: its tokens must be those of the model, but {differing} of {len(of_large)} differ in "
             f"{directories[1]}"
@@ -30,9 +32,13 @@ def draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineInfo) ->
     runner = create_runner(config, engine, num_blocks=large.num_blocks)
     info = runner.info
     if info.num_state_slots:
-        raise ModelLoadError(f"draft_model: a {info.model_type} has recurrent layers, and cannot draft")
+        raise ModelLoadError(
+            f"draft_model: a {info.model_type} has recurrent layers, and cannot draft"
+        )
     if info.block_size != large.block_size:
-        raise ModelLoadError(f"draft_model: its blocks have {info.block_size} tokens, the model's {large.block_size}")
+        raise ModelLoadError(
+            f"draft_model: its blocks have {info.block_size} tokens, the model's {large.block_size}"
+        )
     return runner
 
 
@@ -42,8 +48,12 @@ def tokens_of(directory: Path) -> dict[str, int]:
     try:
         content = json.loads(read_tokenizer_json(path))
     except (OSError, ValueError) as error:
-        raise ModelLoadError(f"draft_model: the tokens of {path} cannot be compared: {error}") from error
+        raise ModelLoadError(
+            f"draft_model: the tokens of {path} cannot be compared: {error}"
+        ) from error
     vocabulary = content.get("model", {}).get("vocab", {})
     if isinstance(vocabulary, list):  # of a unigram model, as pairs of text and score
         vocabulary = {text: token_id for token_id, (text, _) in enumerate(vocabulary)}
-    return dict(vocabulary) | {token["content"]: token["id"] for token in content.get("added_tokens", [])}
+    return dict(vocabulary) | {
+        token["content"]: token["id"] for token in content.get("added_tokens", [])
+    }

@@ -29,7 +29,9 @@ def engines_of(options: Options, local: LocalModel, *, memory_share: float = 1.0
     name = local.names_by(options.model)[0]
     members = [
         EngineClient(
-            msgspec.structs.replace(spec, label=f"{number} of {name}" if len(specs) > 1 else f"of {name}"),
+            msgspec.structs.replace(
+                spec, label=f"{number} of {name}" if len(specs) > 1 else f"of {name}"
+            ),
             in_thread=not options.engine.engine_process,
             start_link=start_link,
             max_queued_requests=max_queued_requests,
@@ -37,7 +39,11 @@ def engines_of(options: Options, local: LocalModel, *, memory_share: float = 1.0
         )
         for number, spec in enumerate(specs)
     ]
-    return members[0] if len(members) == 1 else EnginePool(members, max_queued_requests=max_queued_requests)
+    return (
+        members[0]
+        if len(members) == 1
+        else EnginePool(members, max_queued_requests=max_queued_requests)
+    )
 
 
 def engine_specs(options: Options, local: LocalModel, memory_share: float) -> list[EngineSpec]:
@@ -65,9 +71,14 @@ def engine_configs(engine: EngineConfig) -> list[EngineConfig]:
     shares = shares_of_quota(engine.replicas, quota, num_processors())
     if any(shares):
         logger.info(
-            "the container may take the time of %g processors: %s threads", quota, " and ".join(map(str, shares))
+            "the container may take the time of %g processors: %s threads",
+            quota,
+            " and ".join(map(str, shares)),
         )
-    return [msgspec.structs.replace(config, num_threads=share) for config, share in zip(configs, shares, strict=True)]
+    return [
+        msgspec.structs.replace(config, num_threads=share)
+        for config, share in zip(configs, shares, strict=True)
+    ]
 
 
 def _replica_config(engine: EngineConfig, number: int) -> EngineConfig:

@@ -58,7 +58,11 @@ def openvino_engine(options: dict[str, object]) -> Engine:
         tokenizer = reading.result()
     if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
         tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)
-    grammars = None if tokenizer is None else GrammarCompiler(tokenizer, timeout_s=engine.grammar_timeout_s)
+    grammars = (
+        None
+        if tokenizer is None
+        else GrammarCompiler(tokenizer, timeout_s=engine.grammar_timeout_s)
+    )
     core = EngineCore(
         runner,
         prefix_caching=engine.prefix_caching,
@@ -82,7 +86,9 @@ def load_adapters(engine: EngineCore, paths: Mapping[str, str]) -> None:
             raise ModelLoadError(f"lora {event.name}={paths[event.name]}: {event.message}")
 
 
-def speculation_of(model: ModelConfig, engine: EngineConfig, runner: ModelRunner) -> Speculation | None:
+def speculation_of(
+    model: ModelConfig, engine: EngineConfig, runner: ModelRunner
+) -> Speculation | None:
     """Returns None where nothing is to be guessed. Raises ModelLoadError."""
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
@@ -95,7 +101,9 @@ def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | Non
     if not engine.prefix_cache_dir:
         return None
     assert isinstance(runner, StorableRunner)
-    return open_prefix_store(runner, engine.prefix_cache_dir, max_bytes=int(engine.prefix_cache_dir_gib * 2**30))
+    return open_prefix_store(
+        runner, engine.prefix_cache_dir, max_bytes=int(engine.prefix_cache_dir_gib * 2**30)
+    )
 
 
 def expected_vocab_size(directory: Path) -> int:
@@ -112,7 +120,9 @@ def grammar_tokenizer(directory: Path, vocab_size: int) -> GrammarTokenizer | No
     try:
         text = read_tokenizer_json(path)
         added = msgspec.json.decode(text, type=_AddedTokens).added_tokens
-        named = special_token_ids({"added_tokens": added}).get(read_special_tokens(directory).get("eos_token", ""))
+        named = special_token_ids({"added_tokens": added}).get(
+            read_special_tokens(directory).get("eos_token", "")
+        )
         eos_token_ids = (*read_model_eos_token_ids(directory), *(() if named is None else (named,)))
         return GrammarTokenizer(TokenizerSource(path, vocab_size, eos_token_ids))
     except (OSError, ValueError, ModelLoadError) as error:

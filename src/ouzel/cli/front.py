@@ -93,11 +93,15 @@ class Front:
         """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
         return watched(self._watching_app, self._options.limits, listener)
 
-    def reloading(self, reread: Reread | None, hangups: asyncio.Event | None) -> AbstractAsyncContextManager[None]:
+    def reloading(
+        self, reread: Reread | None, hangups: asyncio.Event | None
+    ) -> AbstractAsyncContextManager[None]:
         """Reads the models' options again on SIGHUP, if that is possible, while the block runs."""
         return reloading(self._options, reread, hangups, self._changes, self._host)
 
-    async def run(self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event) -> None:
+    async def run(
+        self, listener: Listener, *, stopping: asyncio.Event, hurrying: asyncio.Event
+    ) -> None:
         """Listens until `stopping`, then drains; `hurrying` cuts that short."""
         options = self._options
         server = HttpServer(self._app, options.limits, listener.tls)
@@ -105,7 +109,9 @@ class Front:
         await first_of(serving, asyncio.create_task(server.listening.wait()))
         if serving.done():  # another process took the port while the model loaded
             await server.lifespan.shutdown()
-            raise CannotListen(f"cannot listen on {listener.address}: it is in use") from serving.exception()
+            raise CannotListen(
+                f"cannot listen on {listener.address}: it is in use"
+            ) from serving.exception()
         if listener.unix is not None and not listener.unix.is_ours():
             server.should_exit = True
             await serving
@@ -131,7 +137,10 @@ class Front:
         """Tells those that watch to send no more requests, and takes them until these have had the time to hear it."""
         grace_s = self._options.limits.drain_grace_s
         if grace_s:
-            logger.info("stopping: health checks are answered with 503, requests are taken for %.0f s more", grace_s)
+            logger.info(
+                "stopping: health checks are answered with 503, requests are taken for %.0f s more",
+                grace_s,
+            )
             for served in self._catalogue.bases:
                 served.model.engine.leave()
             await first_of(*ends, asyncio.create_task(asyncio.sleep(grace_s)))

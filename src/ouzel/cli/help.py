@@ -28,7 +28,11 @@ def short_help() -> str:
 
 def full_help() -> str:
     """Returns all options, the common ones first."""
-    sections = [line for heading, options in _sections().items() for line in ["", *_section(heading, options)]]
+    sections = [
+        line
+        for heading, options in _sections().items()
+        for line in ["", *_section(heading, options)]
+    ]
     return "\n".join([_beginning(), *sections, ""])
 
 
@@ -37,12 +41,16 @@ def _sections() -> dict[str, list[Option]]:
     for record in RECORDS:
         for option in options_of(record):
             if option.name != "model":
-                sections.setdefault(_COMMON if option.is_common else option.heading, []).append(option)
+                sections.setdefault(_COMMON if option.is_common else option.heading, []).append(
+                    option
+                )
     return sections
 
 
 def _beginning() -> str:
-    [model] = [option for record in RECORDS for option in options_of(record) if option.name == "model"]
+    [model] = [
+        option for record in RECORDS for option in options_of(record) if option.name == "model"
+    ]
     description = model.description[0].lower() + model.description[1:].removesuffix(".")
     introduction = _INTRODUCTION.format(model=description, default=model.default_text)
     paragraphs = [textwrap.fill(paragraph, _columns()) for paragraph in introduction.split("\n\n")]

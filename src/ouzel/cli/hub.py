@@ -14,7 +14,15 @@ from ouzel.model_store.download import fetch
 from ouzel.model_store.failures import FAILURES, reason_of
 from ouzel.model_store.hub_session import bounded_answers
 
-MODEL_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "openvino_*.xml", "openvino_*.bin"]
+MODEL_FILES = [
+    "*.json",
+    "*.jinja",
+    "*.txt",
+    "*.model",
+    "*.safetensors",
+    "openvino_*.xml",
+    "openvino_*.bin",
+]
 ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
 
@@ -24,7 +32,9 @@ def download(repo_id: str) -> Path:
     directory = _snapshot(repo_id, MODEL_FILES)
     has_weights = any(path for pattern in _WEIGHTS for path in directory.glob(pattern))
     if not has_weights and (there := _quantisations(repo_id)):
-        raise ModelLoadError(f"{repo_id} has GGUF files; give one as {repo_id}:NAME, of {', '.join(there)}")
+        raise ModelLoadError(
+            f"{repo_id} has GGUF files; give one as {repo_id}:NAME, of {', '.join(there)}"
+        )
     return directory
 
 
@@ -44,7 +54,9 @@ def download_gguf_file(repo_id: str, name: str) -> Path:
     """
     path = Path(name)
     all_parts = glob.escape(str(path.parent / model_name(path))) + "-?????-of-?????.gguf"
-    directory = _snapshot(repo_id, [glob.escape(name), *([all_parts] if path.stem != model_name(path) else [])])
+    directory = _snapshot(
+        repo_id, [glob.escape(name), *([all_parts] if path.stem != model_name(path) else [])]
+    )
     if not (directory / name).is_file():
         there = ", ".join(_gguf_names(repo_id)) or "none"
         raise ModelLoadError(f"{repo_id} has no file {name}; its GGUF files: {there}")
@@ -60,14 +72,20 @@ def download_gguf(repo_id: str, quantisation: str) -> Path:
     names = [f"{start}{name}" for name in spellings for start in ("", "*[-._/]")]
     patterns = [name + end for name in names for end in (".gguf", "-?????-of-?????.gguf")]
     directory = _snapshot(repo_id, patterns)
-    fetched = sorted(path for path in directory.rglob("*.gguf") if _is_model(path.relative_to(directory), patterns))
+    fetched = sorted(
+        path
+        for path in directory.rglob("*.gguf")
+        if _is_model(path.relative_to(directory), patterns)
+    )
     models = {(path.parent, model_name(path)): path for path in fetched}
     if not models:
         there = ", ".join(_quantisations(repo_id)) or "none"
         raise ModelLoadError(f"{repo_id} has no GGUF file of {quantisation}; there are: {there}")
     if len(models) > 1:
         names = [str(path.relative_to(directory)) for path in models.values()]
-        raise ModelLoadError(f"{repo_id} has several GGUF files of {quantisation}: {', '.join(names)}")
+        raise ModelLoadError(
+            f"{repo_id} has several GGUF files of {quantisation}: {', '.join(names)}"
+        )
     return find_gguf(*models.values())[0]
 
 
@@ -89,7 +107,11 @@ def _snapshot(repo_id: str, patterns: list[str]) -> Path:
 
 def _quantisations(repo_id: str) -> list[str]:
     """Returns the names by which GGUF files of the repository can be asked for; none where it is out of reach."""
-    return sorted(set(filter(None, (quantisation_of(model_name(Path(name))) for name in _gguf_names(repo_id)))))
+    return sorted(
+        set(
+            filter(None, (quantisation_of(model_name(Path(name))) for name in _gguf_names(repo_id)))
+        )
+    )
 
 
 def _gguf_names(repo_id: str) -> list[str]:

@@ -29,7 +29,9 @@ def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     options = begun(read_command_line(arguments, command="inspect"))
     if options.vllm.is_chosen:
-        raise InvalidOption("--engine: must be openvino for ouzel inspect, which cannot tell what vLLM would load")
+        raise InvalidOption(
+            "--engine: must be openvino for ouzel inspect, which cannot tell what vLLM would load"
+        )
     check_without_model(options.model)
     sys.stdout.write(inspected(options, located(options.model)))
     return 0
@@ -64,7 +66,9 @@ def _kind(found: "Inspection") -> str:
     kind = found.model_type
     if found.text_model_type != found.model_type:
         kind += f", of which the language model {found.text_model_type} is served"
-    return f"{kind}, {count_text(found.num_parameters)} parameters" if found.num_parameters else kind
+    return (
+        f"{kind}, {count_text(found.num_parameters)} parameters" if found.num_parameters else kind
+    )
 
 
 def _weights(found: "Inspection") -> str:
@@ -83,7 +87,10 @@ def _cache(found: "Inspection") -> str:
         f"{found.kv_cache_dtype}, {size_text(found.kv_token_bytes)} a token: {size_text(found.kv_cache_bytes)} "
         f"for {found.num_kv_tokens} tokens of at most {found.max_num_seqs} sequences"
         + (f"; {found.kv_cache_reason}" * bool(found.kv_cache_reason))
-        + ("; the first load tries u8 on a text and chooses another cache where u8 does harm" * found.kv_cache_is_open)
+        + (
+            "; the first load tries u8 on a text and chooses another cache where u8 does harm"
+            * found.kv_cache_is_open
+        )
     )
 
 
@@ -92,9 +99,8 @@ def _states(found: "Inspection") -> str:
     if not found.num_state_slots:
         return ""
     size = size_text(found.num_state_slots * found.state_slot_bytes)
-    return (
-        f"{size_text(found.state_slot_bytes)} a sequence: {size} for {found.num_state_slots} of running and kept ones"
-    )
+    slots = f"{found.num_state_slots} of running and kept ones"
+    return f"{size_text(found.state_slot_bytes)} a sequence: {size} for {slots}"
 
 
 def _context(found: "Inspection", *, is_named: bool) -> str:
@@ -150,5 +156,7 @@ def _chat(options: Options, local: LocalModel) -> str:
     if not templates:
         return "no chat template: completions only"
     chosen = output_format(local.directory, options.model)
-    calls, reasoning = (family.names[0] if family else "none" for family in (chosen.calls, chosen.reasoning))
+    calls, reasoning = (
+        family.names[0] if family else "none" for family in (chosen.calls, chosen.reasoning)
+    )
     return f"template with tool calls read as {calls}, reasoning as {reasoning}"

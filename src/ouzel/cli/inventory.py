@@ -9,7 +9,10 @@ from ouzel.model_store.hub_cache import cache_directory, repositories
 from ouzel.model_store.inventory import Inventory
 from ouzel.model_store.kept import kept_in
 
-DEMOS: dict[str, Path] = {"ouzel-demo": MODEL_DIRECTORY, "ouzel-demo-vision": VISION_MODEL_DIRECTORY}
+DEMOS: dict[str, Path] = {
+    "ouzel-demo": MODEL_DIRECTORY,
+    "ouzel-demo-vision": VISION_MODEL_DIRECTORY,
+}
 
 
 def read_inventory(cache_dir: str) -> Inventory:

@@ -61,7 +61,9 @@ class KeptModel:
 def list_parser() -> OneLineParser:
     parser = store_parser("list", _DESCRIPTION)
     parser.add_argument(
-        "--json", action="store_true", help="write one JSON object, with sizes in bytes and times in s since 1970"
+        "--json",
+        action="store_true",
+        help="write one JSON object, with sizes in bytes and times in s since 1970",
     )
     parser.set_defaults(json=False)
     return parser
@@ -90,7 +92,10 @@ def run(arguments: Sequence[str]) -> int:
     ]
     if is_json:
         content = {"hub_cache": str(cache_directory()), "cache_dir": str(root)}
-        document = content | {"models": [asdict(each) for each in models], "kept": [asdict(each) for each in kept]}
+        document = content | {
+            "models": [asdict(each) for each in models],
+            "kept": [asdict(each) for each in kept],
+        }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         sys.stdout.write(_models_text(models, inventory) + "\n" + _kept_text(kept, str(root)))
@@ -101,7 +106,9 @@ def models_of(inventory: Inventory) -> Iterator[Model]:
     for repository in inventory.repositories:
         if not repository.snapshots:
             reason = "its download has not come to an end; `ouzel pull` goes on with it"
-            yield _model(repository, repository.repo_id, "", repository.size_bytes, Verdict("", 0, reason))
+            yield _model(
+                repository, repository.repo_id, "", repository.size_bytes, Verdict("", 0, reason)
+            )
         for snapshot in repository.snapshots:
             yield from _models_of_snapshot(repository, snapshot)
 
@@ -115,17 +122,27 @@ def _models_of_snapshot(repository: HubRepository, snapshot: Snapshot) -> Iterat
         return
     for name, path in ggufs.items():
         quantisation = quantisation_of(name)
-        label = f"{repository.repo_id}:{quantisation}" if quantisation else f"{repository.repo_id} ({name})"
+        label = (
+            f"{repository.repo_id}:{quantisation}"
+            if quantisation
+            else f"{repository.repo_id} ({name})"
+        )
         size = sum(each.stat().st_size for each in _files_of(name, snapshot.directory))
         yield _model(repository, label, snapshot.revision, size, judge_gguf(path))
 
 
 def _files_of(name: str, directory: Path) -> Iterator[Path]:
     """Gives those that are there: what a link leads to may be gone."""
-    return (path for path in directory.rglob("*") if is_gguf(path) and model_name(path) == name and path.is_file())
+    return (
+        path
+        for path in directory.rglob("*")
+        if is_gguf(path) and model_name(path) == name and path.is_file()
+    )
 
 
-def _model(repository: HubRepository, name: str, revision: str, size_bytes: int, verdict: Verdict) -> Model:
+def _model(
+    repository: HubRepository, name: str, revision: str, size_bytes: int, verdict: Verdict
+) -> Model:
     return Model(
         name=name,
         revision=revision,
@@ -143,7 +160,17 @@ def demos_of(inventory: Inventory) -> Iterator[Model]:
     for name, directory in inventory.demos.items():
         verdict, last_used = judge(directory), directory.stat().st_mtime
         size = size_behind(directory)
-        yield Model(name, "", size, 0, verdict.model_type, verdict.num_parameters, last_used, verdict.is_served, "")
+        yield Model(
+            name,
+            "",
+            size,
+            0,
+            verdict.model_type,
+            verdict.num_parameters,
+            last_used,
+            verdict.is_served,
+            "",
+        )
 
 
 def _models_text(models: Sequence[Model], inventory: Inventory) -> str:
@@ -165,12 +192,22 @@ def _models_text(models: Sequence[Model], inventory: Inventory) -> str:
     if inventory.repositories:
         return f"In the Hugging Face cache, {cache}, and bundled:\n\n{text}"
     there = "is empty" if cache.is_dir() else "does not exist"
-    return f"The Hugging Face cache, {cache}, {there}: `ouzel pull` fetches models. Bundled:\n\n{text}"
+    return (
+        f"The Hugging Face cache, {cache}, {there}: `ouzel pull` fetches models. Bundled:\n\n{text}"
+    )
 
 
 def _served(model: Model) -> str:
-    reason = model.reason if len(model.reason) <= _MAX_REASON else model.reason[: _MAX_REASON - 3] + "..."
-    waiting = f"; {amount(model.incomplete_bytes)} of unfinished downloads" if model.incomplete_bytes else ""
+    reason = (
+        model.reason
+        if len(model.reason) <= _MAX_REASON
+        else model.reason[: _MAX_REASON - 3] + "..."
+    )
+    waiting = (
+        f"; {amount(model.incomplete_bytes)} of unfinished downloads"
+        if model.incomplete_bytes
+        else ""
+    )
     return ("yes" if model.is_served else f"no: {reason}") + waiting
 
 
@@ -178,9 +215,20 @@ def _kept_text(kept: Sequence[KeptModel], root: str) -> str:
     if not kept:
         return f"Nothing is kept in {root} yet: a model's first start keeps its compressed weights there.\n"
     rows = [
-        [each.id, _what(each), each.model, amount(each.size_bytes), ago(each.last_used), _state(each)] for each in kept
+        [
+            each.id,
+            _what(each),
+            each.model,
+            amount(each.size_bytes),
+            ago(each.last_used),
+            _state(each),
+        ]
+        for each in kept
     ]
-    total, stale = sum(each.size_bytes for each in kept), sum(each.size_bytes for each in kept if each.stale)
+    total, stale = (
+        sum(each.size_bytes for each in kept),
+        sum(each.size_bytes for each in kept if each.stale),
+    )
     text = table(["ID", "KEPT", "OF", "SIZE", "USED", "STATE"], rows, right=["SIZE"])
     hint = f"; {amount(stale)} are stale: `ouzel rm --stale` removes them" if stale else ""
     return f"Kept in {root}:\n\n{text}\n{amount(total)} in all{hint}.\n"

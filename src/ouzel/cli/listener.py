@@ -56,7 +56,9 @@ class Listener:
         if self.unix is not None:
             return f"{scheme}://localhost"
         host, port = self.socket.getsockname()[:2]
-        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(
+            host, f"[{host}]" if ":" in host else host
+        )
         return f"{scheme}://{shown}:{port}"
 
 
@@ -108,7 +110,9 @@ def _bind_port(host: str, port: int, flag: str) -> socket.socket:
     except OSError as error:
         listener.close()
         hint = _HINTS.get(error.errno or 0, "").format(flag=flag)
-        raise CannotListen(f"cannot listen on {host} port {port}: {error.strerror}{hint}") from error
+        raise CannotListen(
+            f"cannot listen on {host} port {port}: {error.strerror}{hint}"
+        ) from error
     return listener
 
 

@@ -53,11 +53,23 @@ _PRECISIONS = {"auto": "auto", "fp32": "f32", "float32": "f32", "float": "f32"} 
 _TASKS: Mapping[str, TaskOption] = {
     "auto": "auto",
     **dict.fromkeys(("text-generation", "generate"), "generate"),
-    **dict.fromkeys(("text-embedding", "feature-extraction", "sentence-similarity", "embed"), "embed"),
+    **dict.fromkeys(
+        ("text-embedding", "feature-extraction", "sentence-similarity", "embed"), "embed"
+    ),
     **dict.fromkeys(("text-classification", "classify", "rerank", "score"), "score"),
 }
-_POOLING = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls", "lasttoken": "lasttoken"}
-_REFUSED = {"revision": "main", "bedrock_compat": "false", "sigmoid": "true"}  # with the value that may stand
+_POOLING = {
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "cls": "cls",
+    "cls_token": "cls",
+    "lasttoken": "lasttoken",
+}
+_REFUSED = {
+    "revision": "main",
+    "bedrock_compat": "false",
+    "sigmoid": "true",
+}  # with the value that may stand
 _VLLM_HANDLER = "vllm_async_service"
 _ADAPTERS = ("enable_lora", "max_loras", "max_lora_rank")  # the first turns the others on
 _MAX_LORAS = "4"  # LMI's default
@@ -91,7 +103,9 @@ def _one_of(option: str, known: Mapping[str, str]) -> Callable[[Setting], Values
 
     def read(setting: Setting) -> Values:
         if setting.value.lower() not in known:
-            raise InvalidOption(f"{setting.description}: must be one of {', '.join(known)}, given {setting.value!r}")
+            raise InvalidOption(
+                f"{setting.description}: must be one of {', '.join(known)}, given {setting.value!r}"
+            )
         return {option: known[setting.value.lower()]}
 
     return read
@@ -113,13 +127,17 @@ def _address(setting: Setting) -> Values:
     except ValueError:
         host, port = None, None
     if host is None or url.scheme not in ("http", "https"):
-        raise InvalidOption(f"{setting.description}: must be like http://0.0.0.0:8080, given {setting.value!r}")
+        raise InvalidOption(
+            f"{setting.description}: must be like http://0.0.0.0:8080, given {setting.value!r}"
+        )
     return {"host": host, "port": str(port or 8080)}
 
 
 def _megabytes(setting: Setting) -> Values:
     if not setting.value.isdecimal():
-        raise InvalidOption(f"{setting.description}: must be a whole number, given {setting.value!r}")
+        raise InvalidOption(
+            f"{setting.description}: must be a whole number, given {setting.value!r}"
+        )
     return {"max_body_bytes": int(setting.value) * 2**20}
 
 
@@ -129,9 +147,14 @@ def _images_per_prompt(setting: Setting) -> Values:
         if setting.value.startswith("{"):
             counts = msgspec.json.decode(setting.value, type=dict[str, int])
         else:
-            counts = {name.strip(): int(count) for name, _, count in map(_parted, setting.value.split(","))}
+            counts = {
+                name.strip(): int(count)
+                for name, _, count in map(_parted, setting.value.split(","))
+            }
     except ValueError as error:  # msgspec's, too
-        raise InvalidOption(f"{setting.description}: must be like image=2, given {setting.value!r}") from error
+        raise InvalidOption(
+            f"{setting.description}: must be like image=2, given {setting.value!r}"
+        ) from error
     ours = {"image": "max_images", "video": "max_videos"}
     return {option: counts[name] for name, option in ours.items() if name in counts}
 
@@ -143,7 +166,9 @@ def _hosts(setting: Setting) -> Values:
     try:
         return {"allowed_media_domains": msgspec.json.decode(setting.value, type=list[str])}
     except msgspec.MsgspecError as error:
-        raise InvalidOption(f"{setting.description}: must be a list of hosts, given {setting.value!r}") from error
+        raise InvalidOption(
+            f"{setting.description}: must be a list of hosts, given {setting.value!r}"
+        ) from error
 
 
 def _parted(text: str) -> tuple[str, str, str]:
@@ -203,7 +228,9 @@ def read_lmi_settings(environment: Mapping[str, str], model: str) -> tuple[Value
         meaning = MEANINGS.get(setting.key)
         if setting.key in _REFUSED and setting.value.lower() != _REFUSED[setting.key]:
             allowed = _REFUSED[setting.key]
-            raise InvalidOption(f"{setting.description}: only {allowed!r} is supported, given {setting.value!r}")
+            raise InvalidOption(
+                f"{setting.description}: only {allowed!r} is supported, given {setting.value!r}"
+            )
         found = meaning(setting) if meaning is not None else {}
         if found:
             values |= found

@@ -13,7 +13,10 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import holds_gguf, is_gguf, model_name
 
 QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
-IR_FILES = ("openvino_model.xml", "openvino_language_model.xml")  # either; the latter where a model sees
+IR_FILES = (
+    "openvino_model.xml",
+    "openvino_language_model.xml",
+)  # either; the latter where a model sees
 _MAX_SHOWN = 200  # characters of a path
 _OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
 
@@ -37,7 +40,9 @@ _DEMOS: dict[Demo, LocalModel] = {
 
 def located(options: ModelConfig) -> LocalModel:
     """Returns a bundled demo model where none is named. Raises ModelLoadError."""
-    local = locate_model(options.model, options.cache_dir) if options.model else _DEMOS[options.demo]
+    local = (
+        locate_model(options.model, options.cache_dir) if options.model else _DEMOS[options.demo]
+    )
     if not options.draft_model:
         return local
     return replace(local, draft=locate_model(options.draft_model, options.cache_dir).directory)
@@ -52,17 +57,23 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
     try:
         is_directory = path.is_dir()
     except OSError as error:  # a name that is too long, or a directory that may not be read
-        raise ModelLoadError(f"{str(path)[:_MAX_SHOWN]} cannot be read: {error.strerror}") from error
+        raise ModelLoadError(
+            f"{str(path)[:_MAX_SHOWN]} cannot be read: {error.strerror}"
+        ) from error
     if is_directory:
         if not any((path / name).is_file() for name in _OWN_WEIGHTS) and holds_gguf(path):
             return gguf_model(path, cache_dir, path.resolve().name)
         if not any((path / name).is_file() for name in ("config.json", "openvino_model.xml")):
-            raise ModelLoadError(f"{path} holds no model: no config.json, openvino_model.xml or GGUF file is there")
+            raise ModelLoadError(
+                f"{path} holds no model: no config.json, openvino_model.xml or GGUF file is there"
+            )
         return LocalModel(path, path.resolve().name)
     if path.exists():
         if is_gguf(path):
             return gguf_model(path, cache_dir, model_name(path))
-        raise ModelLoadError(f"{model} is a file; give the directory that holds config.json and the weights, or GGUF")
+        raise ModelLoadError(
+            f"{model} is a file; give the directory that holds config.json and the weights, or GGUF"
+        )
     if path.is_absolute() or model.startswith((".", "~")) or not _is_of_hub(model):
         raise ModelLoadError(f"there is no directory {model}")
     return hub_model(model, cache_dir)
@@ -85,7 +96,9 @@ def hub_model(model: str, cache_dir: str) -> LocalModel:
     if is_gguf(Path(quantisation)):
         return gguf_model(download_gguf_file(repo_id, quantisation), cache_dir, model)
     if not QUANTISATION_NAME.fullmatch(quantisation):
-        raise ModelLoadError(f"{model}: behind the colon must be the name of a quantisation, as Q4_K_M")
+        raise ModelLoadError(
+            f"{model}: behind the colon must be the name of a quantisation, as Q4_K_M"
+        )
     return gguf_model(download_gguf(repo_id, quantisation), cache_dir, model)
 
 

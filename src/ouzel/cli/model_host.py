@@ -47,7 +47,9 @@ class ModelHost:
         from ouzel.cli.served_model import load_served_model  # noqa: PLC0415  what is imported first starts sooner
 
         engines = self.engines_of(settings, local)
-        starting = asyncio.create_task(engines.start(), context=Context())  # it outlives the request that asks for it
+        starting = asyncio.create_task(
+            engines.start(), context=Context()
+        )  # it outlives the request that asks for it
         try:
             return await load_served_model(self._options.of(settings), local, engines, starting)
         except BaseException:
@@ -78,7 +80,9 @@ class ModelHost:
 
     async def unload(self, model: "ServedModel") -> None:
         """Waits for what runs, as at the server's end, and gives the memory back."""
-        await model.engine.drain(self._options.limits.drain_timeout_s, reason="the model is being unloaded")
+        await model.engine.drain(
+            self._options.limits.drain_timeout_s, reason="the model is being unloaded"
+        )
         await self._close(model.engine, reason="the model is unloaded")
         await asyncio.to_thread(model.renderer.close)
         logger.info("model %s is unloaded", model.names[0])

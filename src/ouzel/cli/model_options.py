@@ -56,7 +56,11 @@ class _Dimensions(msgspec.Struct):
         scaling = self.rope_parameters or self.rope_scaling or _Rope()
         if positions is None or is_ir or (scaling.rope_type or scaling.type) != "yarn":
             return positions
-        original = self.original_max_position_embeddings or scaling.original_max_position_embeddings or positions
+        original = (
+            self.original_max_position_embeddings
+            or scaling.original_max_position_embeddings
+            or positions
+        )
         return max(positions, int(original * (scaling.factor or positions / original)))
 
     def kv_bytes_per_token(self, element_bytes: int) -> int | None:
@@ -67,8 +71,12 @@ class _Dimensions(msgspec.Struct):
         heads = self.num_key_value_heads or self.num_attention_heads
         head_dim = self.head_dim
         if head_dim is None and self.hidden_size and self.num_attention_heads:
-            head_dim = min(self.hidden_size // self.num_attention_heads, 128)  # 128: Qwen3's, where it is not written
-        if self.model_type not in _WITH_EQUAL_LAYERS or not (self.num_hidden_layers and heads and head_dim):
+            head_dim = min(
+                self.hidden_size // self.num_attention_heads, 128
+            )  # 128: Qwen3's, where it is not written
+        if self.model_type not in _WITH_EQUAL_LAYERS or not (
+            self.num_hidden_layers and heads and head_dim
+        ):
             return None
         return 2 * self.num_hidden_layers * heads * head_dim * element_bytes
 
@@ -79,7 +87,9 @@ def check_without_model(model: ModelConfig) -> None:
     Raises InvalidOption.
     """
     if model.recompress and not model.weight_plan.integer_widths:
-        raise InvalidOption(f"--recompress: needs int8 or int4 in --weights, given --weights {model.weights}")
+        raise InvalidOption(
+            f"--recompress: needs int8 or int4 in --weights, given --weights {model.weights}"
+        )
     if model.chat_template:
         _check_template(Path(model.chat_template))
     if model.lora:
@@ -105,7 +115,9 @@ def check_with_model(model: ModelConfig, engine: EngineConfig, directory: Path) 
             flags = ", ".join(f"{flag_of(name)} {_RESPONSE_TEMPLATE}" for name in described)
             raise InvalidOption(f"{flags}: {error}") from error
     if model.weights != _AUTO and _is_ir(directory):
-        raise InvalidOption(f"--weights: must be auto, as an OpenVINO IR is served as it is, given {model.weights!r}")
+        raise InvalidOption(
+            f"--weights: must be auto, as an OpenVINO IR is served as it is, given {model.weights!r}"
+        )
     if model.max_model_len is not None:
         _check_context(model.max_model_len, engine, directory)
 
@@ -144,9 +156,13 @@ def _check_adapters(paths: Mapping[str, str], max_loras: int | None) -> None:
     """What the files hold, the engine says."""
     for name, path in paths.items():
         if not (Path(path) / "adapter_config.json").is_file():
-            raise InvalidOption(f"--lora {name}={path}: is no adapter of PEFT's, it has no adapter_config.json")
+            raise InvalidOption(
+                f"--lora {name}={path}: is no adapter of PEFT's, it has no adapter_config.json"
+            )
     if max_loras is not None and max_loras < len(paths):
-        raise InvalidOption(f"--max-loras: must be >= {len(paths)}, as many as --lora names, given {max_loras}")
+        raise InvalidOption(
+            f"--max-loras: must be >= {len(paths)}, as many as --lora names, given {max_loras}"
+        )
 
 
 def _check_template(path: Path) -> None:
@@ -161,7 +177,9 @@ def _check_template(path: Path) -> None:
     except UnicodeDecodeError as error:
         raise InvalidOption(f"--chat-template {path}: is not UTF-8 text") from error
     except jinja2.TemplateSyntaxError as error:
-        raise InvalidOption(f"--chat-template {path}: line {error.lineno}: {error.message}") from error
+        raise InvalidOption(
+            f"--chat-template {path}: line {error.lineno}: {error.message}"
+        ) from error
 
 
 def _is_ir(directory: Path) -> bool:
@@ -175,9 +193,13 @@ def _check_context(max_model_len: int, engine: EngineConfig, directory: Path) ->
         return  # the engine says what is wrong with it
     limit = dimensions.max_positions(is_ir=_is_ir(directory))
     if limit is not None and max_model_len > limit:
-        raise InvalidOption(f"--max-model-len: must be <= {limit}, the model's own limit, given {max_model_len}")
+        raise InvalidOption(
+            f"--max-model-len: must be <= {limit}, the model's own limit, given {max_model_len}"
+        )
     token_bytes = dimensions.kv_bytes_per_token(_LEAST_ELEMENT_BYTES[engine.kv_cache_dtype])
-    if engine.kv_cache_gib is None or token_bytes is None or _is_ir(directory):  # an IR may be of any architecture
+    if (
+        engine.kv_cache_gib is None or token_bytes is None or _is_ir(directory)
+    ):  # an IR may be of any architecture
         return
     num_tokens = int(engine.kv_cache_gib * 2**30) // token_bytes
     if max_model_len > num_tokens:

@@ -31,8 +31,13 @@ def all_settings(values: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Mod
     entries: Sequence[object] = values.get("models", ())
     first = [settings_of({**values, **own})] if values.get("model") or not entries else []
     if entries and not first and values.get("served_model_name"):
-        raise InvalidOption("--served-model-name: names MODEL; one of --model has its own, given no MODEL")
-    further = [settings_of_entry(entry, values, f"--model {number}") for number, entry in enumerate(entries, 1)]
+        raise InvalidOption(
+            "--served-model-name: names MODEL; one of --model has its own, given no MODEL"
+        )
+    further = [
+        settings_of_entry(entry, values, f"--model {number}")
+        for number, entry in enumerate(entries, 1)
+    ]
     names = [name for settings in further for name in settings.model.served_model_name]
     check_names(names)
     return (*first, *further)
@@ -91,9 +96,15 @@ def _check_keys(entry: Mapping[str, Any], origin: str) -> None:
     known = _own_options() - {*_NOT_ITS_OWN} | {_NAME}
     unknown = sorted(set(map(str, entry)) - known)
     if unknown:
-        raise InvalidOption(f"{origin}: a model has no option {', '.join(unknown)}{did_you_mean(unknown, known)}")
+        raise InvalidOption(
+            f"{origin}: a model has no option {', '.join(unknown)}{did_you_mean(unknown, known)}"
+        )
 
 
 def _own_options() -> set[str]:
     """Returns the names of those that are about one model."""
-    return {option.name for record in (ModelConfig, EngineConfig, VllmConfig) for option in options_of(record)}
+    return {
+        option.name
+        for record in (ModelConfig, EngineConfig, VllmConfig)
+        for option in options_of(record)
+    }

@@ -16,9 +16,13 @@ class OneLineParser(argparse.ArgumentParser):
 
     def _unknown(self, arguments: str) -> str:
         """Names the first flag among the arguments, and the flag that may be meant."""
-        flags = [argument.partition("=")[0] for argument in arguments.split() if argument.startswith("-")]
+        flags = [
+            argument.partition("=")[0] for argument in arguments.split() if argument.startswith("-")
+        ]
         hint = f"; {self.prog} --help lists all"
         if not flags:
             return f"unexpected argument {arguments}{hint}"
-        known = [flag for action in self._actions for flag in action.option_strings]  # argparse has no other way
+        known = [
+            flag for action in self._actions for flag in action.option_strings
+        ]  # argparse has no other way
         return f"unknown option {flags[0]}{did_you_mean(flags[:1], known) or hint}"

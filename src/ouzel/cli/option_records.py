@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints  # Any: option values are typed by msgspec.convert
+from typing import (
+    Any,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)  # Any: option values are typed by msgspec.convert
 
 import msgspec
 from msgspec import inspect
@@ -86,8 +91,13 @@ def options_of(record: type[msgspec.Struct]) -> tuple[Option, ...]:
     """Returns the record's fields; a field without a description is a mistake of ours."""
     struct = inspect.type_info(record)
     assert isinstance(struct, inspect.StructType)
-    choices = {name: tuple(map(str, get_args(hint))) for name, hint in get_type_hints(record).items()}
-    return tuple(_option(field, choices[field.name], getattr(record, "heading", "")) for field in struct.fields)
+    choices = {
+        name: tuple(map(str, get_args(hint))) for name, hint in get_type_hints(record).items()
+    }
+    return tuple(
+        _option(field, choices[field.name], getattr(record, "heading", ""))
+        for field in struct.fields
+    )
 
 
 def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Option:
@@ -107,7 +117,8 @@ def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Opt
         heading=schema["heading"] or heading,
         choices=choices if isinstance(kind, inspect.LiteralType) else (),
         allowed=allowed_values(kind),
-        metavar=_METAVARS.get(field.name) or ("N" if is_number else last_word.removesuffix("S" if is_list else "")),
+        metavar=_METAVARS.get(field.name)
+        or ("N" if is_number else last_word.removesuffix("S" if is_list else "")),
         is_flag=isinstance(kind, inspect.BoolType),
         is_list=is_list,
         is_secret=schema["writeOnly"],
@@ -146,4 +157,6 @@ def converted(record: type[Record], values: Mapping[str, Any]) -> Record:
                     reason = option.allowed
                 value = "a value that is not shown" if option.is_secret else repr(values[name])
                 raise InvalidValue(name, option.flag, f"{reason}, given {value}") from error
-    return msgspec.convert({name: values[name] for name in names if name in values}, record, strict=False)
+    return msgspec.convert(
+        {name: values[name] for name in names if name in values}, record, strict=False
+    )

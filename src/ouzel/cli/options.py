@@ -30,7 +30,9 @@ from ouzel.config import (
 )
 
 CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
-_UNREAD_MODELS = "--config {path}: its `models` do not count, as --model or OUZEL_MODELS names others"
+_UNREAD_MODELS = (
+    "--config {path}: its `models` do not count, as --model or OUZEL_MODELS names others"
+)
 _OVMS_DEFAULTS = {  # OpenVINO Model Server's
     "allowed_origins": ["*"],
     "lenient_formats": True,
@@ -53,22 +55,34 @@ class Options:
     store: StoreConfig
     observability: ObservabilityConfig
     all_models: tuple[ModelSettings, ...]  # of a server
-    values: Mapping[str, Any] = field(repr=False)  # by option, as they were written: for models that come later
+    values: Mapping[str, Any] = field(
+        repr=False
+    )  # by option, as they were written: for models that come later
     has_file: bool  # some may be from --config, or models from OVMS's --config_path
     remarks: tuple[str, ...] = ()  # for the log
     warnings: tuple[str, ...] = ()  # for the log, too
-    problems: Mapping[str, str] = field(default_factory=dict)  # by the name of a model that cannot be read
+    problems: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by the name of a model that cannot be read
     seen_files: SeenFiles = field(default_factory=SeenFiles)  # that are read again when they change
     directive: Directive | None = None  # runs before a server starts, or instead of it
 
     def of(self, settings: ModelSettings) -> "Options":
         """Returns those of one of the models."""
-        return replace(self, model=settings.model, engine=settings.engine, vllm=settings.vllm, given=settings.given)
+        return replace(
+            self,
+            model=settings.model,
+            engine=settings.engine,
+            vllm=settings.vllm,
+            given=settings.given,
+        )
 
 
 def known_flags() -> list[str]:
     """Returns every flag that may be written, those that switch something off included."""
-    options = [option for record in RECORDS for option in options_of(record) if option.name != "model"]
+    options = [
+        option for record in RECORDS for option in options_of(record) if option.name != "model"
+    ]
     negations = [f"--no-{option.flag[2:]}" for option in options if option.is_flag]
     return ["--config", "--help", *(option.flag for option in options), *negations]
 
@@ -79,8 +93,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for record in RECORDS:
         for option in options_of(record):
             if option.name != "model":  # positional
-                action = argparse.BooleanOptionalAction if option.is_flag else "append" if option.is_list else "store"
-                parser.add_argument(option.flag, dest=option.name, default=argparse.SUPPRESS, action=action)
+                action = (
+                    argparse.BooleanOptionalAction
+                    if option.is_flag
+                    else "append"
+                    if option.is_list
+                    else "store"
+                )
+                parser.add_argument(
+                    option.flag, dest=option.name, default=argparse.SUPPRESS, action=action
+                )
 
 
 def read_options(
@@ -112,12 +134,18 @@ def read_options(
             variable = ENVIRONMENT_PREFIX + error.option.upper()
             raise InvalidOption(f"{variable}: {error.complaint}") from error
         if error.option in in_file:
-            raise InvalidOption(f"--config {config_path}: {error.option}: {error.complaint}") from error
+            raise InvalidOption(
+                f"--config {config_path}: {error.option}: {error.complaint}"
+            ) from error
         raise
 
 
 def _merged(
-    values: dict[str, Any], environment: Mapping[str, str], ovms_files: OvmsFiles | None, *, has_file: bool
+    values: dict[str, Any],
+    environment: Mapping[str, str],
+    ovms_files: OvmsFiles | None,
+    *,
+    has_file: bool,
 ) -> Options:
     """Raises InvalidOption."""
     remarks = _remarks_on_variables(environment)
@@ -154,7 +182,11 @@ def _merged(
     check_limits(options.limits)
     check_media(options.media)
     check_server(options.server, options.observability)
-    return replace(options, server=with_all_keys(options.server, environment), remarks=(*remarks, *ovms.remarks))
+    return replace(
+        options,
+        server=with_all_keys(options.server, environment),
+        remarks=(*remarks, *ovms.remarks),
+    )
 
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -163,18 +195,28 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         for option in options_of(record):
             text = environment.get(option.variable, "").strip()
             if text:  # an empty variable is an absent one, as in compose files
-                values[option.name] = [part.strip() for part in text.split(",")] if option.is_list else text
+                values[option.name] = (
+                    [part.strip() for part in text.split(",")] if option.is_list else text
+                )
     return values
 
 
 def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
     """Names variables that are nearly an option's; others may be a program's, as Kubernetes' OUZEL_SERVICE_HOST."""
-    known = {option.variable for record in RECORDS for option in options_of(record)} | {ENVIRONMENT_PREFIX + "CONFIG"}
-    strangers = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known]
+    known = {option.variable for record in RECORDS for option in options_of(record)} | {
+        ENVIRONMENT_PREFIX + "CONFIG"
+    }
+    strangers = [
+        name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known
+    ]
     suggestions = {name: did_you_mean([name], known, likeness=0.9) for name in strangers}
-    return [f"{name} is not read{suggestion}" for name, suggestion in suggestions.items() if suggestion]
+    return [
+        f"{name} is not read{suggestion}" for name, suggestion in suggestions.items() if suggestion
+    ]
 
 
 def _check_demo(values: dict[str, Any]) -> None:
     if values.get("model") and "demo" in values:
-        raise InvalidOption(f"--demo: needs that no model is named, given the model {values['model']!r}")
+        raise InvalidOption(
+            f"--demo: needs that no model is named, given the model {values['model']!r}"
+        )

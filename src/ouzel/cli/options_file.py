@@ -26,7 +26,9 @@ class _Loader(yaml.SafeLoader):
 def read_options_file(path: Path) -> dict[str, Any]:
     """Returns the values by option, as they are written. Raises InvalidOption."""
     try:
-        with path.open(encoding="utf-8") as file:  # from text, a message would quote the line, and it may hold a key
+        with path.open(
+            encoding="utf-8"
+        ) as file:  # from text, a message would quote the line, and it may hold a key
             content = yaml.load(file, _Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidOption(f"--config {path}: {' '.join(str(error).split())}") from error

@@ -39,7 +39,12 @@ _GENERATION_CONFIG = (
     "the model's own generation_config.json counts; write the defaults into it, or serve a directory with links to "
     "the weights and another generation_config.json"
 )
-_POOLINGS = {"CLS": "cls", "LAST": "lasttoken", "LAST_TOKEN": "lasttoken", "MEAN": "mean"}  # LAST_TOKEN: of 2025
+_POOLINGS = {
+    "CLS": "cls",
+    "LAST": "lasttoken",
+    "LAST_TOKEN": "lasttoken",
+    "MEAN": "mean",
+}  # LAST_TOKEN: of 2025
 
 
 def _max_choices(settings: Settings, given: GivenValue) -> None:
@@ -69,9 +74,13 @@ def _finish_chats(settings: Settings, texts: Texts) -> None:
 def _finish_embeddings(settings: Settings, texts: Texts) -> None:
     """OVMS's defaults are vectors of the length 1, and CLS where neither the graph nor the model names a pooling."""
     settings.values = {"task": "embed", "normalize": "true", **settings.values}
-    if "pooling" not in settings.values and is_encoder_without_pooling(Path(str(settings.values["model"]))):
+    if "pooling" not in settings.values and is_encoder_without_pooling(
+        Path(str(settings.values["model"]))
+    ):
         settings.values["pooling"] = "cls"
-        settings.warnings.append("pooling: neither the graph nor the model's files name one, so it is CLS, as in OVMS")
+        settings.warnings.append(
+            "pooling: neither the graph nor the model's files name one, so it is CLS, as in OVMS"
+        )
 
 
 def _finish_ranking(settings: Settings, texts: Texts) -> None:
@@ -147,7 +156,9 @@ CALCULATORS: Mapping[str, Calculator] = {
     "EmbeddingsCalculatorOV": _EMBEDDINGS,
     "RerankCalculatorOV": _RANKING,
 }
-OF_TWO_MODELS: Mapping[str, str] = {  # calculators of 2024 and 2025, and the calculators that took their place
+OF_TWO_MODELS: Mapping[
+    str, str
+] = {  # calculators of 2024 and 2025, and the calculators that took their place
     "EmbeddingsCalculator": "EmbeddingsCalculatorOV",
     "RerankCalculator": "RerankCalculatorOV",
 }

@@ -22,8 +22,23 @@ from ouzel.cli.suggestion import did_you_mean
 _OF_THE_SERVER = "max_choices"
 _OF_CLASSIC_MODELS = frozenset(
     {
-        *("batch_size", "shape", "layout", "mean", "scale", "color_format", "precision", "model_version_policy"),
-        *("nireq", "stateful", "idle_sequence_cleanup", "low_latency_transformation", "max_sequence_number"),
+        *(
+            "batch_size",
+            "shape",
+            "layout",
+            "mean",
+            "scale",
+            "color_format",
+            "precision",
+            "model_version_policy",
+        ),
+        *(
+            "nireq",
+            "stateful",
+            "idle_sequence_cleanup",
+            "low_latency_transformation",
+            "max_sequence_number",
+        ),
         *("custom_loader_options", "allow_cache", "subconfig"),
     }
 )
@@ -96,10 +111,14 @@ def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
         raise InvalidOption(f"--config_path {path}: {error}") from error
     config.warnings += [f"{path}: {sentence}" for sentence in _warn_of_unknown(keys, _File)]
     if content.monitoring:
-        config.remarks.append("OpenVINO Model Server's monitoring has no meaning here: metrics are always at /metrics")
+        config.remarks.append(
+            "OpenVINO Model Server's monitoring has no meaning here: metrics are always at /metrics"
+        )
     for listing in listings:
         _take(config, listing, ours)
-    config.warnings += [_left_out(each.name, "it is a pipeline") for each in content.pipeline_config_list]
+    config.warnings += [
+        _left_out(each.name, "it is a pipeline") for each in content.pipeline_config_list
+    ]
     return config
 
 
@@ -126,11 +145,16 @@ def _listing(fields: Mapping[str, object], unknown: tuple[str, ...]) -> _Listing
 
 
 def _warn_of_unknown(
-    fields: Mapping[str, object], record: type[msgspec.Struct], further: frozenset[str] = frozenset()
+    fields: Mapping[str, object],
+    record: type[msgspec.Struct],
+    further: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
     known = [*record.__struct_fields__, *further]
     unknown = [key for key in fields if key not in known]
-    return tuple(f"the key {key[:80]!r} is unknown and is ignored{did_you_mean([key], known)}" for key in unknown)
+    return tuple(
+        f"the key {key[:80]!r} is unknown and is ignored{did_you_mean([key], known)}"
+        for key in unknown
+    )
 
 
 def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> None:
@@ -157,10 +181,14 @@ def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> 
         config.problems[name] = f"{name}: {error}"
         return
     except OSError as error:
-        config.problems[name] = f"{name[:80]}: {str(directory)[:200]} cannot be read: {error.strerror}"
+        config.problems[name] = (
+            f"{name[:80]}: {str(directory)[:200]} cannot be read: {error.strerror}"
+        )
         return
     without_meaning = [*listing.without_meaning, *settings.without_meaning]
-    config.remarks += [f"{name}: OpenVINO Model Server's {key} has no meaning here" for key in without_meaning]
+    config.remarks += [
+        f"{name}: OpenVINO Model Server's {key} has no meaning here" for key in without_meaning
+    ]
     warnings = [*listing.unknown, *_warn_of_group(entry), *settings.warnings]
     config.warnings += [f"{name}: {sentence}" for sentence in warnings]
 
@@ -182,14 +210,20 @@ def _settings(entry: _Entry, directory: Path, graph_path: Path | None) -> Settin
         take_setting(settings, "target_device", entry.target_device)
     if entry.plugin_config:
         plugin_config = entry.plugin_config
-        text = plugin_config if isinstance(plugin_config, str) else msgspec.json.encode(plugin_config).decode()
+        text = (
+            plugin_config
+            if isinstance(plugin_config, str)
+            else msgspec.json.encode(plugin_config).decode()
+        )
         take_setting(settings, "plugin_config", text)
     return settings.below(graph)
 
 
 def _values(settings: Settings, name: str, ours: Mapping[str, object]) -> Values:
     """Raises InvalidOption for a limit that all models of a server have in common."""
-    own = {key: value for key, value in settings.values.items() if key == "model" or key not in ours}
+    own = {
+        key: value for key, value in settings.values.items() if key == "model" or key not in ours
+    }
     if _OF_THE_SERVER in own:
         raise InvalidOption(
             f"best_of_limit: is one for all models here: start with --max-choices {own[_OF_THE_SERVER]} instead"

@@ -52,7 +52,9 @@ def remove_from_config(path: Path, name: str) -> str:
     with _alone(path, "--remove_from_config"):
         content = _read(path)
         if name not in _names(content, path):
-            raise InvalidOption(f"--remove_from_config {path}: the file has no model with the name {name}")
+            raise InvalidOption(
+                f"--remove_from_config {path}: the file has no model with the name {name}"
+            )
         for key in (_LIST, _OLD_LIST):
             if key in content:
                 content[key] = [item for item in content[key] if _name_of(item) != name]
@@ -75,7 +77,9 @@ def _alone(path: Path, flag: str) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise InvalidOption(f"{flag} {path}: the file cannot be written: {error.strerror}") from error
+        raise InvalidOption(
+            f"{flag} {path}: the file cannot be written: {error.strerror}"
+        ) from error
     try:
         with suppress(OSError):  # network file systems may have no locks
             fcntl.flock(directory, fcntl.LOCK_EX)
@@ -120,7 +124,9 @@ def _write(path: Path, content: Mapping[str, Any], flag: str) -> None:
     except OSError as error:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise InvalidOption(f"{flag} {path}: the file cannot be written: {error.strerror}") from error
+        raise InvalidOption(
+            f"{flag} {path}: the file cannot be written: {error.strerror}"
+        ) from error
 
 
 def _target(path: Path) -> Path:

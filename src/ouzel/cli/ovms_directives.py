@@ -13,7 +13,13 @@ from pathlib import Path
 import msgspec
 
 from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.ovms_config_edit import CONFIG_FILE, ConfigEntry, add_to_config, base_path_in, remove_from_config
+from ouzel.cli.ovms_config_edit import (
+    CONFIG_FILE,
+    ConfigEntry,
+    add_to_config,
+    base_path_in,
+    remove_from_config,
+)
 from ouzel.cli.ovms_loras import SourceLora
 from ouzel.cli.ovms_meanings import TASKS
 from ouzel.cli.ovms_pull import Pull, pull_adapters, pull_model, write_graph
@@ -82,10 +88,14 @@ def _preparation(wish: Wish) -> Directive | None:
         directory, gguf = Path(wish.repository, wish.source), wish.flags.get("gguf_filename", "")
         is_there = (directory / gguf).is_file() if gguf else directory.is_dir()
         if not is_there or wish.is_on("overwrite_models"):
-            return Directive("--source_model", partial(pull_model, _pull_of(wish, wish.source)), is_all=False)
+            return Directive(
+                "--source_model", partial(pull_model, _pull_of(wish, wish.source)), is_all=False
+            )
     missing = [lora for lora in wish.loras if lora.is_missing]
     if missing:
-        return Directive("--source_loras", partial(pull_adapters, missing, is_overwriting=False), is_all=False)
+        return Directive(
+            "--source_loras", partial(pull_adapters, missing, is_overwriting=False), is_all=False
+        )
     return None
 
 
@@ -103,7 +113,9 @@ def _pull_of(wish: Wish, source: str) -> Pull:
         raise InvalidOption(f"--source_model: must be owner/name, given {source!r}")
     gguf = wish.flags.get("gguf_filename", "")
     if gguf and (".." in Path(gguf).parts or Path(gguf).is_absolute() or not is_gguf(Path(gguf))):
-        raise InvalidOption(f"--gguf_filename: must be the name of a GGUF file of the repository, given {gguf!r}")
+        raise InvalidOption(
+            f"--gguf_filename: must be the name of a GGUF file of the repository, given {gguf!r}"
+        )
     return Pull(
         source=source,
         directory=Path(wish.repository, source),
@@ -118,22 +130,37 @@ def _pull_of(wish: Wish, source: str) -> Pull:
 def _configuring(wish: Wish) -> Callable[[], None]:
     """The model is at `--model_path`, or in the repository under its name."""
     name = wish.source or wish.flags.get("model_name", "")
-    text = wish.flags.get("model_path") or (str(Path(wish.repository, name)) if wish.repository and name else "")
+    text = wish.flags.get("model_path") or (
+        str(Path(wish.repository, name)) if wish.repository and name else ""
+    )
     path, gguf = Path(text).expanduser(), wish.flags.get("gguf_filename", "")
     if is_gguf(path):
         path, gguf = path.parent, path.name
     if not text or not path.is_dir():
-        raise InvalidOption(f"--configure: needs --model_path, the directory of a model, given {text!r}")
+        raise InvalidOption(
+            f"--configure: needs --model_path, the directory of a model, given {text!r}"
+        )
     if "task" not in wish.flags and not gguf and not (path / "config.json").is_file():
-        raise InvalidOption(f"--configure: needs --task {' or '.join(TASKS)}, since {path} has no config.json")
+        raise InvalidOption(
+            f"--configure: needs --task {' or '.join(TASKS)}, since {path} has no config.json"
+        )
     draft = wish.flags.get("draft_source_model", "")
     draft_path = str(Path(draft).expanduser().resolve()) if draft else ""
-    return partial(write_graph, path, wish.flags, name=name or path.resolve().name, gguf=gguf, draft_path=draft_path)
+    return partial(
+        write_graph,
+        path,
+        wish.flags,
+        name=name or path.resolve().name,
+        gguf=gguf,
+        draft_path=draft_path,
+    )
 
 
 def _listing(wish: Wish) -> Callable[[], None]:
     if not wish.repository or not Path(wish.repository).is_dir():
-        raise InvalidOption(f"--list_models: needs --model_repository_path, a directory, given {wish.repository!r}")
+        raise InvalidOption(
+            f"--list_models: needs --model_repository_path, a directory, given {wish.repository!r}"
+        )
     return lambda: _say(*servable_names(Path(wish.repository)))
 
 
@@ -143,7 +170,9 @@ def _adding(wish: Wish) -> Callable[[], None]:
     if not base_path and wish.repository:
         base_path = base_path_in(Path(wish.repository), name, path)
     if not base_path:
-        raise InvalidOption("--add_to_config: needs --model_path, or --model_repository_path in which the model is")
+        raise InvalidOption(
+            "--add_to_config: needs --model_path, or --model_repository_path in which the model is"
+        )
     settings = {key: _setting(key, wish.flags[key]) for key in ENTRY_KEYS if key in wish.flags}
     return lambda: _say(add_to_config(path, ConfigEntry(name, base_path, settings)))
 
@@ -168,7 +197,9 @@ def _config_path(wish: Wish, flag: str) -> Path:
     """Returns the file that `--config_path` names, or else the flag itself, or else the file of the repository."""
     given = wish.flags.get("config_path") or wish.flags[flag].removeprefix("true")
     if not given and not wish.repository:
-        raise InvalidOption(f"--{flag}: needs --config_path, or --model_repository_path, where config.json is")
+        raise InvalidOption(
+            f"--{flag}: needs --config_path, or --model_repository_path, where config.json is"
+        )
     path = Path(given or wish.repository).expanduser()
     return path / CONFIG_FILE if path.is_dir() or not given else path
 

@@ -11,14 +11,24 @@ from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.one_line_parser import OneLineParser
 from ouzel.cli.ovms_directives import MAY_NAME_A_FILE, NAMES, Wish
 from ouzel.cli.ovms_loras import SourceLora, read_source_loras
-from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, TASKS, WITHOUT_MEANING, Settings, Values, take_setting
+from ouzel.cli.ovms_meanings import (
+    MEANINGS,
+    REFUSED,
+    TASKS,
+    WITHOUT_MEANING,
+    Settings,
+    Values,
+    take_setting,
+)
 from ouzel.cli.ovms_models import OvmsFiles
 from ouzel.cli.ovms_pull import draft_directory_name
 from ouzel.config.model import TaskOption
 
 REPOSITORY_VARIABLE = "OVMS_MODEL_REPOSITORY_PATH"
 _CONFIG, _POLL, _PLUGIN = "config_path", "file_system_poll_wait_seconds", "plugin_config"
-_EAGLE_WARNING = "draft_eagle3_mode: EAGLE-3 drafts are not supported, and the model is served without its draft"
+_EAGLE_WARNING = (
+    "draft_eagle3_mode: EAGLE-3 drafts are not supported, and the model is served without its draft"
+)
 _REPOSITORY = "model_repository_path"  # where models by the name of `source_model` are
 _OVERWRITE, _GGUF, _LORAS = "overwrite_models", "gguf_filename", "source_loras"
 _OF_PULLS = (_REPOSITORY, _OVERWRITE, _GGUF, _LORAS)
@@ -29,8 +39,20 @@ _SPELT_ALIKE = ("pooling", "normalize", "truncate")  # as our own flags are; val
 _BOOLEANS = ("true", "false", "1", "0")
 _WORDS_OF_TASKS: Mapping[str, str] = {ours: theirs for theirs, ours in TASKS.items()}
 _MAY_STAND_ALONE = {  # and are true then
-    *("allow_credentials", "enable_prefix_caching", "enable_tool_guided_generation", "metrics_enable"),
-    *("verbose_response", "dynamic_split_fuse", "normalize", "truncate", "disable_input_count_validation", _EAGLE),
+    *(
+        "allow_credentials",
+        "enable_prefix_caching",
+        "enable_tool_guided_generation",
+        "metrics_enable",
+    ),
+    *(
+        "verbose_response",
+        "dynamic_split_fuse",
+        "normalize",
+        "truncate",
+        "disable_input_count_validation",
+        _EAGLE,
+    ),
     *("stateful", "idle_sequence_cleanup", "low_latency_transformation", _OVERWRITE, *NAMES),
 }
 
@@ -63,13 +85,18 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
         _take(settings, name, value)
     repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
     source = flags.get("source_model", "")
-    loras = read_source_loras(flags.get(_LORAS, ""), Path(repository, source) if repository and source else None)
+    loras = read_source_loras(
+        flags.get(_LORAS, ""), Path(repository, source) if repository and source else None
+    )
     own_task = _WORDS_OF_TASKS.get(_own_task(arguments))
     wish = Wish(flags if own_task is None else flags | {"task": own_task}, repository, loras)
     if wish.is_all:
         values, files = _without_model(settings.values), OvmsFiles()
     else:
-        values, files = settings.values | _local_model(flags, repository) | _adapters(loras), _files(flags, repository)
+        values, files = (
+            settings.values | _local_model(flags, repository) | _adapters(loras),
+            _files(flags, repository),
+        )
         if _POLL in flags and _CONFIG not in flags and not files.repository_config_path:
             settings.without_meaning.append(_POLL)
     if flags.get(_EAGLE, "false") in ("true", "1"):
@@ -80,7 +107,10 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
         values=values,
         files=files,
         remarks=(
-            *(f"OpenVINO Model Server's --{name} has no meaning here" for name in settings.without_meaning),
+            *(
+                f"OpenVINO Model Server's --{name} has no meaning here"
+                for name in settings.without_meaning
+            ),
             *(f"--{warning}" for warning in settings.warnings),
             *_remarks_on_weights(wish),
         ),
@@ -107,7 +137,11 @@ def _with_values(arguments: Sequence[str]) -> Iterator[str]:
     """Yields the arguments. A flag that stands alone gets its value."""
     for argument, following in pairwise([*arguments, ""]):
         name = argument.removeprefix("--")
-        is_alone = argument.startswith("--") and name in _MAY_STAND_ALONE and following.lower() not in _BOOLEANS
+        is_alone = (
+            argument.startswith("--")
+            and name in _MAY_STAND_ALONE
+            and following.lower() not in _BOOLEANS
+        )
         if is_alone and name in MAY_NAME_A_FILE:
             is_alone = not following or following.startswith("-")
         yield f"{argument}=true" if is_alone else argument
@@ -115,7 +149,9 @@ def _with_values(arguments: Sequence[str]) -> Iterator[str]:
 
 def _own_task(arguments: Sequence[str]) -> str:
     """Returns the value of `--task` where it is a word of ours for a task, else an empty text."""
-    values = [argument.partition("=")[2] for argument in arguments if argument.startswith("--task=")]
+    values = [
+        argument.partition("=")[2] for argument in arguments if argument.startswith("--task=")
+    ]
     values += [value for flag, value in pairwise(arguments) if flag == "--task"]
     return next((value for value in reversed(values) if value in get_args(TaskOption)), "")
 
@@ -132,18 +168,28 @@ def _take(settings: Settings, name: str, value: str) -> None:
 def _remarks_on_weights(wish: Wish) -> list[str]:
     if not wish.is_all or "weight-format" not in wish.flags:
         return []
-    return ["--weight-format: a server compresses the weights when it loads the model; give the flag at its start"]
+    return [
+        "--weight-format: a server compresses the weights when it loads the model; give the flag at its start"
+    ]
 
 
 def _without_model(values: Values) -> Values:
-    return {name: value for name, value in values.items() if name not in ("model", "draft_model", "served_model_name")}
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in ("model", "draft_model", "served_model_name")
+    }
 
 
 def _local_model(flags: Mapping[str, str], repository: str) -> Values:
     """Returns `source_model` under its own name: in the repository where it has been pulled, or as the hub has it."""
     source, gguf = flags.get("source_model", ""), flags.get(_GGUF, "")
     if not source:
-        return {"model": str(Path(flags["model_path"], gguf))} if gguf and "model_path" in flags else {}
+        return (
+            {"model": str(Path(flags["model_path"], gguf))}
+            if gguf and "model_path" in flags
+            else {}
+        )
     values: Values = {"served_model_name": [flags.get("model_name", source)]}
     directory = Path(repository, source)
     if not repository or not directory.is_dir():

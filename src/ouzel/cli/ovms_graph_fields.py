@@ -12,7 +12,9 @@ from ouzel.cli.suggestion import did_you_mean
 from ouzel.cli.text_proto import Message, Scalar
 
 Kind = Literal["text", "number", "switch", "name", "message"]
-Texts = Mapping[str, str]  # the values of a graph's fields, by the names of the fields; of a message it is empty
+Texts = Mapping[
+    str, str
+]  # the values of a graph's fields, by the names of the fields; of a message it is empty
 
 _WANTED: Mapping[Kind, str] = {
     "text": "a text in quotation marks",
@@ -21,7 +23,9 @@ _WANTED: Mapping[Kind, str] = {
     "name": "a name without quotation marks",
     "message": "a message in braces",
 }
-_BOOLEANS = dict.fromkeys(("true", "True", "t", "1"), "true") | dict.fromkeys(("false", "False", "f", "0"), "false")
+_BOOLEANS = dict.fromkeys(("true", "True", "t", "1"), "true") | dict.fromkeys(
+    ("false", "False", "f", "0"), "false"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ def read_fields(calculator: Calculator, options: Message, directory: Path) -> Se
     texts: dict[str, str] = {}
     for name, value in options.fields:
         if name not in calculator.fields:
-            raise InvalidOption(f"{calculator.message} has no field {name}{did_you_mean([name], calculator.fields)}")
+            raise InvalidOption(
+                f"{calculator.message} has no field {name}{did_you_mean([name], calculator.fields)}"
+            )
         if names.count(name) > 1:
             raise InvalidOption(f"{name}: must stand once, given {names.count(name)} times")
         field = calculator.fields[name]
@@ -110,7 +116,9 @@ def option(name: str) -> Take:
 
 def path(name: str) -> Take:
     """Gives the path to our option; in the graph it is relative to the graph's directory."""
-    return lambda settings, given: settings.values.update({name: os.path.abspath(given.directory / given.text)})
+    return lambda settings, given: settings.values.update(
+        {name: os.path.abspath(given.directory / given.text)}
+    )
 
 
 def without_meaning(settings: Settings, given: GivenValue) -> None:

@@ -66,10 +66,20 @@ node {{
 """
 _LLM_TEXTS = ("tool_parser", "reasoning_parser")
 _LLM_WORDS = (
-    *("max_num_seqs", "max_num_batched_tokens", "cache_size", "pipeline_type", "dynamic_split_fuse"),
+    *(
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "cache_size",
+        "pipeline_type",
+        "dynamic_split_fuse",
+    ),
     *("enable_tool_guided_generation", "cache_interval_multiplier", "draft_eagle3_mode"),
 )
-_OWN_WORDS = {"cls": "CLS", "lasttoken": "LAST", "mean": "MEAN"}  # of --pooling, for which ours may stand, too
+_OWN_WORDS = {
+    "cls": "CLS",
+    "lasttoken": "LAST",
+    "mean": "MEAN",
+}  # of --pooling, for which ours may stand, too
 _PLUGIN_PROPERTIES = {  # flags that stand in the graph's plugin_config
     "kv_cache_precision": "KV_CACHE_PRECISION",
     "max_prompt_len": "MAX_PROMPT_LEN",
@@ -98,12 +108,21 @@ def embeddings_graph_text(flags: Flags, *, name: str, models_path: str) -> str:
     """Returns the graph of a model that makes embeddings."""
     fields = {
         "models_path": _quoted(models_path),
-        **_words(flags, {"normalize_embeddings": "normalize", "truncate": "truncate", "max_length": "max_length"}),
+        **_words(
+            flags,
+            {
+                "normalize_embeddings": "normalize",
+                "truncate": "truncate",
+                "max_length": "max_length",
+            },
+        ),
         **_pooling(flags.get("pooling", "auto")),
         **_texts(flags, {"target_device": "target_device"}),
         **_plugin_config(flags),
     }
-    return _vector_graph(name, "EmbeddingsCalculator", "EMBEDDINGS_NODE_RESOURCES:embeddings_servable", fields)
+    return _vector_graph(
+        name, "EmbeddingsCalculator", "EMBEDDINGS_NODE_RESOURCES:embeddings_servable", fields
+    )
 
 
 def rerank_graph_text(flags: Flags, *, name: str, models_path: str) -> str:
@@ -129,11 +148,15 @@ def _vector_graph(name: str, calculator: str, side_packet: str, fields: Mapping[
 
 def _plugin_config(flags: Flags) -> dict[str, str]:
     """Returns the properties of `--plugin_config`, which was checked before, and of the flags that are properties."""
-    properties = msgspec.json.decode(flags.get("plugin_config", "").strip() or "{}", type=dict[str, object])
+    properties = msgspec.json.decode(
+        flags.get("plugin_config", "").strip() or "{}", type=dict[str, object]
+    )
     for flag, name in _PLUGIN_PROPERTIES.items():
         if flags.get(flag):
             properties.setdefault(name, flags[flag])
-    return {"plugin_config": _quoted(msgspec.json.encode(properties).decode())} if properties else {}
+    return (
+        {"plugin_config": _quoted(msgspec.json.encode(properties).decode())} if properties else {}
+    )
 
 
 def _texts(flags: Flags, flag_of: Mapping[str, str]) -> dict[str, str]:

@@ -25,7 +25,9 @@ class SourceLora:
 
 def read_source_loras(text: str, model_directory: Path | None) -> tuple[SourceLora, ...]:
     """Takes the model's directory in the repository, or None where there is no repository. Raises InvalidOption."""
-    return tuple(_read(entry.strip(), model_directory) for entry in text.split(",") if entry.strip())
+    return tuple(
+        _read(entry.strip(), model_directory) for entry in text.split(",") if entry.strip()
+    )
 
 
 def _read(entry: str, model_directory: Path | None) -> SourceLora:
@@ -33,19 +35,27 @@ def _read(entry: str, model_directory: Path | None) -> SourceLora:
     if not (alias and source):
         raise InvalidOption(f"{_FLAG}: each entry must be alias=source, given {entry!r}")
     if source.startswith("@"):
-        raise InvalidOption(f"{_FLAG}: a blend of adapters is not supported; a request names one, given {entry!r}")
+        raise InvalidOption(
+            f"{_FLAG}: a blend of adapters is not supported; a request names one, given {entry!r}"
+        )
     if source.startswith(("http://", "https://")):
-        raise InvalidOption(f"{_FLAG}: must be a repository of the hub or a local adapter, given {entry!r}")
+        raise InvalidOption(
+            f"{_FLAG}: must be a repository of the hub or a local adapter, given {entry!r}"
+        )
     source = _without_alpha(source, entry)
     if source.startswith(("/", "./", "../", "~")):
         return SourceLora(alias, _local_directory(Path(source).expanduser(), entry))
     repo_id, _, file = source.partition("@")
     if file not in ("", _WEIGHTS_FILE):
-        raise InvalidOption(f"{_FLAG}: the file of an adapter must be PEFT's {_WEIGHTS_FILE}, given {entry!r}")
+        raise InvalidOption(
+            f"{_FLAG}: the file of an adapter must be PEFT's {_WEIGHTS_FILE}, given {entry!r}"
+        )
     if repo_id.count("/") != 1 or ".." in repo_id:
         raise InvalidOption(f"{_FLAG}: a repository must be owner/name, given {entry!r}")
     if model_directory is None:
-        raise InvalidOption(f"{_FLAG}: an adapter of the hub needs --model_repository_path, given {entry!r}")
+        raise InvalidOption(
+            f"{_FLAG}: an adapter of the hub needs --model_repository_path, given {entry!r}"
+        )
     return SourceLora(alias, model_directory / "loras" / repo_id, repo_id)
 
 
@@ -57,7 +67,9 @@ def _without_alpha(source: str, entry: str) -> str:
     except ValueError:
         return source
     if alpha not in (None, 1.0):
-        raise InvalidOption(f"{_FLAG}: the weight of an adapter is 1; lora_alpha is in its files, given {entry!r}")
+        raise InvalidOption(
+            f"{_FLAG}: the weight of an adapter is 1; lora_alpha is in its files, given {entry!r}"
+        )
     return start if alpha is not None else source
 
 
@@ -65,5 +77,7 @@ def _local_directory(path: Path, entry: str) -> Path:
     if path.is_dir():
         return path
     if path.name != _WEIGHTS_FILE:
-        raise InvalidOption(f"{_FLAG}: must be a directory of PEFT's, or {_WEIGHTS_FILE} in it, given {entry!r}")
+        raise InvalidOption(
+            f"{_FLAG}: must be a directory of PEFT's, or {_WEIGHTS_FILE} in it, given {entry!r}"
+        )
     return path.parent

@@ -23,7 +23,9 @@ class Settings:
 
     values: Values = field(default_factory=dict)
     without_meaning: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)  # sentences about answers that can differ from OVMS's
+    warnings: list[str] = field(
+        default_factory=list
+    )  # sentences about answers that can differ from OVMS's
 
     def below(self, above: "Settings") -> "Settings":
         """Returns both together; the values of `above` count where both have one."""
@@ -66,7 +68,11 @@ def _pooling(value: str) -> Values:
     return {"pooling": {"CLS": "cls", "LAST": "lasttoken", "MEAN": "mean"}.get(value, value)}
 
 
-TASKS: Mapping[str, TaskOption] = {"text_generation": "generate", "embeddings": "embed", "rerank": "score"}
+TASKS: Mapping[str, TaskOption] = {
+    "text_generation": "generate",
+    "embeddings": "embed",
+    "rerank": "score",
+}
 MEANINGS: Mapping[str, Meaning] = {
     "task": _task,
     "rest_port": _same("port"),
@@ -103,13 +109,31 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 _PICTURES = "this server makes no pictures; leave it out"
 _SPEECH = "this server makes no speech; leave it out"
-REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {  # the values that may stand, and what to do otherwise
-    "pipeline_type": (("AUTO", "LM", "LM_CB", "VLM", "VLM_CB"), "there is one pipeline, for text and pictures"),
-    "extra_quantization_params": ((), "--weight-format and ouzel quantize say how weights are compressed"),
+REFUSED: Mapping[
+    str, tuple[tuple[str, ...], str]
+] = {  # the values that may stand, and what to do otherwise
+    "pipeline_type": (
+        ("AUTO", "LM", "LM_CB", "VLM", "VLM_CB"),
+        "there is one pipeline, for text and pictures",
+    ),
+    "extra_quantization_params": (
+        (),
+        "--weight-format and ouzel quantize say how weights are compressed",
+    ),
     **dict.fromkeys(
         (
-            *("resolution", "max_resolution", "default_resolution", "num_images_per_prompt", "guidance_scale"),
-            *("max_num_images_per_prompt", "default_num_inference_steps", "max_num_inference_steps"),
+            *(
+                "resolution",
+                "max_resolution",
+                "default_resolution",
+                "num_images_per_prompt",
+                "guidance_scale",
+            ),
+            *(
+                "max_num_images_per_prompt",
+                "default_num_inference_steps",
+                "max_num_inference_steps",
+            ),
         ),
         ((), _PICTURES),
     ),
@@ -120,33 +144,110 @@ WITHOUT_MEANING = (
     *("grpc_channel_arguments", "metrics_enable", "metrics_list", "log_path"),
     *("trace_path", "dynamic_split_fuse", "cache_interval_multiplier", "max_prompt_len"),
     "model_distribution_policy",
-    *("num_streams", "disable_input_count_validation", "graph_initial_queue_size", "graph_queue_max_size"),
-    *("idle_unload_timeout_seconds", "group_name"),  # of many models, some of which are loaded on demand
-    *("batch_size", "shape", "layout", "mean", "scale", "color_format", "model_version_policy", "nireq"),
-    *("stateful", "idle_sequence_cleanup", "max_sequence_number", "low_latency_transformation", "cpu_extension"),
+    *(
+        "num_streams",
+        "disable_input_count_validation",
+        "graph_initial_queue_size",
+        "graph_queue_max_size",
+    ),
+    *(
+        "idle_unload_timeout_seconds",
+        "group_name",
+    ),  # of many models, some of which are loaded on demand
+    *(
+        "batch_size",
+        "shape",
+        "layout",
+        "mean",
+        "scale",
+        "color_format",
+        "model_version_policy",
+        "nireq",
+    ),
+    *(
+        "stateful",
+        "idle_sequence_cleanup",
+        "max_sequence_number",
+        "low_latency_transformation",
+        "cpu_extension",
+    ),
     *("sequence_cleaner_poll_wait_minutes", "custom_node_resources_cleaner_interval_seconds"),
 )
-_AS_HERE = frozenset({("dynamic_split_fuse", "true")})  # values that ask for the way in which this server works
+_AS_HERE = frozenset(
+    {("dynamic_split_fuse", "true")}
+)  # values that ask for the way in which this server works
 
-PLUGIN_MEANINGS: Mapping[str, Meaning] = {  # of OpenVINO's properties, and what OVMS has added to them
+PLUGIN_MEANINGS: Mapping[
+    str, Meaning
+] = {  # of OpenVINO's properties, and what OVMS has added to them
     "KV_CACHE_PRECISION": _same("kv_cache_dtype"),
     "CACHE_DIR": _same("cache_dir"),
     "INFERENCE_NUM_THREADS": _same("num_threads"),
     "INFERENCE_PRECISION_HINT": _same("precision"),
     "prompt_lookup": _same("prompt_lookup"),
 }
-PLUGIN_WITHOUT_MEANING = frozenset(  # these tune speed and memory; OpenVINO refuses a property that it does not know
-    {
-        *("NUM_STREAMS", "PERFORMANCE_HINT", "PERFORMANCE_HINT_NUM_REQUESTS", "MODEL_DISTRIBUTION_POLICY"),
-        *("SCHEDULING_CORE_TYPE", "ENABLE_CPU_PINNING", "ENABLE_HYPER_THREADING", "ENABLE_CPU_RESERVATION"),
-        *("DYNAMIC_QUANTIZATION_GROUP_SIZE", "COMPILATION_NUM_THREADS", "CACHE_MODE", "ENABLE_MMAP", "LOG_LEVEL"),
-        *("EXECUTION_MODE_HINT", "ATTENTION_BACKEND", "DEVICE_PROPERTIES", "MAX_PROMPT_LEN", "MIN_RESPONSE_LEN"),
-        *("PERF_COUNT", "AUTO_BATCH_TIMEOUT", "ALLOW_AUTO_BATCHING", "MODEL_PRIORITY", "DEVICE_ID", "WEIGHTS_PATH"),
-        *("CPU_DENORMALS_OPTIMIZATION", "CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE", "ENABLE_TENSOR_PARALLEL"),
-        *("ENABLE_WEIGHTLESS", "TBB_PARTITIONER", "KEY_CACHE_GROUP_SIZE", "VALUE_CACHE_GROUP_SIZE"),
-        *("KEY_CACHE_PRECISION", "VALUE_CACHE_PRECISION", "ACTIVATIONS_SCALE_FACTOR", "ENABLE_LAYER_OFFLOADING"),
-        *("MULTI_DEVICE_PRIORITIES", "ENABLE_STARTUP_FALLBACK", "ENABLE_RUNTIME_FALLBACK", "COMPATIBILITY_CHECK"),
-    }
+PLUGIN_WITHOUT_MEANING = (
+    frozenset(  # these tune speed and memory; OpenVINO refuses a property that it does not know
+        {
+            *(
+                "NUM_STREAMS",
+                "PERFORMANCE_HINT",
+                "PERFORMANCE_HINT_NUM_REQUESTS",
+                "MODEL_DISTRIBUTION_POLICY",
+            ),
+            *(
+                "SCHEDULING_CORE_TYPE",
+                "ENABLE_CPU_PINNING",
+                "ENABLE_HYPER_THREADING",
+                "ENABLE_CPU_RESERVATION",
+            ),
+            *(
+                "DYNAMIC_QUANTIZATION_GROUP_SIZE",
+                "COMPILATION_NUM_THREADS",
+                "CACHE_MODE",
+                "ENABLE_MMAP",
+                "LOG_LEVEL",
+            ),
+            *(
+                "EXECUTION_MODE_HINT",
+                "ATTENTION_BACKEND",
+                "DEVICE_PROPERTIES",
+                "MAX_PROMPT_LEN",
+                "MIN_RESPONSE_LEN",
+            ),
+            *(
+                "PERF_COUNT",
+                "AUTO_BATCH_TIMEOUT",
+                "ALLOW_AUTO_BATCHING",
+                "MODEL_PRIORITY",
+                "DEVICE_ID",
+                "WEIGHTS_PATH",
+            ),
+            *(
+                "CPU_DENORMALS_OPTIMIZATION",
+                "CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE",
+                "ENABLE_TENSOR_PARALLEL",
+            ),
+            *(
+                "ENABLE_WEIGHTLESS",
+                "TBB_PARTITIONER",
+                "KEY_CACHE_GROUP_SIZE",
+                "VALUE_CACHE_GROUP_SIZE",
+            ),
+            *(
+                "KEY_CACHE_PRECISION",
+                "VALUE_CACHE_PRECISION",
+                "ACTIVATIONS_SCALE_FACTOR",
+                "ENABLE_LAYER_OFFLOADING",
+            ),
+            *(
+                "MULTI_DEVICE_PRIORITIES",
+                "ENABLE_STARTUP_FALLBACK",
+                "ENABLE_RUNTIME_FALLBACK",
+                "COMPATIBILITY_CHECK",
+            ),
+        }
+    )
 )
 _PLUGIN_PREFIXES = ("NPU", "GPU_")
 _CACHE = "kv_cache_dtype"
@@ -172,7 +273,9 @@ def take_plugin_config(settings: Settings, text: str) -> None:
     try:
         properties = msgspec.json.decode(text, type=dict[str, object]) if text.strip() else {}
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidOption(f"plugin_config: must be a JSON object, given {text[:200]!r}") from error
+        raise InvalidOption(
+            f"plugin_config: must be a JSON object, given {text[:200]!r}"
+        ) from error
     for name, value in properties.items():
         if name in PLUGIN_MEANINGS:
             _take_values(settings, f"plugin_config {name}", PLUGIN_MEANINGS[name](_text_of(value)))
@@ -180,14 +283,18 @@ def take_plugin_config(settings: Settings, text: str) -> None:
             settings.without_meaning.append(f"plugin_config {name}")
         else:
             known = [*PLUGIN_MEANINGS, *PLUGIN_WITHOUT_MEANING]
-            raise InvalidOption(f"plugin_config: {name} is not known{did_you_mean([name], known)}; leave it out")
+            raise InvalidOption(
+                f"plugin_config: {name} is not known{did_you_mean([name], known)}; leave it out"
+            )
 
 
 def _take_values(settings: Settings, name: str, values: Values) -> None:
     """Adds the values. A KV cache of four bits becomes one of eight, and a warning says so."""
     if values.get(_CACHE) == _FOUR_BITS:
         values = values | {_CACHE: _EIGHT_BITS}
-        settings.warnings.append(f"{name} {_FOUR_BITS}: the KV cache is {_EIGHT_BITS} here, with twice the memory")
+        settings.warnings.append(
+            f"{name} {_FOUR_BITS}: the KV cache is {_EIGHT_BITS} here, with twice the memory"
+        )
     settings.values |= values
 
 

@@ -52,7 +52,9 @@ def read_ovms_models(files: OvmsFiles, ours: Mapping[str, object]) -> OvmsModels
     return OvmsModels(
         own=of_model.own,
         entries=entries,
-        problems={name: f"--config_path {path}: {problem}" for name, problem in config.problems.items()},
+        problems={
+            name: f"--config_path {path}: {problem}" for name, problem in config.problems.items()
+        },
         warnings=(*of_model.warnings, *config.warnings),
         remarks=(*of_model.remarks, *config.remarks),
         has_file=True,
@@ -74,10 +76,19 @@ def _read_own(ours: Mapping[str, object]) -> OvmsModels:
         if (directory / GRAPH_FILE).is_file():
             raise InvalidOption(f"{model} cannot be served: {error}") from error
         return OvmsModels()  # the search for the model's files has its own message
-    own = {name: value for name, value in settings.values.items() if name == "model" or name not in ours}
+    own = {
+        name: value
+        for name, value in settings.values.items()
+        if name == "model" or name not in ours
+    }
     if own["model"] != model:
-        own.setdefault("served_model_name", ours.get("served_model_name") or [directory.resolve().name])
-    remarks = [f"{GRAPH_FILE}: OpenVINO Model Server's {name} has no meaning here" for name in settings.without_meaning]
+        own.setdefault(
+            "served_model_name", ours.get("served_model_name") or [directory.resolve().name]
+        )
+    remarks = [
+        f"{GRAPH_FILE}: OpenVINO Model Server's {name} has no meaning here"
+        for name in settings.without_meaning
+    ]
     warnings = [f"{GRAPH_FILE}: {warning}" for warning in settings.warnings]
     return OvmsModels(own=own, remarks=tuple(remarks), warnings=tuple(warnings))
 

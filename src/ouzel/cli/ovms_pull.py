@@ -14,7 +14,12 @@ from pathlib import Path
 from ouzel.cli.clean_end import clean_end
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.ovms_graph import GRAPH_FILE, read_graph
-from ouzel.cli.ovms_graph_text import Flags, embeddings_graph_text, llm_graph_text, rerank_graph_text
+from ouzel.cli.ovms_graph_text import (
+    Flags,
+    embeddings_graph_text,
+    llm_graph_text,
+    rerank_graph_text,
+)
 from ouzel.cli.ovms_loras import SourceLora
 from ouzel.cli.ovms_meanings import TASKS
 from ouzel.errors import ModelLoadError
@@ -80,11 +85,16 @@ def _writing() -> Iterator[None]:
         raise InvalidOption(f"--model_repository_path: {place}{error.strerror or error}") from error
 
 
-def write_graph(directory: Path, flags: Flags, *, name: str, gguf: str = "", draft_path: str = "") -> None:
+def write_graph(
+    directory: Path, flags: Flags, *, name: str, gguf: str = "", draft_path: str = ""
+) -> None:
     """Writes the graph of the model in a directory. Raises InvalidOption for flags that a graph cannot hold."""
     path, beside = directory / GRAPH_FILE, directory / f".{GRAPH_FILE}.{os.getpid()}"
     try:
-        beside.write_text(_graph_text(directory, flags, name=name, gguf=gguf, draft_path=draft_path), encoding="utf-8")
+        beside.write_text(
+            _graph_text(directory, flags, name=name, gguf=gguf, draft_path=draft_path),
+            encoding="utf-8",
+        )
         read_graph(beside)
         beside.replace(path)
     except OSError as error:
@@ -100,7 +110,9 @@ def _graph_text(directory: Path, flags: Flags, *, name: str, gguf: str, draft_pa
     task = TASKS[flags["task"]] if "task" in flags else _task_of_files(directory, gguf)
     models_path = _HERE + gguf if gguf else _HERE
     if task == "embed":
-        return embeddings_graph_text(flags, name=flags.get("model_name", name), models_path=models_path)
+        return embeddings_graph_text(
+            flags, name=flags.get("model_name", name), models_path=models_path
+        )
     if task == "score":
         return rerank_graph_text(flags, name=flags.get("model_name", name), models_path=models_path)
     return llm_graph_text(flags, models_path=models_path, draft_models_path=draft_path)
@@ -130,7 +142,9 @@ def _pull_directory(source: str, directory: Path, *, is_overwriting: bool) -> No
 
 def _pull_gguf(pull: Pull) -> None:
     if (pull.directory / pull.gguf).is_file() and not pull.is_overwriting:
-        _say(f"Path already exists on local filesystem. Skipping download to path: {pull.directory}")
+        _say(
+            f"Path already exists on local filesystem. Skipping download to path: {pull.directory}"
+        )
         return
     from ouzel.cli.hub import download_gguf_file  # noqa: PLC0415  slow to import
 

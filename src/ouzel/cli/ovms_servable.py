@@ -32,7 +32,9 @@ def servable_names(repository: Path) -> list[str]:
     found = {path.parent for path in repository.rglob(GRAPH_FILE)}
     versions = (path for path in repository.rglob("*") if path.name.isdecimal() and path.is_dir())
     found |= {path.parent for path in versions if any(path.iterdir())}
-    inner = {path for path in found if any(parent in found for parent in path.parents)}  # of which a graph is made
+    inner = {
+        path for path in found if any(parent in found for parent in path.parents)
+    }  # of which a graph is made
     return sorted(str(path.relative_to(repository)) for path in found - inner - {repository})
 
 

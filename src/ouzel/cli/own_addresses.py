@@ -7,10 +7,14 @@ import sys
 from ipaddress import ip_address
 from pathlib import Path
 
-_GET_ADDRESS = 0x8915  # SIOCGIFADDR of Linux: struct ifreq, a name of 16 bytes and then a sockaddr_in
+_GET_ADDRESS = (
+    0x8915  # SIOCGIFADDR of Linux: struct ifreq, a name of 16 bytes and then a sockaddr_in
+)
 _IFREQ_BYTES = 256
 _V4_BYTES = slice(20, 24)
-_V6_TABLE = Path("/proc/net/if_inet6")  # a line for each address, which is its first word, in hexadecimal digits
+_V6_TABLE = Path(
+    "/proc/net/if_inet6"
+)  # a line for each address, which is its first word, in hexadecimal digits
 
 
 def own_addresses(*, with_v6: bool) -> list[str]:

@@ -31,8 +31,13 @@ def read_own_model(
     Raises OuzelError, and SystemExit where a text has been written.
     """
     _refuse_flags_of_serving(arguments, command=command)
-    environment = {"OUZEL_LOG_LEVEL": "warning", **os.environ}  # what goes well need not be told between answers
-    options = begun(read_command_line(arguments, environment, command=command, other_flags=other_flags))
+    environment = {
+        "OUZEL_LOG_LEVEL": "warning",
+        **os.environ,
+    }  # what goes well need not be told between answers
+    options = begun(
+        read_command_line(arguments, environment, command=command, other_flags=other_flags)
+    )
     check_without_model(options.model)
     local = located(options.model)
     check_with_model(options.model, options.engine, local.directory)
@@ -69,7 +74,9 @@ def _refuse_flags_of_serving(arguments: Sequence[str], *, command: str) -> None:
     for argument in arguments:
         flag = argument.partition("=")[0]
         if flag in flags or flag.replace("--no-", "--", 1) in flags:
-            raise InvalidOption(f"{flag}: is an option of ouzel serve; ouzel {command} listens nowhere, keeps nothing")
+            raise InvalidOption(
+                f"{flag}: is an option of ouzel serve; ouzel {command} listens nowhere, keeps nothing"
+            )
 
 
 def _unserved(options: Options) -> Options:

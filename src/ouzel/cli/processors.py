@@ -45,14 +45,19 @@ def cores_of(processors: Sequence[int], system: Path = _SYSTEM) -> list[list[int
     cores: dict[tuple[int, int, int], list[int]] = {}
     for processor in processors:
         topology = system / f"cpu/cpu{processor}/topology"
-        package, core = _number(topology / "physical_package_id", 0), _number(topology / "core_id", processor)
+        package, core = (
+            _number(topology / "physical_package_id", 0),
+            _number(topology / "core_id", processor),
+        )
         cores.setdefault((nodes.get(processor, 0), package, core), []).append(processor)
     return [cores[key] for key in sorted(cores)]
 
 
 def divided(cores: list[list[int]], num_shares: int) -> list[tuple[int, ...]]:
     """Divides whole cores where there are enough of them, else their processors."""
-    units = cores if len(cores) >= num_shares else [[processor] for core in cores for processor in core]
+    units = (
+        cores if len(cores) >= num_shares else [[processor] for core in cores for processor in core]
+    )
     begins = [len(units) * share // num_shares for share in range(num_shares + 1)]
     parts = [units[begin:end] for begin, end in pairwise(begins)]
     return [tuple(processor for unit in part for processor in unit) for part in parts]

@@ -29,7 +29,10 @@ class ProgressLog:
         if not progress.total_bytes:
             return
         with self._lock:
-            now, num_done = time.monotonic(), progress.done_bytes * NUM_LINES // progress.total_bytes
+            now, num_done = (
+                time.monotonic(),
+                progress.done_bytes * NUM_LINES // progress.total_bytes,
+            )
             if progress.stage != self._stage:
                 self._stage, self._num_said, self._said_at = progress.stage, num_done, now
             if num_done <= self._num_said or now - self._said_at < PAUSE_S:

@@ -32,7 +32,9 @@ HF_HOME and HF_HUB_OFFLINE mean what they mean to the hub's own tools."""
 
 def pull_parser() -> OneLineParser:
     parser = store_parser("pull", _DESCRIPTION)
-    parser.add_argument("model", metavar="MODEL", help="owner/name; of GGUF owner/name:Q4_K_M, or :FILE.gguf")
+    parser.add_argument(
+        "model", metavar="MODEL", help="owner/name; of GGUF owner/name:Q4_K_M, or :FILE.gguf"
+    )
     parser.add_argument(
         "--weights",
         metavar="WIDTHS",
@@ -79,7 +81,9 @@ def run(arguments: Sequence[str]) -> int:
     options = begun(read_options(values))
     check_without_model(options.model)
     if calibrates and "int4" not in options.model.weight_plan.integer_widths:
-        raise InvalidOption(f"--calibrate: needs int4 in --weights, given --weights {options.model.weights}")
+        raise InvalidOption(
+            f"--calibrate: needs int4 in --weights, given --weights {options.model.weights}"
+        )
     local = locate_model(options.model.model, options.model.cache_dir)
     if makes_weights:
         check_with_model(options.model, options.engine, local.directory)
@@ -94,7 +98,9 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _make_weights(local: LocalModel, model: ModelConfig, *, calibrates: bool, text_path: str) -> None:
+def _make_weights(
+    local: LocalModel, model: ModelConfig, *, calibrates: bool, text_path: str
+) -> None:
     """Raises ModelLoadError."""
     from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
     from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
@@ -107,14 +113,24 @@ def _make_weights(local: LocalModel, model: ModelConfig, *, calibrates: bool, te
         is_new = calibrates and _make_calibrated(local, config, model, text_path)
         made = _load(local, config, model)
     if made.cache_entry is None:
-        raise ModelLoadError(f"{local.name}: its weights were made, but cannot be kept; the log says why")
-    did = f"made in {time.monotonic() - begun_at:.0f} s" if is_new or made.is_entry_new else "there already"
+        raise ModelLoadError(
+            f"{local.name}: its weights were made, but cannot be kept; the log says why"
+        )
+    did = (
+        f"made in {time.monotonic() - begun_at:.0f} s"
+        if is_new or made.is_entry_new
+        else "there already"
+    )
     if calibrates and not is_new:
         did += ", of an earlier calibration"
-    _say(f"weights ({model.weights}) are {did}: {made.cache_entry}, {amount(_size_of(made.cache_entry))}")
+    _say(
+        f"weights ({model.weights}) are {did}: {made.cache_entry}, {amount(_size_of(made.cache_entry))}"
+    )
 
 
-def _load(local: LocalModel, config: "HfConfig", model: ModelConfig) -> "LanguageModel | EncoderModel":
+def _load(
+    local: LocalModel, config: "HfConfig", model: ModelConfig
+) -> "LanguageModel | EncoderModel":
     """Loads the weights as a server does, which makes them where they are not kept. Raises ModelLoadError."""
     from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
     from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
@@ -124,7 +140,9 @@ def _load(local: LocalModel, config: "HfConfig", model: ModelConfig) -> "Languag
     if encoder_family(config.model_type) is not None:
         return encoder_loader(local.directory, config, model).load(model.cache_dir)
     plan, head = model.weight_plan, vector_head(config, local.directory, model)
-    return load_checkpoint(local.directory, config, plan, model.cache_dir, predicts=model.mtp, vector_head=head)
+    return load_checkpoint(
+        local.directory, config, plan, model.cache_dir, predicts=model.mtp, vector_head=head
+    )
 
 
 def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, path: str) -> bool:
@@ -134,7 +152,9 @@ def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, 
 
     check_generates(local, config)
     text, plan = read_calibration_text(local.directory, path), model.weight_plan
-    return make_calibrated_entry(local.directory, config, plan, model.cache_dir, text, predicts=model.mtp)
+    return make_calibrated_entry(
+        local.directory, config, plan, model.cache_dir, text, predicts=model.mtp
+    )
 
 
 def _size_of(directory: Path) -> int:

@@ -31,13 +31,21 @@ Writes a model as a checkpoint of compressed-tensors with 4 to 4.6 bits a weight
 reads a text, by which its weights are encoded. Ouzel serves the checkpoint as it is, and transformers loads it, too."""
 
 _COPIED_SUFFIXES = {".json", ".jinja", ".model", ".txt", ".tiktoken"}
-_NOT_COPIED = {"config.json", "made_of.json", "quantize_config.json"}  # made here, or of weights that stay behind
+_NOT_COPIED = {
+    "config.json",
+    "made_of.json",
+    "quantize_config.json",
+}  # made here, or of weights that stay behind
 
 
 def quantize_parser() -> OneLineParser:
     parser = store_parser("quantize", _DESCRIPTION)
-    parser.add_argument("source", metavar="SRC", help="a directory, a GGUF file, or owner/name of the hub")
-    parser.add_argument("output", metavar="OUT", help="the directory to make; it must not hold anything yet")
+    parser.add_argument(
+        "source", metavar="SRC", help="a directory, a GGUF file, or owner/name of the hub"
+    )
+    parser.add_argument(
+        "output", metavar="OUT", help="the directory to make; it must not hold anything yet"
+    )
     add_text_option(parser)
     add_log_options(parser)
     return parser
@@ -46,7 +54,9 @@ def quantize_parser() -> OneLineParser:
 def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     values = vars(quantize_parser().parse_args(arguments))
-    source, output, text_path = (values.pop(name) for name in ("source", "output", "calibration_text"))
+    source, output, text_path = (
+        values.pop(name) for name in ("source", "output", "calibration_text")
+    )
     if not source or not output:
         raise InvalidOption("SRC and OUT must name a model and a directory")
     out = _output_directory(output)
@@ -60,7 +70,9 @@ def run(arguments: Sequence[str]) -> int:
         raise ModelLoadError(f"{output} was not written: {error}") from error
     num_bytes = sum(path.stat().st_size for path in out.iterdir())
     took_s = time.monotonic() - begun_at
-    sys.stdout.write(f"{output}: {amount(num_bytes)}, {_matrices(export)}, made in {took_s:.0f} s\n")
+    sys.stdout.write(
+        f"{output}: {amount(num_bytes)}, {_matrices(export)}, made in {took_s:.0f} s\n"
+    )
     sys.stdout.write(f"to serve it: ouzel serve {output}\n")
     return 0
 
@@ -71,10 +83,15 @@ def _output_directory(output: str) -> Path:
         out = Path(output).expanduser().resolve()
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise InvalidOption(f"OUT must be a new or an empty directory, given {output}")
-    except (OSError, RuntimeError) as error:  # no access, a name too long, a circle of links, ~ of nobody
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # no access, a name too long, a circle of links, ~ of nobody
         raise InvalidOption(f"OUT: {output} cannot be used: {error}") from error
     if out.is_mount():
-        raise InvalidOption(f"OUT must not be a mount point; name a directory below it, given {output}")
+        raise InvalidOption(
+            f"OUT must not be a mount point; name a directory below it, given {output}"
+        )
     return out
 
 
@@ -85,7 +102,9 @@ def _quantize(local: LocalModel, out: Path, text_path: str) -> "Export":
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     if any((local.directory / name).is_file() for name in IR_FILES):
-        raise ModelLoadError(f"{local.name} is an OpenVINO IR; SRC must be the checkpoint that it was made of")
+        raise ModelLoadError(
+            f"{local.name} is an OpenVINO IR; SRC must be the checkpoint that it was made of"
+        )
     config = read_hf_config(local.directory)
     check_generates(local, config)
     _warn_of_second_rounding(local, config)
@@ -119,6 +138,10 @@ def _warn_of_second_rounding(local: LocalModel, config: "HfConfig") -> None:
 
 def _matrices(export: "Export") -> str:
     """Returns how many matrices have which width."""
-    num_int4, num_int8, num_floats = len(export.modules[4]), len(export.modules[8]), len(export.ignored)
+    num_int4, num_int8, num_floats = (
+        len(export.modules[4]),
+        len(export.modules[8]),
+        len(export.ignored),
+    )
     counts = f"{num_int4} matrices in int4, {num_int8} in int8, {num_floats} in floats"
     return f"{counts}, {export.bits_per_weight:.2f} bits a quantised weight"

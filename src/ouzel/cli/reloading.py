@@ -24,7 +24,11 @@ Entries = Mapping[str, Mapping[str, object]]  # of `models`, by name
 
 @asynccontextmanager
 async def reloading(
-    options: Options, reread: Reread | None, hangups: asyncio.Event | None, changes: ModelChanges, host: ModelHost
+    options: Options,
+    reread: Reread | None,
+    hangups: asyncio.Event | None,
+    changes: ModelChanges,
+    host: ModelHost,
 ) -> AsyncGenerator[None, None]:
     """Heeds `hangups` while the block runs, if there is a file to read again."""
     if reread is None or hangups is None:
@@ -74,7 +78,9 @@ async def _reload(reload: "ModelReload") -> None:
 
 
 class ModelReload:
-    def __init__(self, options: Options, reread: Reread, changes: ModelChanges, host: ModelHost) -> None:
+    def __init__(
+        self, options: Options, reread: Reread, changes: ModelChanges, host: ModelHost
+    ) -> None:
         self.seen_files = options.seen_files
         self._running = asyncio.Lock()
         self._settings = _named_settings(options)
@@ -82,7 +88,9 @@ class ModelReload:
         self._changes = changes
         self._catalogue = changes.catalogue
         self._host = host
-        self._first = [name for name in self._catalogue.names if name not in self._settings]  # MODEL
+        self._first = [
+            name for name in self._catalogue.names if name not in self._settings
+        ]  # MODEL
 
     async def run(self) -> None:
         """Raises InvalidOption where the file is wrong; a model that cannot be read or loaded is logged."""
@@ -92,19 +100,34 @@ class ModelReload:
             for warning in options.warnings:
                 logger.warning(warning)
             for name, problem in options.problems.items():
-                logger.error("%s: %s", f"model {name} stays as it is" if name else "models of the file go", problem)
+                logger.error(
+                    "%s: %s",
+                    f"model {name} stays as it is" if name else "models of the file go",
+                    problem,
+                )
             await self._change_to(options)
 
     async def _change_to(self, options: Options) -> None:
-        unread = {name: settings for name, settings in self._settings.items() if name in options.problems}
+        unread = {
+            name: settings for name, settings in self._settings.items() if name in options.problems
+        }
         wanted = _named_settings(options) | unread
         self._host.take_options(options)
-        entries: Entries = {str(fields["name"]): fields for fields in map(entry_fields, options.models.models)}
+        entries: Entries = {
+            str(fields["name"]): fields for fields in map(entry_fields, options.models.models)
+        }
         served = set(self._catalogue.names)
         for name in (wanted.keys() & served) - self._settings.keys():
-            logger.error("model %s cannot be loaded: MODEL, or what was loaded by request, has that name", name)
+            logger.error(
+                "model %s cannot be loaded: MODEL, or what was loaded by request, has that name",
+                name,
+            )
             del wanted[name]
-        going = [name for name in self._settings if name in served and not await self._stays(name, wanted, entries)]
+        going = [
+            name
+            for name in self._settings
+            if name in served and not await self._stays(name, wanted, entries)
+        ]
         with self._catalogue.coming([name for name in going if name in wanted]):
             for name in going:
                 await self._changes.unload(name)
@@ -113,7 +136,9 @@ class ModelReload:
                 if name in entries and (name in going or name not in served):
                     await self._is_done(name, self._changes.load(entries[name]))
         self._settings = wanted
-        logger.info("models were read again: %s are served", ", ".join(self._catalogue.names) or "none")
+        logger.info(
+            "models were read again: %s are served", ", ".join(self._catalogue.names) or "none"
+        )
 
     async def _stays(self, name: str, wanted: dict[str, ModelSettings], entries: Entries) -> bool:
         """Tells whether a model is wanted as it is; so it is where the new entry is wrong, and the log says why."""

@@ -26,8 +26,12 @@ def rm_parser() -> OneLineParser:
         nargs="*",
         help="owner/name, an id that `ouzel list` shows, a demo, or the path of a model: of the last two, what is kept",
     )
-    parser.add_argument("--weights-only", action="store_true", help="leave the model, remove what is kept of it")
-    parser.add_argument("--stale", action="store_true", help="remove what is kept and no start will use")
+    parser.add_argument(
+        "--weights-only", action="store_true", help="leave the model, remove what is kept of it"
+    )
+    parser.add_argument(
+        "--stale", action="store_true", help="remove what is kept and no start will use"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser
 
@@ -35,7 +39,9 @@ def rm_parser() -> OneLineParser:
 def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     values = vars(rm_parser().parse_args(arguments))
-    names, weights_only, stale, is_agreed = (values.pop(name) for name in ("names", "weights_only", "stale", "yes"))
+    names, weights_only, stale, is_agreed = (
+        values.pop(name) for name in ("names", "weights_only", "stale", "yes")
+    )
     if "" in names:
         raise InvalidOption("NAME: must name something, given ''")
     if not names and not stale:
@@ -57,9 +63,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _named(removal: Removal) -> str:
-    lines = [f"{each.repo_id}, {amount(each.size_bytes)}: {each.path}" for each in removal.repositories]
+    lines = [
+        f"{each.repo_id}, {amount(each.size_bytes)}: {each.path}" for each in removal.repositories
+    ]
     lines += [f"{each.short_id}, {amount(each.size_bytes)}: {each.path}" for each in removal.kept]
-    return "".join(harmless_line(line) + "\n" for line in [*lines, f"That frees {amount(removal.num_bytes)}."])
+    return "".join(
+        harmless_line(line) + "\n" for line in [*lines, f"That frees {amount(removal.num_bytes)}."]
+    )
 
 
 def _is_agreed() -> bool:

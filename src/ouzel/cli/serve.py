@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from ouzel.cli.reloading import Reread
     from ouzel.observability.traces import Traces
 
-_GC_THRESHOLDS = (50_000, 20, 20)  # each time, all objects of thousands of connections may be looked at
+_GC_THRESHOLDS = (
+    50_000,
+    20,
+    20,
+)  # each time, all objects of thousands of connections may be looked at
 
 
 async def serve(
@@ -39,7 +43,9 @@ async def serve(
     `reread` reads the options again, where there is a file of them. Raises OuzelError when it cannot start.
     """
     stopping, hurrying = stop_signals()
-    hangups = None if reread is None else hangup_signals()  # from now on: one that comes during the start is kept
+    hangups = (
+        None if reread is None else hangup_signals()
+    )  # from now on: one that comes during the start is kept
     host = ModelHost(options)
     front: Front | None = None
     try:
@@ -71,7 +77,9 @@ async def front_for(
             await asyncio.to_thread(_import_front)
             from ouzel.cli.front import open_front  # noqa: PLC0415  imported by now
 
-            front = await open_front(options, models[0], engines, starting, host=host, traces=traces)
+            front = await open_front(
+                options, models[0], engines, starting, host=host, traces=traces
+            )
         finally:
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)

@@ -39,14 +39,23 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     observability = options.observability
     has_metrics_port = observability.metrics_port is not None
-    options = replace(options, limits=with_max_connections(options.limits, has_metrics_port=has_metrics_port))
+    options = replace(
+        options, limits=with_max_connections(options.limits, has_metrics_port=has_metrics_port)
+    )
     for settings in options.all_models:
         check_without_model(settings.model)
     traces = open_traces(observability.otlp_traces_endpoint)
-    with bound(options.server) as listener, bound_for_metrics(observability, options.server.host) as watching:
-        models = [located(settings.model) for settings in options.all_models]  # may download for minutes
+    with (
+        bound(options.server) as listener,
+        bound_for_metrics(observability, options.server.host) as watching,
+    ):
+        models = [
+            located(settings.model) for settings in options.all_models
+        ]  # may download for minutes
         pairs = [*zip(options.all_models, models, strict=True)]
-        check_names([name for settings, local in pairs for name in {*local.names_by(settings.model)}])
+        check_names(
+            [name for settings, local in pairs for name in {*local.names_by(settings.model)}]
+        )
         for settings, local in pairs:
             check_with_model(settings.model, settings.engine, local.directory)
             check_vllm_model(settings.vllm, local.directory)

@@ -42,7 +42,9 @@ async def load_served_model(
 ) -> ServedModel:
     """Reads what turns requests into tokens and back, and waits for the engine that is `starting` meanwhile."""
     tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
-    chat_template = await asyncio.to_thread(ChatTemplate.load, local.directory, options.model.chat_template)
+    chat_template = await asyncio.to_thread(
+        ChatTemplate.load, local.directory, options.model.chat_template
+    )
     facts = await asyncio.to_thread(read_model_facts, local.directory)
     vocabulary = _grammar_vocabulary(tokenizer)
     chosen_format = output_format(local.directory, options.model)
@@ -51,7 +53,9 @@ async def load_served_model(
     await asyncio.to_thread(prepare_reasoning_budgets, chosen_format, tokenizer)
     info = await starting
     _log_engine(info)
-    images = await asyncio.to_thread(_image_reader, local.directory, tokenizer, chat_template, info, options.media)
+    images = await asyncio.to_thread(
+        _image_reader, local.directory, tokenizer, chat_template, info, options.media
+    )
     names = local.names_by(options.model)
     return ServedModel(
         names=names,
@@ -101,7 +105,9 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
         files,
         is_matryoshka=files.is_matryoshka or options.model.matryoshka,
         default_prompt="" if is_ovms else files.default_prompt,
-        normalises=(files.normalises or is_ovms) if options.model.normalize is None else options.model.normalize,
+        normalises=(files.normalises or is_ovms)
+        if options.model.normalize is None
+        else options.model.normalize,
     )
 
 
@@ -138,10 +144,16 @@ def _video_processor(
     if processor is None:
         return None
     if processor.feature_token not in tokenizer.control_tokens:
-        logger.info("videos will be refused: %s/tokenizer.json has no %r", directory, processor.feature_token)
+        logger.info(
+            "videos will be refused: %s/tokenizer.json has no %r",
+            directory,
+            processor.feature_token,
+        )
         return None
     if chat_template is None or processor.placeholder not in chat_template.default_source:
-        logger.info("videos will be refused: the chat template does not write %r", processor.placeholder)
+        logger.info(
+            "videos will be refused: the chat template does not write %r", processor.placeholder
+        )
         return None
     return processor
 
@@ -161,7 +173,9 @@ def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
 def _log_engine(info: EngineInfo) -> None:
     if info.task != "generate":
         logger.info("the model is served for the task %s (see --task)", info.task)
-    cache = f"KV cache {info.kv_cache_dtype} with room for {info.num_blocks * info.block_size} tokens, "
+    cache = (
+        f"KV cache {info.kv_cache_dtype} with room for {info.num_blocks * info.block_size} tokens, "
+    )
     logger.info(
         "%s on %s: weights %s, inference %s, %scontext %d tokens, loaded in %.1f s",
         info.model_type,

@@ -24,11 +24,15 @@ async def store_of(config: StoreConfig) -> Store | None:
     url = config.store_url or f"sqlite:///{_data_directory(config.data_dir, os.environ) / _FILE}"
     try:
         return await open_store(
-            url, max_age_s=config.store_max_age_days * _DAY_S, max_bytes=int(config.store_max_gib * 2**30)
+            url,
+            max_age_s=config.store_max_age_days * _DAY_S,
+            max_bytes=int(config.store_max_gib * 2**30),
         )
     except StoreOpenError as error:
         if not config.store_url and not config.data_dir:
-            logger.warning("responses are not kept: %s (--store-url or --data-dir says where to)", error)
+            logger.warning(
+                "responses are not kept: %s (--store-url or --data-dir says where to)", error
+            )
             return None
         help_text = "--store-url or --data-dir puts it elsewhere, --no-store serves without"
         raise StoreOpenError(f"{error} ({help_text})") from error

@@ -10,5 +10,13 @@ def did_you_mean(names: Iterable[str], known: Iterable[str], *, likeness: float 
     `likeness` is difflib's ratio, 1 for equal names; the dashes before a flag do not count.
     """
     flags = {flag.lstrip("-"): flag for flag in known}
-    matches = [match for name in names for match in get_close_matches(name.lstrip("-"), flags, n=1, cutoff=likeness)]
-    return f"; did you mean {', '.join(flags[match] for match in dict.fromkeys(matches))}?" if matches else ""
+    matches = [
+        match
+        for name in names
+        for match in get_close_matches(name.lstrip("-"), flags, n=1, cutoff=likeness)
+    ]
+    return (
+        f"; did you mean {', '.join(flags[match] for match in dict.fromkeys(matches))}?"
+        if matches
+        else ""
+    )

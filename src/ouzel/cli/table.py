@@ -14,7 +14,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequenc
     widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
     aligns = [str.rjust if head in right else str.ljust for head in heads]
     lines = (
-        "  ".join(align(text, width) for align, text, width in zip(aligns, row, widths, strict=True)).rstrip()
+        "  ".join(
+            align(text, width) for align, text, width in zip(aligns, row, widths, strict=True)
+        ).rstrip()
         for row in [heads, *rows]
     )
     return "".join(line + "\n" for line in lines)

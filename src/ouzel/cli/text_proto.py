@@ -16,8 +16,18 @@ _TOKEN = re.compile(
     | (?P<mark>[{}<>:,;\[\]])""",
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
-_CONTROLS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
+_ESCAPE = re.compile(
+    rb"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL
+)
+_CONTROLS = {
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"v": b"\v",
+}
 _ENDS = {"{": "}", "<": ">"}
 _MAX_DEPTH = 64
 
@@ -38,10 +48,16 @@ class Message:
     fields: tuple[tuple[str, "Scalar | Message"], ...] = ()
 
     def messages(self, name: str) -> list["Message"]:
-        return [value for field, value in self.fields if field == name and isinstance(value, Message)]
+        return [
+            value for field, value in self.fields if field == name and isinstance(value, Message)
+        ]
 
     def texts(self, name: str) -> list[str]:
-        return [value.text for field, value in self.fields if field == name and isinstance(value, Scalar)]
+        return [
+            value.text
+            for field, value in self.fields
+            if field == name and isinstance(value, Scalar)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +79,9 @@ class _Parser:
 
     def message(self, end: str, *, depth: int) -> Message:
         if depth > _MAX_DEPTH:
-            raise TextProtoError(f"line {self._peek().line}: messages are nested more than {_MAX_DEPTH} deep")
+            raise TextProtoError(
+                f"line {self._peek().line}: messages are nested more than {_MAX_DEPTH} deep"
+            )
         fields: list[tuple[str, Scalar | Message]] = []
         while self._peek().text != end:
             name = self._name()
@@ -91,7 +109,9 @@ class _Parser:
     def _list(self, depth: int) -> Iterator[Scalar | Message]:
         token = self._take()
         if token.kind == "extension":  # words in brackets look like it
-            yield from (Scalar(word, False, token.line) for word in re.findall(r"[^\s,\[\]]+", token.text))
+            yield from (
+                Scalar(word, False, token.line) for word in re.findall(r"[^\s,\[\]]+", token.text)
+            )
             return
         while self._peek().text != "]":
             yield self._value(depth, only_message=False)
@@ -129,7 +149,9 @@ def _tokens(text: str) -> Iterator[_Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise TextProtoError(f"line {line}: {text[position : position + 20].splitlines()[0]!r} cannot be read")
+            raise TextProtoError(
+                f"line {line}: {text[position : position + 20].splitlines()[0]!r} cannot be read"
+            )
         kind = match.lastgroup or ""
         if kind != "blank":
             yield _Token(kind, match[0], line)

@@ -7,7 +7,11 @@ from pathlib import Path
 from ouzel.cli.invalid_option import InvalidOption
 from ouzel.config import ServerConfig
 
-_VERIFICATION = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+_VERIFICATION = {
+    "none": ssl.CERT_NONE,
+    "optional": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
 
 
 def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
@@ -15,10 +19,14 @@ def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
     asks_clients = config.ssl_client_auth != "none"
     if not config.ssl_certfile:
         if config.ssl_keyfile or config.ssl_ca_certs or asks_clients:
-            raise InvalidOption("--ssl-keyfile, --ssl-ca-certs and --ssl-client-auth need --ssl-certfile")
+            raise InvalidOption(
+                "--ssl-keyfile, --ssl-ca-certs and --ssl-client-auth need --ssl-certfile"
+            )
         return None
     if asks_clients != bool(config.ssl_ca_certs):
-        raise InvalidOption("--ssl-client-auth optional or required and --ssl-ca-certs need each other")
+        raise InvalidOption(
+            "--ssl-client-auth optional or required and --ssl-ca-certs need each other"
+        )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     _load_certificate(context, config.ssl_certfile, config.ssl_keyfile or config.ssl_certfile)
     context.verify_mode = _VERIFICATION[config.ssl_client_auth]
@@ -27,7 +35,9 @@ def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
         try:
             context.load_verify_locations(config.ssl_ca_certs)
         except ssl.SSLError as error:
-            raise InvalidOption(f"--ssl-ca-certs {config.ssl_ca_certs}: holds no PEM certificates") from error
+            raise InvalidOption(
+                f"--ssl-ca-certs {config.ssl_ca_certs}: holds no PEM certificates"
+            ) from error
     return context
 
 
@@ -36,7 +46,9 @@ def _load_certificate(context: ssl.SSLContext, certfile: str, keyfile: str) -> N
     _check_readable("--ssl-keyfile", keyfile)
 
     def refuse_to_ask() -> str:
-        raise InvalidOption(f"--ssl-keyfile {keyfile}: is encrypted; give a key without a pass phrase")
+        raise InvalidOption(
+            f"--ssl-keyfile {keyfile}: is encrypted; give a key without a pass phrase"
+        )
 
     try:
         context.load_cert_chain(certfile, keyfile, password=refuse_to_ask)

@@ -19,13 +19,20 @@ def open_traces(endpoint: str) -> "Traces | None":
         return None
     url = urlsplit(endpoint)
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise InvalidOption(f"--otlp-traces-endpoint: must be a URL of http or https, given {endpoint!r}")
+        raise InvalidOption(
+            f"--otlp-traces-endpoint: must be a URL of http or https, given {endpoint!r}"
+        )
     try:
         from ouzel.observability.traces import Traces  # noqa: PLC0415  the extra
     except ImportError as error:
         needs = f"needs the extra otel: {install_hint('otel')} ({error})"
         raise InvalidOption(f"--otlp-traces-endpoint: {needs}") from error
     try:
-        return Traces(url.geturl() if url.path.strip("/") else url._replace(path=_PATH).geturl(), ouzel.__version__)
+        return Traces(
+            url.geturl() if url.path.strip("/") else url._replace(path=_PATH).geturl(),
+            ouzel.__version__,
+        )
     except (ValueError, OSError) as error:  # of an OTEL_ variable
-        raise InvalidOption(f"--otlp-traces-endpoint: OpenTelemetry cannot be set up: {error}") from error
+        raise InvalidOption(
+            f"--otlp-traces-endpoint: OpenTelemetry cannot be set up: {error}"
+        ) from error

@@ -56,7 +56,9 @@ def link_to_server(options: Options, local: LocalModel) -> StartLink:
     language = text if isinstance(text, dict) else config
     vocab_size = language.get("vocab_size")
     if not isinstance(vocab_size, int) or not 0 < vocab_size <= MAX_VOCAB_SIZE:
-        raise ModelLoadError(f"{local.directory}/config.json: must have a vocab_size, given {vocab_size!r}")
+        raise ModelLoadError(
+            f"{local.directory}/config.json: must have a vocab_size, given {vocab_size!r}"
+        )
     try:
         tls = tls_context(ca_file=vllm.engine_ca_certs)
         url = HttpClient(vllm.engine_url, api_key=vllm.engine_api_key, tls=tls).root

@@ -17,12 +17,40 @@ from ouzel.tokenizer.model_files import read_json_object
 _OF_OPENVINO = (
     *("lora", "max_loras", "max_lora_rank", "matryoshka", "pooling", "normalize", "truncate"),
     "max_document_chunks",
-    *("draft_model", "mtp", "weights", "recompress", "device", "state_cache_gib", "prompt_lookup", "deterministic"),
-    *("prefix_cache_dir", "prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
+    *(
+        "draft_model",
+        "mtp",
+        "weights",
+        "recompress",
+        "device",
+        "state_cache_gib",
+        "prompt_lookup",
+        "deterministic",
+    ),
+    *(
+        "prefix_cache_dir",
+        "prefix_cache_dir_gib",
+        "grammar_timeout_s",
+        "num_threads",
+        "engine_process",
+        "replicas",
+    ),
 )
-_OF_THE_ENGINE = ("precision", "kv_cache_dtype", "kv_cache_gib", "max_num_batched_tokens", "prefix_caching")
+_OF_THE_ENGINE = (
+    "precision",
+    "kv_cache_dtype",
+    "kv_cache_gib",
+    "max_num_batched_tokens",
+    "prefix_caching",
+)
 _OF_A_CHILD = ("engine_python", "tensor_parallel_size", "gpu_memory_utilization", "engine_args")
-_OF_A_SERVER = ("engine_url", "engine_api_key", "engine_ca_certs", "engine_priorities", "engine_wait_s")
+_OF_A_SERVER = (
+    "engine_url",
+    "engine_api_key",
+    "engine_ca_certs",
+    "engine_priorities",
+    "engine_wait_s",
+)
 _DTYPES = {"auto": "auto", "bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 _CACHE_DTYPES = {"auto": "auto", "bf16": "bfloat16", "f16": "float16"}
 
@@ -41,12 +69,26 @@ _OWN_OPTIONS: Mapping[str, str] = {
     },
 }
 _FIXED = (
-    *("tokenizer", "skip_tokenizer_init", "scheduling_policy", "structured_outputs_config", "logprobs_mode"),
-    *("generation_config", "disable_log_stats", "reasoning_config", "reasoning_parser", "data_parallel_size"),
+    *(
+        "tokenizer",
+        "skip_tokenizer_init",
+        "scheduling_policy",
+        "structured_outputs_config",
+        "logprobs_mode",
+    ),
+    *(
+        "generation_config",
+        "disable_log_stats",
+        "reasoning_config",
+        "reasoning_parser",
+        "data_parallel_size",
+    ),
 )
 
 
-def check_vllm(vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given: Collection[str]) -> None:
+def check_vllm(
+    vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given: Collection[str]
+) -> None:
     """Raises InvalidOption for options that do not go together with the engine; `given` are those that are written."""
     if not vllm.is_chosen:
         _refuse(given, (*_OF_A_CHILD, *_OF_A_SERVER), "needs --engine vllm")
@@ -64,7 +106,9 @@ def check_vllm(vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given
     _refuse(given, _OF_OPENVINO, "is not for --engine vllm")
     _refuse(given, _OF_A_SERVER, "needs --engine-url")
     if not Path(vllm.engine_python).is_file():
-        raise InvalidOption(f"--engine-python: must be a Python interpreter, given {vllm.engine_python!r}")
+        raise InvalidOption(
+            f"--engine-python: must be a Python interpreter, given {vllm.engine_python!r}"
+        )
     arguments_of(vllm, model, engine, given)
 
 
@@ -81,14 +125,20 @@ def check_vllm_model(vllm: VllmConfig, directory: Path) -> None:
     if any((directory / name).is_file() for name in IR_FILES):
         raise InvalidOption(f"--engine vllm: cannot serve an OpenVINO IR, given {directory}")
     if not vllm.engine_url and next(directory.glob("*.gguf"), None) is not None:
-        raise InvalidOption(f"--engine vllm: needs a model of safetensors, given GGUF in {directory}")
+        raise InvalidOption(
+            f"--engine vllm: needs a model of safetensors, given GGUF in {directory}"
+        )
     if _makes_vectors(directory):
-        raise InvalidOption(f"--engine vllm: needs a model that generates, {directory} makes vectors or scores")
+        raise InvalidOption(
+            f"--engine vllm: needs a model that generates, {directory} makes vectors or scores"
+        )
 
 
 def _makes_vectors(directory: Path) -> bool:
     names = read_json_object(directory / "config.json").get("architectures")
-    classifies = isinstance(names, list) and any(str(name).endswith("ForSequenceClassification") for name in names)
+    classifies = isinstance(names, list) and any(
+        str(name).endswith("ForSequenceClassification") for name in names
+    )
     return classifies or (directory / "modules.json").is_file()
 
 
@@ -116,7 +166,9 @@ def arguments_of(
 
 def _mapped(name: str, value: str, words: Mapping[str, str]) -> str:
     if value not in words:
-        raise InvalidOption(f"{flag_of(name)}: must be one of {', '.join(words)} with --engine vllm, given {value}")
+        raise InvalidOption(
+            f"{flag_of(name)}: must be one of {', '.join(words)} with --engine vllm, given {value}"
+        )
     return words[value]
 
 
@@ -126,7 +178,9 @@ def _further(vllm: VllmConfig) -> dict[str, object]:
     try:
         arguments: dict[str, object] = msgspec.json.decode(vllm.engine_args, type=dict[str, object])
     except msgspec.DecodeError as error:
-        raise InvalidOption(f"--engine-args: must be a JSON object, given {vllm.engine_args!r}") from error
+        raise InvalidOption(
+            f"--engine-args: must be a JSON object, given {vllm.engine_args!r}"
+        ) from error
     for name, value in arguments.items():
         if name in _OWN_OPTIONS:
             raise InvalidOption(f"--engine-args: {name} is said by {_OWN_OPTIONS[name]}")

@@ -17,7 +17,9 @@ from ouzel.config import LimitsConfig
 
 
 @asynccontextmanager
-async def watched(app: ASGIApp, limits: LimitsConfig, listener: Listener | None) -> AsyncGenerator[None, None]:
+async def watched(
+    app: ASGIApp, limits: LimitsConfig, listener: Listener | None
+) -> AsyncGenerator[None, None]:
     """Serves while the block runs, if there is a listener. Raises CannotListen."""
     if listener is None:
         yield
@@ -26,7 +28,9 @@ async def watched(app: ASGIApp, limits: LimitsConfig, listener: Listener | None)
         listener.socket.listen()
     except OSError as error:  # another process took the port while the model loaded
         raise CannotListen(f"cannot listen on {listener.address}: {error.strerror}") from error
-    server = HttpServer(app, msgspec.structs.replace(limits, max_connections=MAX_WATCHING), has_lifespan=False)
+    server = HttpServer(
+        app, msgspec.structs.replace(limits, max_connections=MAX_WATCHING), has_lifespan=False
+    )
     serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
     await first_of(serving, asyncio.create_task(server.listening.wait()))
     sys.stdout.write(f"\nMetrics and health checks are at {listener.url}\n")

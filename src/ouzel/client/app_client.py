@@ -162,7 +162,9 @@ class _Lifespan:
             self._task = None
 
     async def _run(self) -> None:
-        await self._app({"type": "lifespan", "asgi": _ASGI, "state": {}}, self._told.get, self._heard.put)
+        await self._app(
+            {"type": "lifespan", "asgi": _ASGI, "state": {}}, self._told.get, self._heard.put
+        )
 
     async def _tell(self, message_type: str) -> None:
         """Waits until the app has done what it is told."""

@@ -12,7 +12,11 @@ from ouzel.errors import OuzelError
 
 MAX_ANSWER_BYTES = 256 * 2**20  # of a whole answer, or of one event of a stream
 _STATUSES = frozenset(HTTPStatus)
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # what decoders raise of others' JSON
+UNREADABLE = (
+    msgspec.DecodeError,
+    UnicodeDecodeError,
+    RecursionError,
+)  # what decoders raise of others' JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,14 @@ def failure_of(answer: Answer) -> ApiFailure:
         content = None
     error = content.get("error", content) if isinstance(content, dict) else content
     message = error.get("message", error.get("detail")) if isinstance(error, dict) else error
-    text = message if isinstance(message, str) and message else answer.body[:500].decode(errors="replace")
-    return ApiFailure(f"{answer.status}: {text.strip() or _phrase(answer.status)}", http_status=answer.status)
+    text = (
+        message
+        if isinstance(message, str) and message
+        else answer.body[:500].decode(errors="replace")
+    )
+    return ApiFailure(
+        f"{answer.status}: {text.strip() or _phrase(answer.status)}", http_status=answer.status
+    )
 
 
 def _phrase(status: int) -> str:

@@ -21,7 +21,9 @@ class EventStream:
         """
         self._num_bytes += len(received)
         if self._num_bytes > MAX_ANSWER_BYTES:
-            raise ApiFailure(f"the server sends an event of more than {MAX_ANSWER_BYTES // 2**20} MiB")
+            raise ApiFailure(
+                f"the server sends an event of more than {MAX_ANSWER_BYTES // 2**20} MiB"
+            )
         if b"\n" not in received:
             self._rest.append(received)
             return []

@@ -72,7 +72,9 @@ def tls_context(*, ca_file: str = "", verifies: bool = True) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ssl.SSLError) as error:
-        raise ApiFailure(f"{ca_file}: holds no PEM certificates that can be read: {error}") from error
+        raise ApiFailure(
+            f"{ca_file}: holds no PEM certificates that can be read: {error}"
+        ) from error
     if not verifies:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -112,7 +114,9 @@ class HttpClient:
         try:
             with self._lent_client() as client:
                 url = self._address.root + path
-                async with client.stream(method, url, content=body or None, headers=_content_type(body)) as answer:
+                async with client.stream(
+                    method, url, content=body or None, headers=_content_type(body)
+                ) as answer:
                     _refuse_redirection(answer)
                     return await _whole(answer)
         except httpx2.HTTPError as error:
@@ -124,7 +128,9 @@ class HttpClient:
         url = self._address.root + path
         try:
             with self._lent_client() as client:
-                async with client.stream("POST", url, content=body, headers=_content_type(body)) as answer:
+                async with client.stream(
+                    "POST", url, content=body, headers=_content_type(body)
+                ) as answer:
                     _refuse_redirection(answer)
                     if answer.status_code != _OK:
                         raise failure_of(await _whole(answer))
@@ -155,10 +161,14 @@ class HttpClient:
                 verify=self._tls,
                 trust_env=not self._address.is_loopback,
                 timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
-                transport=httpx2.AsyncHTTPTransport(uds=socket, verify=self._tls) if socket else None,
+                transport=httpx2.AsyncHTTPTransport(uds=socket, verify=self._tls)
+                if socket
+                else None,
             )
         except (ImportError, ValueError, httpx2.InvalidURL) as error:
-            raise ApiFailure(f"the proxy that the environment names cannot be used: {error}") from error
+            raise ApiFailure(
+                f"the proxy that the environment names cannot be used: {error}"
+            ) from error
         self._clients.append(client)
         return client
 
@@ -173,7 +183,10 @@ def _refuse_redirection(answer: httpx2.Response) -> None:
     """Raises ApiFailure: the key goes to no address but the one that was given."""
     if answer.has_redirect_location:
         where = answer.headers["location"]
-        raise ApiFailure(f"{answer.status_code}: the server is elsewhere: {where}", http_status=answer.status_code)
+        raise ApiFailure(
+            f"{answer.status_code}: the server is elsewhere: {where}",
+            http_status=answer.status_code,
+        )
 
 
 def _content_type(body: bytes) -> dict[str, str]:

@@ -44,14 +44,20 @@ _REFUSED = {
 }
 _SHOWN = "Ray shows arguments to all who see its dashboard: set {variable} on the nodes"
 _MAY_BE_SHOWN = ("store_url",)  # as one without a password
-_OF_THE_NODES = ("config", "api_key_file", "allowed_local_media_path")  # files that need not be where this is called
+_OF_THE_NODES = (
+    "config",
+    "api_key_file",
+    "allowed_local_media_path",
+)  # files that need not be where this is called
 
 
 class ReplicaSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Holds what is Ray's matter: how many replicas there are, and what each has."""
 
     num_replicas: Annotated[int, Meta(ge=1)] = 1
-    min_replicas: Annotated[int, Meta(ge=1)] = 1  # with max_replicas, there are as many as waiting requests need
+    min_replicas: Annotated[int, Meta(ge=1)] = (
+        1  # with max_replicas, there are as many as waiting requests need
+    )
     max_replicas: Annotated[int, Meta(ge=1)] | None = None
     target_waiting: Annotated[float, Meta(gt=0)] = 2.0
     target_running: Annotated[float, Meta(gt=0)] | None = None
@@ -72,20 +78,39 @@ def read_arguments(arguments: Mapping[str, Any]) -> tuple[ReplicaSettings, dict[
     options = {option.name: option for record in RECORDS for option in options_of(record)}
     unknown = sorted(set(map(str, arguments)) - own - set(options) - {"config"})
     if unknown:
-        raise InvalidOption(f"there is no argument {', '.join(unknown)}{did_you_mean(unknown, own | set(options))}")
-    secrets = [option for option in options.values() if option.is_secret and option.name not in _MAY_BE_SHOWN]
-    _check(arguments, {option.name: _SHOWN.format(variable=option.variable) for option in secrets} | _REFUSED)
+        raise InvalidOption(
+            f"there is no argument {', '.join(unknown)}{did_you_mean(unknown, own | set(options))}"
+        )
+    secrets = [
+        option
+        for option in options.values()
+        if option.is_secret and option.name not in _MAY_BE_SHOWN
+    ]
+    _check(
+        arguments,
+        {option.name: _SHOWN.format(variable=option.variable) for option in secrets} | _REFUSED,
+    )
     settings = _settings({name: value for name, value in arguments.items() if name in own})
     values = {name: value for name, value in arguments.items() if name not in own}
-    values |= {name: _listed(value) for name, value in values.items() if name in options and options[name].is_list}
-    seen_here = read_options({name: value for name, value in values.items() if name not in _OF_THE_NODES}, {})
+    values |= {
+        name: _listed(value)
+        for name, value in values.items()
+        if name in options and options[name].is_list
+    }
+    seen_here = read_options(
+        {name: value for name, value in values.items() if name not in _OF_THE_NODES}, {}
+    )
     if values.get("store_url"):
         check_store(seen_here.store, settings.most_replicas)
     return settings, values, seen_here
 
 
 def replica_options(
-    values: Mapping[str, Any], environment: Mapping[str, str], *, num_cpus: float, drain_timeout_s: float
+    values: Mapping[str, Any],
+    environment: Mapping[str, str],
+    *,
+    num_cpus: float,
+    drain_timeout_s: float,
 ) -> Options:
     """Returns a replica's, whose node may say more; it computes on the CPUs that Ray has given it.
 
@@ -128,14 +153,20 @@ def _settings(values: Mapping[str, Any]) -> ReplicaSettings:
         try:
             msgspec.convert({name: value}, ReplicaSettings, strict=False)
         except msgspec.ValidationError as error:
-            raise InvalidOption(f"{name}: {str(error).partition(' - at ')[0]}, given {value!r}") from error
+            raise InvalidOption(
+                f"{name}: {str(error).partition(' - at ')[0]}, given {value!r}"
+            ) from error
     settings = msgspec.convert(values, ReplicaSettings, strict=False)
     if settings.max_replicas is None:
         for name in ("min_replicas", "target_waiting", "target_running"):
             if name in values:
-                raise InvalidOption(f"{name}: needs max_replicas, given {values[name]!r} without it")
+                raise InvalidOption(
+                    f"{name}: needs max_replicas, given {values[name]!r} without it"
+                )
     elif "num_replicas" in values:
-        raise InvalidOption(f"num_replicas: must not be given beside max_replicas, given {settings.num_replicas}")
+        raise InvalidOption(
+            f"num_replicas: must not be given beside max_replicas, given {settings.num_replicas}"
+        )
     elif settings.min_replicas > settings.max_replicas:
         raise InvalidOption(
             f"min_replicas: must be <= max_replicas, {settings.max_replicas}, given {settings.min_replicas}"

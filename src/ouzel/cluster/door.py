@@ -80,7 +80,10 @@ def behind_door(application: Application, environment: Mapping[str, str]) -> App
     A HAProxy that was replaced still serves the connections that it has, and asks the door that it knows. So a door
     that was replaced stays for as long.
     """
-    linger_s = float(environment.get("RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S", _HARD_STOP_AFTER_S)) + _CLOSING_S
+    linger_s = (
+        float(environment.get("RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S", _HARD_STOP_AFTER_S))
+        + _CLOSING_S
+    )
     door = OuzelDoor.options(
         graceful_shutdown_wait_loop_s=linger_s, graceful_shutdown_timeout_s=linger_s + _CLOSING_S
     ).bind(application)
@@ -89,5 +92,6 @@ def behind_door(application: Application, environment: Mapping[str, str]) -> App
 
 # Ray copies the module that a router's name begins with, and all that is in it. Of the class there must be one only.
 ROUTER_CONFIG = RequestRouterConfig(
-    request_router_class=f"{__name__}.{ReplicaList.__name__}", request_routing_stats_period_s=_TOLD_EACH_S
+    request_router_class=f"{__name__}.{ReplicaList.__name__}",
+    request_routing_stats_period_s=_TOLD_EACH_S,
 )

@@ -71,7 +71,9 @@ class PrefixChoice:
     def _settle(self, replica: str, load: ReplicaLoad) -> None:
         given = self._given.setdefault(replica, deque())
         told_s = self._clock() - TOLD_LATE_S
-        num_young = sum(1 for _ in itertools.takewhile(lambda each: each.at_s > told_s, reversed(given)))
+        num_young = sum(
+            1 for _ in itertools.takewhile(lambda each: each.at_s > told_s, reversed(given))
+        )
         for _ in range(len(given) - num_young - load.num_unfinished):
             self._end(given[0])
         for _ in range(load.num_unfinished - len(given)):

@@ -27,7 +27,12 @@ from ouzel.cli.serve import front_for, settle_memory
 from ouzel.cli.serve_command import begun
 from ouzel.cli.traces import open_traces
 from ouzel.cluster.arguments import ReplicaSettings, check_store, read_arguments, replica_options
-from ouzel.cluster.door import MAX_ONGOING_REQUESTS, ROUTER_CONFIG, behind_door, missing_for_prefixes
+from ouzel.cluster.door import (
+    MAX_ONGOING_REQUESTS,
+    ROUTER_CONFIG,
+    behind_door,
+    missing_for_prefixes,
+)
 from ouzel.cluster.replica_load import load_of
 from ouzel.cluster.request_ids import OneRequestId
 from ouzel.cluster.scaling import WaitingPolicy
@@ -57,7 +62,11 @@ class Replica:
         self._host: ModelHost | None = None
         self._front: Front | None = None
         try:
-            options = begun(replica_options(values, os.environ, num_cpus=num_cpus, drain_timeout_s=drain_timeout_s))
+            options = begun(
+                replica_options(
+                    values, os.environ, num_cpus=num_cpus, drain_timeout_s=drain_timeout_s
+                )
+            )
             check_store(options.store, max(num_replicas, world_size))
             self._host = ModelHost(options)
             traces = open_traces(options.observability.otlp_traces_endpoint)
@@ -65,7 +74,9 @@ class Replica:
             self._front = await front_for(options, models, self._host, traces)
         except OuzelError as error:
             await self._close()
-            raise RuntimeError(str(error)) from error  # Ray passes on what it can make again elsewhere
+            raise RuntimeError(
+                str(error)
+            ) from error  # Ray passes on what it can make again elsewhere
         settle_memory()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
@@ -124,7 +135,9 @@ def deployment_options(settings: ReplicaSettings, drain_timeout_s: float) -> dic
     """Returns Serve's own; a file of `serve deploy` may say others for the deployment `Ouzel`."""
     options: dict[str, Any] = {
         "max_ongoing_requests": MAX_ONGOING_REQUESTS,
-        "graceful_shutdown_timeout_s": _DEREGISTRATION_S + 2 * drain_timeout_s + _CLOSING_S,  # requests, then the rest
+        "graceful_shutdown_timeout_s": _DEREGISTRATION_S
+        + 2 * drain_timeout_s
+        + _CLOSING_S,  # requests, then the rest
         "graceful_shutdown_wait_loop_s": 0.5,
         "health_check_period_s": _HEALTH_CHECK_PERIOD_S,
         "ray_actor_options": {"num_cpus": settings.num_cpus},

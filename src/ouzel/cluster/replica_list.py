@@ -16,7 +16,9 @@ class ReplicaList(RequestRouter):  # type: ignore[misc]  # Ray's types are not l
         ReplicaList._latest = self
 
     async def choose_replicas(
-        self, candidate_replicas: list[RunningReplica], pending_request: PendingRequest | None = None
+        self,
+        candidate_replicas: list[RunningReplica],
+        pending_request: PendingRequest | None = None,
     ) -> list[list[RunningReplica]]:
         """Returns them as equals: Ray takes the one with the shortest queue.
 
@@ -30,4 +32,7 @@ class ReplicaList(RequestRouter):  # type: ignore[misc]  # Ray's types are not l
         if cls._latest is None:
             return {}
         replicas = cls._latest.curr_replicas
-        return {name.to_full_id_str(): ReplicaLoad.of(each.routing_stats) for name, each in replicas.items()}
+        return {
+            name.to_full_id_str(): ReplicaLoad.of(each.routing_stats)
+            for name, each in replicas.items()
+        }

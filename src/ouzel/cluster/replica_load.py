@@ -33,7 +33,12 @@ def load_of(models: Iterable[ServedModel]) -> dict[str, float]:
     """Returns what a replica with these models tells. An adapter is one of them, and has its model's engine."""
     engines = [model.engine for model in models if not model.adapter]
     infos = [engine.info for engine in engines]
-    stats = [stats for engine in engines for member in engine.members if (stats := member.stats()) is not None]
+    stats = [
+        stats
+        for engine in engines
+        for member in engine.members
+        if (stats := member.stats()) is not None
+    ]
     return {
         WAITING: float(sum(each.num_waiting for each in stats)),
         RUNNING: float(sum(each.num_running for each in stats)),

@@ -19,7 +19,9 @@ class OneRequestId:
 
         async def send_one(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [header for header in message["headers"] if header not in given]
+                message["headers"] = [
+                    header for header in message["headers"] if header not in given
+                ]
             await send(message)
 
         await self._app(scope, receive, send_one)

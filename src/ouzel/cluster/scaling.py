@@ -37,7 +37,9 @@ class WaitingPolicy:
         told = context.aggregated_metrics or {}
         if not told.get(WAITING):
             return context.current_num_replicas, context.policy_state
-        waiting, running, most = (sum(told.get(name, {}).values()) for name in (WAITING, RUNNING, MOST_RUNNING))
+        waiting, running, most = (
+            sum(told.get(name, {}).values()) for name in (WAITING, RUNNING, MOST_RUNNING)
+        )
         num_telling = len(told[WAITING])
         wanted = [waiting / self._target_waiting, num_telling * running / most if most else 0.0]
         if self._target_running is not None:

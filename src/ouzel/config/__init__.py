@@ -77,14 +77,20 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    max_num_seqs: Annotated[int, Meta(ge=1, le=4096), option("Sequences in one batch.", is_common=True)] = 128
+    max_num_seqs: Annotated[
+        int, Meta(ge=1, le=4096), option("Sequences in one batch.", is_common=True)
+    ] = 128
     max_num_batched_tokens: Annotated[
         int, Meta(ge=16), option("Tokens in one step; prompts beyond it are prefilled in chunks.")
     ] = 512
-    prefix_caching: Annotated[bool, option("Reuse full KV blocks between requests, each API key its own.")] = True
+    prefix_caching: Annotated[
+        bool, option("Reuse full KV blocks between requests, each API key its own.")
+    ] = True
     shared_prefix_cache: Annotated[
         bool,
-        option("API keys share KV blocks too: how fast and how far cached an answer is tells what others have asked."),
+        option(
+            "API keys share KV blocks too: how fast and how far cached an answer is tells what others have asked."
+        ),
     ] = False
     prompt_lookup: Annotated[
         bool,
@@ -113,7 +119,9 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         option("What it may hold; above that, what was used least recently goes."),
     ] = 10.0
     grammar_timeout_s: Annotated[
-        float, Meta(gt=0, le=600), option("How long a response format or a tool's schema may take to be compiled.")
+        float,
+        Meta(gt=0, le=600),
+        option("How long a response format or a tool's schema may take to be compiled."),
     ] = 5.0
     step_timeout_s: Annotated[
         float,
@@ -121,7 +129,9 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         option("How long a step may take until the engine counts as hung and is replaced."),
     ] = 300.0
     num_threads: Annotated[
-        int, Meta(ge=0), option("CPU threads of the model; 0: as the runtime has it, within a quota.")
+        int,
+        Meta(ge=0),
+        option("CPU threads of the model; 0: as the runtime has it, within a quota."),
     ] = 0
     replicas: Annotated[
         int,
@@ -132,17 +142,23 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_common=True,
         ),
     ] = 1
-    engine_process: Annotated[bool, option("Run the engine in a child process (else in a thread).")] = True
+    engine_process: Annotated[
+        bool, option("Run the engine in a child process (else in a thread).")
+    ] = True
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Address"
 
-    host: Annotated[str, option("Address to listen on; 0.0.0.0 is every network interface.", is_common=True)] = (
-        "127.0.0.1"
-    )
-    port: Annotated[int, Meta(ge=0, le=65535), option("Port to listen on; 0 takes a free one.", is_common=True)] = 8000
-    uds: Annotated[str, option("A unix socket to listen on, instead of host and port.", unset="none")] = ""
+    host: Annotated[
+        str, option("Address to listen on; 0.0.0.0 is every network interface.", is_common=True)
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, Meta(ge=0, le=65535), option("Port to listen on; 0 takes a free one.", is_common=True)
+    ] = 8000
+    uds: Annotated[
+        str, option("A unix socket to listen on, instead of host and port.", unset="none")
+    ] = ""
     allowed_hosts: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|[A-Za-z0-9._-]+)$")], ...],
         option(
@@ -158,21 +174,28 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             unset="none",
         ),
     ] = ""
-    playground: Annotated[bool, option("A page at / to chat with the model in a browser.", is_common=True)] = True
+    playground: Annotated[
+        bool, option("A page at / to chat with the model in a browser.", is_common=True)
+    ] = True
     ssl_certfile: Annotated[
         str,
         option(
-            "A PEM certificate (and what leads to its root); with it, HTTPS is spoken.", unset="none", heading="TLS"
+            "A PEM certificate (and what leads to its root); with it, HTTPS is spoken.",
+            unset="none",
+            heading="TLS",
         ),
     ] = ""
     ssl_keyfile: Annotated[
-        str, option("The certificate's private key.", unset="in the certificate's file", heading="TLS")
+        str,
+        option("The certificate's private key.", unset="in the certificate's file", heading="TLS"),
     ] = ""
     ssl_ca_certs: Annotated[
-        str, option("PEM certificates of who may issue those of clients.", unset="none", heading="TLS")
+        str,
+        option("PEM certificates of who may issue those of clients.", unset="none", heading="TLS"),
     ] = ""
     ssl_client_auth: Annotated[
-        Literal["none", "optional", "required"], option("Whether clients show a certificate.", heading="TLS")
+        Literal["none", "optional", "required"],
+        option("Whether clients show a certificate.", heading="TLS"),
     ] = "none"
     profile: Annotated[
         Profile,
@@ -201,12 +224,16 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=1),
         option(
-            "Limit of generated tokens where a request in one of LMI's schemas gives none.", heading="Compatibility"
+            "Limit of generated tokens where a request in one of LMI's schemas gives none.",
+            heading="Compatibility",
         ),
     ] = 30
     lmi_tgi_compat: Annotated[
         bool,
-        option("LMI's standard schema is answered as text-generation-inference does.", heading="Compatibility"),
+        option(
+            "LMI's standard schema is answered as text-generation-inference does.",
+            heading="Compatibility",
+        ),
     ] = False
     lmi_vector_lists: Annotated[
         bool,
@@ -251,7 +278,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             heading="Several models",
         ),
     ] = ""
-    open_metrics: Annotated[bool, option("/metrics needs no API key, also below /v1 and /v3.")] = False
+    open_metrics: Annotated[bool, option("/metrics needs no API key, also below /v1 and /v3.")] = (
+        False
+    )
     allowed_origins: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
         option(
@@ -262,21 +291,32 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     allowed_methods: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|[A-Z]+)$")], ...],
-        option("An HTTP method those pages may use, or * for all.", unset="none", heading="Browsers (CORS)"),
+        option(
+            "An HTTP method those pages may use, or * for all.",
+            unset="none",
+            heading="Browsers (CORS)",
+        ),
     ] = ("*",)
     allowed_headers: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], ...],
-        option("A request header those pages may send, or * for all.", unset="none", heading="Browsers (CORS)"),
+        option(
+            "A request header those pages may send, or * for all.",
+            unset="none",
+            heading="Browsers (CORS)",
+        ),
     ] = ("*",)
     allow_credentials: Annotated[
-        bool, option("Let those pages send cookies and client certificates.", heading="Browsers (CORS)")
+        bool,
+        option("Let those pages send cookies and client certificates.", heading="Browsers (CORS)"),
     ] = False
 
 
 class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Storage of responses and conversations"
 
-    store: Annotated[bool, option("Keep responses (unless a request says store: false) and conversations.")] = True
+    store: Annotated[
+        bool, option("Keep responses (unless a request says store: false) and conversations.")
+    ] = True
     store_url: Annotated[
         str,
         option(
@@ -287,7 +327,10 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ""
     data_dir: Annotated[
-        str, option("Where the server keeps its data.", unset="$XDG_DATA_HOME/ouzel or ~/.local/share/ouzel")
+        str,
+        option(
+            "Where the server keeps its data.", unset="$XDG_DATA_HOME/ouzel or ~/.local/share/ouzel"
+        ),
     ] = ""
     store_max_age_days: Annotated[
         float, Meta(gt=0, le=36500), option("What nobody has used for longer is deleted.")

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 EVERY_PUBLIC_HOST = "all"
 _MAX_PORT = 65535
-_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"  # names of services in containers have underscores
+_LABEL = (
+    r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"  # names of services in containers have underscores
+)
 _NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*", re.ASCII)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -65,7 +67,9 @@ def read_media_hosts(entries: tuple[str, ...]) -> AllowedHosts:
         elif entry != EVERY_PUBLIC_HOST:
             allowed = _allowed_host(entry)
             hosts.add(allowed)
-            networks += [AllowedNetwork(network, allowed.port) for network in _own_networks(allowed.host)]
+            networks += [
+                AllowedNetwork(network, allowed.port) for network in _own_networks(allowed.host)
+            ]
     return AllowedHosts(EVERY_PUBLIC_HOST in entries, frozenset(hosts), tuple(networks))
 
 
@@ -95,7 +99,9 @@ def _in_ascii(name: str) -> str:
 
 def read_address(text: str) -> Address | None:
     try:
-        return None if "%" in text else ipaddress.ip_address(text)  # which interface it is on is the machine's business
+        return (
+            None if "%" in text else ipaddress.ip_address(text)
+        )  # which interface it is on is the machine's business
     except ValueError:
         return None
 
@@ -104,7 +110,9 @@ def _network(entry: str) -> Network:
     try:
         return ipaddress.ip_network(entry)
     except ValueError as error:
-        raise ValueError(f"{entry!r} is no network of addresses, like 10.1.0.0/16: {error}") from None
+        raise ValueError(
+            f"{entry!r} is no network of addresses, like 10.1.0.0/16: {error}"
+        ) from None
 
 
 def _allowed_host(entry: str) -> AllowedHost:
@@ -116,7 +124,9 @@ def _allowed_host(entry: str) -> AllowedHost:
     try:
         return AllowedHost(normal_host(host), port)
     except InvalidHost as error:
-        raise ValueError(f"{entry!r} {error}; a host is written without a scheme, a path and wildcards") from None
+        raise ValueError(
+            f"{entry!r} {error}; a host is written without a scheme, a path and wildcards"
+        ) from None
 
 
 def _port(entry: str, text: str) -> int:

@@ -66,7 +66,9 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     ) = None
     truncate: Annotated[
         bool,
-        option("Cut texts that are longer than the model takes, where a request does not say; else they are refused."),
+        option(
+            "Cut texts that are longer than the model takes, where a request does not say; else they are refused."
+        ),
     ] = False
     max_document_chunks: Annotated[
         int,
@@ -164,7 +166,9 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             "the answer ends with `length`. 0: any number."
         ),
     ] = 8192
-    chat_template: Annotated[str, option("A Jinja file with the chat template.", unset="the model's own")] = ""
+    chat_template: Annotated[
+        str, option("A Jinja file with the chat template.", unset="the model's own")
+    ] = ""
     tool_parser: Annotated[
         str,
         option(
@@ -173,7 +177,10 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "auto"
     reasoning_parser: Annotated[
-        str, option("How the model marks its reasoning: auto, none, response_template, or a family's name.")
+        str,
+        option(
+            "How the model marks its reasoning: auto, none, response_template, or a family's name."
+        ),
     ] = "auto"
     forced_thinking_budget: Annotated[
         int,
@@ -197,7 +204,10 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = False
     enable_tool_guided_generation: Annotated[
-        bool, option("Arguments of every call obey their schema, as for strict functions; a request may differ.")
+        bool,
+        option(
+            "Arguments of every call obey their schema, as for strict functions; a request may differ."
+        ),
     ] = False
     lenient_formats: Annotated[
         bool,
@@ -225,7 +235,10 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         option("Under which name a chat's answer shows the reasoning; clients differ."),
     ] = "both"
     cache_dir: Annotated[
-        str, option("Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel")
+        str,
+        option(
+            "Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel"
+        ),
     ] = ""
 
     @property

@@ -1,6 +1,10 @@
 """The options about several models in one server."""
 
-from typing import Annotated, Any, ClassVar  # Any: values of options, which are read where all options are known
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+)  # Any: values of options, which are read where all options are known
 
 import msgspec
 

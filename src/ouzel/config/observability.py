@@ -15,11 +15,15 @@ class ObservabilityConfig(msgspec.Struct, frozen=True, kw_only=True):
         Literal["debug", "info", "warning", "error"], option("Least level logged.", is_common=True)
     ] = "info"
     log_format: Annotated[
-        Literal["text", "json"], option("Lines for people, or a JSON object a line for those who collect logs.")
+        Literal["text", "json"],
+        option("Lines for people, or a JSON object a line for those who collect logs."),
     ] = "text"
     otlp_traces_endpoint: Annotated[
         str,
-        option("A collector of traces, OTLP over HTTP: http://HOST:4318. Needs the extra otel.", unset="none"),
+        option(
+            "A collector of traces, OTLP over HTTP: http://HOST:4318. Needs the extra otel.",
+            unset="none",
+        ),
     ] = ""
     metrics_port: (
         Annotated[

@@ -13,7 +13,9 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     engine: Annotated[
         Literal["openvino", "vllm"],
-        option("What computes: OpenVINO in this installation, or vLLM (needs --engine-python or --engine-url)."),
+        option(
+            "What computes: OpenVINO in this installation, or vLLM (needs --engine-python or --engine-url)."
+        ),
     ] = "openvino"
     engine_python: Annotated[
         str,
@@ -41,7 +43,10 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     engine_ca_certs: Annotated[
         str,
-        option("PEM certificates of who may issue that of --engine-url.", unset="those that the system trusts"),
+        option(
+            "PEM certificates of who may issue that of --engine-url.",
+            unset="those that the system trusts",
+        ),
     ] = ""
     engine_priorities: Annotated[
         bool,
@@ -53,16 +58,23 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
     engine_wait_s: Annotated[
         float,
         Meta(ge=0, le=86400),
-        option("How long the server of --engine-url may take until it answers, when this one starts."),
+        option(
+            "How long the server of --engine-url may take until it answers, when this one starts."
+        ),
     ] = 600.0
     tensor_parallel_size: Annotated[
-        int, Meta(ge=1, le=1024), option("GPUs over which vLLM divides each layer, with --engine-python.")
+        int,
+        Meta(ge=1, le=1024),
+        option("GPUs over which vLLM divides each layer, with --engine-python."),
     ] = 1
     gpu_memory_utilization: (
         Annotated[
             float,
             Meta(gt=0, le=1),
-            option("Share of a GPU's memory that vLLM may take, with --engine-python.", unset="vLLM's own"),
+            option(
+                "Share of a GPU's memory that vLLM may take, with --engine-python.",
+                unset="vLLM's own",
+            ),
         ]
         | None
     ) = None

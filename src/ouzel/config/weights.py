@@ -4,7 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 Width = Literal["int8", "int4", "bf16", "f32"]
-WidthOption = Literal["auto"] | Width  # auto: what is stored compressed stays so, the rest becomes int8
+WidthOption = (
+    Literal["auto"] | Width
+)  # auto: what is stored compressed stays so, the rest becomes int8
 WIDTHS: tuple[str, ...] = ("auto", *get_args(Width))
 PARTS = ("layers", "experts", "embedding", "head")
 BITS_OF_INTEGERS: dict[str, int] = {"int8": 8, "int4": 4}
@@ -22,17 +24,24 @@ class WeightPlan:
     experts: WidthOption
     embedding: WidthOption
     head: WidthOption
-    tied: WidthOption | None  # of the one matrix that both may be; None: they were named with different widths
+    tied: (
+        WidthOption | None
+    )  # of the one matrix that both may be; None: they were named with different widths
     recompress: bool = False
 
     @property
     def integer_widths(self) -> frozenset[str]:
         """Returns the integer widths that the plan names; auto is none."""
-        return frozenset((self.layers, self.experts, self.embedding, self.head)) & BITS_OF_INTEGERS.keys()
+        return (
+            frozenset((self.layers, self.experts, self.embedding, self.head))
+            & BITS_OF_INTEGERS.keys()
+        )
 
     def with_auto(self, width: Width) -> "WeightPlan":
         """Returns it with this width in place of auto."""
-        auto: dict[str, Any] = {name: width for name in (*PARTS, "tied") if getattr(self, name) == "auto"}
+        auto: dict[str, Any] = {
+            name: width for name in (*PARTS, "tied") if getattr(self, name) == "auto"
+        }
         return replace(self, **auto)
 
     def __str__(self) -> str:

@@ -12,7 +12,9 @@ _MAX_BYTES = 1 << 16
 def server_at(host: str, port: int) -> str:
     """Returns the version and the models of the Ouzel that listens there; empty if it is another program."""
     return _ask(http.client.HTTPConnection(_reachable(host), port, timeout=_TIMEOUT_S)) or _ask(
-        http.client.HTTPSConnection(_reachable(host), port, timeout=_TIMEOUT_S, context=_unverified())
+        http.client.HTTPSConnection(
+            _reachable(host), port, timeout=_TIMEOUT_S, context=_unverified()
+        )
     )
 
 
@@ -24,7 +26,9 @@ def _ask(connection: http.client.HTTPConnection) -> str:
         if found["server"] != "Ouzel":
             return ""
         text = f"Ouzel {found['version']:.40} with {', '.join(found['models'])[:200] or 'no model'}"
-        return "".join(filter(str.isprintable, text))  # a program that claims to be ours may send escape sequences
+        return "".join(
+            filter(str.isprintable, text)
+        )  # a program that claims to be ours may send escape sequences
     except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
         return ""
     finally:

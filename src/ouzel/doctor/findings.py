@@ -49,7 +49,9 @@ def _of_processor(processor: Processor) -> Iterator[Finding]:
         name in processor.features for name in ("dot product", "int8 matrices", "bf16")
     )
     if is_x86 and "AVX2" not in processor.features:
-        yield Finding("The processor has no AVX2: matrices are several times slower.", "Use another machine.")
+        yield Finding(
+            "The processor has no AVX2: matrices are several times slower.", "Use another machine."
+        )
     elif not processor.multiplies_int8:
         yield Finding(
             "The processor has no instructions for products of int8 (VNNI): prompts are computed slowly.",

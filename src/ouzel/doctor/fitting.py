@@ -65,10 +65,18 @@ def estimates(available_bytes: int, limit_bytes: int, gb_per_s: float) -> list[E
     ]
 
 
-def _estimate(model: CommonModel, width: Width, available_bytes: int, limit_bytes: int, gb_per_s: float) -> Estimate:
+def _estimate(
+    model: CommonModel, width: Width, available_bytes: int, limit_bytes: int, gb_per_s: float
+) -> Estimate:
     outer = model.embedding * OUTER_BYTES[width]
     weights = model.layers * WEIGHT_BYTES[width] + outer * (2 if model.has_own_head else 1)
     read = model.active_layers * WEIGHT_BYTES[width] + outer  # of the embedding only rows are read
-    needed = int(weights * 1e9) + int(model.cache_elements * CACHE_BYTES * CONTEXT_TOKENS) + PROGRAM_BYTES
-    fit = Fit.YES if needed <= available_bytes else Fit.IF_FREED if needed <= limit_bytes else Fit.NO
+    needed = (
+        int(weights * 1e9)
+        + int(model.cache_elements * CACHE_BYTES * CONTEXT_TOKENS)
+        + PROGRAM_BYTES
+    )
+    fit = (
+        Fit.YES if needed <= available_bytes else Fit.IF_FREED if needed <= limit_bytes else Fit.NO
+    )
     return Estimate(model, width, needed, fit, gb_per_s / read)

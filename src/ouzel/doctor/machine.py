@@ -38,7 +38,10 @@ class Processor:
 
     @property
     def multiplies_int8(self) -> bool:
-        return any(name in self.features for name in ("AVX-VNNI", "AVX-512 VNNI", "AMX int8", "dot product"))
+        return any(
+            name in self.features
+            for name in ("AVX-VNNI", "AVX-512 VNNI", "AMX int8", "dot product")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ def read_processor(root: Path = ROOT) -> Processor:
     facts = {name.strip(): value.strip() for name, _, value in lines}
     words = set(f"{facts.get('flags', '')} {facts.get('Features', '')}".split())
     siblings = {
-        path.read_text().strip() for path in root.glob("sys/devices/system/cpu/cpu*/topology/thread_siblings_list")
+        path.read_text().strip()
+        for path in root.glob("sys/devices/system/cpu/cpu*/topology/thread_siblings_list")
     }
     return Processor(
         name=facts.get("model name") or facts.get("Hardware") or "unknown",
@@ -70,7 +74,10 @@ def read_processor(root: Path = ROOT) -> Processor:
 
 
 def read_memory(root: Path = ROOT) -> Memory:
-    sizes = {name: int(size) * 1024 for name, size in re.findall(r"(\w+):\s+(\d+) kB", _text(root / "proc/meminfo"))}
+    sizes = {
+        name: int(size) * 1024
+        for name, size in re.findall(r"(\w+):\s+(\d+) kB", _text(root / "proc/meminfo"))
+    }
     total = sizes.get("MemTotal", 0)
     limit = _memory_limit(root)
     return Memory(
@@ -92,7 +99,9 @@ def quota_cores(root: Path = ROOT) -> float | None:
     """Returns how many cores' time the container may take, None where there is no limit."""
     pairs = [_text(folder / "cpu.max").split() for folder in _groups(root, "")]
     for folder in _groups(root, "cpu"):
-        pairs.append([_text(folder / name).strip() for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")])
+        pairs.append(
+            [_text(folder / name).strip() for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")]
+        )
     quotas = [int(quota) / int(period) for quota, period in filter(_is_quota, pairs)]
     return min(quotas, default=None)
 

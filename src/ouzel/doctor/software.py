@@ -59,7 +59,9 @@ def _is_installed(name: str) -> bool:
 
 def read_disk(what: str, path: Path) -> Disk:
     """Looks at the nearest directory that is there, where the path is not yet."""
-    there = next(each for each in (path, *path.absolute().parents) if os.path.exists(each))  # as far as it may be seen
+    there = next(
+        each for each in (path, *path.absolute().parents) if os.path.exists(each)
+    )  # as far as it may be seen
     return Disk(what, path, shutil.disk_usage(there).free, os.access(there, os.W_OK | os.X_OK))
 
 

@@ -9,7 +9,11 @@ import numpy as np
 from ouzel.backends.openvino.auto_precision import prefers_int8
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.processor import processor_flags
-from ouzel.backends.openvino.withheld_instructions import withholds_amx, withholds_bf16, withholds_int8
+from ouzel.backends.openvino.withheld_instructions import (
+    withholds_amx,
+    withholds_bf16,
+    withholds_int8,
+)
 from ouzel.observability.progress import stage
 
 DEVICE = "CPU"
@@ -19,7 +23,10 @@ LARGE_BYTES, SMALL_BYTES = 512 * 2**20, 128 * 2**20  # of weights, much more tha
 MIN_FREE_BYTES = 4 * 2**30  # for the larger test
 NUM_ROWS = 256  # of a prompt
 TEST_S = 0.7
-_SHORT_FLOATS = {"bf16": ("BF16", ov.Type.bf16), "f16": ("FP16", ov.Type.f16)}  # the latter of ARM and new servers
+_SHORT_FLOATS = {
+    "bf16": ("BF16", ov.Type.bf16),
+    "f16": ("FP16", ov.Type.f16),
+}  # the latter of ARM and new servers
 _GROUP_SIZE = 64  # of dynamic quantisation, as the backend has it
 
 
@@ -70,7 +77,10 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
         "f32": {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0},
     }
     if not withholds_int8():
-        ways["int8"] = {"INFERENCE_PRECISION_HINT": ov.Type.f32, "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP_SIZE}
+        ways["int8"] = {
+            "INFERENCE_PRECISION_HINT": ov.Type.f32,
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP_SIZE,
+        }
     for name, (capability, kind) in _SHORT_FLOATS.items():
         is_withheld = name == "bf16" and withholds_bf16()
         if (capability in capabilities and not is_withheld) or auto == name:
@@ -78,17 +88,24 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
     # The backend quantises activations in f32 too, unless a user asks for f32, and on CPUs that prefer int8 to bf16.
     is_int8 = auto == "f32" or prefers_int8(processor_flags(), may_use_amx=not withholds_amx())
     taken = "int8" if is_int8 and "int8" in ways else auto
-    return tuple(Speed(name, _gflops(_compiled(core, properties)), name == taken) for name, properties in ways.items())
+    return tuple(
+        Speed(name, _gflops(_compiled(core, properties)), name == taken)
+        for name, properties in ways.items()
+    )
 
 
-def _compiled(core: ov.Core, properties: dict[str, object], num_matrices: int = 1) -> ov.CompiledModel:
+def _compiled(
+    core: ov.Core, properties: dict[str, object], num_matrices: int = 1
+) -> ov.CompiledModel:
     """Compiles products one behind the other as the backend would, without the instructions that are withheld."""
     taken: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if withholds_bf16():
         taken["INFERENCE_PRECISION_HINT"] = ov.Type.f32
     if withholds_int8():
         taken["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
-    return core.compile_model(_product([_int8_matrix() for _ in range(num_matrices)]), DEVICE, taken | properties)
+    return core.compile_model(
+        _product([_int8_matrix() for _ in range(num_matrices)]), DEVICE, taken | properties
+    )
 
 
 def _gflops(compiled: ov.CompiledModel) -> float:

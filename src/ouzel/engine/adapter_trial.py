@@ -48,7 +48,9 @@ class AdapterTrial:
 
     def run(self, adapter: Adapter) -> None:
         info = self._runner.info
-        num_tokens = min(_MAX_TRIED_TOKENS, info.block_size, info.max_model_len, info.max_num_batched_tokens)
+        num_tokens = min(
+            _MAX_TRIED_TOKENS, info.block_size, info.max_model_len, info.max_num_batched_tokens
+        )
         sequence = _sequence(adapter, num_tokens, info.vocab_size)
         try:
             num_failed = self._num_failed_rows(sequence)
@@ -56,7 +58,9 @@ class AdapterTrial:
             raise
         except BaseException as error:  # a fault of the device: the engine's other requests go on
             logger.exception("the trial of adapter %s failed", adapter.name)
-            raise ModelLoadError(f"adapter {adapter.name!r}: a trial with it failed: {error}") from error
+            raise ModelLoadError(
+                f"adapter {adapter.name!r}: a trial with it failed: {error}"
+            ) from error
         finally:
             self._blocks.release(sequence)
         if num_failed:
@@ -82,6 +86,9 @@ def _sequence(adapter: Adapter, num_tokens: int, vocab_size: int) -> Sequence:
     """Makes a sequence that no scheduler knows."""
     token_ids = np.random.default_rng(0).integers(0, vocab_size, num_tokens).tolist()
     request = EngineRequest(
-        request_id="trial", prompt_token_ids=token_ids, params=SamplingParams(max_tokens=1), adapter=adapter.name
+        request_id="trial",
+        prompt_token_ids=token_ids,
+        params=SamplingParams(max_tokens=1),
+        adapter=adapter.name,
     )
     return Sequence(request, 0, 0, None, adapter)

@@ -54,7 +54,9 @@ class Trial(Protocol):
 
 
 class Adapters:
-    def __init__(self, runner: AdapterRunner | None, max_loras: int, trial: Trial | None = None) -> None:
+    def __init__(
+        self, runner: AdapterRunner | None, max_loras: int, trial: Trial | None = None
+    ) -> None:
         """Without a runner none can be loaded."""
         self._runner = runner
         self._trial = trial
@@ -84,18 +86,28 @@ class Adapters:
             return
         assert self._runner is not None
         slot = self._free.pop()
-        self._loads.append(_Load(name, slot, self._threads.submit(self._runner.fill_adapter_slot, slot, path)))
+        self._loads.append(
+            _Load(name, slot, self._threads.submit(self._runner.fill_adapter_slot, slot, path))
+        )
 
     def _fault_of(self, name: str) -> str | None:
         if self._runner is None or not self._max_loras:
             return "this engine takes no adapters: it was started without --lora and --max-loras"
         if not name:
             return "an adapter must have a name"
-        if name in self._by_name or any(load.name == name and not load.is_unwanted for load in self._loads):
+        if name in self._by_name or any(
+            load.name == name and not load.is_unwanted for load in self._loads
+        ):
             return f"adapter {name!r} is loaded already: unload it first"
         if not self._free:
-            leaving = f" ({len(self._leaving)} of them unloaded, but still in use)" if self._leaving else ""
-            return f"there is no room: max_loras is {self._max_loras}, and so many are loaded{leaving}"
+            leaving = (
+                f" ({len(self._leaving)} of them unloaded, but still in use)"
+                if self._leaving
+                else ""
+            )
+            return (
+                f"there is no room: max_loras is {self._max_loras}, and so many are loaded{leaving}"
+            )
         return None
 
     def unload(self, name: str) -> None:

@@ -31,7 +31,11 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 def build_batch(
-    scheduled: list[Scheduled], block_size: int, images: ImageEncoder | None = None, *, has_states: bool = False
+    scheduled: list[Scheduled],
+    block_size: int,
+    images: ImageEncoder | None = None,
+    *,
+    has_states: bool = False,
 ) -> ForwardBatch:
     """Puts all scheduled tokens one after the other, and behind those of a sequence what it proposes.
 
@@ -66,9 +70,13 @@ def batch_of(spans: list[Span], sampled_rows: NDArray[np.int64], block_size: int
     past_lens = np.array([past for _, past, _ in spans], dtype=np.int32)
     context_lens = past_lens + new_lens
     num_blocks = -(-context_lens // block_size)
-    tables = (table[:count] for (table, _, _), count in zip(spans, num_blocks.tolist(), strict=True))
+    tables = (
+        table[:count] for (table, _, _), count in zip(spans, num_blocks.tolist(), strict=True)
+    )
     return ForwardBatch(
-        token_ids=np.array(list(chain.from_iterable(token_ids for _, _, token_ids in spans)), dtype=np.int64),
+        token_ids=np.array(
+            list(chain.from_iterable(token_ids for _, _, token_ids in spans)), dtype=np.int64
+        ),
         positions=_positions(past_lens, new_lens),
         past_lens=past_lens,
         subsequence_begins=prefix_sums(new_lens),
@@ -100,7 +108,9 @@ def _pieces(entry: Scheduled) -> Iterator[_Piece]:
     """Gives all tokens together, or each by itself: a piece of several and others behind it would come out wrong."""
     sequence, begin = entry.sequence, entry.sequence.num_computed_tokens
     token_ids = [*sequence.token_ids[begin : begin + entry.num_new_tokens], *sequence.proposal]
-    if goes_apart(sequence) or (sequence.proposal and sequence.is_apart and not sequence.keeps_kinds):
+    if goes_apart(sequence) or (
+        sequence.proposal and sequence.is_apart and not sequence.keeps_kinds
+    ):
         for place, token_id in enumerate(token_ids, start=begin):
             yield _Piece(sequence, place, [token_id])
     else:
@@ -112,7 +122,9 @@ def _adapter_slots(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:
     adapters = [entry.sequence.adapter for entry in scheduled]
     if not any(adapters):
         return None
-    slots = np.array([-1 if adapter is None else adapter.slot for adapter in adapters], dtype=np.int32)
+    slots = np.array(
+        [-1 if adapter is None else adapter.slot for adapter in adapters], dtype=np.int32
+    )
     return np.repeat(slots, list(map(_num_rows, scheduled)))
 
 
@@ -131,10 +143,16 @@ def _sampled_rows(scheduled: list[Scheduled], begins: NDArray[np.int32]) -> NDAr
     return np.array(list(chain.from_iterable(rows)), dtype=np.int64)
 
 
-def _scored_rows(scheduled: list[Scheduled], begins: NDArray[np.int32]) -> Iterator[NDArray[np.int64]]:
+def _scored_rows(
+    scheduled: list[Scheduled], begins: NDArray[np.int32]
+) -> Iterator[NDArray[np.int64]]:
     for entry, begin in zip(scheduled, begins.tolist(), strict=False):
         if entry.scored_rows:
-            yield np.array(entry.scored_rows, dtype=np.int64) - entry.sequence.num_computed_tokens + begin
+            yield (
+                np.array(entry.scored_rows, dtype=np.int64)
+                - entry.sequence.num_computed_tokens
+                + begin
+            )
 
 
 def _image_rows(
@@ -149,11 +167,15 @@ def _image_rows(
         past = entry.sequence.num_computed_tokens
         for number, tokens, rows_of_image in own.rows_between(past, past + entry.num_new_tokens):
             rows.append(tokens - past + begin)
-            features.append(images.features(entry.sequence, own.images[number]).take(rows_of_image, axis=1))
+            features.append(
+                images.features(entry.sequence, own.images[number]).take(rows_of_image, axis=1)
+            )
     return (np.concatenate(rows), np.concatenate(features, axis=1)) if rows else (None, None)
 
 
-def _grid_positions(pieces: list[_Piece], positions: NDArray[np.int64], begins: NDArray[np.int32]) -> NDArray[np.int64]:
+def _grid_positions(
+    pieces: list[_Piece], positions: NDArray[np.int64], begins: NDArray[np.int32]
+) -> NDArray[np.int64]:
     """Gives each token three positions where an image has a grid of them."""
     grids = positions
     for piece, begin in zip(pieces, begins.tolist(), strict=False):

@@ -54,7 +54,9 @@ class FinishedBeam:
 class BeamSearch:
     """It finds one request's winners, step by step."""
 
-    def __init__(self, choice: Sequence, max_model_len: int, session: Session | None = None) -> None:
+    def __init__(
+        self, choice: Sequence, max_model_len: int, session: Session | None = None
+    ) -> None:
         """`choice` awaits what is found; a request with a grammar has a `session`, which has taken no token yet."""
         request = choice.request
         assert request.params.beam_search is not None
@@ -63,10 +65,14 @@ class BeamSearch:
         self._session = session
         self._timing: RequestTiming | None = None  # of the first step
         self._params = request.params.beam_search
-        self._max_len = min(request.params.max_tokens, max_model_len - len(request.prompt_token_ids))
+        self._max_len = min(
+            request.params.max_tokens, max_model_len - len(request.prompt_token_ids)
+        )
         self._groups: list[_Group] = []
         first = choice.anew()
-        self.beams = first.beams = [first]  # alive, most likely first within each group; the list that they share
+        self.beams = first.beams = [
+            first
+        ]  # alive, most likely first within each group; the list that they share
 
     @property
     def timing(self) -> RequestTiming:
@@ -107,11 +113,17 @@ class BeamSearch:
         first.session = None if self._session is None else self._session.fork()
         self._timing = self._timing or first.timing()
         self.num_cached_tokens = first.num_cached_tokens
-        self._groups = [_Group(self._params, self._max_len, first) for _ in range(self._params.num_groups)]
+        self._groups = [
+            _Group(self._params, self._max_len, first) for _ in range(self._params.num_groups)
+        ]
 
-    def _branch(self, chosen: list[list[Continuation]], scheduler: Scheduler) -> list[tuple[int, int]]:
+    def _branch(
+        self, chosen: list[list[Continuation]], scheduler: Scheduler
+    ) -> list[tuple[int, int]]:
         """Makes the chosen continuations the beams. Nothing is to copy when the search had to be preempted for it."""
-        heirs = {each.beam: each for continuations in chosen for each in continuations}  # each keeps its beam's blocks
+        heirs = {
+            each.beam: each for continuations in chosen for each in continuations
+        }  # each keeps its beam's blocks
         for beam in tuple(self.beams):
             if beam not in heirs:
                 self.beams.remove(beam)
@@ -145,7 +157,9 @@ class BeamSearch:
             beam.session.accept(beam.token_ids[-1])
 
 
-def _fork(continuation: Continuation, scheduler: Scheduler) -> tuple[Sequence, tuple[int, int] | None]:
+def _fork(
+    continuation: Continuation, scheduler: Scheduler
+) -> tuple[Sequence, tuple[int, int] | None]:
     """Returns the beam that a continuation becomes when another takes over its blocks, and the block to copy for it."""
     parent = continuation.beam
     beam = parent.anew()
@@ -180,7 +194,9 @@ class _Group:
         len_now = self.beams[0].num_output_tokens + 1
         is_last = len_now >= self._max_len
         going_on: list[Continuation] = []
-        for rank, (number, token_id, score) in enumerate(zip(beam_numbers, token_ids, scores, strict=True)):
+        for rank, (number, token_id, score) in enumerate(
+            zip(beam_numbers, token_ids, scores, strict=True)
+        ):
             if rank >= self._width and len(going_on) == self._width:
                 break
             beam = self.beams[number]
@@ -215,7 +231,11 @@ class _Group:
         all_scores = np.concatenate(scores)
         order = np.argsort(-all_scores, kind="stable")
         beam_numbers = np.repeat(np.arange(len(self.beams)), [each.size for each in scores])
-        return beam_numbers[order].tolist(), np.concatenate(token_ids)[order].tolist(), all_scores[order].tolist()
+        return (
+            beam_numbers[order].tolist(),
+            np.concatenate(token_ids)[order].tolist(),
+            all_scores[order].tolist(),
+        )
 
     def _finish(self, last: Continuation, reason: FinishReason) -> None:
         token_ids = [*last.beam.token_ids[last.beam.num_prompt_tokens :], last.token_id]
@@ -231,7 +251,11 @@ class _Group:
         if self._params.early_stopping is True:
             return True
         length_penalty = self._params.length_penalty
-        best_len = self._max_len if self._params.early_stopping == "never" and length_penalty > 0 else len_now
+        best_len = (
+            self._max_len
+            if self._params.early_stopping == "never" and length_penalty > 0
+            else len_now
+        )
         return best_running_score / math.pow(best_len, length_penalty) <= self.finished[-1].score
 
 
@@ -249,11 +273,15 @@ def _normalise(row: Row, beam: Sequence) -> OwnLogprobs | None:
     return own_logprobs
 
 
-def _continuation(beam: Sequence, token_id: int, score: float, own: OwnLogprobs | None) -> Continuation:
+def _continuation(
+    beam: Sequence, token_id: int, score: float, own: OwnLogprobs | None
+) -> Continuation:
     """`own` has the model's own log probabilities, None where none are shown."""
     path = [] if own is None else [*beam.logprobs, own.at(token_id)]
     return Continuation(beam, token_id, score, path)
 
 
 def _is_stop(beam: Sequence, token_id: int) -> bool:
-    return token_id in beam.stop_token_ids or (beam.session is not None and beam.session.is_complete)
+    return token_id in beam.stop_token_ids or (
+        beam.session is not None and beam.session.is_complete
+    )

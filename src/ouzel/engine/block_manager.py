@@ -59,7 +59,9 @@ class BlockManager:
 
     def num_releasable(self, sequences: Iterable[Sequence]) -> int:
         """Counts the blocks that nobody but these refers to."""
-        num_references = Counter(chain.from_iterable(sequence.block_table for sequence in sequences))
+        num_references = Counter(
+            chain.from_iterable(sequence.block_table for sequence in sequences)
+        )
         return sum(self._num_references[block] == num for block, num in num_references.items())
 
     def num_missing_blocks(self, sequence: Sequence, num_tokens: int) -> int:
@@ -130,11 +132,15 @@ class BlockManager:
     def mark_computed(self, sequence: Sequence, num_new_tokens: int) -> None:
         """Notes what a step computed: blocks that it filled are findable, and the state is one further."""
         for position in self._blocks_filled(sequence, num_new_tokens):
-            self._cache.insert(sequence.block_table[position], *block_content(sequence, position, self.block_size))
+            self._cache.insert(
+                sequence.block_table[position], *block_content(sequence, position, self.block_size)
+            )
         is_kept = num_new_tokens == self._num_tokens_to_keep(sequence)
         sequence.num_computed_tokens += num_new_tokens
         if self.states is not None:
-            is_boundary = self._prefix_caching and sequence.num_computed_tokens % self.block_size == 0
+            is_boundary = (
+                self._prefix_caching and sequence.num_computed_tokens % self.block_size == 0
+            )
             self.states.advance(sequence, is_boundary=is_boundary)
             if is_kept:
                 self._keep_boundary(sequence, self.states)
@@ -203,7 +209,9 @@ class BlockManager:
         """Appends some of the first `end` blocks, out of the store; returns False where the next one cannot be had."""
         begin = len(sequence.block_table)
         rows = []
-        for position in range(begin, min(end, begin + store.num_loadable, begin + self.num_free_blocks)):
+        for position in range(
+            begin, min(end, begin + store.num_loadable, begin + self.num_free_blocks)
+        ):
             key, token_ids = block_content(sequence, position, self.block_size)
             if block_name(key) not in store or self._cache.find(key, token_ids) is not None:
                 break
@@ -218,14 +226,21 @@ class BlockManager:
 
     def _offer(self, sequence: Sequence, num_tokens: int) -> None:
         """Lets the store keep the first so many tokens, if they are of the prompt, once."""
-        if self.store is not None and sequence.num_offered_tokens < num_tokens <= sequence.num_prompt_tokens:
+        if (
+            self.store is not None
+            and sequence.num_offered_tokens < num_tokens <= sequence.num_prompt_tokens
+        ):
             sequence.num_offered_tokens = num_tokens
-            self.store.offer(stored_rows(sequence, num_tokens, self.block_size, self._cache, self.states))
+            self.store.offer(
+                stored_rows(sequence, num_tokens, self.block_size, self._cache, self.states)
+            )
 
     def _num_found(self, sequence: Sequence) -> int:
         """Counts the sequence's first full blocks that are cached or stored."""
         num_full = sequence.num_shareable_tokens // self.block_size if self._prefix_caching else 0
-        contents = (block_content(sequence, position, self.block_size) for position in range(num_full))
+        contents = (
+            block_content(sequence, position, self.block_size) for position in range(num_full)
+        )
         return sum(1 for _ in takewhile(self._is_found, contents))
 
     def _is_found(self, content: tuple[bytes, bytes]) -> bool:
@@ -247,7 +262,12 @@ class BlockManager:
         last_full = (sequence.num_tokens - 1) // self.block_size * self.block_size
         places = (sequence.num_diverged_tokens, last_full)
         return next(
-            (place - sequence.num_computed_tokens for place in places if place > sequence.num_computed_tokens), 0
+            (
+                place - sequence.num_computed_tokens
+                for place in places
+                if place > sequence.num_computed_tokens
+            ),
+            0,
         )
 
     def _num_resumable(self, sequence: Sequence, num_blocks: int) -> int:
@@ -255,7 +275,10 @@ class BlockManager:
         if self.states is None:
             return num_blocks
         keys = sequence.block_keys
-        return next((count for count in range(num_blocks, 0, -1) if self.states.is_found(keys[count - 1])), 0)
+        return next(
+            (count for count in range(num_blocks, 0, -1) if self.states.is_found(keys[count - 1])),
+            0,
+        )
 
     def _resume(self, sequence: Sequence, states: StateSlots) -> None:
         """Gives back the blocks behind the last kept state, and remembers how far they went."""

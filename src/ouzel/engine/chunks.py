@@ -16,7 +16,9 @@ from ouzel.engine.sequence import Sequence
 
 
 class Chunks:
-    def __init__(self, blocks: BlockManager, images: ImageEncoder | None = None, *, cuts_images: bool = True) -> None:
+    def __init__(
+        self, blocks: BlockManager, images: ImageEncoder | None = None, *, cuts_images: bool = True
+    ) -> None:
         """Without `cuts_images` the tokens of an image see each other."""
         self._blocks = blocks
         self._images = images
@@ -24,14 +26,18 @@ class Chunks:
 
     def length(self, sequence: Sequence, num_tokens: int, num_rows: int, *, is_oldest: bool) -> int:
         """Returns how many of the sequence's tokens are computed out of so many, with so many scored rows."""
-        limit = min(num_tokens, sequence.scoring_limit(num_rows), self._blocks.chunk_limit(sequence))
+        limit = min(
+            num_tokens, sequence.scoring_limit(num_rows), self._blocks.chunk_limit(sequence)
+        )
         if self._images is not None:
             limit = min(limit, self._images.limit(sequence))
         num_wanted = num_of_one_kind(sequence)
         if num_wanted <= limit:
             return num_wanted
         begin, block_size = sequence.num_computed_tokens, self._blocks.block_size
-        length = max(0, (begin + limit) // block_size * block_size - begin) or (limit if is_oldest else 0)
+        length = max(0, (begin + limit) // block_size * block_size - begin) or (
+            limit if is_oldest else 0
+        )
         length = shortened(sequence, length) or (shortened(sequence, limit) if is_oldest else 0)
         if self._cuts_images or sequence.images is None:
             return length

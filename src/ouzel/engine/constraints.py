@@ -48,10 +48,14 @@ class Constraints:
 
     def mask(self, prepared: list[PreparedRow]) -> dict[Sequence, GrammarBroken]:
         """Forbids what does not fit, in place; returns why the grammars of some can go no further."""
-        constrained = [(each, each.sequence.session) for each in prepared if each.sequence.session is not None]
+        constrained = [
+            (each, each.sequence.session) for each in prepared if each.sequence.session is not None
+        ]
         if not constrained:
             return {}
-        errors = self._masks.apply([each.row for each, _ in constrained], [session for _, session in constrained])
+        errors = self._masks.apply(
+            [each.row for each, _ in constrained], [session for _, session in constrained]
+        )
         faults = zip(constrained, errors, strict=True)
         broken = {each.sequence: GrammarBroken(error) for (each, _), error in faults if error}
         for sequence in broken:

@@ -85,10 +85,14 @@ class EngineCore:
             max_num_batched_tokens=info.max_num_batched_tokens,
             chunks=Chunks(self._blocks, self._images, cuts_images=not info.sees_images_whole),
         )
-        self._proposals = None if speculation is None else Proposals(runner, self._blocks, speculation)
+        self._proposals = (
+            None if speculation is None else Proposals(runner, self._blocks, speculation)
+        )
         self._requests = OpenRequests(self._scheduler)
         self._constraints = Constraints(grammars)
-        self._taker = TokenTaker(self._requests, self._constraints, self._blocks, info.max_model_len)
+        self._taker = TokenTaker(
+            self._requests, self._constraints, self._blocks, info.max_model_len
+        )
         self._arrivals = count()
         self.adapters = tried_adapters(runner, self._blocks)
 
@@ -102,7 +106,11 @@ class EngineCore:
         adapter = self.adapters.find(request.adapter)
         fault = next(faults_of(request, adapter, self._info, self._blocks), None)
         arrival = next(self._arrivals)
-        images = PromptImages(request.images, len(request.prompt_token_ids)) if request.images and not fault else None
+        images = (
+            PromptImages(request.images, len(request.prompt_token_ids))
+            if request.images and not fault
+            else None
+        )
         choices = [Sequence(request, index, arrival, images, adapter) for index in range(request.n)]
         for choice in choices:
             choice.keeps_kinds = self._info.is_deterministic
@@ -145,7 +153,9 @@ class EngineCore:
 
     def step(self) -> list[StepOutput]:
         if self._start_constrained():
-            return self._requests.take_outputs()  # the forward pass may take long: clients wait for these
+            return (
+                self._requests.take_outputs()
+            )  # the forward pass may take long: clients wait for these
         if self._images is not None:
             self._encode(self._images)
         scheduled = self._scheduler.schedule()
@@ -156,10 +166,14 @@ class EngineCore:
                 self._compute(scheduled)
             except STOPS:
                 raise
-            except BaseException as error:  # a fault of the device or of ours: this batch is lost, the engine is not
+            except (
+                BaseException
+            ) as error:  # a fault of the device or of ours: this batch is lost, the engine is not
                 logger.exception("step failed with %d sequences", len(scheduled))
                 for sequence in self._touched(scheduled):
-                    self._requests.end_with_forks(sequence, FinishReason.ERROR, f"the model step failed: {error}")
+                    self._requests.end_with_forks(
+                        sequence, FinishReason.ERROR, f"the model step failed: {error}"
+                    )
         if self._proposals is not None:
             self._proposals.note(scheduled)
         self._blocks.step_done()
@@ -171,12 +185,16 @@ class EngineCore:
         running, waiting = self._scheduler.running, self._scheduler.waiting
         someone_decodes = any(sequence.num_uncomputed_tokens == 1 for sequence in running)
         try:
-            images.advance(merge(running, waiting, key=attrgetter("order")), someone_decodes=someone_decodes)
+            images.advance(
+                merge(running, waiting, key=attrgetter("order")), someone_decodes=someone_decodes
+            )
         except EncodingFailed as error:
             logger.exception("an image cannot be encoded")
             for sequence in [*running, *waiting]:
                 if any(image.digest == error.digest for image in sequence.request.images):
-                    self._requests.end_with_forks(sequence, FinishReason.ERROR, f"the vision encoder failed: {error}")
+                    self._requests.end_with_forks(
+                        sequence, FinishReason.ERROR, f"the vision encoder failed: {error}"
+                    )
 
     def _start(self, choices: list[Sequence], session: Session | None = None) -> None:
         request = choices[0].request
@@ -196,7 +214,11 @@ class EngineCore:
         num_outputs = len(self._requests.outputs)
         is_idle = not (self._scheduler.running or self._scheduler.waiting or self._requests.outputs)
         for request, session in self._constraints.compiled(is_idle=is_idle):
-            choices = [each for each in self._requests.choices(request.request_id) if each.request is request]
+            choices = [
+                each
+                for each in self._requests.choices(request.request_id)
+                if each.request is request
+            ]
             if isinstance(session, Refusal):
                 self._requests.refuse_unstarted(choices, session)
             elif choices:  # else aborted meanwhile
@@ -206,7 +228,9 @@ class EngineCore:
 
     def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
         """Returns the sequences of a failed step: those in its batch, and forks that it started but gave no token."""
-        forks = [sequence for sequence in self._scheduler.running if sequence.num_uncomputed_tokens == 0]
+        forks = [
+            sequence for sequence in self._scheduler.running if sequence.num_uncomputed_tokens == 0
+        ]
         return list(dict.fromkeys([entry.sequence for entry in scheduled] + forks))
 
     def _compute(self, scheduled: list[Scheduled]) -> None:
@@ -221,22 +245,30 @@ class EngineCore:
                 self._blocks.mark_computed(entry.sequence, entry.num_new_tokens)
         self._score_prompts(scheduled, scored)
         self._end_without_tokens(sampled)
-        unfinished = [(sequence, own_rows) for sequence, own_rows in sampled if not sequence.is_finished]
+        unfinished = [
+            (sequence, own_rows) for sequence, own_rows in sampled if not sequence.is_finished
+        ]
         rows = [(sequence, own_rows) for sequence, own_rows in unfinished if not sequence.beams]
         for sequence, own_rows in [each for each in rows if each[0].forks]:
             rows += [(fork, own_rows.copy()) for fork in self._start_forks(sequence)]
         self._taker.take(rows)
         self._drop_proposals(scheduled)
         if self._requests.searches:
-            beam_rows = {sequence: own_rows[0] for sequence, own_rows in unfinished if sequence.beams}
-            self._copy_blocks(advance_searches(beam_rows, self._requests, self._scheduler, self._constraints))
+            beam_rows = {
+                sequence: own_rows[0] for sequence, own_rows in unfinished if sequence.beams
+            }
+            self._copy_blocks(
+                advance_searches(beam_rows, self._requests, self._scheduler, self._constraints)
+            )
 
     def _batch(self, scheduled: list[Scheduled]) -> ForwardBatch:
         states = self._blocks.states
         if states is not None:
             for entry in scheduled:
                 states.take(entry.sequence)
-        return build_batch(scheduled, self._blocks.block_size, self._images, has_states=states is not None)
+        return build_batch(
+            scheduled, self._blocks.block_size, self._images, has_states=states is not None
+        )
 
     def _drop_proposals(self, scheduled: list[Scheduled]) -> None:
         for entry in scheduled:
@@ -255,7 +287,9 @@ class EngineCore:
     def _score_prompts(self, scheduled: list[Scheduled], logits: NDArray[np.float32]) -> None:
         """Gives the logprobs of the prompt tokens after the scored rows; `logits` has those rows, entry by entry."""
         rows = iter(logits)
-        for sequence, scored_rows in ((entry.sequence, entry.scored_rows) for entry in scheduled if entry.scored_rows):
+        for sequence, scored_rows in (
+            (entry.sequence, entry.scored_rows) for entry in scheduled if entry.scored_rows
+        ):
             num_top = sequence.params.num_prompt_logprobs
             assert num_top is not None
             token_ids = sequence.token_ids[scored_rows.start + 1 : scored_rows.stop + 1]
@@ -265,11 +299,17 @@ class EngineCore:
             except STOPS:
                 raise
             except BaseException as error:  # one request's fault must not end its batch neighbours
-                logger.exception("scoring the prompt failed for request %s", sequence.request.request_id)
-                self._requests.end_with_forks(sequence, FinishReason.ERROR, f"scoring the prompt failed: {error}")
+                logger.exception(
+                    "scoring the prompt failed for request %s", sequence.request.request_id
+                )
+                self._requests.end_with_forks(
+                    sequence, FinishReason.ERROR, f"scoring the prompt failed: {error}"
+                )
                 continue
             sequence.num_unscored_tokens -= len(scored_rows)
-            if self._requests.awaits(sequence.request.request_id, 0):  # else aborted, and its search goes on
+            if self._requests.awaits(
+                sequence.request.request_id, 0
+            ):  # else aborted, and its search goes on
                 self._requests.outputs.append(output_of(sequence, prompt_logprobs=prompt_logprobs))
 
     def _start_forks(self, parent: Sequence) -> list[Sequence]:

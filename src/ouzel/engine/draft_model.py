@@ -57,7 +57,10 @@ class DraftModel:
             self._run(spans, np.zeros(0, np.int64))
 
     def lags(self, sequence: Sequence) -> bool:
-        return sequence.drafting is None or sequence.drafting.num_missing_tokens(sequence.num_tokens) > _MAX_LAG
+        return (
+            sequence.drafting is None
+            or sequence.drafting.num_missing_tokens(sequence.num_tokens) > _MAX_LAG
+        )
 
     def draft(self, wants: list[Want]) -> Drafted:
         """Returns the tokens drafted for each; fewer than wanted where the model is not as sure as is asked for."""
@@ -68,7 +71,9 @@ class DraftModel:
                 drafting = sequence.drafting
                 assert drafting is not None
                 known = sequence.token_ids[drafting.num_cached_tokens :]
-                drafted = drafts[sequence][max(0, drafting.num_cached_tokens - sequence.num_tokens) :]
+                drafted = drafts[sequence][
+                    max(0, drafting.num_cached_tokens - sequence.num_tokens) :
+                ]
                 spans.append((sequence.block_table, drafting.num_cached_tokens, known + drafted))
                 ends.append(len(known + drafted))
                 drafting.num_cached_tokens += len(known + drafted)
@@ -113,7 +118,11 @@ class DraftModel:
     def _note_blocks(self, sequence: Sequence, drafting: Drafting) -> None:
         """Notes the keys of whole blocks, as far as the large model has computed and named them."""
         num_tokens = min(drafting.num_cached_tokens, sequence.num_computed_tokens)
-        end = min(num_tokens // self.runner.info.block_size, len(sequence.block_keys), len(sequence.block_table))
+        end = min(
+            num_tokens // self.runner.info.block_size,
+            len(sequence.block_keys),
+            len(sequence.block_table),
+        )
         for place in range(drafting.num_noted_blocks, end):
             self._keys[sequence.block_table[place]] = sequence.block_keys[place]
         drafting.num_noted_blocks = max(drafting.num_noted_blocks, end)

@@ -101,7 +101,9 @@ class Drafts:
         drafting, costs = sequence.drafting, self.costs
         if drafting is None or costs is None:
             return False
-        trial_s = costs.change_s + costs.of_unsampled(drafting.num_missing_tokens(sequence.num_tokens))
+        trial_s = costs.change_s + costs.of_unsampled(
+            drafting.num_missing_tokens(sequence.num_tokens)
+        )
         return self._trials.is_due(trial_s, is_promising=drafting.came_true)
 
     def catch_up_s(self, sequence: Sequence) -> float:
@@ -126,7 +128,10 @@ class Drafts:
 
     def _note_costs(self, wants: list[Want], drafted: Drafted, seconds: float) -> None:
         """Corrects what a step costs where all sequences had as many, several, so that what lacked before is little."""
-        costs, numbers = self.costs, {num for want in wants for num in (want.num_tokens, len(drafted[want.sequence]))}
+        costs, numbers = (
+            self.costs,
+            {num for want in wants for num in (want.num_tokens, len(drafted[want.sequence]))},
+        )
         if costs is None or len(numbers) != 1 or numbers == {1}:
             return
         attention_s = costs.attention.of(1) * sum(want.sequence.num_tokens for want in wants)

@@ -57,7 +57,9 @@ def race_keys(sequences: list[Draw]) -> Keys:
 
 def first_uniforms(sequences: list[Draw]) -> NDArray[np.float64]:
     if len(sequences) < _MANY_ROWS:
-        return np.array([uniform(each.params.seed, each.index, each.num_output_tokens, 0) for each in sequences])
+        return np.array(
+            [uniform(each.params.seed, each.index, each.num_output_tokens, 0) for each in sequences]
+        )
     return uniforms(
         np.array([sequence.params.seed for sequence in sequences], dtype=np.int64),
         np.array([sequence.index for sequence in sequences], dtype=np.int64),

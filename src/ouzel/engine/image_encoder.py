@@ -22,7 +22,9 @@ from ouzel.types import ImageInput
 
 MAX_BYTES = 256 * 2**20  # of features that are kept: 100 images of 576 rows of 1024 numbers
 
-Key = tuple[str, bytes]  # the request's cache salt, and the digest: as in the prefix cache, only the same salt finds it
+Key = tuple[
+    str, bytes
+]  # the request's cache salt, and the digest: as in the prefix cache, only the same salt finds it
 Features = NDArray[np.float32]  # [1 + what enters further layers, rows, hidden size]
 
 
@@ -38,7 +40,11 @@ class ImageEncoder:
     """Runs the model's vision encoder."""
 
     def __init__(
-        self, runner: ImageRunner, num_cached: Callable[[Sequence], int], *, max_bytes: int = MAX_BYTES
+        self,
+        runner: ImageRunner,
+        num_cached: Callable[[Sequence], int],
+        *,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         """`num_cached` counts the tokens that the prefix cache has of a waiting sequence."""
         self._runner = runner
@@ -54,8 +60,12 @@ class ImageEncoder:
     def count_hits(self, sequence: Sequence) -> None:
         """Counts the images of a new sequence that need not be encoded."""
         if sequence.images is not None:
-            missing = {_key(sequence, image) for image in self._needed(sequence)} - self._features.keys()
-            self.num_hits += sum(_key(sequence, image) not in missing for image in sequence.images.images)
+            missing = {
+                _key(sequence, image) for image in self._needed(sequence)
+            } - self._features.keys()
+            self.num_hits += sum(
+                _key(sequence, image) not in missing for image in sequence.images.images
+            )
 
     def features(self, sequence: Sequence, image: ImageInput) -> Features:
         """Returns those of an image within `limit`."""
@@ -76,7 +86,9 @@ class ImageEncoder:
 
         Raises EncodingFailed.
         """
-        if self._work is None and not self._begin([each for each in sequences if self._needed(each)]):
+        if self._work is None and not self._begin(
+            [each for each in sequences if self._needed(each)]
+        ):
             return False
         assert self._work is not None
         key, parts = self._work
@@ -122,7 +134,9 @@ class ImageEncoder:
         is_waiting = sequence.status is SequenceStatus.WAITING
         num_there = self._num_cached(sequence) if is_waiting else sequence.num_computed_tokens
         return [
-            image for image, end in zip(sequence.images.images, sequence.images.ends, strict=True) if end > num_there
+            image
+            for image, end in zip(sequence.images.images, sequence.images.ends, strict=True)
+            if end > num_there
         ]
 
     def _make_room(self, needed: set[Key]) -> bool:

@@ -80,7 +80,9 @@ def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], N
         heart.stop()
 
 
-def _step_until_shutdown(engine: Engine, heart: Heart, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
+def _step_until_shutdown(
+    engine: Engine, heart: Heart, inbox: Inbox, emit: Callable[[EngineEvent], None]
+) -> None:
     while True:
         is_idle = not engine.has_unfinished() and not (inbox.empty() and engine.use_idle_time())
         commands = _receive(inbox, wait=is_idle)

@@ -60,9 +60,15 @@ class OpenRequests:
         self.outputs.append(output_of(sequence))
         self.retire(sequence)
 
-    def end_with_forks(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
+    def end_with_forks(
+        self, sequence: Sequence, reason: FinishReason, error: str | None = None
+    ) -> None:
         """Finishes a sequence, and what waits for its prompt or for its search."""
-        for each in self.choices(sequence.request.request_id) if sequence.beams else (*sequence.forks, sequence):
+        for each in (
+            self.choices(sequence.request.request_id)
+            if sequence.beams
+            else (*sequence.forks, sequence)
+        ):
             self.end(each, reason, error)
 
     def adapters(self) -> set[Adapter | None]:

@@ -18,9 +18,13 @@ class OwnLogprobs:
     def __init__(self, row: Row, num_top: int, token_ids: tuple[int, ...] = ()) -> None:
         """`token_ids` are shown as well, after the most likely ones."""
         self._row = row
-        most_likely = largest(row, min(max(num_top, 1), row.size))  # none where the row holds no numbers
+        most_likely = largest(
+            row, min(max(num_top, 1), row.size)
+        )  # none where the row holds no numbers
         descending = most_likely[np.argsort(-row[most_likely], kind="stable")]
-        self._normaliser = log_sum_exp(row, float(row[descending[0]])) if descending.size else math.nan
+        self._normaliser = (
+            log_sum_exp(row, float(row[descending[0]])) if descending.size else math.nan
+        )
         shown = dict.fromkeys((*descending[:num_top].tolist(), *token_ids))
         self._top = tuple(map(self._logprob, shown))
 
@@ -35,12 +39,17 @@ class OwnLogprobs:
 
     def _logprob(self, token_id: int) -> TokenLogprob:
         logprob = float(self._row[token_id]) - self._normaliser
-        return TokenLogprob(token_id, min(logprob, 0.0))  # rounding may leave a certain token a little above
+        return TokenLogprob(
+            token_id, min(logprob, 0.0)
+        )  # rounding may leave a certain token a little above
 
 
 def score(rows: Iterable[Row], token_ids: Iterable[int], num_top: int) -> list[PositionLogprobs]:
     """Returns the logprobs of tokens of a prompt. Raises ValueError when the model's output is not a number."""
-    positions = [OwnLogprobs(row, num_top).of_prompt(token_id) for row, token_id in zip(rows, token_ids, strict=True)]
+    positions = [
+        OwnLogprobs(row, num_top).of_prompt(token_id)
+        for row, token_id in zip(rows, token_ids, strict=True)
+    ]
     if any(math.isnan(position.sampled.logprob) for position in positions):
         raise ValueError("the model's logits are not numbers")
     return positions
@@ -52,7 +61,10 @@ def log_sum_exp(row: Row, largest_logit: float) -> float:
         return math.nan
     exponentials = row_memory.take(row.size)
     shift = 0.0 if abs(largest_logit) <= _SAFE_LOGIT else largest_logit
-    np.exp(row if shift == 0.0 else np.subtract(row, np.float32(shift), out=exponentials), out=exponentials)
+    np.exp(
+        row if shift == 0.0 else np.subtract(row, np.float32(shift), out=exponentials),
+        out=exponentials,
+    )
     total = float(exponentials.sum())
     row_memory.give_back([exponentials])
     return shift + math.log(total)

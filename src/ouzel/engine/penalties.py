@@ -18,7 +18,9 @@ def penalise(row: Row, sequence: Sequence) -> None:
     token_ids, output_counts = _seen_tokens(sequence)
     seen = row[token_ids]
     seen = np.where(
-        seen > 0, seen / np.float32(params.repetition_penalty), seen * np.float32(params.repetition_penalty)
+        seen > 0,
+        seen / np.float32(params.repetition_penalty),
+        seen * np.float32(params.repetition_penalty),
     )
     seen -= np.float32(params.presence_penalty) * (output_counts > 0)
     seen -= np.float32(params.frequency_penalty) * output_counts
@@ -37,7 +39,9 @@ def _seen_tokens(sequence: Sequence) -> tuple[NDArray[np.int64], NDArray[np.floa
     return counts.token_ids, counts.output_counts
 
 
-def _seen_in_window(sequence: Sequence, window: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _seen_in_window(
+    sequence: Sequence, window: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     last = np.array(sequence.token_ids[-window:], dtype=np.int64)
     num_of_prompt = max(window - sequence.num_output_tokens, 0)
     token_ids, places = np.unique(last, return_inverse=True)

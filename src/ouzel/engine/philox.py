@@ -23,13 +23,21 @@ def philox4x32(counters: Words, keys: Words) -> Words:
     k0, k1 = keys
     for _ in range(_NUM_ROUNDS):
         product0, product1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = (product1 >> _32) ^ c1 ^ k0, product1 & _LOW, (product0 >> _32) ^ c3 ^ k1, product0 & _LOW
+        c0, c1, c2, c3 = (
+            (product1 >> _32) ^ c1 ^ k0,
+            product1 & _LOW,
+            (product0 >> _32) ^ c3 ^ k1,
+            product0 & _LOW,
+        )
         k0, k1 = (k0 + _KEY_INCREMENTS[0]) & _LOW, (k1 + _KEY_INCREMENTS[1]) & _LOW
     return np.stack([c0, c1, c2, c3])
 
 
 def uniforms(
-    seeds: NDArray[np.int64], indices: NDArray[np.int64], positions: NDArray[np.int64], draws: NDArray[np.int64]
+    seeds: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    draws: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Returns a number in [0, 1) per row, of 53 random bits; `draws` counts the numbers a row needs at one position."""
     key = seeds.astype(np.uint64)
@@ -62,6 +70,11 @@ def _first_64_bits(counter: tuple[int, int, int, int], seed: int) -> int:
     k0, k1 = seed & _MASK, seed >> 32 & _MASK
     for _ in range(_NUM_ROUNDS):
         product0, product1 = c0 * 0xD2511F53, c2 * 0xCD9E8D57
-        c0, c1, c2, c3 = product1 >> 32 ^ c1 ^ k0, product1 & _MASK, product0 >> 32 ^ c3 ^ k1, product0 & _MASK
+        c0, c1, c2, c3 = (
+            product1 >> 32 ^ c1 ^ k0,
+            product1 & _MASK,
+            product0 >> 32 ^ c3 ^ k1,
+            product0 & _MASK,
+        )
         k0, k1 = k0 + 0x9E3779B9 & _MASK, k1 + 0xBB67AE85 & _MASK
     return c0 << 32 | c1

@@ -19,7 +19,14 @@ from ouzel.engine.adapters import Adapters
 from ouzel.engine.base import PoolingBatch, PoolingRunner
 from ouzel.engine.waiting_texts import WaitingText, WaitingTexts
 from ouzel.errors import STOPS
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, RequestTiming, StepOutput
+from ouzel.types import (
+    EngineInfo,
+    EngineRequest,
+    EngineStats,
+    FinishReason,
+    RequestTiming,
+    StepOutput,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +52,8 @@ class PoolingEngine:
         fault = next(_faults_of(request, self.info), None)
         if fault is not None:
             self._outputs += [
-                _ended(request.request_id, index, FinishReason.REFUSED, fault) for index in range(request.n)
+                _ended(request.request_id, index, FinishReason.REFUSED, fault)
+                for index in range(request.n)
             ]
             return
         for text in _texts_of(request, next(self._arrivals)):
@@ -57,17 +65,24 @@ class PoolingEngine:
 
     def step(self) -> list[StepOutput]:
         info = self.info
-        batch = self._waiting.take_batch(max_tokens=info.max_num_batched_tokens, max_texts=info.max_num_seqs)
+        batch = self._waiting.take_batch(
+            max_tokens=info.max_num_batched_tokens, max_texts=info.max_num_seqs
+        )
         self._num_running = len(batch)
         if batch:
             try:
                 self._compute(batch)
             except STOPS:
                 raise
-            except BaseException as error:  # a fault of the device or of ours: this batch is lost, the engine is not
+            except (
+                BaseException
+            ) as error:  # a fault of the device or of ours: this batch is lost, the engine is not
                 logger.exception("step failed with %d texts", len(batch))
                 reason = f"the model step failed: {error}"
-                self._outputs += [_ended(each.request_id, each.index, FinishReason.ERROR, reason) for each in batch]
+                self._outputs += [
+                    _ended(each.request_id, each.index, FinishReason.ERROR, reason)
+                    for each in batch
+                ]
         outputs, self._outputs = self._outputs, []
         return outputs
 
@@ -149,7 +164,9 @@ def _faults_of(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
         yield f"the texts must be token ids in [0, {info.vocab_size})"
 
 
-def _ended(request_id: str, index: int, reason: FinishReason, error: str | None = None) -> StepOutput:
+def _ended(
+    request_id: str, index: int, reason: FinishReason, error: str | None = None
+) -> StepOutput:
     return StepOutput(
         request_id=request_id,
         index=index,

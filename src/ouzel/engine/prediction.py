@@ -42,7 +42,9 @@ class Entries(Drafting):
         super().__init__(common_rates, begin + 1)
         self._rows: list[Rows] = []
         self.num_waiting = 0
-        self.num_sure = begin  # tokens that were known when they were last computed, before proposed ones,
+        self.num_sure = (
+            begin  # tokens that were known when they were last computed, before proposed ones,
+        )
         self.num_accepted = 0  # and how many of those the sequence had taken over
 
     @property
@@ -97,7 +99,11 @@ class PredictionLayer:
     def begin(self, sequence: Sequence) -> Drafting | None:
         """Returns what is known of a sequence's drafts; None: a hidden row lacks."""
         entries = sequence.drafting
-        return entries if isinstance(entries, Entries) and entries.is_ready(sequence.num_tokens) else None
+        return (
+            entries
+            if isinstance(entries, Entries) and entries.is_ready(sequence.num_tokens)
+            else None
+        )
 
     def catch_up(self, sequences: Iterable[Sequence], num_tokens: int) -> None:
         """Makes entries for those that lack many, of so many rows in all at most."""
@@ -105,7 +111,9 @@ class PredictionLayer:
         for sequence in sequences:
             if self.lags(sequence):
                 assert isinstance(sequence.drafting, Entries)
-                numbers[sequence] = min(sequence.drafting.num_waiting - 1, num_tokens - sum(numbers.values()))
+                numbers[sequence] = min(
+                    sequence.drafting.num_waiting - 1, num_tokens - sum(numbers.values())
+                )
         self._make(numbers)
 
     def lags(self, sequence: Sequence) -> bool:
@@ -132,7 +140,9 @@ class PredictionLayer:
             entries.num_sure = sequence.num_computed_tokens + entry.num_new_tokens
             entries.num_accepted = sequence.num_accepted_tokens
             if not sequence.is_past_prompt:
-                numbers[sequence] = min(entries.num_waiting - 1, sequence.num_tokens - entries.num_cached_tokens)
+                numbers[sequence] = min(
+                    entries.num_waiting - 1, sequence.num_tokens - entries.num_cached_tokens
+                )
         self._make(numbers)
 
     def settle(self, scheduled: Iterable[Scheduled]) -> None:
@@ -181,7 +191,9 @@ class PredictionLayer:
             if number > 0 and isinstance(sequence.drafting, Entries):
                 taken.append(_taken(sequence, sequence.drafting, number))
         if taken:
-            self._run([span for span, _ in taken], [rows for _, rows in taken], np.zeros(0, np.int64))
+            self._run(
+                [span for span, _ in taken], [rows for _, rows in taken], np.zeros(0, np.int64)
+            )
 
     def _run(self, spans: list[Span], rows: list[Rows], sampled_rows: NDArray[np.int64]) -> Rows:
         batch = batch_of(spans, sampled_rows, self.runner.info.block_size)
@@ -196,7 +208,9 @@ def _may_draft(sequence: Sequence) -> bool:
 def _taken(sequence: Sequence, entries: Entries, number: int) -> tuple[Span, Rows]:
     """Returns what the next so many entries are made of."""
     begin, first = entries.begin, entries.num_cached_tokens
-    return (sequence.block_table, begin, sequence.token_ids[first : first + number]), entries.take(number)
+    return (sequence.block_table, begin, sequence.token_ids[first : first + number]), entries.take(
+        number
+    )
 
 
 def _guessed_span(sequence: Sequence, drafted: list[int]) -> Span:

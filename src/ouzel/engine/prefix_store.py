@@ -58,13 +58,19 @@ class PrefixStore:
     """Takes rows of a runner's caches to files, and back."""
 
     def __init__(
-        self, files: RecordFiles, rows: Mapping[str, CacheRows], *, max_loaded_bytes: int = MAX_LOADED_BYTES
+        self,
+        files: RecordFiles,
+        rows: Mapping[str, CacheRows],
+        *,
+        max_loaded_bytes: int = MAX_LOADED_BYTES,
     ) -> None:
         """`rows` has the blocks and, where the model has some, the states, by the endings of their records' names."""
         self._files = files
         self._rows = rows
         self._buffers = threading.local()
-        self._loaders = ThreadPoolExecutor(min(NUM_LOADING_THREADS, os.cpu_count() or 1), "load-prefix")
+        self._loaders = ThreadPoolExecutor(
+            min(NUM_LOADING_THREADS, os.cpu_count() or 1), "load-prefix"
+        )
         self._lock = threading.Lock()
         self._offered: dict[str, int] = {}  # name -> row; until it is copied, or withdrawn
         self._offers: Queue[list[StoredRow] | None] = Queue(MAX_OFFERS)
@@ -76,7 +82,9 @@ class PrefixStore:
         self.num_loaded = 0
         self.num_damaged = 0
         self.num_skipped = 0  # offered, but gone or too late
-        self._writer = threading.Thread(target=self._write_offers, name="write-prefixes", daemon=True)
+        self._writer = threading.Thread(
+            target=self._write_offers, name="write-prefixes", daemon=True
+        )
         self._writer.start()
 
     @property
@@ -86,7 +94,9 @@ class PrefixStore:
     @property
     def num_loadable(self) -> int:
         """Counts the blocks that the step in progress may still load."""
-        return max(0, self._max_loaded_in_step - self._num_loaded_in_step)  # states are loaded beyond it
+        return max(
+            0, self._max_loaded_in_step - self._num_loaded_in_step
+        )  # states are loaded beyond it
 
     def step_done(self) -> None:
         self._num_loaded_in_step = 0
@@ -101,7 +111,9 @@ class PrefixStore:
         for each, fault in zip(rows, faults, strict=True):
             if fault is not None:
                 self._drop(each.name, fault)
-        num_loaded = next((number for number, fault in enumerate(faults) if fault is not None), len(rows))
+        num_loaded = next(
+            (number for number, fault in enumerate(faults) if fault is not None), len(rows)
+        )
         self.num_loaded += num_loaded
         return num_loaded
 
@@ -112,7 +124,11 @@ class PrefixStore:
             return
         self.num_damaged += 1
         log = logger.warning if self.num_damaged == 1 else logger.debug
-        log("the record %s of the prefix cache directory is dropped, as others may be: %s", name, fault)
+        log(
+            "the record %s of the prefix cache directory is dropped, as others may be: %s",
+            name,
+            fault,
+        )
 
     def offer(self, rows: list[StoredRow]) -> None:
         """Lets a prompt's rows be written, the first one first."""
@@ -139,7 +155,10 @@ class PrefixStore:
         self._is_closing.set()
         self._writer.join()
         if not self._offers.empty():
-            logger.warning("%d prompts were not written to the prefix cache directory in time", self._offers.qsize())
+            logger.warning(
+                "%d prompts were not written to the prefix cache directory in time",
+                self._offers.qsize(),
+            )
         self._loaders.shutdown()
         self._files.close()
 
@@ -147,7 +166,9 @@ class PrefixStore:
 
     def _load(self, each: StoredRow) -> RecordDamaged | OSError | None:
         try:
-            self._rows_of(each).write(each.row, self._files.read(each.name, each.content, self._buffer()))
+            self._rows_of(each).write(
+                each.row, self._files.read(each.name, each.content, self._buffer())
+            )
         except (RecordDamaged, OSError) as error:
             return error
         return None
@@ -175,7 +196,9 @@ class PrefixStore:
         spared = set(names)
         self._files.note_use(reversed(names))  # of one prompt the end goes before the beginning
         for each in rows:
-            if self._is_closing.is_set() or not (each.name in self._files or self._write_row(each, spared)):
+            if self._is_closing.is_set() or not (
+                each.name in self._files or self._write_row(each, spared)
+            ):
                 break
         self._files.note_use(reversed(names))
 
@@ -199,7 +222,9 @@ class PrefixStore:
     def _buffer(self) -> bytearray:
         """Returns one that belongs to the thread and holds any record."""
         if not hasattr(self._buffers, "own"):
-            self._buffers.own = bytearray(DIGEST_BYTES + max(rows.row_bytes for rows in self._rows.values()))
+            self._buffers.own = bytearray(
+                DIGEST_BYTES + max(rows.row_bytes for rows in self._rows.values())
+            )
         buffer: bytearray = self._buffers.own
         return buffer
 
@@ -224,6 +249,10 @@ def open_prefix_store(runner: StorableRunner, directory: str, *, max_bytes: int)
     except OSError as error:
         raise ModelLoadError(f"prefix_cache_dir: {root} cannot be used: {error}") from error
     if not files.is_writable:
-        logger.warning("another engine with this model writes to %s: until it ends this one adds nothing", root)
-    logger.info("prefix cache directory %s: %d records, %.2f GiB", root, len(files), files.num_bytes / 2**30)
+        logger.warning(
+            "another engine with this model writes to %s: until it ends this one adds nothing", root
+        )
+    logger.info(
+        "prefix cache directory %s: %d records, %.2f GiB", root, len(files), files.num_bytes / 2**30
+    )
     return PrefixStore(files, rows)

@@ -25,12 +25,16 @@ class PromptImages:
         self._begins = [int(each[0]) for each in tokens]
         self._tokens = np.concatenate(tokens)
         self._owners = np.repeat(np.arange(len(images)), [len(each) for each in tokens])
-        self._rows = np.concatenate([np.arange(len(each)) for each in tokens])  # of each token in its image's features
+        self._rows = np.concatenate(
+            [np.arange(len(each)) for each in tokens]
+        )  # of each token in its image's features
         self._runs = list(chain.from_iterable(image.runs for image in images))
         has_grids = any(image.position_grid is not None for image in images)
         self._positions = _positions(images, num_prompt_tokens) if has_grids else None
 
-    def rows_between(self, begin: int, end: int) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+    def rows_between(
+        self, begin: int, end: int
+    ) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
         """Returns, for each image with tokens among [begin, end), its number, those tokens and their rows."""
         first, last = np.searchsorted(self._tokens, (begin, end)).tolist()
         owners = self._owners[first:last]
@@ -43,7 +47,8 @@ class PromptImages:
     def content_between(self, begin: int, end: int) -> bytes:
         """Returns what tells the tokens [begin, end) apart from equal ids with other pictures; empty without any."""
         parts = (
-            self.images[number].digest + np.array([tokens[0] - begin, rows[0], len(rows)], np.int64).tobytes()
+            self.images[number].digest
+            + np.array([tokens[0] - begin, rows[0], len(rows)], np.int64).tobytes()
             for number, tokens, rows in self.rows_between(begin, end)
         )
         return b"".join(parts)
@@ -57,7 +62,9 @@ class PromptImages:
 
     def run_around(self, token: int) -> tuple[int, int] | None:
         """Returns begin and end of the run of an image that would be cut before this token."""
-        return next(((begin, begin + num) for begin, num in self._runs if begin < token < begin + num), None)
+        return next(
+            ((begin, begin + num) for begin, num in self._runs if begin < token < begin + num), None
+        )
 
     def positions(self, begin: int, end: int) -> NDArray[np.int64] | None:
         """Returns the positions [3, tokens] of the tokens [begin, end), answers' too; None where they are as ever."""
@@ -68,12 +75,16 @@ class PromptImages:
         if not num_beyond:
             return known
         first = int(self._positions.max()) + 1 + max(begin - self._positions.shape[1], 0)
-        beyond = np.broadcast_to(np.arange(first, first + num_beyond, dtype=np.int64), (3, num_beyond))
+        beyond = np.broadcast_to(
+            np.arange(first, first + num_beyond, dtype=np.int64), (3, num_beyond)
+        )
         return np.concatenate([known, beyond], axis=1)
 
 
 def _tokens_of(image: ImageInput) -> NDArray[np.int64]:
-    return np.concatenate([np.arange(begin, begin + num, dtype=np.int64) for begin, num in image.runs])
+    return np.concatenate(
+        [np.arange(begin, begin + num, dtype=np.int64) for begin, num in image.runs]
+    )
 
 
 def _positions(images: Sequence[ImageInput], num_tokens: int) -> NDArray[np.int64]:

@@ -85,7 +85,9 @@ class Proposals:
         guesser = guesser_of(runner, speculation.draft, predicts=speculation.predicts)
         self._drafts = None
         if guesser is not None:
-            self._drafts = Drafts(guesser, MeasuredCosts(guesser.runner, blocks, speculation.draft_costs))
+            self._drafts = Drafts(
+                guesser, MeasuredCosts(guesser.runner, blocks, speculation.draft_costs)
+            )
         self._last_num_rows: int | None = None  # of the step before,
         self._has_drafted = False  # for which drafts were made that should pay
         self.num_drafts = 0  # counters: sequences of steps with proposals,
@@ -122,11 +124,19 @@ class Proposals:
         self._watch(ideas)
         self._draft(drafting, [idea for idea, number in plan if not number], costs.attention)
 
-    def _affordable(self, plan: list[tuple[_Idea, int]], num_sequences: int) -> Iterable[tuple[_Idea, int]]:
+    def _affordable(
+        self, plan: list[tuple[_Idea, int]], num_sequences: int
+    ) -> Iterable[tuple[_Idea, int]]:
         """Gives those that have blocks and slots, with the number of tokens for which they have."""
-        num_spare = num_sequences if self._blocks.states is None else self._blocks.states.num_spare(num_sequences)
+        num_spare = (
+            num_sequences
+            if self._blocks.states is None
+            else self._blocks.states.num_spare(num_sequences)
+        )
         for idea, number in plan:
-            fitting = self._fitting(idea.sequence, number, num_sequences) if number and num_spare else 0
+            fitting = (
+                self._fitting(idea.sequence, number, num_sequences) if number and num_spare else 0
+            )
             if fitting:
                 num_spare -= 1
                 yield idea, fitting
@@ -144,8 +154,12 @@ class Proposals:
         if costs is None or is_changed or any(entry.num_new_tokens > 1 for entry in scheduled):
             return
         if costs.several is None or num_rows == len(scheduled):
-            pairs = ((1 + len(entry.sequence.proposal), entry.sequence.num_tokens) for entry in scheduled)
-            attention_s = sum(costs.attention.of(own_rows) * num_tokens for own_rows, num_tokens in pairs)
+            pairs = (
+                (1 + len(entry.sequence.proposal), entry.sequence.num_tokens) for entry in scheduled
+            )
+            attention_s = sum(
+                costs.attention.of(own_rows) * num_tokens for own_rows, num_tokens in pairs
+            )
             self._costs.note(num_rows, attention_s, seconds)
 
     def note(self, scheduled: list[Scheduled]) -> None:
@@ -180,7 +194,8 @@ class Proposals:
 
     def _idea(self, sequence: Sequence, longest: int) -> _Idea | None:
         num_left = min(
-            sequence.params.max_tokens - sequence.num_output_tokens, self._info.max_model_len - sequence.num_tokens
+            sequence.params.max_tokens - sequence.num_output_tokens,
+            self._info.max_model_len - sequence.num_tokens,
         )
         longest = min(longest, num_left - 1)  # the last token is not computed
         asked = sequence.request.speculation.max_proposed_tokens
@@ -198,7 +213,9 @@ class Proposals:
         settings = sequence.request.speculation
         asked = settings.max_proposed_tokens
         if sequence.lookup is None:
-            sequence.lookup = PromptLookup(self._rates, settings.predicted_token_ids, sequence.num_prompt_tokens)
+            sequence.lookup = PromptLookup(
+                self._rates, settings.predicted_token_ids, sequence.num_prompt_tokens
+            )
         guesses = sequence.lookup.guess(
             sequence.token_ids,
             self._past.of(sequence.request.cache_salt),
@@ -209,7 +226,11 @@ class Proposals:
             return None
         token_ids = _allowed(sequence, guesses.token_ids)
         chances = sequence.lookup.chances(guesses)[: len(token_ids)]
-        return _Idea(sequence, token_ids[: len(chances)], tuple(chances), lookup=guesses) if token_ids else None
+        return (
+            _Idea(sequence, token_ids[: len(chances)], tuple(chances), lookup=guesses)
+            if token_ids
+            else None
+        )
 
     def _drafted(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
         asked = sequence.request.speculation.max_proposed_tokens
@@ -222,13 +243,19 @@ class Proposals:
         """Remembers what was looked up and is not proposed, to see whether it comes."""
         for idea in ideas:
             if idea.lookup is not None and not idea.sequence.proposal:
-                self._given.append(_Given(idea, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens))
+                self._given.append(
+                    _Given(idea, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens)
+                )
 
-    def _draft(self, proposing: list[tuple[_Idea, int]], others: list[_Idea], attention: AttentionCosts) -> None:
+    def _draft(
+        self, proposing: list[tuple[_Idea, int]], others: list[_Idea], attention: AttentionCosts
+    ) -> None:
         """Proposes what is drafted for some; of the others some try, and their token is compared with what comes."""
         if self._drafts is None:
             return
-        trying = [idea for idea in others if idea.is_drafted and self._drafts.is_trial(idea.sequence)]
+        trying = [
+            idea for idea in others if idea.is_drafted and self._drafts.is_trial(idea.sequence)
+        ]
         wants = [Want(idea.sequence, number) for idea, number in proposing] + [
             Want(idea.sequence, 1) for idea in trying
         ]
@@ -238,19 +265,35 @@ class Proposals:
         for idea in trying:
             token_ids = _allowed(idea.sequence, tuple(drafted.get(idea.sequence, ())))
             guess = msgspec.structs.replace(idea, token_ids=token_ids)
-            self._given.append(_Given(guess, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens))
+            self._given.append(
+                _Given(guess, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens)
+            )
 
     def _propose(self, idea: _Idea, token_ids: tuple[int, ...], attention: AttentionCosts) -> None:
         """Lets the rows go as costs least; those of recurrent layers, which follow one another, as a whole."""
         sequence = idea.sequence
-        self._given.append(_Given(idea, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens))
+        self._given.append(
+            _Given(idea, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens)
+        )
         num_rows = sequence.num_uncomputed_tokens + len(token_ids)
-        sequence.propose(token_ids, is_apart=self._blocks.states is None and attention.is_apart(num_rows))
+        sequence.propose(
+            token_ids, is_apart=self._blocks.states is None and attention.is_apart(num_rows)
+        )
 
     def _offer_of(self, idea: _Idea) -> Offer:
         sequence = idea.sequence
-        catch_up_s = self._drafts.catch_up_s(sequence) if idea.is_drafted and self._drafts is not None else 0.0
-        return Offer(idea.chances, sequence.num_tokens, sequence.num_uncomputed_tokens, idea.is_drafted, catch_up_s)
+        catch_up_s = (
+            self._drafts.catch_up_s(sequence)
+            if idea.is_drafted and self._drafts is not None
+            else 0.0
+        )
+        return Offer(
+            idea.chances,
+            sequence.num_tokens,
+            sequence.num_uncomputed_tokens,
+            idea.is_drafted,
+            catch_up_s,
+        )
 
     def _step_of(self, scheduled: list[Scheduled], costs: StepCosts) -> Step:
         return Step(
@@ -264,7 +307,9 @@ class Proposals:
             last_num_rows=self._last_num_rows,
             has_drafted=self._has_drafted,
             num_several=sum(entry.num_new_tokens > 1 for entry in scheduled),
-            num_rows_of_several=sum(entry.num_new_tokens for entry in scheduled if entry.num_new_tokens > 1),
+            num_rows_of_several=sum(
+                entry.num_new_tokens for entry in scheduled if entry.num_new_tokens > 1
+            ),
         )
 
     def _fitting(self, sequence: Sequence, wanted: int, num_sequences: int) -> int:
@@ -272,7 +317,9 @@ class Proposals:
         num_tokens = sequence.num_tokens + wanted
         missing = self._blocks.num_missing_blocks(sequence, num_tokens)
         if missing and self._blocks.num_free_blocks - missing < num_sequences:
-            return min(wanted, len(sequence.block_table) * self._blocks.block_size - sequence.num_tokens)
+            return min(
+                wanted, len(sequence.block_table) * self._blocks.block_size - sequence.num_tokens
+            )
         self._blocks.allocate(sequence, num_tokens)
         return wanted
 
@@ -280,12 +327,21 @@ class Proposals:
 def _may_propose(entry: Scheduled) -> bool:
     sequence = entry.sequence
     is_short = entry.num_new_tokens <= _MAX_KNOWN
-    return is_short and entry.completes_prompt and sequence.is_past_prompt and not (sequence.beams or sequence.forks)
+    return (
+        is_short
+        and entry.completes_prompt
+        and sequence.is_past_prompt
+        and not (sequence.beams or sequence.forks)
+    )
 
 
 def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the first ones, which the grammar takes."""
-    return token_ids if sequence.session is None else token_ids[: sequence.session.num_allowed(token_ids)]
+    return (
+        token_ids
+        if sequence.session is None
+        else token_ids[: sequence.session.num_allowed(token_ids)]
+    )
 
 
 def _forced(sequence: Sequence) -> tuple[int, ...]:

@@ -36,7 +36,9 @@ class ReasoningLimit:
         self._num_counted = 0  # since the reasoning began, the last time
         self._stage = _Stage.BEFORE
         self._text = b""  # the end of the output, as far as it can be part of a mark
-        self._num_kept = max(1, *(len(mark) - 1 for mark in (*budget.starts, *budget.ends)))  # bytes of the text
+        self._num_kept = max(
+            1, *(len(mark) - 1 for mark in (*budget.starts, *budget.ends))
+        )  # bytes of the text
         if budget.is_open:
             self._begin([], b"")
 
@@ -66,14 +68,20 @@ class ReasoningLimit:
         """Looks anywhere, or at the beginning of the output alone where that is the only place of reasoning."""
         starts = self._budget.starts
         if self._budget.may_repeat:
-            after = next((self._text.split(start, 1)[1] for start in starts if start in self._text), None)
+            after = next(
+                (self._text.split(start, 1)[1] for start in starts if start in self._text), None
+            )
             self._text = self._text[-self._num_kept :]
         else:
             self._text = self._text.lstrip(_WHITESPACE)
-            after = next((self._text[len(start) :] for start in starts if self._text.startswith(start)), None)
+            after = next(
+                (self._text[len(start) :] for start in starts if self._text.startswith(start)), None
+            )
         if after is not None:
             self._begin(token_ids, after)
-        elif not self._budget.may_repeat and not any(start.startswith(self._text) for start in starts):
+        elif not self._budget.may_repeat and not any(
+            start.startswith(self._text) for start in starts
+        ):
             self._stage = _Stage.OVER
 
     def _begin(self, token_ids: list[int], after: bytes) -> None:
@@ -95,7 +103,9 @@ class ReasoningLimit:
         mark = list(self._budget.end_token_ids)
         num_tokens = len(token_ids)
         most = min(len(mark) - 1, self._num_counted)
-        num_written = next(num for num in range(most, -1, -1) if token_ids[num_tokens - num :] == mark[:num])
+        num_written = next(
+            num for num in range(most, -1, -1) if token_ids[num_tokens - num :] == mark[:num]
+        )
         self.due = tuple(mark[num_written:])
 
     def _end(self) -> None:

@@ -49,7 +49,9 @@ class RecordDamaged(Exception):
 
 
 class RecordFiles:
-    def __init__(self, root: Path, identity: str, row_bytes: Mapping[str, int], *, max_bytes: int) -> None:
+    def __init__(
+        self, root: Path, identity: str, row_bytes: Mapping[str, int], *, max_bytes: int
+    ) -> None:
         """Opens the directory of an identity, a name for a file; `row_bytes` has the length for each ending of a name.
 
         Raises OSError where it cannot be made or read.
@@ -63,9 +65,15 @@ class RecordFiles:
         self._directory.mkdir(mode=0o700, exist_ok=True)
         self._sizes = {ending: DIGEST_BYTES + num for ending, num in row_bytes.items()}
         self._lock = threading.Lock()
-        self._index: OrderedDict[str, int] = OrderedDict()  # name -> bytes of the file; least recently used first
-        self._others: list[tuple[str, int]] | None = None  # (identity, bytes); None: not yet looked at
-        self._num_bytes_since_look = 0  # written since others were looked at: they may have grown by as much
+        self._index: OrderedDict[str, int] = (
+            OrderedDict()
+        )  # name -> bytes of the file; least recently used first
+        self._others: list[tuple[str, int]] | None = (
+            None  # (identity, bytes); None: not yet looked at
+        )
+        self._num_bytes_since_look = (
+            0  # written since others were looked at: they may have grown by as much
+        )
         self._last_use_ns = 0  # of any own record, in the files' times
         self.num_bytes = 0  # of own records
         self._read_index()
@@ -84,7 +92,9 @@ class RecordFiles:
             self._lock_file = take_lock(self._root / f"{self._identity}.lock")
             if self._lock_file is not None:
                 logger.info("%s: this server writes here from now on", self._root)
-                self._directory.mkdir(mode=0o700, exist_ok=True)  # it may have made room for another's
+                self._directory.mkdir(
+                    mode=0o700, exist_ok=True
+                )  # it may have made room for another's
                 self._read_index()
         return self.is_writable
 
@@ -99,7 +109,9 @@ class RecordFiles:
         view = memoryview(buffer)[: self._index.get(name, 0)]
         with (self._directory / name).open("rb", buffering=0) as file:
             num_read = file.readinto(view)
-        if num_read != len(view) or view[:DIGEST_BYTES] != self._digest(name, content, view[DIGEST_BYTES:]):
+        if num_read != len(view) or view[:DIGEST_BYTES] != self._digest(
+            name, content, view[DIGEST_BYTES:]
+        ):
             raise RecordDamaged
         return np.frombuffer(view, np.uint8)[DIGEST_BYTES:]
 
@@ -139,7 +151,9 @@ class RecordFiles:
                 if name not in self._index:
                     continue
                 self._index.move_to_end(name)
-            with suppress(OSError):  # it may be gone, or not ours: then it is in the order of before at the next start
+            with suppress(
+                OSError
+            ):  # it may be gone, or not ours: then it is in the order of before at the next start
                 os.utime(self._directory / name, ns=(self._last_use_ns, self._last_use_ns))
 
     def delete(self, name: str) -> None:
@@ -180,13 +194,17 @@ class RecordFiles:
         if num_cut:
             logger.warning("%s: %d records of another length are dropped", self._directory, num_cut)
         if num_alien:
-            logger.warning("%s: %d files that are no records are left alone", self._directory, num_alien)
+            logger.warning(
+                "%s: %d files that are no records are left alone", self._directory, num_alien
+            )
 
     def _make_room(self, size: int, *, spared: Collection[str]) -> bool:
         if self._others is None or self._num_bytes_since_look > self._max_bytes // _LOOKS:
             self._others, self._num_bytes_since_look = sorted_others(self._root, self._identity), 0
         while self.num_bytes + sum(num for _, num in self._others) + size > self._max_bytes:
-            if removable := next((each for each in self._others if remove_unless_used(self._root, each[0])), None):
+            if removable := next(
+                (each for each in self._others if remove_unless_used(self._root, each[0])), None
+            ):
                 self._others.remove(removable)
                 continue
             with self._lock:

@@ -65,7 +65,9 @@ def _pooling_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
         yield f"the tokens whose logits are asked for must be token ids in [0, {info.vocab_size})"
 
 
-def _image_faults(images: Sequence[ImageInput], num_prompt_tokens: int, info: EngineInfo) -> Iterator[str]:
+def _image_faults(
+    images: Sequence[ImageInput], num_prompt_tokens: int, info: EngineInfo
+) -> Iterator[str]:
     if not info.has_vision:
         yield "this model reads text only"
     end = 0
@@ -92,7 +94,9 @@ def _place_faults(image: ImageInput, number: int, first: int) -> Iterator[str]:
             yield f"the tokens of image {number} must follow those before it"
         first = begin + length
     grid = image.position_grid
-    if grid is not None and (len(image.runs) != 1 or prod(grid) != image.runs[0][1] or min(grid) < 1):
+    if grid is not None and (
+        len(image.runs) != 1 or prod(grid) != image.runs[0][1] or min(grid) < 1
+    ):
         yield f"the tokens of image {number} must be one run of {grid}, given {image.runs}"
 
 

@@ -24,7 +24,9 @@ LEAST_TOGETHER = 2  # rows of a prompt in a subsequence
 
 def goes_apart(sequence: "Sequence") -> bool:
     """Tells whether the next rows of the sequence are subsequences of their own, by their kind."""
-    return sequence.keeps_kinds and (sequence.is_past_prompt or sequence.num_prompt_tokens < LEAST_TOGETHER)
+    return sequence.keeps_kinds and (
+        sequence.is_past_prompt or sequence.num_prompt_tokens < LEAST_TOGETHER
+    )
 
 
 def num_of_one_kind(sequence: "Sequence") -> int:

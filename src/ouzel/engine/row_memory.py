@@ -14,7 +14,9 @@ def take(size: int) -> Row:
     try:
         while (row := _free_rows.pop()).size != size:
             pass
-    except IndexError:  # none is left; not asked before, as another engine's thread may take the last one
+    except (
+        IndexError
+    ):  # none is left; not asked before, as another engine's thread may take the last one
         return np.empty(size, dtype=np.float32)
     return row
 

@@ -32,7 +32,9 @@ from ouzel.engine.token_race import TokenRace, exponentials
 from ouzel.sampling import SamplingParams
 from ouzel.types import FinishReason, PositionLogprobs
 
-_MAX_CANDIDATES = 1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
+_MAX_CANDIDATES = (
+    1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
+)
 _NO_WEIGHT = np.float32(-1e9)  # stands for -inf where 0 times it must be 0
 _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
@@ -55,7 +57,9 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
     """Notes the model's own logprobs where they are wanted, and adjusts the row: in place, unless they need it."""
     params = sequence.params
     own_logprobs = (
-        None if params.num_logprobs is None else OwnLogprobs(row, params.num_logprobs, params.logprob_token_ids)
+        None
+        if params.num_logprobs is None
+        else OwnLogprobs(row, params.num_logprobs, params.logprob_token_ids)
     )
     adjusts = params.adjusts_logits
     due = () if sequence.reasoning_limit is None else sequence.due_token_ids
@@ -75,11 +79,19 @@ def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
     """Draws the next token of each row; None where there is none, see `why_none`."""
     token_ids = choose_tokens([each.row for each in prepared], [each.sequence for each in prepared])
     drawn = [
-        None if token_id is None else Sampled(token_id, each.own_logprobs.at(token_id) if each.own_logprobs else None)
+        None
+        if token_id is None
+        else Sampled(token_id, each.own_logprobs.at(token_id) if each.own_logprobs else None)
         for each, token_id in zip(prepared, token_ids, strict=True)
     ]
     # A row without a token is kept for `why_none` to read.
-    row_memory.give_back([each.row for each, sampled in zip(prepared, drawn, strict=True) if each.is_copy and sampled])
+    row_memory.give_back(
+        [
+            each.row
+            for each, sampled in zip(prepared, drawn, strict=True)
+            if each.is_copy and sampled
+        ]
+    )
     return drawn
 
 
@@ -89,7 +101,10 @@ def why_none(prepared: PreparedRow) -> tuple[FinishReason, str]:
     bans += ["thinking_token_budget"] if prepared.sequence.due_token_ids else []
     bans += ["the grammar"] if prepared.sequence.session is not None else []
     if bans and np.isneginf(prepared.row.max()):
-        return FinishReason.REFUSED, f"no token is left to choose: {', '.join(bans)} rule out every one"
+        return (
+            FinishReason.REFUSED,
+            f"no token is left to choose: {', '.join(bans)} rule out every one",
+        )
     return FinishReason.ERROR, "the model's logits are not numbers"
 
 
@@ -152,7 +167,9 @@ def draw_from_top_k(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
     """Does everything from temperature on with the candidates of each row, most likely first."""
     params = [sequence.params for sequence in sequences]
     candidates = [largest(row, each.top_k) for row, each in zip(rows, params, strict=True)]
-    width = max(*(each.size for each in candidates), *(each.top_k for each in params))  # none where a row is NaN
+    width = max(
+        *(each.size for each in candidates), *(each.top_k for each in params)
+    )  # none where a row is NaN
     token_ids = np.zeros((len(candidates), width), dtype=np.int64)
     values = np.full((len(candidates), width), -np.inf)
     for i, ids in enumerate(candidates):
@@ -168,14 +185,20 @@ def draw_from_top_k(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
     weights[values < np.take_along_axis(values, kth, axis=1)] = 0.0
     weights[weights < _column(params, "min_p")] = 0.0
     cumulative = np.cumsum(weights, axis=1)
-    last_kept = (cumulative >= _column(params, "top_p") * cumulative[:, -1:]).argmax(axis=1)[:, None]
+    last_kept = (cumulative >= _column(params, "top_p") * cumulative[:, -1:]).argmax(axis=1)[
+        :, None
+    ]
     weights[weights < np.take_along_axis(weights, last_kept, axis=1)] = 0.0
     typical = [i for i, each in enumerate(params) if each.typical_p < 1.0]
     if typical:
-        weights[typical] = keep_typical(weights[typical], log_weights[typical], _column(params, "typical_p")[typical])
+        weights[typical] = keep_typical(
+            weights[typical], log_weights[typical], _column(params, "typical_p")[typical]
+        )
     token_ids = np.take_along_axis(token_ids, order, axis=1)
     chosen = np.take_along_axis(token_ids, _places_drawn(weights, token_ids, sequences), axis=1)
-    return [int(token_id) if good else None for token_id, good in zip(chosen[:, 0], usable, strict=True)]
+    return [
+        int(token_id) if good else None for token_id, good in zip(chosen[:, 0], usable, strict=True)
+    ]
 
 
 def _places_drawn(
@@ -215,9 +238,13 @@ def keep_typical(
 
 def draw_from_all(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
     """Takes row by row, while it is in the CPU's cache; only the numbers to look up are made for all at once."""
-    firsts = iter(first_uniforms([each for each in sequences if each.params.is_seed_random]).tolist())
+    firsts = iter(
+        first_uniforms([each for each in sequences if each.params.is_seed_random]).tolist()
+    )
     return [
-        _draw_by_lookup(row, each, next(firsts)) if each.params.is_seed_random else _draw_by_race(row, each)
+        _draw_by_lookup(row, each, next(firsts))
+        if each.params.is_seed_random
+        else _draw_by_race(row, each)
         for row, each in zip(rows, sequences, strict=True)
     ]
 
@@ -246,7 +273,9 @@ def _draw_from_row(row: Row, params: SamplingParams, pick: Picker) -> int | None
     return token_id
 
 
-def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, params: SamplingParams, pick: Picker) -> int:
+def _draw_by_weight(
+    log_weights: Row, weights: Row, ahead: Row, params: SamplingParams, pick: Picker
+) -> int:
     """Overwrites all three rows; `log_weights` holds the logits, of which the largest is 0."""
     if 0 < params.top_k < log_weights.size:
         log_weights[log_weights < np.partition(log_weights, -params.top_k)[-params.top_k]] = -np.inf
@@ -264,7 +293,9 @@ def _draw_by_weight(log_weights: Row, weights: Row, ahead: Row, params: Sampling
     needed = share * mass.total
     token_id = pick(mass)
     while share < 1.0:
-        is_ahead(rank, rank[token_id], out=ahead)  # 1 for the tokens that are kept before this one is
+        is_ahead(
+            rank, rank[token_id], out=ahead
+        )  # 1 for the tokens that are kept before this one is
         mass_ahead = float(np.dot(weights, ahead))
         if mass_ahead < needed or mass_ahead == 0.0:
             break

@@ -76,7 +76,12 @@ class Scheduler:
     """Holds the waiting and the running sequences."""
 
     def __init__(
-        self, blocks: BlockManager, *, max_num_seqs: int, max_num_batched_tokens: int, chunks: Chunks | None = None
+        self,
+        blocks: BlockManager,
+        *,
+        max_num_seqs: int,
+        max_num_batched_tokens: int,
+        chunks: Chunks | None = None,
     ) -> None:
         self._blocks = blocks
         self._chunks = chunks or Chunks(blocks)
@@ -123,7 +128,9 @@ class Scheduler:
         """Returns the next step's work, empty when nothing can run."""
         scheduled = self._schedule_decodes()
         self._schedule_prefills(scheduled, self._max_num_batched_tokens - len(scheduled))
-        return [entry for entry in scheduled if entry.sequence.status is SequenceStatus.RUNNING]  # rule 3 preempts, too
+        return [
+            entry for entry in scheduled if entry.sequence.status is SequenceStatus.RUNNING
+        ]  # rule 3 preempts, too
 
     def _schedule_decodes(self) -> list[Scheduled]:
         scheduled = []
@@ -131,7 +138,9 @@ class Scheduler:
             if sequence.status is not SequenceStatus.RUNNING:
                 continue  # preempted a moment ago
             if sequence.num_uncomputed_tokens > 1:
-                self._make_room(sequence)  # tokens that a grammar forced may need more blocks than it started with
+                self._make_room(
+                    sequence
+                )  # tokens that a grammar forced may need more blocks than it started with
                 continue
             together = sequence.beams
             if not together:
@@ -155,7 +164,9 @@ class Scheduler:
 
     def _schedule_prefills(self, scheduled: list[Scheduled], num_tokens: int) -> None:
         prefilling = [sequence for sequence in self.running if sequence.num_uncomputed_tokens > 1]
-        candidates = sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
+        candidates = (
+            sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
+        )
         if not candidates:
             return
         room = _Room(num_tokens, num_free_places=self._max_num_seqs - _num_places(self.running))
@@ -170,13 +181,17 @@ class Scheduler:
         at_least = min(room.num_tokens, max(room.num_tokens // 4, self._blocks.block_size))
         num_kept_tokens = self._portion(oldest, at_least, room.num_rows // 2, room, is_oldest=True)
         num_kept_rows = len(oldest.scored_rows(num_kept_tokens))
-        self._blocks.expect_blocks(oldest, num_kept_tokens)  # who has the same prompt waits for it (rule 5)
+        self._blocks.expect_blocks(
+            oldest, num_kept_tokens
+        )  # who has the same prompt waits for it (rule 5)
         for sequence in sorted(prompts, key=_by_missing):
             if sequence is not oldest:
                 limit, num_rows = room.num_tokens - num_kept_tokens, room.num_rows - num_kept_rows
                 num_new_tokens = self._portion(sequence, limit, num_rows, room) if limit > 0 else 0
             elif num_kept_tokens:
-                num_new_tokens = self._chunks.length(oldest, room.num_tokens, room.num_rows, is_oldest=True)
+                num_new_tokens = self._chunks.length(
+                    oldest, room.num_tokens, room.num_rows, is_oldest=True
+                )
                 num_kept_tokens = num_kept_rows = 0
             else:
                 continue
@@ -188,7 +203,13 @@ class Scheduler:
                 room.num_rows -= len(scored_rows)
 
     def _portion(
-        self, sequence: Sequence, num_tokens: int, num_rows: int, room: "_Room", *, is_oldest: bool = False
+        self,
+        sequence: Sequence,
+        num_tokens: int,
+        num_rows: int,
+        room: "_Room",
+        *,
+        is_oldest: bool = False,
     ) -> int:
         """Returns how many of the sequence's tokens are computed out of so many, having started it where it waits."""
         if sequence.is_finished or (sequence.num_unscored_tokens and num_rows <= 0):
@@ -198,7 +219,9 @@ class Scheduler:
         if not is_oldest and num_tokens < min(self._blocks.block_size, sequence.num_missing_tokens):
             return 0  # rule 6
         overtakers = self._overtakers(sequence) if is_oldest else []
-        if not (self._may_start(sequence, overtakers, room) and self._blocks.share_prefix(sequence)):
+        if not (
+            self._may_start(sequence, overtakers, room) and self._blocks.share_prefix(sequence)
+        ):
             return 0
         num_new_tokens = self._chunks.length(sequence, num_tokens, num_rows, is_oldest=is_oldest)
         if num_new_tokens and self._start(sequence, overtakers, room):
@@ -224,7 +247,9 @@ class Scheduler:
             return True
         later = self._running_after(held_up)
         num_places = _num_places((*later, sequence, held_up))
-        num_blocks = sum(len(each.block_table) for each in later) + sum(map(self._num_blocks, (sequence, held_up)))
+        num_blocks = sum(len(each.block_table) for each in later) + sum(
+            map(self._num_blocks, (sequence, held_up))
+        )
         return num_places <= self._max_num_seqs and num_blocks <= self._blocks.num_blocks
 
     def _running_after(self, sequence: Sequence) -> list[Sequence]:
@@ -242,13 +267,17 @@ class Scheduler:
         if len(self.running) > len(others):
             num_missing = max(num_missing, sequence.num_blocks_wanted - len(sequence.block_table))
         num_free = self._blocks.num_free_blocks
-        return num_missing <= num_free or num_missing <= num_free + self._blocks.num_releasable(others)
+        return num_missing <= num_free or num_missing <= num_free + self._blocks.num_releasable(
+            others
+        )
 
     def _preempt_for(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> None:
         for each in reversed(overtakers):
             if self._fits(sequence, [], room):
                 return
-            if each.status is SequenceStatus.RUNNING:  # else it went with another beam of its search
+            if (
+                each.status is SequenceStatus.RUNNING
+            ):  # else it went with another beam of its search
                 self._preempt(each)
                 room.num_free_places = self._max_num_seqs - _num_places(self.running)
 
@@ -258,7 +287,9 @@ class Scheduler:
     def _start(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> bool:
         if overtakers and self._fits(sequence, overtakers, room):
             self._preempt_for(sequence, overtakers, room)
-        if not (self._fits(sequence, [], room) and self._blocks.allocate(sequence, sequence.num_tokens)):
+        if not (
+            self._fits(sequence, [], room) and self._blocks.allocate(sequence, sequence.num_tokens)
+        ):
             return False
         room.num_free_places -= sequence.num_places
         if sequence.scheduled_at is None:  # else it was preempted, and its own tokens are no prompt

@@ -19,14 +19,19 @@ logger = logging.getLogger(__name__)
 
 
 def advance_searches(
-    rows: Mapping[Sequence, Row], requests: OpenRequests, scheduler: Scheduler, constraints: Constraints
+    rows: Mapping[Sequence, Row],
+    requests: OpenRequests,
+    scheduler: Scheduler,
+    constraints: Constraints,
 ) -> list[tuple[int, int]]:
     """Returns the blocks to copy, as (source, destination). `rows` are the logits of each beam, and overwritten.
 
     Searches go in `Sequence.order`, so that a search which needs another one's blocks comes before it.
     """
     copies: list[tuple[int, int]] = []
-    for request_id in dict.fromkeys(beam.request.request_id for beam in sorted(rows, key=attrgetter("order"))):
+    for request_id in dict.fromkeys(
+        beam.request.request_id for beam in sorted(rows, key=attrgetter("order"))
+    ):
         search = requests.searches[request_id]
         if search.beams[0] not in rows:
             continue  # preempted a moment ago
@@ -52,7 +57,9 @@ def _give_winners(search: BeamSearch, requests: OpenRequests) -> None:
     winners = search.winners()
     for choice in requests.choices(search.request.request_id):
         if choice.index >= len(winners):
-            requests.end(choice, FinishReason.REFUSED, f"the beam search found {len(winners)} outputs only")
+            requests.end(
+                choice, FinishReason.REFUSED, f"the beam search found {len(winners)} outputs only"
+            )
             continue
         winner = winners[choice.index]
         choice.token_ids += winner.token_ids

@@ -49,28 +49,42 @@ class Sequence:
         self.num_prompt_tokens = len(self.token_ids)
         self.num_computed_tokens = 0
         scores_prompt = self.params.num_prompt_logprobs is not None and index == 0
-        self.num_unscored_tokens = self.num_prompt_tokens - 1 if scores_prompt else 0  # the prompt's last ones
+        self.num_unscored_tokens = (
+            self.num_prompt_tokens - 1 if scores_prompt else 0
+        )  # the prompt's last ones
         self.num_expected_tokens = 0  # so many the prefix cache had when it came to wait
         self.num_cached_tokens = 0  # prompt tokens the prefix cache gave at the first scheduling
         self.block_table: list[int] = []
         self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
-        self.state_slot = 0  # of the state behind the computed tokens, which the next step reads (`state_slots`)
+        self.state_slot = (
+            0  # of the state behind the computed tokens, which the next step reads (`state_slots`)
+        )
         self.next_state_slot = 0  # that the coming step writes
         self.boundary_slot = 0  # of the state behind the first `num_boundary_tokens`, whole blocks
         self.num_boundary_tokens = 0
-        self.num_offered_tokens = 0  # so many of the prompt the store was asked to keep, for this one or another
-        self.num_diverged_tokens = 0  # so many had their blocks cached, when it started, but no state
+        self.num_offered_tokens = (
+            0  # so many of the prompt the store was asked to keep, for this one or another
+        )
+        self.num_diverged_tokens = (
+            0  # so many had their blocks cached, when it started, but no state
+        )
         self.forks: list[Sequence] = []  # further choices that join when the prompt is computed
-        self.beams: list[Sequence] = []  # of a beam: all of its search that are alive, itself among them
+        self.beams: list[
+            Sequence
+        ] = []  # of a beam: all of its search that are alive, itself among them
         self.score = 0.0  # of a beam: the log probability of its output, as adjusted and penalised
         self.logprobs: list[PositionLogprobs] = []  # of a beam: of its output, when asked for
-        self.proposal: tuple[int, ...] = ()  # tokens that may come next, which the step in progress computes,
+        self.proposal: tuple[
+            int, ...
+        ] = ()  # tokens that may come next, which the step in progress computes,
         self.is_apart = True  # each as a subsequence of its own
         self.lookup: PromptLookup | None = None  # kept by `proposals`
         self.drafting: Drafting | None = None  # kept by `draft_model`
         self.num_proposed_tokens = 0
         self.num_accepted_tokens = 0
-        self.num_blocks_wanted = 0  # of a beam that starts again: what its search had when it ran out of blocks
+        self.num_blocks_wanted = (
+            0  # of a beam that starts again: what its search had when it ran out of blocks
+        )
         self.finish_reason: FinishReason | None = None
         self.stop_token_id: int | None = None
         self.error: str | None = None
@@ -80,7 +94,9 @@ class Sequence:
         self.reasoning_limit = None if budget is None else ReasoningLimit(budget)
         eos_token_ids = () if self.params.ignore_eos else request.eos_token_ids
         self.stop_token_ids = frozenset((*self.params.stop_token_ids, *eos_token_ids))
-        self.token_counts: TokenCounts | None = None  # kept by the sampler when a penalty asks for it
+        self.token_counts: TokenCounts | None = (
+            None  # kept by the sampler when a penalty asks for it
+        )
         self.token_bans: TokenBans | None = None  # kept by the sampler when a ban asks for it
         self.added_at = time.monotonic()
         self.scheduled_at: float | None = None
@@ -135,7 +151,11 @@ class Sequence:
         Where rows have kinds, these are tokens of the prompt only, and leave enough of it to be computed together.
         """
         num_tokens = self.first_unscored_row if self.num_unscored_tokens else self.num_tokens - 1
-        return max(0, min(num_tokens, self.num_prompt_tokens - LEAST_TOGETHER)) if self.keeps_kinds else num_tokens
+        return (
+            max(0, min(num_tokens, self.num_prompt_tokens - LEAST_TOGETHER))
+            if self.keeps_kinds
+            else num_tokens
+        )
 
     @property
     def num_findable_tokens(self) -> int:
@@ -194,7 +214,9 @@ class Sequence:
         pairs = zip(self.token_ids[begin:], self.proposal, strict=False)
         num_accepted = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         self.num_accepted_tokens += num_accepted
-        self.proposal = self.proposal[num_accepted:] if begin + num_accepted == len(self.token_ids) else ()
+        self.proposal = (
+            self.proposal[num_accepted:] if begin + num_accepted == len(self.token_ids) else ()
+        )
         return num_accepted
 
     def anew(self) -> "Sequence":
@@ -217,5 +239,6 @@ class Sequence:
         assert self.scheduled_at is not None
         assert self.first_token_at is not None
         return RequestTiming(
-            queue_s=self.scheduled_at - self.added_at, prefill_s=self.first_token_at - self.scheduled_at
+            queue_s=self.scheduled_at - self.added_at,
+            prefill_s=self.first_token_at - self.scheduled_at,
         )

@@ -26,12 +26,16 @@ from ouzel.types import EngineInfo
 class StateSlots:
     """Hands out slots; a model without recurrent layers has none."""
 
-    def __init__(self, *, max_num_seqs: int, num_kept: int, store: PrefixStore | None = None) -> None:
+    def __init__(
+        self, *, max_num_seqs: int, num_kept: int, store: PrefixStore | None = None
+    ) -> None:
         self._store = store
         self._num_kept = num_kept
         self._free = list(range(num_slots(max_num_seqs, num_kept) - 1, 0, -1))
         self._num_holders = [0] * (len(self._free) + 1)
-        self._kept: OrderedDict[bytes, int] = OrderedDict()  # block key -> slot; least recently used first
+        self._kept: OrderedDict[bytes, int] = (
+            OrderedDict()
+        )  # block key -> slot; least recently used first
 
     @property
     def num_used(self) -> int:
@@ -75,11 +79,15 @@ class StateSlots:
     def release(self, sequence: Sequence) -> None:
         for slot in (sequence.state_slot, sequence.next_state_slot, sequence.boundary_slot):
             self._give_up(slot)
-        sequence.state_slot = sequence.next_state_slot = sequence.boundary_slot = sequence.num_boundary_tokens = 0
+        sequence.state_slot = sequence.next_state_slot = sequence.boundary_slot = (
+            sequence.num_boundary_tokens
+        ) = 0
 
     def is_found(self, key: bytes) -> bool:
         """Tells whether a state is kept or, since an earlier run, stored."""
-        is_stored = self._store is not None and self._num_kept > 0 and state_name(key) in self._store
+        is_stored = (
+            self._store is not None and self._num_kept > 0 and state_name(key) in self._store
+        )
         return is_stored or key in self._kept
 
     def kept_slot(self, key: bytes) -> int:

@@ -11,7 +11,10 @@ from ouzel.types import EngineStats
 
 
 def stats_of(
-    scheduler: Scheduler, blocks: BlockManager, images: ImageEncoder | None, proposals: Proposals | None
+    scheduler: Scheduler,
+    blocks: BlockManager,
+    images: ImageEncoder | None,
+    proposals: Proposals | None,
 ) -> EngineStats:
     store = blocks.store
     return EngineStats(
@@ -40,4 +43,6 @@ def stats_of(
 
 
 def _adapters_of(sequences: Iterable[Sequence]) -> tuple[str, ...]:
-    return tuple(sorted({sequence.request.adapter for sequence in sequences if sequence.request.adapter}))
+    return tuple(
+        sorted({sequence.request.adapter for sequence in sequences if sequence.request.adapter})
+    )

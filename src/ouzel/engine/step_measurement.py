@@ -30,7 +30,10 @@ _ROW_COUNTS = (1, 2, 4, 8, 16, 32)
 _LONG_CONTEXTS = (1024, 256, 64)  # tokens: the longest for which there are blocks
 _APART_COUNTS = (1, 4)  # rows of a sequence that are subsequences of their own
 _WHOLE_COUNTS = (8, 16)  # rows that are one
-_ROUNDING_PRECISIONS = ("bf16", "f16")  # in which attention of several rows rounds otherwise than of one
+_ROUNDING_PRECISIONS = (
+    "bf16",
+    "f16",
+)  # in which attention of several rows rounds otherwise than of one
 _NUM_ROUNDS = 5
 _BELIEF_IN_FASTER, _BELIEF_IN_SLOWER = 0.5, 0.05  # of 1, in one step
 
@@ -38,7 +41,9 @@ _BELIEF_IN_FASTER, _BELIEF_IN_SLOWER = 0.5, 0.05  # of 1, in one step
 class MeasuredCosts:
     """Measures the costs of steps, one step at a time, and corrects them later."""
 
-    def __init__(self, runner: ModelRunner, blocks: BlockManager, known: StepCosts | None = None) -> None:
+    def __init__(
+        self, runner: ModelRunner, blocks: BlockManager, known: StepCosts | None = None
+    ) -> None:
         self.known = known
         self._is_given = known is not None
         self._name = runner.info.model_type
@@ -95,13 +100,21 @@ class _Measured(msgspec.Struct, frozen=True):
         return self.num_sequences if self.num_rows > self.num_sequences and not self.is_apart else 0
 
 
-def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, None, StepCosts | None]:
+def measurement(
+    runner: ModelRunner, blocks: BlockManager
+) -> Generator[None, None, StepCosts | None]:
     """Runs a step between any two yields. Returns None where there are too few blocks to measure on."""
     info = runner.info
     num_slots = None if blocks.states is None else len(blocks.states.unused_slots(_ROW_COUNTS[-1]))
-    most = min(info.max_model_len, info.max_num_batched_tokens, _ROW_COUNTS[-1] if num_slots is None else num_slots)
+    most = min(
+        info.max_model_len,
+        info.max_num_batched_tokens,
+        _ROW_COUNTS[-1] if num_slots is None else num_slots,
+    )
     counts = [num for num in _ROW_COUNTS if num <= most]
-    longest = next((num for num in _LONG_CONTEXTS if _has_room(info, blocks, num + _ROW_COUNTS[-1])), None)
+    longest = next(
+        (num for num in _LONG_CONTEXTS if _has_room(info, blocks, num + _ROW_COUNTS[-1])), None
+    )
     if len(counts) < 2 or longest is None:
         return None
     plan = _Plan(counts, longest, num_slots is not None, info.precision in _ROUNDING_PRECISIONS)
@@ -122,7 +135,10 @@ def measurement(runner: ModelRunner, blocks: BlockManager) -> Generator[None, No
 
 
 def _has_room(info: EngineInfo, blocks: BlockManager, num_tokens: int) -> bool:
-    return num_tokens <= info.max_model_len and blocks.unused_blocks(-(-num_tokens // info.block_size)) is not None
+    return (
+        num_tokens <= info.max_model_len
+        and blocks.unused_blocks(-(-num_tokens // info.block_size)) is not None
+    )
 
 
 class _Plan(msgspec.Struct, frozen=True):
@@ -178,7 +194,9 @@ class _Plan(msgspec.Struct, frozen=True):
         return _Measured(count, is_apart=True, is_changed=is_changed)
 
 
-def _several_costs(nothing_s: float, two_s: float, eight_s: float, four_of_two_s: float) -> SeveralCosts:
+def _several_costs(
+    nothing_s: float, two_s: float, eight_s: float, four_of_two_s: float
+) -> SeveralCosts:
     """Takes what a step without rows takes, and those of `_Plan._several`."""
     row_s = max(0.0, eight_s - two_s) / 6
     each_s = max(0.0, four_of_two_s - eight_s) / 3
@@ -189,14 +207,20 @@ def _attention(costs: StepCosts, long: dict[_Measured, float], num_past: int) ->
     """Takes what steps over a long context took beyond those over none; where few were measured, rows go apart."""
 
     def of_none(step: _Measured) -> float:
-        return costs.of_step(step.num_rows, step.num_several, step.num_rows if step.num_several else 0)
+        return costs.of_step(
+            step.num_rows, step.num_several, step.num_rows if step.num_several else 0
+        )
 
     more = {step: max(0.0, seconds - of_none(step)) / num_past for step, seconds in long.items()}
     apart = [(step.num_rows, seconds) for step, seconds in more.items() if step.is_apart]
     whole = [(step.num_rows, seconds) for step, seconds in more.items() if not step.is_apart]
-    whole_s, whole_row_s = _line(*whole) if len(whole) == len(_WHOLE_COUNTS) else (float("inf"), 0.0)
+    whole_s, whole_row_s = (
+        _line(*whole) if len(whole) == len(_WHOLE_COUNTS) else (float("inf"), 0.0)
+    )
     if len(apart) < len(_APART_COUNTS):
-        one_s = sum(seconds for _, seconds in apart) if apart or not whole else whole_s + whole_row_s
+        one_s = (
+            sum(seconds for _, seconds in apart) if apart or not whole else whole_s + whole_row_s
+        )
         return AttentionCosts(one_s, one_s, whole_s, whole_row_s)
     before_s, apart_s = _line(*apart)
     return AttentionCosts(before_s + apart_s, apart_s, whole_s, whole_row_s)
@@ -228,5 +252,11 @@ def _batch(blocks: BlockManager, measured: _Measured) -> ForwardBatch | None:
     begins = range(num_own + 1) if measured.is_apart else (0, num_own)
     own = [(free, num_past + begin, [0] * (end - begin)) for begin, end in pairwise(begins)]
     rows = np.arange(measured.num_rows, dtype=np.int64)
-    batch = batch_of(own * measured.num_sequences, rows if measured.is_sampled else rows[-1:], blocks.block_size)
-    return batch if states is None else replace(batch, state_slots=np.array([(0, slot) for slot in slots], np.int32))
+    batch = batch_of(
+        own * measured.num_sequences, rows if measured.is_sampled else rows[-1:], blocks.block_size
+    )
+    return (
+        batch
+        if states is None
+        else replace(batch, state_slots=np.array([(0, slot) for slot in slots], np.int32))
+    )

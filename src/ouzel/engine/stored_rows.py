@@ -8,7 +8,11 @@ from ouzel.engine.state_slots import StateSlots
 
 
 def stored_rows(
-    sequence: Sequence, num_tokens: int, block_size: int, cache: PrefixCache, states: StateSlots | None
+    sequence: Sequence,
+    num_tokens: int,
+    block_size: int,
+    cache: PrefixCache,
+    states: StateSlots | None,
 ) -> list[StoredRow]:
     """Returns the blocks that hold its first `num_tokens`, and the state behind them if the model has states.
 

@@ -16,7 +16,9 @@ class TokenBans:
     def __init__(self, params: SamplingParams, num_prompt_tokens: int) -> None:
         self._num_prompt_tokens = num_prompt_tokens
         self._allowed = np.array(params.allowed_token_ids, dtype=np.int64)
-        self._ngrams = RepeatedNgrams(params.no_repeat_ngram_size) if params.no_repeat_ngram_size else None
+        self._ngrams = (
+            RepeatedNgrams(params.no_repeat_ngram_size) if params.no_repeat_ngram_size else None
+        )
         self._always: list[int] = []
         # Words of several tokens: what stands before the last one, and that last one; by the token right before it.
         self._endings: dict[int, list[tuple[list[int], int]]] = defaultdict(list)

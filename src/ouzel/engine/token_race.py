@@ -61,7 +61,9 @@ class TokenRace:
         return int(contenders[self._exact_rates(weights, contenders).argmax()])
 
     def _exact_rates(self, weights: Row, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        rates: NDArray[np.float64] = weights[token_ids] / exponentials(np.array(self._key, dtype=np.uint64), token_ids)
+        rates: NDArray[np.float64] = weights[token_ids] / exponentials(
+            np.array(self._key, dtype=np.uint64), token_ids
+        )
         return rates
 
 

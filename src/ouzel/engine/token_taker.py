@@ -31,7 +31,11 @@ Rows = NDArray[np.float32]  # [rows, vocab_size] logits
 
 class TokenTaker:
     def __init__(
-        self, requests: OpenRequests, constraints: Constraints, blocks: BlockManager, max_model_len: int
+        self,
+        requests: OpenRequests,
+        constraints: Constraints,
+        blocks: BlockManager,
+        max_model_len: int,
     ) -> None:
         self._requests = requests
         self._constraints = constraints
@@ -44,7 +48,9 @@ class TokenTaker:
         while pending:
             num_accepted = self._sample([(rows[0], sequence) for sequence, rows in pending])
             pending = [
-                (sequence, rows[num_accepted[sequence] :]) for sequence, rows in pending if sequence in num_accepted
+                (sequence, rows[num_accepted[sequence] :])
+                for sequence, rows in pending
+                if sequence in num_accepted
             ]
 
     def _sample(self, rows: list[tuple[Row, Sequence]]) -> dict[Sequence, int]:
@@ -97,5 +103,7 @@ class TokenTaker:
         num_left = len(sequence.proposal)
         num_accepted = sequence.compare_with_proposal(begin)
         if num_accepted == num_left or (num_accepted and self._blocks.states is None):
-            self._blocks.mark_computed(sequence, begin + num_accepted - sequence.num_computed_tokens)
+            self._blocks.mark_computed(
+                sequence, begin + num_accepted - sequence.num_computed_tokens
+            )
         return num_accepted

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-Order = tuple[int, int, int]  # priority, arrival, index: smaller goes first; no two texts have the same
+Order = tuple[
+    int, int, int
+]  # priority, arrival, index: smaller goes first; no two texts have the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,12 @@ class WaitingText:
 class WaitingTexts:
     def __init__(self) -> None:
         self._of_requests: dict[str, dict[int, WaitingText]] = {}
-        self._of_lengths: dict[int, dict[int, dict[Order, WaitingText]]] = {}  # priority -> length -> oldest first
-        self._orders: list[tuple[Order, WaitingText]] = []  # a heap; those of texts that are gone go when they come up
+        self._of_lengths: dict[
+            int, dict[int, dict[Order, WaitingText]]
+        ] = {}  # priority -> length -> oldest first
+        self._orders: list[
+            tuple[Order, WaitingText]
+        ] = []  # a heap; those of texts that are gone go when they come up
         self._num_texts = 0
 
     def __len__(self) -> int:

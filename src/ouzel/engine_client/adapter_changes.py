@@ -33,13 +33,17 @@ AdapterCommand = LoadAdapter | UnloadAdapter
 
 
 class AdapterChanges:
-    def __init__(self, send: Callable[[EngineCommand], None], *, is_running: Callable[[], bool]) -> None:
+    def __init__(
+        self, send: Callable[[EngineCommand], None], *, is_running: Callable[[], bool]
+    ) -> None:
         self._send = send
         self._is_running = is_running
         self._paths: dict[str, str] = {}  # of those that were loaded since the start
         self._unloaded: set[str] = set()  # names that the specification may have
         self._waiting: dict[tuple[type[AdapterCommand], str], asyncio.Future[None]] = {}
-        self._telling: deque[AdapterCommand] = deque()  # to an engine that was started again; the first is under way
+        self._telling: deque[AdapterCommand] = (
+            deque()
+        )  # to an engine that was started again; the first is under way
         self._told: asyncio.Future[None] | None = None
 
     @property
@@ -74,7 +78,9 @@ class AdapterChanges:
         if self._telling:
             self._telling.popleft()
             if isinstance(event, AdapterFailed):
-                logger.error("adapter %s is not there after the restart: %s", event.name, event.message)
+                logger.error(
+                    "adapter %s is not there after the restart: %s", event.name, event.message
+                )
             self._tell_next()
             return
         command = UnloadAdapter if isinstance(event, AdapterUnloaded) else LoadAdapter
@@ -132,7 +138,11 @@ class PoolAdapters:
         results = await asyncio.gather(*loads, return_exceptions=True)
         faults = [result for result in results if isinstance(result, BaseException)]
         if faults:
-            loaded = [member for member, result in zip(self._members, results, strict=True) if result is None]
+            loaded = [
+                member
+                for member, result in zip(self._members, results, strict=True)
+                if result is None
+            ]
             await asyncio.gather(*(member.unload(name) for member in loaded))
             raise faults[0]
 

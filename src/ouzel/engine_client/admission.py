@@ -45,8 +45,12 @@ class Admission:
         if engines.state not in (EngineState.READY, EngineState.LEAVING):
             raise EngineUnavailable(engines.reason, retry_after_s=2.0)
         if self.num_admitted + num_requests > engines.max_admitted:
-            there_are = f"{self.num_admitted} requests run or wait, the limit is {engines.max_admitted}"
-            raise Overloaded(f"the server is full for {num_requests} more: {there_are}", retry_after_s=1.0)
+            there_are = (
+                f"{self.num_admitted} requests run or wait, the limit is {engines.max_admitted}"
+            )
+            raise Overloaded(
+                f"the server is full for {num_requests} more: {there_are}", retry_after_s=1.0
+            )
         self.num_admitted += num_requests
         self._is_empty.clear()
         try:

@@ -31,7 +31,9 @@ def run_child(fd: int, stacks_fd: int) -> None:
     os.set_inheritable(stacks_fd, False)
     faulthandler.enable(stacks_fd)
     connection = socket.socket(fileno=fd)
-    connection.set_inheritable(False)  # the parent sees this process end, whatever processes it has started
+    connection.set_inheritable(
+        False
+    )  # the parent sees this process end, whatever processes it has started
     reader = connection.makefile("rb")
     spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
     configure_logging(spec.log_level, spec.log_format)

@@ -68,7 +68,9 @@ class EngineClient:
         self._outgoing: list[EngineCommand] = []
         self._info: EngineInfo | None = None
         self._stats: EngineStats | None = None
-        self._hang_watch = HangWatch(heartbeat_every_s=spec.heartbeat_every_s, step_timeout_s=step_timeout_s)
+        self._hang_watch = HangWatch(
+            heartbeat_every_s=spec.heartbeat_every_s, step_timeout_s=step_timeout_s
+        )
         self._admission = Admission(self)
         self._supervisor: asyncio.Task[None] | None = None
         self._status = EngineStatus(spec.label)
@@ -115,7 +117,9 @@ class EngineClient:
 
     async def close(self, *, reason: str = STOPPED) -> None:
         """Stops the engine; streams that are still open end with `error`."""
-        can_end = self.takes_requests or self._in_thread  # a process that still loads does not read its messages
+        can_end = (
+            self.takes_requests or self._in_thread
+        )  # a process that still loads does not read its messages
         timeout_s = _STOP_TIMEOUT_S if can_end else 0.0
         self._status.enter(EngineState.CLOSED, reason)
         if self._link is not None:
@@ -171,7 +175,10 @@ class EngineClient:
             yield
 
     async def submit(
-        self, request: EngineRequest, given_to: GivenTo = None, accepted: asyncio.Event | None = None
+        self,
+        request: EngineRequest,
+        given_to: GivenTo = None,
+        accepted: asyncio.Event | None = None,
     ) -> AsyncGenerator[list[StepOutput], None]:
         if not self.takes_requests:
             raise EngineUnavailable(self.reason, retry_after_s=2.0)
@@ -191,7 +198,11 @@ class EngineClient:
     @property
     def takes_requests(self) -> bool:
         """Tells whether `submit` finds an engine; one that dies while it drains is not started again."""
-        return self._link is not None and self.state in (EngineState.READY, EngineState.LEAVING, EngineState.DRAINING)
+        return self._link is not None and self.state in (
+            EngineState.READY,
+            EngineState.LEAVING,
+            EngineState.DRAINING,
+        )
 
     # Inside
 
@@ -204,7 +215,9 @@ class EngineClient:
         commands, self._outgoing = self._outgoing, []
         for command in self._link.send(commands) if commands and self._link is not None else []:
             if isinstance(command, AddRequest) and command.request.request_id in self._requests:
-                self._requests.lose(command.request.request_id, "the engine cannot be given the request")
+                self._requests.lose(
+                    command.request.request_id, "the engine cannot be given the request"
+                )
 
     async def _supervise(self) -> None:
         try:
@@ -267,7 +280,9 @@ class EngineClient:
                 case EngineReady(info):
                     self._hang_watch.begin()
                     if self._info is not None and info.max_model_len < self._info.max_model_len:
-                        return f"the engine came back with room for {info.max_model_len} tokens only"
+                        return (
+                            f"the engine came back with room for {info.max_model_len} tokens only"
+                        )
                     if self._info is not None:
                         self.adapters.tell_again(info.adapters)
                     self._info = info
@@ -282,7 +297,10 @@ class EngineClient:
 
     def _become_ready(self, info: EngineInfo) -> None:
         """An engine that was started again must first have its adapters."""
-        if self.state in (EngineState.STARTING, EngineState.RESTARTING) and not self.adapters.is_telling:
+        if (
+            self.state in (EngineState.STARTING, EngineState.RESTARTING)
+            and not self.adapters.is_telling
+        ):
             self._status.enter(EngineState.READY, f"{info.model_type} on {info.device}")
 
     def _give_up(self, reason: str) -> None:

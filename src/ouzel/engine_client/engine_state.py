@@ -6,7 +6,10 @@ from enum import StrEnum
 
 logger = logging.getLogger(__name__)
 
-SHUTTING_DOWN, STOPPED = "the server is shutting down", "the server is stopped"  # why engines go, mostly
+SHUTTING_DOWN, STOPPED = (
+    "the server is shutting down",
+    "the server is stopped",
+)  # why engines go, mostly
 
 
 class EngineState(StrEnum):
@@ -36,7 +39,9 @@ class EngineStatus:
             self._has_been_ready = True
             if self._is_leaving:
                 state, reason = EngineState.LEAVING, "the server is about to stop"
-        if state is not EngineState.FAILED or self._has_been_ready:  # of one never ready `start` raises the reason
+        if (
+            state is not EngineState.FAILED or self._has_been_ready
+        ):  # of one never ready `start` raises the reason
             logger.info("%s %s: %s", self.name, state, reason)
         self.state, self.reason = state, reason
         self._changed.set()

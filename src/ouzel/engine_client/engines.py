@@ -85,7 +85,10 @@ class Engines(Protocol):
         ...
 
     def submit(
-        self, request: EngineRequest, given_to: GivenTo = None, accepted: asyncio.Event | None = None
+        self,
+        request: EngineRequest,
+        given_to: GivenTo = None,
+        accepted: asyncio.Event | None = None,
     ) -> AsyncGenerator[list[StepOutput], None]:
         """Gives all that is new since the last read, one merged output per choice; ends after the last final output.
 

@@ -42,7 +42,11 @@ class HangWatch:
         reader, hang = asyncio.create_task(reading), asyncio.create_task(self._hang())
         try:
             await asyncio.wait((reader, hang), return_when=asyncio.FIRST_COMPLETED)
-            return reader.result() if reader.done() else f"the engine hangs ({hang.result()}); {remedy}"
+            return (
+                reader.result()
+                if reader.done()
+                else f"the engine hangs ({hang.result()}); {remedy}"
+            )
         finally:
             reader.cancel()
             hang.cancel()
@@ -55,7 +59,11 @@ class HangWatch:
             await asyncio.sleep(self._heartbeat_every_s)
             last_look, looked_at = looked_at, time.monotonic()
             is_silent = self._is_ready and not self._has_heard
-            silent_s = silent_s + min(looked_at - last_look, 2 * self._heartbeat_every_s) if is_silent else 0.0
+            silent_s = (
+                silent_s + min(looked_at - last_look, 2 * self._heartbeat_every_s)
+                if is_silent
+                else 0.0
+            )
             self._has_heard = False
             if silent_s >= self._silence_timeout_s:
                 return f"nothing has come from it for {silent_s:.0f} s"

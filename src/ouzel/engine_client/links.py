@@ -104,7 +104,9 @@ class ThreadLink:
             async with asyncio.timeout(timeout_s):
                 await self._has_ended.wait()
         except TimeoutError:
-            logger.warning("the engine's thread is left behind: it did not end within %g s", timeout_s)
+            logger.warning(
+                "the engine's thread is left behind: it did not end within %g s", timeout_s
+            )
 
     async def exit_status(self) -> str:
         return "its thread ended"
@@ -121,9 +123,16 @@ async def start_process(spec: EngineSpec) -> EngineLink:
         if spec.python:
             program = _IMPORT_PACKAGE + program
         python = spec.python or sys.executable
-        command = (python, "-P", "-c", program)  # -P: nothing is imported from the working directory
+        command = (
+            python,
+            "-P",
+            "-c",
+            program,
+        )  # -P: nothing is imported from the working directory
         try:
-            process = await create_subprocess_exec(*command, pass_fds=fds, stdin=asyncio.subprocess.DEVNULL)
+            process = await create_subprocess_exec(
+                *command, pass_fds=fds, stdin=asyncio.subprocess.DEVNULL
+            )
         except BaseException:
             ours.close()
             last_stacks.close()
@@ -195,5 +204,7 @@ class ProcessLink:
         """Returns the name of the signal that ended the process, and logs where in our code that was."""
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         if stacks := self._last_stacks.read():
-            logger.error("%s ended the engine's process. Its threads were here:\n%s", name, stacks.rstrip())
+            logger.error(
+                "%s ended the engine's process. Its threads were here:\n%s", name, stacks.rstrip()
+            )
         return name

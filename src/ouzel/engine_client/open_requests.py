@@ -24,7 +24,9 @@ class OpenRequests:
     def ids(self) -> tuple[str, ...]:
         return tuple(self._collectors)
 
-    def open(self, request: EngineRequest, info: EngineInfo, accepted: asyncio.Event | None = None) -> Collector:
+    def open(
+        self, request: EngineRequest, info: EngineInfo, accepted: asyncio.Event | None = None
+    ) -> Collector:
         """Opens a request, which the engine of `info` is given now. Raises EngineFailed where its id is in use.
 
         Sets `accepted` once that engine cannot refuse the request any more: at once, or with its first output.
@@ -46,7 +48,9 @@ class OpenRequests:
 
     def distribute(self, outputs: Iterable[StepOutput]) -> None:
         for output in outputs:
-            if (collector := self._collectors.get(output.request_id)) is not None:  # else its reader has left
+            if (
+                collector := self._collectors.get(output.request_id)
+            ) is not None:  # else its reader has left
                 collector.put(output)
                 if collector.is_complete:
                     self._forget(output.request_id)

@@ -33,7 +33,9 @@ _IN_ORDER = (  # a pool's state is the first of these that one of its engines is
     EngineState.CLOSED,
 )
 
-_TOKENS_OF_A_KEY = 64  # about: fewer would find more of short prompts, and each key takes time (benchmarks.pool)
+_TOKENS_OF_A_KEY = (
+    64  # about: fewer would find more of short prompts, and each key takes time (benchmarks.pool)
+)
 
 
 class EnginePool:
@@ -59,8 +61,12 @@ class EnginePool:
         infos = [first.info, *await asyncio.gather(*(member.start() for member in others))]
         max_model_len = min(info.max_model_len for info in infos)
         num_blocks = min(info.num_blocks for info in infos)
-        self._key_tokens = max(1, _TOKENS_OF_A_KEY // first.info.block_size) * first.info.block_size  # whole blocks
-        self._policy = PrefixPolicy(max_blocks=num_blocks * len(infos), cache_tokens=num_blocks * first.info.block_size)
+        self._key_tokens = (
+            max(1, _TOKENS_OF_A_KEY // first.info.block_size) * first.info.block_size
+        )  # whole blocks
+        self._policy = PrefixPolicy(
+            max_blocks=num_blocks * len(infos), cache_tokens=num_blocks * first.info.block_size
+        )
         self._info = msgspec.structs.replace(first.info, max_model_len=max_model_len)
         return self._info
 
@@ -125,7 +131,10 @@ class EnginePool:
             yield
 
     async def submit(
-        self, request: EngineRequest, given_to: GivenTo = None, accepted: asyncio.Event | None = None
+        self,
+        request: EngineRequest,
+        given_to: GivenTo = None,
+        accepted: asyncio.Event | None = None,
     ) -> AsyncGenerator[list[StepOutput], None]:
         if request.request_id in self._owners:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
@@ -140,7 +149,9 @@ class EnginePool:
         try:
             async with aclosing(owner.submit(request, accepted=accepted)) as steps:
                 async for step in steps:
-                    if not has_begun and any(output.token_ids or output.finish_reason is not None for output in step):
+                    if not has_begun and any(
+                        output.token_ids or output.finish_reason is not None for output in step
+                    ):
                         self._policy.first_token(ticket)
                         has_begun = True
                     for output in step:
@@ -149,7 +160,9 @@ class EnginePool:
                     yield step
         finally:
             del self._owners[request.request_id]
-            self._policy.ended(ticket, self._keys(request, output_ids, known=keys) if has_begun else None)
+            self._policy.ended(
+                ticket, self._keys(request, output_ids, known=keys) if has_begun else None
+            )
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         if (owner := self._owners.get(request_id)) is not None:
@@ -167,7 +180,10 @@ class EnginePool:
         return taking
 
     def _keys(
-        self, request: EngineRequest, output_ids: Sequence[int] = (), known: RequestKeys | None = None
+        self,
+        request: EngineRequest,
+        output_ids: Sequence[int] = (),
+        known: RequestKeys | None = None,
     ) -> RequestKeys:
         return token_keys(
             [*request.prompt_token_ids, *output_ids],

@@ -13,7 +13,15 @@ from ouzel.generation.demands import OutputForm, ToolUse
 from ouzel.generation.generation import Generation
 from ouzel.generation.options import Choosing, GenerationOptions
 from ouzel.generation.reasoning_budget import prepare_reasoning_budgets
-from ouzel.generation.records import Durations, Event, Finished, GenerationRequest, Output, PromptScored, Usage
+from ouzel.generation.records import (
+    Durations,
+    Event,
+    Finished,
+    GenerationRequest,
+    Output,
+    PromptScored,
+    Usage,
+)
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
 from ouzel.generation.spans import span_attributes

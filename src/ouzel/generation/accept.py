@@ -25,7 +25,12 @@ logger = logging.getLogger(__name__)
 
 
 def accept(
-    options: GenerationOptions, prompt: Prompt, model: ServedModel, *, request_id: str, arrival_s: float
+    options: GenerationOptions,
+    prompt: Prompt,
+    model: ServedModel,
+    *,
+    request_id: str,
+    arrival_s: float,
 ) -> GenerationRequest:
     """Fills in what only the model and the prompt can say.
 
@@ -41,7 +46,9 @@ def accept(
     options = replace(options, form=forms.form)
     if forms.dropped:
         reasons = "; ".join(forms.dropped)[:_MAX_REASONS_LEN]
-        logger.warning("request %s: answered without a format that cannot be honoured: %s", request_id, reasons)
+        logger.warning(
+            "request %s: answered without a format that cannot be honoured: %s", request_id, reasons
+        )
     return GenerationRequest(
         request_id=request_id,
         prompt=prompt,
@@ -70,7 +77,9 @@ def accept(
         dropped_formats=forms.dropped,
         may_drop_grammar=model.has_lenient_formats,
         reasoning_budget=_reasoning_budget(options, prompt, model, num_tokens=num_tokens),
-        speculation=speculation_params(options.speculation, model.sampling_defaults, model.renderer),
+        speculation=speculation_params(
+            options.speculation, model.sampling_defaults, model.renderer
+        ),
         priority=options.priority,
         cache_salt=options.cache_salt,
         arrival_s=arrival_s,
@@ -78,7 +87,9 @@ def accept(
     )
 
 
-def _honoured_forms(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> HonouredForms:
+def _honoured_forms(
+    options: GenerationOptions, prompt: Prompt, model: ServedModel
+) -> HonouredForms:
     """Makes the grammar that the request demands. Raises InvalidRequest for a part that may not be dropped."""
 
     def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
@@ -102,12 +113,18 @@ def _check_beams(choosing: Choosing, info: EngineInfo) -> None:
     """Raises InvalidRequest for a beam search that the engine cannot do."""
     width, name = choosing.width, choosing.width_param
     if choosing.beam_search is not None and not info.has_beam_search:
-        raise InvalidRequest(f"needs an engine with beam search, given {width} beams ({info.backend})", field=name)
+        raise InvalidRequest(
+            f"needs an engine with beam search, given {width} beams ({info.backend})", field=name
+        )
     if width > info.max_num_seqs:
-        raise InvalidRequest(f"must be <= {info.max_num_seqs} in a beam search, given {width}", field=name)
+        raise InvalidRequest(
+            f"must be <= {info.max_num_seqs} in a beam search, given {width}", field=name
+        )
 
 
-def _check_num_alternatives(options: GenerationOptions, *, num_prompt_tokens: int, num_tokens: int) -> None:
+def _check_num_alternatives(
+    options: GenerationOptions, *, num_prompt_tokens: int, num_tokens: int
+) -> None:
     """Raises InvalidRequest for an answer whose alternatives are too much for the memory."""
     num_choices = options.choosing.best_of * options.num_prompts
     for num_logprobs, field, num_positions in (
@@ -116,7 +133,9 @@ def _check_num_alternatives(options: GenerationOptions, *, num_prompt_tokens: in
     ):
         limit = max(_ALWAYS_ALTERNATIVES, _MAX_ALTERNATIVES // max(num_positions, 1))
         if num_logprobs is not None and num_logprobs > limit:
-            raise InvalidRequest(f"must be <= {limit} with {num_positions} tokens, given {num_logprobs}", field=field)
+            raise InvalidRequest(
+                f"must be <= {limit} with {num_positions} tokens, given {num_logprobs}", field=field
+            )
 
 
 def _bare_calls(options: GenerationOptions) -> BareCalls | None:
@@ -172,14 +191,22 @@ def _max_hidden_tokens(options: GenerationOptions, model: ServedModel) -> int | 
     return None if is_limited else model.max_hidden_tokens or None
 
 
-def _num_tokens(options: GenerationOptions, num_prompt_tokens: int, model: ServedModel, info: EngineInfo) -> int:
+def _num_tokens(
+    options: GenerationOptions, num_prompt_tokens: int, model: ServedModel, info: EngineInfo
+) -> int:
     """Returns how many tokens each choice may have: what the server, the context and, of beams, the KV cache allow."""
     limit, wanted, param = model.max_tokens_limit, options.max_tokens, options.max_tokens_param
     is_strict = options.is_strict and wanted is not None
     if limit is not None and (wanted or 0) > limit:
-        raise InvalidRequest(f"must be <= {limit}, this server's max_tokens_limit, given {wanted}", field=param)
+        raise InvalidRequest(
+            f"must be <= {limit}, this server's max_tokens_limit, given {wanted}", field=param
+        )
     if wanted is None:
-        default = None if options.takes_all_left else options.most_tokens or model.sampling_defaults.max_new_tokens
+        default = (
+            None
+            if options.takes_all_left
+            else options.most_tokens or model.sampling_defaults.max_new_tokens
+        )
         wanted = min((number for number in (default, limit) if number is not None), default=None)
     num_tokens = fit_max_tokens(
         wanted,

@@ -36,10 +36,18 @@ class BestOf:
                 case PromptScored():
                     due.append(event)
                 case Output(index):
-                    shown = event if self._shows_logprobs else msgspec.structs.replace(event, logprobs=[])
+                    shown = (
+                        event
+                        if self._shows_logprobs
+                        else msgspec.structs.replace(event, logprobs=[])
+                    )
                     self._events[index].append(shown)
                 case Finished(index):
-                    end = event if self._shows_logprobs else msgspec.structs.replace(event, hidden_logprobs=())
+                    end = (
+                        event
+                        if self._shows_logprobs
+                        else msgspec.structs.replace(event, hidden_logprobs=())
+                    )
                     self._events[index].append(end)
                     self._num_unfinished -= 1
                     due += self._winners() if self._num_unfinished == 0 else []

@@ -26,7 +26,9 @@ class Choice:
     def __init__(self, index: int, request: GenerationRequest, model: ServedModel) -> None:
         self.num_tokens = 0
         self.num_reasoning_tokens = 0
-        self._num_proposed_tokens = self._num_right_tokens = 0  # as the engine counts, which may run on
+        self._num_proposed_tokens = self._num_right_tokens = (
+            0  # as the engine counts, which may run on
+        )
         self.is_finished = False
         self.first_token_s = self.last_token_s = 0.0  # 0 before the first
         self._index = index
@@ -34,7 +36,9 @@ class Choice:
         limit = request.max_hidden_tokens
         self._hidden_tokens = None if limit is None else HiddenTokens(limit)
         self._includes_stop = request.include_stop_str_in_output
-        self._shows_end_token = request.include_stop_str_in_output or not request.skip_special_tokens
+        self._shows_end_token = (
+            request.include_stop_str_in_output or not request.skip_special_tokens
+        )
         output_format = model.output_format if request.parses_output else PLAIN
         # Evaluation harnesses count on one entry per generated token of a completion; chats show none for their end.
         self._scores_end_token = request.continues_prompt
@@ -49,7 +53,9 @@ class Choice:
         self._stop = StopStringMatcher(request.stop_strings, request.include_stop_str_in_output)
         self._num_chars_fed = 0  # to the matcher
         self._num_chars_given = 0  # by the matcher
-        self._held_logprobs: deque[tuple[int, PositionLogprobs]] = deque()  # with where the token's text starts
+        self._held_logprobs: deque[tuple[int, PositionLogprobs]] = (
+            deque()
+        )  # with where the token's text starts
         self._parser = output_format.make_parser(
             request.tools,
             request.prompt.text_to_parse,
@@ -58,16 +64,22 @@ class Choice:
         )
         self._call_mark = output_format.call_mark if request.tools else ""
         self._call_token_id = model.tokenizer.token_id(self._call_mark) if self._call_mark else None
-        self._call_marks: deque[int] = deque()  # where the marks begin that are not parsed yet, in characters fed
+        self._call_marks: deque[int] = (
+            deque()
+        )  # where the marks begin that are not parsed yet, in characters fed
         self._is_reasoning = False
-        self._num_held_tokens = 0  # of which no delta has come: if reasoning follows reasoning, they are of it
+        self._num_held_tokens = (
+            0  # of which no delta has come: if reasoning follows reasoning, they are of it
+        )
         # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.
         self._tells_apart = request.params.num_logprobs is not None and output_format is not PLAIN
 
     @property
     def num_accepted_tokens(self) -> int:
         """How many of the choice's tokens were proposed before they came."""
-        return min(self._num_right_tokens, self.num_tokens)  # what a stop string cut off is not the choice's
+        return min(
+            self._num_right_tokens, self.num_tokens
+        )  # what a stop string cut off is not the choice's
 
     @property
     def num_rejected_tokens(self) -> int:
@@ -100,7 +112,11 @@ class Choice:
             matched = self._feed(text, deltas, may_stop=may_stop)
             if matched is not None:
                 break
-            if self._hidden_tokens is not None and self._hidden_tokens.note(deltas, num_deltas) and may_stop:
+            if (
+                self._hidden_tokens is not None
+                and self._hidden_tokens.note(deltas, num_deltas)
+                and may_stop
+            ):
                 output = self._cut_off(output, text_ids, num_used, self._hidden_tokens.count)
                 break
         token_ids = output.token_ids if matched is None else text_ids[:num_used]
@@ -120,7 +136,9 @@ class Choice:
         is_hidden = output.stop_token_id is not None and not self._shows(output.stop_token_id)
         return output.token_ids[:-1] if is_hidden else output.token_ids
 
-    def _cut_off(self, output: StepOutput, text_ids: list[int], num_used: int, num_hidden: int) -> StepOutput:
+    def _cut_off(
+        self, output: StepOutput, text_ids: list[int], num_used: int, num_hidden: int
+    ) -> StepOutput:
         """Returns the output as if a limit of tokens had ended the choice, unless the engine has ended it there."""
         if num_used == len(text_ids) and output.finish_reason is not None:
             return output
@@ -133,14 +151,19 @@ class Choice:
             num_hidden,
         )
         return msgspec.structs.replace(
-            output, token_ids=text_ids[:num_used], finish_reason=FinishReason.LENGTH, stop_token_id=None
+            output,
+            token_ids=text_ids[:num_used],
+            finish_reason=FinishReason.LENGTH,
+            stop_token_id=None,
         )
 
     def _output(self, deltas: Sequence[Delta], token_ids: list[int]) -> Output:
         return Output(self._index, joined_deltas(deltas), token_ids, self._due_logprobs())
 
     def _shows(self, stop_token_id: int) -> bool:
-        is_of_request = stop_token_id in self._stop_token_ids  # rather than the model's own end token
+        is_of_request = (
+            stop_token_id in self._stop_token_ids
+        )  # rather than the model's own end token
         return self._includes_stop if is_of_request else self._shows_end_token
 
     def _feed(self, text: str, deltas: list[Delta], *, may_stop: bool) -> str | None:
@@ -187,24 +210,47 @@ class Choice:
         return due
 
     def _finish(
-        self, output: StepOutput, matched: str | None, deltas: list[Delta], token_ids: list[int], before: list[Output]
+        self,
+        output: StepOutput,
+        matched: str | None,
+        deltas: list[Delta],
+        token_ids: list[int],
+        before: list[Output],
     ) -> list[Event]:
         """Returns the last events. `before` holds the outputs of the same step that come before the last one."""
         self.is_finished = True
         if matched is None:
-            matched = self._feed(self._detokenizer.finish(), deltas, may_stop=self.num_tokens > self._min_tokens)
+            matched = self._feed(
+                self._detokenizer.finish(), deltas, may_stop=self.num_tokens > self._min_tokens
+            )
         if matched is None:
             held = self._stop.finish()
             if held:
                 self._parse(held, deltas)
-            if output.stop_token_id is not None and not self._shows(output.stop_token_id) and self._scores_end_token:
-                self._held_logprobs += [(self._num_chars_fed, position) for position in output.logprobs[-1:]]
-            self._num_chars_given = self._num_chars_fed + 1  # nothing more comes: what gave no text is due as well
+            if (
+                output.stop_token_id is not None
+                and not self._shows(output.stop_token_id)
+                and self._scores_end_token
+            ):
+                self._held_logprobs += [
+                    (self._num_chars_fed, position) for position in output.logprobs[-1:]
+                ]
+            self._num_chars_given = (
+                self._num_chars_fed + 1
+            )  # nothing more comes: what gave no text is due as well
             assert output.finish_reason is not None
-            ends_by_request = output.stop_token_id in self._stop_token_ids  # rather than the model's own end token
-            finished = Finished(self._index, output.finish_reason, output.stop_token_id if ends_by_request else None)
+            ends_by_request = (
+                output.stop_token_id in self._stop_token_ids
+            )  # rather than the model's own end token
+            finished = Finished(
+                self._index, output.finish_reason, output.stop_token_id if ends_by_request else None
+            )
         else:
-            hidden = [logprobs for start, logprobs in self._held_logprobs if start >= self._num_chars_given]
+            hidden = [
+                logprobs
+                for start, logprobs in self._held_logprobs
+                if start >= self._num_chars_given
+            ]
             finished = Finished(self._index, FinishReason.STOP, matched, hidden)
         if new := self._parser.finish(finished.reason):
             self._count(new)

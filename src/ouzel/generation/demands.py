@@ -18,7 +18,9 @@ from ouzel.types import FunctionTool, Grammar
 
 _PLACE_OF_GRAMMAR = re.compile(r"format\S*\.definition")
 _ANY_ARGUMENTS: Format = {"type": "object"}
-_MAX_FORCED_CALLS = 32  # in an answer that must call: a model that has never learnt to stop would call for ever
+_MAX_FORCED_CALLS = (
+    32  # in an answer that must call: a model that has never learnt to stop would call for ever
+)
 
 
 class OutputForm(msgspec.Struct, frozen=True):
@@ -80,13 +82,17 @@ def grammar_for(
         stage = marks.stage_after(prompt_text, continues_prompt=continues_prompt)
     answer_start = "" if marks is None or stage is ReasoningStage.OVER else marks.answer_start
     formats = _call_formats(use, output_format)
-    can_end_reasoning = stage is not ReasoningStage.OVER and output_format.call_mark in vocabulary.special_ids
+    can_end_reasoning = (
+        stage is not ReasoningStage.OVER and output_format.call_mark in vocabulary.special_ids
+    )
     has_guard = guards_calls and formats is not None and formats.can_be_guarded(marks, vocabulary)
     demand = _demand_of(formats, form, answer_start=answer_start, has_guard=has_guard)
     if demand is None:
         return None
     calls = demand.calls if can_end_reasoning else None
-    format = demand.format if marks is None else _after_reasoning(demand.format, marks, stage, calls)
+    format = (
+        demand.format if marks is None else _after_reasoning(demand.format, marks, stage, calls)
+    )
     try:
         text = compile_format(format, vocabulary, strict=demand.strict, styles=PARAMETER_STYLES)
         return Grammar(text, demand.param)
@@ -94,7 +100,9 @@ def grammar_for(
         tool = None if demand.call_formats is None else demand.call_formats.faulty_tool(vocabulary)
         if tool is None:
             raise FormRefused(f"{demand.param}: {error}", param=demand.param) from error
-        raise FormRefused(f"tools: {_of_tool(tool, str(error))}", param="tools", tool_name=tool.name) from error
+        raise FormRefused(
+            f"tools: {_of_tool(tool, str(error))}", param="tools", tool_name=tool.name
+        ) from error
 
 
 def _demand_of(
@@ -123,7 +131,9 @@ def _call_formats(use: ToolUse | None, output_format: OutputFormat) -> "_CallFor
     if use is None or (not use.tools and output_format.calls is None):
         return None
     if output_format.calls is None or output_format.calls.calls is None:
-        raise InvalidRequest(": it is not known how this model writes calls (see --tool-parser)", field="tools")
+        raise InvalidRequest(
+            ": it is not known how this model writes calls (see --tool-parser)", field="tools"
+        )
     return _CallFormats(use, output_format.calls.calls)
 
 
@@ -138,15 +148,21 @@ class _CallFormats(msgspec.Struct, frozen=True):
         """Says whether calls that need not come must still be right when they do."""
         use = self.use
         demands = use.guides_all or not use.is_parallel or not use.are_all
-        return bool(use.tools) and (demands or any(tool.strict or tool.text_grammar for tool in use.tools))
+        return bool(use.tools) and (
+            demands or any(tool.strict or tool.text_grammar for tool in use.tools)
+        )
 
     def can_be_guarded(self, marks: Reasoning | None, vocabulary: GrammarVocabulary) -> bool:
         """Says whether a grammar for calls that need not come takes nothing else for one and changes no call's form."""
-        return self._has_own_marks(marks, vocabulary) and (not self.use.tools or self._leaves_arguments_free())
+        return self._has_own_marks(marks, vocabulary) and (
+            not self.use.tools or self._leaves_arguments_free()
+        )
 
     def _has_own_marks(self, marks: Reasoning | None, vocabulary: GrammarVocabulary) -> bool:
         """Says whether what begins calls and surrounds the reasoning is a token of its own: no text is taken for it."""
-        if marks is not None and (marks.ended_by or not {marks.start, marks.end} <= vocabulary.special_ids.keys()):
+        if marks is not None and (
+            marks.ended_by or not {marks.start, marks.end} <= vocabulary.special_ids.keys()
+        ):
             return False
         return any(self.calls.trigger.startswith(mark) for mark in vocabulary.special_ids)
 
@@ -168,7 +184,9 @@ class _CallFormats(msgspec.Struct, frozen=True):
         """
         inside = _sequence(*self._calls_inside(most=_MAX_FORCED_CALLS))
         may_trail = self.use.is_parallel and not self.calls.after and self.calls.separator.isspace()
-        trail: list[Format] = [{"type": "optional", "content": _text(self.calls.separator)}] if may_trail else []
+        trail: list[Format] = (
+            [{"type": "optional", "content": _text(self.calls.separator)}] if may_trail else []
+        )
         return _sequence(_text(self.calls.before), inside, _text(self.calls.after), *trail)
 
     def text_with_calls(self, answer_start: str) -> Format:
@@ -184,7 +202,9 @@ class _CallFormats(msgspec.Struct, frozen=True):
             return {"type": "or", "elements": [text, self.calls_alone()]}
         if calls.before:
             content = _sequence(*self._calls_inside())
-            tags: list[Format] = [{"type": "tag", "begin": calls.before, "content": content, "end": calls.after}]
+            tags: list[Format] = [
+                {"type": "tag", "begin": calls.before, "content": content, "end": calls.after}
+            ]
         else:
             tags = [self._call_of(tool) for tool in use.tools]
         return {
@@ -198,7 +218,9 @@ class _CallFormats(msgspec.Struct, frozen=True):
         """Returns the first tool whose calls are no grammar by themselves."""
         for tool in self.use.tools:
             try:
-                compile_format(self._call_of(tool), vocabulary, strict=False, styles=PARAMETER_STYLES)
+                compile_format(
+                    self._call_of(tool), vocabulary, strict=False, styles=PARAMETER_STYLES
+                )
             except GrammarError:
                 return tool
         return None
@@ -207,7 +229,10 @@ class _CallFormats(msgspec.Struct, frozen=True):
         """Returns the formats between `before` and `after`, of `most` calls or of any number."""
         tags = [self._call_of(tool) for tool in self.use.tools]
         one: Format = {"type": "triggered_tags", "triggers": [self.calls.trigger], "tags": tags}
-        one |= {"at_least_one": True, "stop_after_first": True}  # so that all calls share one rule of the grammar
+        one |= {
+            "at_least_one": True,
+            "stop_after_first": True,
+        }  # so that all calls share one rule of the grammar
         if self.calls.before:
             one = {"type": "or", "elements": tags}
         if not self.use.is_parallel:
@@ -218,7 +243,9 @@ class _CallFormats(msgspec.Struct, frozen=True):
     def _call_of(self, tool: FunctionTool) -> Format:
         is_held = tool.strict or tool.is_custom or tool.parameters is None
         obeys = is_held or self.use.must_call or self.use.guides_all
-        return self.calls.call_format(tool if obeys else msgspec.structs.replace(tool, parameters=_ANY_ARGUMENTS))
+        return self.calls.call_format(
+            tool if obeys else msgspec.structs.replace(tool, parameters=_ANY_ARGUMENTS)
+        )
 
 
 def _of_tool(tool: FunctionTool, complaint: str) -> str:
@@ -233,14 +260,19 @@ def _answer(start: str, format: Format) -> Format:
 
 
 def _sequence(*elements: Format) -> Format:
-    return {"type": "sequence", "elements": [element for element in elements if element != _text("")]}
+    return {
+        "type": "sequence",
+        "elements": [element for element in elements if element != _text("")],
+    }
 
 
 def _text(value: str) -> Format:
     return {"type": "const_string", "value": value}
 
 
-def _after_reasoning(format: Format, marks: Reasoning, stage: ReasoningStage, calls: Format | None) -> Format:
+def _after_reasoning(
+    format: Format, marks: Reasoning, stage: ReasoningStage, calls: Format | None
+) -> Format:
     """Returns the format with the reasoning before it, within which `calls` may come if there are any."""
     match stage:
         case ReasoningStage.OVER:

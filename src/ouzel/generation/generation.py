@@ -15,13 +15,22 @@ from ouzel.errors import EngineFailed, EngineUnavailable, InvalidRequest, Overlo
 from ouzel.generation.best_of import BestOf
 from ouzel.generation.choice import Choice
 from ouzel.generation.phases import add_phases
-from ouzel.generation.records import Durations, Event, Finished, GenerationRequest, PromptScored, Usage
+from ouzel.generation.records import (
+    Durations,
+    Event,
+    Finished,
+    GenerationRequest,
+    PromptScored,
+    Usage,
+)
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics, span_in_scope
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput
 
-_RETRY_AFTER_S = 5.0  # what keeps the engine busy has been given up by then: the default of --grammar-timeout-s
+_RETRY_AFTER_S = (
+    5.0  # what keeps the engine busy has been given up by then: the default of --grammar-timeout-s
+)
 
 _numbers = count()
 
@@ -31,7 +40,14 @@ logger = logging.getLogger(__name__)
 class Generation:
     """One request on its way. `events()` is iterated once; usage and times grow meanwhile."""
 
-    def __init__(self, request: GenerationRequest, model: ServedModel, metrics: Metrics, *, key_id: str | None) -> None:
+    def __init__(
+        self,
+        request: GenerationRequest,
+        model: ServedModel,
+        metrics: Metrics,
+        *,
+        key_id: str | None,
+    ) -> None:
         """`key_id` is of the API key whose request it is, None where none is asked for."""
         self.request = request
         self.model_name = model.names[0]
@@ -41,8 +57,12 @@ class Generation:
         self._engine = model.engine
         self._engine_id = _new_engine_id(request)
         self._grammar = request.grammar
-        self.dropped_formats = request.dropped_formats  # a reason for each format that does not count
-        self.can_tell_of_dropped = _cannot_tell  # whether the head of the answer, which tells of it, is still to come
+        self.dropped_formats = (
+            request.dropped_formats
+        )  # a reason for each format that does not count
+        self.can_tell_of_dropped = (
+            _cannot_tell  # whether the head of the answer, which tells of it, is still to come
+        )
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
         self._counts = metrics.of_engine(0)  # or of the engine that has the request
@@ -52,7 +72,9 @@ class Generation:
         self._best_of = BestOf(request) if request.best_of > request.n else None
         self._num_cached_tokens = 0
         scores_prompt = request.params.num_prompt_logprobs is not None
-        self._prompt_logprobs: list[PositionLogprobs] | None = [] if scores_prompt else None  # None: nothing to tell
+        self._prompt_logprobs: list[PositionLogprobs] | None = (
+            [] if scores_prompt else None
+        )  # None: nothing to tell
         self.timing: RequestTiming | None = None  # of the first result
         self._submitted_s = 0.0
         self._last_token_s = 0.0  # of all choices; 0 before the first
@@ -109,7 +131,9 @@ class Generation:
         is_refused = True
         while is_refused:
             is_refused = False
-            submitted = self._engine.submit(self._engine_request(), self._note_engine, self.accepted)
+            submitted = self._engine.submit(
+                self._engine_request(), self._note_engine, self.accepted
+            )
             async with aclosing(submitted) as steps:
                 async for step in steps:
                     is_refused = self._drops_grammar(step)
@@ -122,14 +146,18 @@ class Generation:
         grammar = self._grammar
         if grammar is None or not self.request.may_drop_grammar:
             return False
-        refusal = next((output for output in step if output.finish_reason is FinishReason.REFUSED), None)
+        refusal = next(
+            (output for output in step if output.finish_reason is FinishReason.REFUSED), None
+        )
         if refusal is None or refusal.error_param != grammar.param:
             return False
         if any(choice.num_tokens for choice in self._choices) or not self.can_tell_of_dropped():
             return False
         reason = refusal.error or "the engine refused this format"
         request_id = self.request.request_id
-        logger.warning("request %s: answered without a format that the engine refused: %s", request_id, reason)
+        logger.warning(
+            "request %s: answered without a format that the engine refused: %s", request_id, reason
+        )
         self.dropped_formats = (*self.dropped_formats, reason)
         self._grammar = None
         self._engine_id = _new_engine_id(self.request)
@@ -179,10 +207,14 @@ class Generation:
         events = choice.advance(output)
         self._counts.tokens_generated(choice.num_tokens - num_tokens_before)
         if self._best_of is not None:
-            self._best_of.note(output.index, output.logprobs[: choice.num_tokens - num_tokens_before])
+            self._best_of.note(
+                output.index, output.logprobs[: choice.num_tokens - num_tokens_before]
+            )
         if events and isinstance(events[-1], Finished):
             self._finish(output, events[-1])
-        if events and self._prompt_logprobs is not None:  # the engine sends all of them before the first token
+        if (
+            events and self._prompt_logprobs is not None
+        ):  # the engine sends all of them before the first token
             events.insert(0, PromptScored(0, self._prompt_logprobs))
             self._prompt_logprobs = None
         return events if self._best_of is None else self._best_of.hold(events)
@@ -192,7 +224,8 @@ class Generation:
         if self.timing is None and output.timing is not None:
             self.timing = output.timing
             self._counts.prompt_computed(
-                num_prompt_tokens=len(self.request.prompt.token_ids), num_cached_tokens=self._num_cached_tokens
+                num_prompt_tokens=len(self.request.prompt.token_ids),
+                num_cached_tokens=self._num_cached_tokens,
             )
         if self._prompt_logprobs is not None:
             self._prompt_logprobs += output.prompt_logprobs
@@ -222,7 +255,13 @@ class Generation:
         span = span_in_scope.get()
         if span is not None:
             own = {"gen_ai.response.id": self.request.request_id}
-            add_phases(span, timing, submitted_s=self._submitted_s, last_token_s=self._last_token_s, attributes=own)
+            add_phases(
+                span,
+                timing,
+                submitted_s=self._submitted_s,
+                last_token_s=self._last_token_s,
+                attributes=own,
+            )
 
     def _observe_request(self, timing: RequestTiming) -> None:
         usage, choices = self.usage(), self._choices
@@ -253,9 +292,13 @@ def raise_if_lost(output: StepOutput, engine: Engines) -> None:
     """Raises what a final output of the engine says that came instead of an answer."""
     match output.finish_reason:
         case FinishReason.REFUSED:
-            raise InvalidRequest(output.error or "the engine refused this request", param=output.error_param)
+            raise InvalidRequest(
+                output.error or "the engine refused this request", param=output.error_param
+            )
         case FinishReason.OVERLOADED:
-            raise Overloaded(output.error or "the engine is overloaded", retry_after_s=_RETRY_AFTER_S)
+            raise Overloaded(
+                output.error or "the engine is overloaded", retry_after_s=_RETRY_AFTER_S
+            )
         case FinishReason.ERROR:
             raise EngineFailed(output.error or "the engine failed while it worked on this request")
         case FinishReason.ABORT:

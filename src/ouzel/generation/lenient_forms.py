@@ -42,7 +42,9 @@ def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
             if error.tool_name is not None and use is not None and not has_weakened_tools:
                 has_weakened_tools = True
                 held = replace(use, guides_all=use.guides_all or form is not None)
-                use = replace(use, tools=tuple(_honourable(tool, held, make, reasons) for tool in use.tools))
+                use = replace(
+                    use, tools=tuple(_honourable(tool, held, make, reasons) for tool in use.tools)
+                )
                 continue
             reasons.append(str(error))
             if form is not None:
@@ -51,7 +53,9 @@ def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
                 use = None
 
 
-def _honourable(tool: FunctionTool, use: ToolUse, make: MakeGrammar, reasons: list[str]) -> FunctionTool:
+def _honourable(
+    tool: FunctionTool, use: ToolUse, make: MakeGrammar, reasons: list[str]
+) -> FunctionTool:
     """Returns the tool, or the first weaker one that can be honoured; adds the reasons to `reasons`."""
     weakest = tool
     for weakest in (tool, *_weaker_tools(tool)):

@@ -41,27 +41,39 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens_param: str  # the request field that limits
     default_max_tokens: int | None = None
     takes_all_left: bool = False  # the request says so: no default limits it
-    is_strict: bool = False  # more than the prompt leaves is refused; else a choice gets what it leaves
+    is_strict: bool = (
+        False  # more than the prompt leaves is refused; else a choice gets what it leaves
+    )
     may_be_empty: bool = False  # there is something to answer without a token: max_tokens may be 0
     stop_strings: tuple[str, ...] | None  # None: those of the model's makers
     include_stop_str_in_output: bool
     skip_special_tokens: bool
     form: OutputForm | None = None
-    unreadable_form: str = ""  # why the request's form is none, where that is no reason to refuse it
+    unreadable_form: str = (
+        ""  # why the request's form is none, where that is no reason to refuse it
+    )
     tool_use: ToolUse | None = None
-    thinking_token_budget: int | None = None  # most tokens of reasoning, NO_LIMIT, or None: the server's default
+    thinking_token_budget: int | None = (
+        None  # most tokens of reasoning, NO_LIMIT, or None: the server's default
+    )
     speculation: SpeculationOptions = SpeculationOptions()
     num_logprobs: int | None = None
     num_prompt_logprobs: int | None = None
     num_prompts: int = 1  # of the same HTTP request, each with such a generation
-    logprobs_param: str = "top_logprobs"  # the request field that says how many alternatives there are
+    logprobs_param: str = (
+        "top_logprobs"  # the request field that says how many alternatives there are
+    )
     logprob_token_ids: list[int] | None = None  # alternatives beside the most likely
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
-    shows_raw_output: bool = False  # all is content, though the model was asked to reason and call as it does
+    shows_raw_output: bool = (
+        False  # all is content, though the model was asked to reason and call as it does
+    )
     priority: int
     cache_salt: str
-    warnings: tuple[str, ...] = ()  # for the client: parts of the request that the answer does not take into account
+    warnings: tuple[
+        str, ...
+    ] = ()  # for the client: parts of the request that the answer does not take into account
 
     @property
     def has_forced_form(self) -> bool:
@@ -72,4 +84,8 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def most_tokens(self) -> int | None:
         """Returns the limit of the request, or else of the endpoint, where there is one."""
-        return self.default_max_tokens if self.max_tokens is None and not self.takes_all_left else self.max_tokens
+        return (
+            self.default_max_tokens
+            if self.max_tokens is None and not self.takes_all_left
+            else self.max_tokens
+        )

@@ -5,7 +5,12 @@ from ouzel.types import RequestTiming
 
 
 def add_phases(
-    span: Span, timing: RequestTiming, *, submitted_s: float, last_token_s: float, attributes: Attributes
+    span: Span,
+    timing: RequestTiming,
+    *,
+    submitted_s: float,
+    last_token_s: float,
+    attributes: Attributes,
 ) -> None:
     """Adds them below the request's; `last_token_s` is 0 where none was generated."""
     prefill_s = submitted_s + timing.queue_s

@@ -46,7 +46,9 @@ def reasoning_budget(
         pieces=_pieces(tokenizer, (*starts, *ends)),
         is_open=stage is ReasoningStage.OPEN,
         may_repeat=output_format.is_interleaved,
-        call_token_id=tokenizer.token_id(output_format.call_mark) if has_tools and output_format.call_mark else None,
+        call_token_id=tokenizer.token_id(output_format.call_mark)
+        if has_tools and output_format.call_mark
+        else None,
         is_required=is_required,
     )
 
@@ -60,14 +62,18 @@ def prepare_reasoning_budgets(output_format: OutputFormat, tokenizer: Tokenizer)
 
 
 def _marks_as_bytes(marks: Reasoning) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    return tuple(mark.encode() for mark in marks.starts), tuple(mark.encode() for mark in marks.ends)
+    return tuple(mark.encode() for mark in marks.starts), tuple(
+        mark.encode() for mark in marks.ends
+    )
 
 
 @lru_cache(maxsize=8)
 def _pieces(tokenizer: Tokenizer, marks: tuple[bytes, ...]) -> dict[int, bytes]:
     """Returns the bytes of every token that can be part of a mark, or is whitespace: some hundreds of a vocabulary."""
     can_be_part = _part_of_a_mark(marks)
-    pieces = ((token_id, tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size))
+    pieces = (
+        (token_id, tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size)
+    )
     return {token_id: piece for token_id, piece in pieces if piece and can_be_part(piece)}
 
 
@@ -75,7 +81,9 @@ def _part_of_a_mark(marks: tuple[bytes, ...]) -> Callable[[bytes], bool]:
     """Returns a check of one token, its cheapest tests first: a request may wait for the whole vocabulary."""
     beginnings = tuple({mark[:num] for mark in marks for num in range(1, len(mark) + 1)})
     endings = tuple({mark[num:] for mark in marks for num in range(len(mark))})
-    inner = {mark[i:j] for mark in marks for i in range(len(mark)) for j in range(i + 1, len(mark) + 1)}
+    inner = {
+        mark[i:j] for mark in marks for i in range(len(mark)) for j in range(i + 1, len(mark) + 1)
+    }
     shortest = min(map(len, marks))
 
     def can_be_part(piece: bytes) -> bool:

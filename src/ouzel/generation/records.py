@@ -8,7 +8,14 @@ from ouzel.parsers.bare_calls import BareCalls
 from ouzel.parsers.base import Delta
 from ouzel.prompts.render import Prompt
 from ouzel.sampling import SamplingParams
-from ouzel.types import FinishReason, FunctionTool, Grammar, PositionLogprobs, ReasoningBudget, SpeculationParams
+from ouzel.types import (
+    FinishReason,
+    FunctionTool,
+    Grammar,
+    PositionLogprobs,
+    ReasoningBudget,
+    SpeculationParams,
+)
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,11 +31,17 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     skip_special_tokens: bool
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
-    max_hidden_tokens: int | None = None  # that may come in a row without giving text; None: any number
+    max_hidden_tokens: int | None = (
+        None  # that may come in a row without giving text; None: any number
+    )
     tools: tuple[FunctionTool, ...] = ()  # that may be called
-    bare_calls: BareCalls | None = None  # that the whole answer may be, without the marks of the family
+    bare_calls: BareCalls | None = (
+        None  # that the whole answer may be, without the marks of the family
+    )
     grammar: Grammar | None = None
-    dropped_formats: tuple[str, ...] = ()  # a reason for each demand on the form of the output that does not count
+    dropped_formats: tuple[
+        str, ...
+    ] = ()  # a reason for each demand on the form of the output that does not count
     may_drop_grammar: bool = False  # if the engine refuses it, before the first token
     reasoning_budget: ReasoningBudget | None = None
     speculation: SpeculationParams = SpeculationParams()
@@ -36,7 +49,9 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     cache_salt: str
     adapter: str | None = None  # empty: the model as it is; None: the adapter of the served model
     arrival_s: float  # time.perf_counter() when the request came in
-    warnings: tuple[str, ...] = ()  # for the client: parts of the request that the answer does not take into account
+    warnings: tuple[
+        str, ...
+    ] = ()  # for the client: parts of the request that the answer does not take into account
 
 
 class PromptScored(msgspec.Struct, frozen=True):
@@ -52,7 +67,9 @@ class Output(msgspec.Struct, frozen=True):
     index: int
     deltas: list[Delta]
     token_ids: list[int]
-    logprobs: list[PositionLogprobs]  # when asked for, of the tokens whose text has begun to come out
+    logprobs: list[
+        PositionLogprobs
+    ]  # when asked for, of the tokens whose text has begun to come out
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -61,7 +78,9 @@ class Finished(msgspec.Struct, frozen=True):
     index: int
     reason: FinishReason
     stop_reason: int | str | None  # the request's stop token or stop string that ended it
-    hidden_logprobs: Sequence[PositionLogprobs] = ()  # when asked for, of a hidden stop string's tokens
+    hidden_logprobs: Sequence[
+        PositionLogprobs
+    ] = ()  # when asked for, of a hidden stop string's tokens
 
 
 Event = PromptScored | Output | Finished
@@ -81,7 +100,9 @@ class Usage(msgspec.Struct, frozen=True):
     cached_tokens: int
     completion_tokens: int
     reasoning_tokens: int
-    accepted_prediction_tokens: int = 0  # tokens of the output that were proposed, whoever guessed them,
+    accepted_prediction_tokens: int = (
+        0  # tokens of the output that were proposed, whoever guessed them,
+    )
     rejected_prediction_tokens: int = 0  # and tokens that were proposed and did not come
     image_tokens: int = 0  # of the prompt's
     durations: Durations | None = None  # of one prompt; None before its first token

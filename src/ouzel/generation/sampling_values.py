@@ -16,7 +16,9 @@ Number = TypeVar("Number", int, float, bool)
 
 DEFAULT_TEMPERATURE = 1.0
 _ALL_TOKENS = -1  # as the number of tokens that penalties look at
-DEFAULT_TOP_K = 40  # while sampling, where neither the request nor generation_config.json says anything
+DEFAULT_TOP_K = (
+    40  # while sampling, where neither the request nor generation_config.json says anything
+)
 
 
 def fit_max_tokens(
@@ -49,7 +51,9 @@ def fit_beams(
 ) -> int:
     """The same for beams, which share the full blocks of their prompt and must all fit into the KV cache."""
     num_shared_blocks = num_prompt_tokens // info.block_size
-    num_blocks = num_shared_blocks + max(info.num_blocks - num_shared_blocks, 0) // width  # of one beam
+    num_blocks = (
+        num_shared_blocks + max(info.num_blocks - num_shared_blocks, 0) // width
+    )  # of one beam
     left = num_blocks * info.block_size - num_prompt_tokens
     if left < 1:
         cache = f"the KV cache has {info.num_blocks} blocks of {info.block_size} tokens"
@@ -79,7 +83,9 @@ def resolve_sampling(
 ) -> SamplingParams:
     """Each value from the request, else from generation_config.json, else our default."""
     if (fields.min_tokens or 0) > max_tokens:
-        raise InvalidRequest(f"must be <= {max_tokens}, given {fields.min_tokens}", field="min_tokens")
+        raise InvalidRequest(
+            f"must be <= {max_tokens}, given {fields.min_tokens}", field="min_tokens"
+        )
     temperature = _temperature(fields, defaults)
     top_k = _first(fields.top_k, defaults.top_k, DEFAULT_TOP_K if temperature > 0 else 0)
     return _without_idle_window(
@@ -100,9 +106,13 @@ def resolve_sampling(
             stop_token_ids=_token_ids("stop_token_ids", fields.stop_token_ids or [], vocab_size),
             ignore_eos=fields.ignore_eos or False,
             logit_bias=_logit_bias(fields.logit_bias or {}, vocab_size),
-            allowed_token_ids=_token_ids("allowed_token_ids", fields.allowed_token_ids or [], vocab_size),
+            allowed_token_ids=_token_ids(
+                "allowed_token_ids", fields.allowed_token_ids or [], vocab_size
+            ),
             bad_words=_bad_words(fields.bad_words or [], tokenizer, vocab_size),
-            no_repeat_ngram_size=_first(fields.no_repeat_ngram_size, defaults.no_repeat_ngram_size, 0),
+            no_repeat_ngram_size=_first(
+                fields.no_repeat_ngram_size, defaults.no_repeat_ngram_size, 0
+            ),
             num_logprobs=num_logprobs,
             num_prompt_logprobs=num_prompt_logprobs,
             logprob_token_ids=_token_ids("logprob_token_ids", logprob_token_ids or [], vocab_size),
@@ -114,8 +124,14 @@ def resolve_sampling(
 def _without_idle_window(params: SamplingParams) -> SamplingParams:
     """Turns the penalties off where they look at no token, and drops a window that no penalty looks at."""
     if params.repeat_last_n == 0:
-        params = msgspec.structs.replace(params, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0)
-    return params if params.penalises_tokens else msgspec.structs.replace(params, repeat_last_n=_ALL_TOKENS)
+        params = msgspec.structs.replace(
+            params, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0
+        )
+    return (
+        params
+        if params.penalises_tokens
+        else msgspec.structs.replace(params, repeat_last_n=_ALL_TOKENS)
+    )
 
 
 def _temperature(fields: SamplingFields, defaults: SamplingDefaults) -> float:
@@ -123,7 +139,9 @@ def _temperature(fields: SamplingFields, defaults: SamplingDefaults) -> float:
     asked = fields.temperature
     if asked is not None:
         if fields.do_sample is (asked == 0):
-            limit = "> 0 when do_sample is true" if fields.do_sample else "0 when do_sample is false"
+            limit = (
+                "> 0 when do_sample is true" if fields.do_sample else "0 when do_sample is false"
+            )
             raise InvalidRequest(f"must be {limit}, given {asked:g}", field="temperature")
         return asked
     if not _first(fields.do_sample, defaults.do_sample, True):
@@ -144,17 +162,23 @@ def _token_ids(field: str, token_ids: list[int], vocab_size: int) -> tuple[int, 
     return tuple(token_ids)
 
 
-def _bad_words(words: list[str], tokenizer: Tokenizer, vocab_size: int) -> tuple[tuple[int, ...], ...]:
+def _bad_words(
+    words: list[str], tokenizer: Tokenizer, vocab_size: int
+) -> tuple[tuple[int, ...], ...]:
     """The tokens of each word at the start of a text and after a space, which are often others."""
     bad_words: dict[tuple[int, ...], None] = {}
     for position, word in enumerate(words):
         bare = word.lstrip(" ") or word
-        variants = [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in (bare, f" {bare}")]
+        variants = [
+            tuple(tokenizer.encode(text, add_special_tokens=False)) for text in (bare, f" {bare}")
+        ]
         if not all(variants):
             path = f"bad_words[{position}]"
             raise InvalidRequest(f"must be a text with tokens, given {word!r}", field=path)
         bad_words |= dict.fromkeys(variants)
-    return tuple(token_ids for token_ids in bad_words if max(token_ids) < vocab_size)  # others cannot be generated
+    return tuple(
+        token_ids for token_ids in bad_words if max(token_ids) < vocab_size
+    )  # others cannot be generated
 
 
 def _logit_bias(biases: dict[str, float], vocab_size: int) -> tuple[tuple[int, float], ...]:

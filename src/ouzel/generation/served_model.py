@@ -17,27 +17,47 @@ from ouzel.types import EngineInfo, Grammar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    names: tuple[str, ...]  # the `model` values that clients may send; the first is the one in answers
+    names: tuple[
+        str, ...
+    ]  # the `model` values that clients may send; the first is the one in answers
     tokenizer: Tokenizer
     renderer: PromptRenderer
     sampling_defaults: SamplingDefaults
     engine: Engines
     output_format: OutputFormat
     vocabulary: GrammarVocabulary
-    max_tokens_limit: int | None = None  # most tokens that a request may ask for, and what it gets without asking
+    max_tokens_limit: int | None = (
+        None  # most tokens that a request may ask for, and what it gets without asking
+    )
     max_hidden_tokens: int = 0  # in a row, where a request has no limit of tokens; 0: any number
-    guides_tools: bool = False  # the arguments of all calls obey their schemas unless a request says otherwise
-    has_lenient_formats: bool = False  # a format that cannot be honoured is dropped rather than refused
-    reads_bare_calls: bool = True  # a whole answer that is calls in JSON, without marks, is these calls
+    guides_tools: bool = (
+        False  # the arguments of all calls obey their schemas unless a request says otherwise
+    )
+    has_lenient_formats: bool = (
+        False  # a format that cannot be honoured is dropped rather than refused
+    )
+    reads_bare_calls: bool = (
+        True  # a whole answer that is calls in JSON, without marks, is these calls
+    )
     refuses_unknown_tools: bool = False  # rather than leaving them out
-    forced_thinking_budget: int = 4096  # most tokens of reasoning before a forced form; -1: no limit
+    forced_thinking_budget: int = (
+        4096  # most tokens of reasoning before a forced form; -1: no limit
+    )
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     shares_prefix_cache: bool = False  # all API keys have one
     facts: ModelFacts = NO_FACTS
-    cuts_long_texts: bool = False  # that are made vectors or scores, where a request does not say; else it refuses them
-    max_document_pieces: int = 10_000  # of the documents of a request to rerank; 0: no document is divided
-    sentences: SentenceFiles | None = None  # of a model that makes vectors or scores; None: it generates
-    adapter: str = ""  # that its requests use; it shares engine and all else with the model that it adapts
+    cuts_long_texts: bool = (
+        False  # that are made vectors or scores, where a request does not say; else it refuses them
+    )
+    max_document_pieces: int = (
+        10_000  # of the documents of a request to rerank; 0: no document is divided
+    )
+    sentences: SentenceFiles | None = (
+        None  # of a model that makes vectors or scores; None: it generates
+    )
+    adapter: str = (
+        ""  # that its requests use; it shares engine and all else with the model that it adapts
+    )
     parent_names: tuple[str, ...] = ()  # of that model
     created: int  # unix seconds
     system_fingerprint: str
@@ -83,7 +103,14 @@ class ServedModel:
 
 def system_fingerprint(model_name: str, info: EngineInfo, version: str) -> str:
     """Returns another text for an engine from which the same request might get another answer."""
-    parts = [model_name, info.model_type, info.weights, info.precision, info.kv_cache_dtype, version]
+    parts = [
+        model_name,
+        info.model_type,
+        info.weights,
+        info.precision,
+        info.kv_cache_dtype,
+        version,
+    ]
     if info.is_deterministic:
         parts.append("deterministic")
     return "fp_" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -21,16 +21,25 @@ class SeveralGenerations:
     """Has the surface of `Generation`. Choice c of prompt p has the index p * n + c."""
 
     def __init__(
-        self, requests: Sequence[GenerationRequest], model: ServedModel, metrics: Metrics, *, key_id: str | None
+        self,
+        requests: Sequence[GenerationRequest],
+        model: ServedModel,
+        metrics: Metrics,
+        *,
+        key_id: str | None,
     ) -> None:
         """`requests` must have the same n."""
         self.model_name = model.names[0]
         self._n = requests[0].n
-        self._generations = [Generation(request, model, metrics, key_id=key_id) for request in requests]
+        self._generations = [
+            Generation(request, model, metrics, key_id=key_id) for request in requests
+        ]
         self._batch = _Batch()
         self.can_tell_of_dropped: Callable[[], bool] = lambda: False
         for each in self._generations:
-            each.can_tell_of_dropped = lambda: bool(self.dropped_formats) or self.can_tell_of_dropped()
+            each.can_tell_of_dropped = lambda: (
+                bool(self.dropped_formats) or self.can_tell_of_dropped()
+            )
 
     @property
     def request(self) -> GenerationRequest:
@@ -50,7 +59,9 @@ class SeveralGenerations:
     @property
     def ttft_s(self) -> float | None:
         """Is that of the first prompt that has a token."""
-        return min((each.ttft_s for each in self._generations if each.ttft_s is not None), default=None)
+        return min(
+            (each.ttft_s for each in self._generations if each.ttft_s is not None), default=None
+        )
 
     @property
     def finish_reasons(self) -> list[str]:

@@ -14,8 +14,12 @@ class SpeculationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The fields are OpenVINO GenAI's, but for the prediction, which is OpenAI's. `None` is "not given"."""
 
     num_assistant_tokens: int | None = None  # most tokens proposed in a step
-    assistant_confidence_threshold: float | None = None  # a draft model proposes what it finds at least so probable
-    max_ngram_size: int | None = None  # most tokens that are compared to find where the text stood before
+    assistant_confidence_threshold: float | None = (
+        None  # a draft model proposes what it finds at least so probable
+    )
+    max_ngram_size: int | None = (
+        None  # most tokens that are compared to find where the text stood before
+    )
     prediction: str = ""  # the output, as the client expects it
 
 
@@ -29,12 +33,17 @@ def speculation_params(
     max_tokens: float | None
     max_tokens, threshold = options.num_assistant_tokens, options.assistant_confidence_threshold
     if max_tokens is None and threshold is None:
-        max_tokens, threshold = defaults.num_assistant_tokens, defaults.assistant_confidence_threshold
+        max_tokens, threshold = (
+            defaults.num_assistant_tokens,
+            defaults.assistant_confidence_threshold,
+        )
     predicted_token_ids: list[int] = []
     if options.prediction:
         predicted_token_ids = renderer.encode_output(options.prediction, param=PREDICTION_PARAM)
     return SpeculationParams(
-        max_proposed_tokens=None if max_tokens is None else int(min(max_tokens, MAX_ASSISTANT_TOKENS)),
+        max_proposed_tokens=None
+        if max_tokens is None
+        else int(min(max_tokens, MAX_ASSISTANT_TOKENS)),
         confidence_threshold=threshold,
         max_ngram_size=options.max_ngram_size,
         predicted_token_ids=predicted_token_ids,

@@ -17,8 +17,15 @@ def byte_level_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> tuple[Js
             f"supported: {', '.join(sorted(PRE_TOKENIZERS))}"
         )
     ids = vocabulary.ids()
-    model = bpe_model(ids, read_merges(metadata, ids)) | {"ignore_merges": pre_tokenizer.ignores_merges}
-    byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    model = bpe_model(ids, read_merges(metadata, ids)) | {
+        "ignore_merges": pre_tokenizer.ignores_merges
+    }
+    byte_level = {
+        "type": "ByteLevel",
+        "add_prefix_space": True,
+        "trim_offsets": True,
+        "use_regex": True,
+    }
     tokenizer: JsonObject = {
         "added_tokens": vocabulary.added(),
         "normalizer": {"type": "NFC"} if pre_tokenizer.normalises else None,

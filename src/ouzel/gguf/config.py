@@ -39,11 +39,17 @@ def _common(facts: Facts, own: JsonObject) -> JsonObject:
         "rms_norm_eps": lambda: facts.number("attention.layer_norm_rms_epsilon"),
         "tie_word_embeddings": lambda: not facts.has_tensor("output.weight"),
         "rope_theta": lambda: facts.number("rope.freq_base", 10000.0),
-        "rope_scaling": lambda: _rope_scaling(facts, facts.integer("rope.dimension_count", head_dim)),
+        "rope_scaling": lambda: _rope_scaling(
+            facts, facts.integer("rope.dimension_count", head_dim)
+        ),
         "partial_rotary_factor": lambda: _rotated_share(facts, head_dim),
     }
     found = {key: read() for key, read in readers.items() if key not in own}
-    return {key: value for key, value in found.items() if key != "partial_rotary_factor" or value is not None}
+    return {
+        key: value
+        for key, value in found.items()
+        if key != "partial_rotary_factor" or value is not None
+    }
 
 
 def _head_dim(facts: Facts, usual: int) -> int:
@@ -62,7 +68,9 @@ def _num_kv_heads(facts: Facts) -> int:
         return facts.integer("attention.head_count")
     counts = set(facts.integers(key, facts.num_blocks)) - {0}
     if len(counts) != 1:
-        raise ModelLoadError(f"{facts.source}: {key} must be the same for all layers, found {sorted(counts)}")
+        raise ModelLoadError(
+            f"{facts.source}: {key} must be the same for all layers, found {sorted(counts)}"
+        )
     return counts.pop()
 
 
@@ -84,7 +92,10 @@ def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
             "original_max_position_embeddings": context,
         }
     if facts.has_tensor("rope_factors_long.weight"):
-        factors = facts.floats("rope_factors_short.weight"), facts.floats("rope_factors_long.weight")
+        factors = (
+            facts.floats("rope_factors_short.weight"),
+            facts.floats("rope_factors_long.weight"),
+        )
         return _longrope(facts, factors, num_dims) | {
             "attention_factor": facts.number("rope.scaling.attn_factor", 1.0),
             "original_max_position_embeddings": original,
@@ -95,7 +106,11 @@ def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
         case "linear":
             return {"rope_type": "linear", "factor": factor} if factor != 1.0 else None
         case "yarn":
-            scaling: JsonObject = {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original}
+            scaling: JsonObject = {
+                "rope_type": "yarn",
+                "factor": factor,
+                "original_max_position_embeddings": original,
+            }
             return scaling | _yarn_details(facts)
         case _:
             raise ModelLoadError(
@@ -120,5 +135,7 @@ def _yarn_details(facts: Facts) -> JsonObject:
 def _longrope(facts: Facts, factors: tuple[list[float], list[float]], num_dims: int) -> JsonObject:
     short, long = factors
     if len(short) != num_dims // 2 or len(long) != num_dims // 2:
-        raise ModelLoadError(f"{facts.source}: the rotary factors must be {num_dims // 2}, found {len(short)}")
+        raise ModelLoadError(
+            f"{facts.source}: the rotary factors must be {num_dims // 2}, found {len(short)}"
+        )
     return {"rope_type": "longrope", "short_factor": short, "long_factor": long}

@@ -20,7 +20,9 @@ class Facts:
     def num_blocks(self) -> int:
         """Counts the layers that the file has something of."""
         if not 0 < (count := self.integer("block_count")) <= MAX_LAYERS:
-            raise ModelLoadError(f"{self.source}: {self._key('block_count')} must be 1 to {MAX_LAYERS}, found {count}")
+            raise ModelLoadError(
+                f"{self.source}: {self._key('block_count')} must be 1 to {MAX_LAYERS}, found {count}"
+            )
         return count
 
     @property
@@ -63,9 +65,15 @@ class Facts:
     def refuse_unread(self) -> None:
         """Raises ModelLoadError where the file says something of the model that nobody asked for."""
         known = {self._key(key) for key in _HARMLESS}
-        unread = [key for key in self._metadata.unread() if key.startswith(self._key("")) and key not in known]
+        unread = [
+            key
+            for key in self._metadata.unread()
+            if key.startswith(self._key("")) and key not in known
+        ]
         if unread:
-            raise ModelLoadError(f"{self.source}: {unread[0]} is not supported for {self.architecture}")
+            raise ModelLoadError(
+                f"{self.source}: {unread[0]} is not supported for {self.architecture}"
+            )
 
     def _key(self, key: str) -> str:
         return f"{self.architecture}.{key}"

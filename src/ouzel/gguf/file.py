@@ -38,7 +38,19 @@ MAX_TENSORS = 2**18
 MAX_DIMENSIONS = 4
 MAX_NAME_BYTES = 2**10
 
-_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_NUMBERS = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
 _STRING, _ARRAY = 8, 9
 
 
@@ -77,13 +89,19 @@ def read_gguf(paths: list[Path]) -> Gguf:
     tensors: dict[str, TensorLocation] = {}
     for (metadata, own), path in zip(read, paths, strict=True):
         if (count := metadata.integer("split.count", 1)) != len(paths):
-            raise ModelLoadError(f"{path}: split.count must be {len(paths)}, the number of files, found {count}")
+            raise ModelLoadError(
+                f"{path}: split.count must be {len(paths)}, the number of files, found {count}"
+            )
         if twice := tensors.keys() & own.keys():
-            raise ModelLoadError(f"{path}: tensor {min(twice)} is in another file of the model, too")
+            raise ModelLoadError(
+                f"{path}: tensor {min(twice)} is in another file of the model, too"
+            )
         tensors |= own
     first = read[0][0]
     if (expected := first.integer("split.tensors.count", len(tensors))) != len(tensors):
-        raise ModelLoadError(f"{paths[0]}: split.tensors.count must be {len(tensors)}, as there are, found {expected}")
+        raise ModelLoadError(
+            f"{paths[0]}: split.tensors.count must be {len(tensors)}, as there are, found {expected}"
+        )
     return Gguf(first, tensors)
 
 
@@ -92,20 +110,28 @@ def read_header(path: Path) -> tuple[Metadata, dict[str, TensorLocation]]:
         size = path.stat().st_size
         with path.open("rb") as file:
             if file.read(8) == b"version ":
-                raise ModelLoadError(f"{path} is a Git LFS pointer, not the model: run `git lfs pull`")
+                raise ModelLoadError(
+                    f"{path} is a Git LFS pointer, not the model: run `git lfs pull`"
+                )
             if size < 24:
-                raise ModelLoadError(f"{path} is truncated: {size} bytes do not even hold its header")
+                raise ModelLoadError(
+                    f"{path} is truncated: {size} bytes do not even hold its header"
+                )
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _read_header(_Cursor(data, path), path, size)
     except OSError as error:
         raise ModelLoadError(f"{path} cannot be read: {error}") from error
 
 
-def _read_header(cursor: "_Cursor", path: Path, size: int) -> tuple[Metadata, dict[str, TensorLocation]]:
+def _read_header(
+    cursor: "_Cursor", path: Path, size: int
+) -> tuple[Metadata, dict[str, TensorLocation]]:
     if cursor.take(4) != MAGIC:
         raise ModelLoadError(f"{path} is not a GGUF file: it does not begin with GGUF")
     if (version := cursor.integer("I")) not in VERSIONS:
-        raise ModelLoadError(f"{path}: version {version} is not supported; supported: 2 and 3, little-endian")
+        raise ModelLoadError(
+            f"{path}: version {version} is not supported; supported: 2 and 3, little-endian"
+        )
     num_tensors = cursor.count("Q", "tensors", MAX_TENSORS)
     num_entries = cursor.count("Q", "metadata entries", MAX_ENTRIES)
     values: dict[str, Value] = {}
@@ -128,7 +154,9 @@ def _read_tensor(cursor: "_Cursor", path: Path) -> tuple[str, BlockType, tuple[i
     where = f"{path}: tensor {brief(name)}"
     num_dimensions = cursor.integer("I")
     if not 1 <= num_dimensions <= MAX_DIMENSIONS:
-        raise ModelLoadError(f"{where} must have 1 to {MAX_DIMENSIONS} dimensions, found {num_dimensions}")
+        raise ModelLoadError(
+            f"{where} must have 1 to {MAX_DIMENSIONS} dimensions, found {num_dimensions}"
+        )
     shape = tuple(cursor.integer("Q") for _ in range(num_dimensions))[::-1]
     number = cursor.integer("I")
     block_type = BLOCK_TYPES.get(number)
@@ -142,7 +170,11 @@ def _read_tensor(cursor: "_Cursor", path: Path) -> tuple[str, BlockType, tuple[i
 
 
 def _locate(
-    path: Path, entries: list[tuple[str, BlockType, tuple[int, ...], int]], start: int, alignment: int, size: int
+    path: Path,
+    entries: list[tuple[str, BlockType, tuple[int, ...], int]],
+    start: int,
+    alignment: int,
+    size: int,
 ) -> dict[str, TensorLocation]:
     """Raises ModelLoadError where the tensors do not lie one after the other within the file."""
     located: dict[str, TensorLocation] = {}
@@ -152,10 +184,14 @@ def _locate(
         if name in located:
             raise ModelLoadError(f"{where} is there twice")
         if offset != position:
-            raise ModelLoadError(f"{where} must begin at byte {position} of the data, found {offset}")
+            raise ModelLoadError(
+                f"{where} must begin at byte {position} of the data, found {offset}"
+            )
         end = offset + math.prod(shape) // block_type.num_values * block_type.num_bytes
         if start + end > size:
-            raise ModelLoadError(f"{where} is truncated: it ends at byte {start + end}, the file has {size}")
+            raise ModelLoadError(
+                f"{where} is truncated: it ends at byte {start + end}, the file has {size}"
+            )
         located[name] = TensorLocation(path, block_type, shape, start + offset)
         position = _aligned(end, alignment)
     return located
@@ -206,7 +242,9 @@ class _Cursor:
         try:
             return self.take(self.integer("Q")).decode()
         except UnicodeDecodeError as error:
-            raise ModelLoadError(f"{self._path}: a string of its header is not UTF-8: {error}") from error
+            raise ModelLoadError(
+                f"{self._path}: a string of its header is not UTF-8: {error}"
+            ) from error
 
     def value(self) -> Value:
         kind = self.integer("I")
@@ -216,7 +254,9 @@ class _Cursor:
             return self._array()
         code = self._number(kind)
         (value,) = struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))
-        number: int | float | bool = float(str(np.float32(value))) if code == "f" else value  # 1e-06 stays 1e-06
+        number: int | float | bool = (
+            float(str(np.float32(value))) if code == "f" else value
+        )  # 1e-06 stays 1e-06
         return number
 
     def _array(self) -> list[str] | NDArray[np.generic]:
@@ -232,5 +272,7 @@ class _Cursor:
     def _number(self, kind: int) -> str:
         code = _NUMBERS.get(kind)
         if code is None:
-            raise ModelLoadError(f"{self._path}: the metadata has a value of the unknown type {kind}")
+            raise ModelLoadError(
+                f"{self._path}: the metadata has a value of the unknown type {kind}"
+            )
         return code

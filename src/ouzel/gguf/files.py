@@ -9,7 +9,9 @@ SUFFIX = ".gguf"
 MAX_SPLITS = 10_000
 _SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 # At the end of a model's name: Q4_K_M, IQ4_XS, UD-Q4_K_XL, MXFP4_MOE, BF16.
-_QUANTISATION = re.compile(r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE)
+_QUANTISATION = re.compile(
+    r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE
+)
 PROJECTOR = "mmproj"  # the part that reads images, a file of its own
 
 
@@ -42,14 +44,18 @@ def find_gguf(path: Path) -> list[Path]:
         raise ModelLoadError(f"{path} holds no GGUF file")
     if len(models) > 1:
         names = ", ".join(sorted(models)[:16])
-        raise ModelLoadError(f"{path} holds {len(models)} GGUF models: {names}; give the file of one")
+        raise ModelLoadError(
+            f"{path} holds {len(models)} GGUF models: {names}; give the file of one"
+        )
     [first] = models.values()
     return _with_siblings(first)
 
 
 def _models_in(directory: Path) -> dict[str, Path]:
     """Returns one file of each model, by the model's name."""
-    files = sorted(path for path in directory.iterdir() if is_gguf(path) and PROJECTOR not in path.name)
+    files = sorted(
+        path for path in directory.iterdir() if is_gguf(path) and PROJECTOR not in path.name
+    )
     return {model_name(path): path for path in files}
 
 
@@ -58,9 +64,16 @@ def _with_siblings(path: Path) -> list[Path]:
     if split is None:
         return [path]
     if (count := int(split["count"])) > MAX_SPLITS:
-        raise ModelLoadError(f"{path}: a model must be split into <= {MAX_SPLITS} files, found {count}")
-    paths = [path.with_name(f"{split['name']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
+        raise ModelLoadError(
+            f"{path}: a model must be split into <= {MAX_SPLITS} files, found {count}"
+        )
+    paths = [
+        path.with_name(f"{split['name']}-{number:05}-of-{count:05}.gguf")
+        for number in range(1, count + 1)
+    ]
     if missing := [sibling.name for sibling in paths if not sibling.is_file()]:
         more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-        raise ModelLoadError(f"{path.parent} lacks {', '.join(missing[:8])}{more}, which belong to {path.name}")
+        raise ModelLoadError(
+            f"{path.parent} lacks {', '.join(missing[:8])}{more}, which belong to {path.name}"
+        )
     return paths

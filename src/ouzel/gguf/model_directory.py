@@ -69,7 +69,10 @@ def _put_in_place(made: Path, directory: Path, outdated: Path, source: JsonObjec
 
 def describe(files: list[Path]) -> JsonObject:
     facts = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    return {"format": FORMAT, "files": [[str(file), *sizes] for file, sizes in zip(files, facts, strict=True)]}
+    return {
+        "format": FORMAT,
+        "files": [[str(file), *sizes] for file, sizes in zip(files, facts, strict=True)],
+    }
 
 
 def small_files(gguf: Gguf) -> dict[str, JsonObject]:

@@ -58,21 +58,45 @@ _DEEPSEEK3 = PreTokenizer(
 PRE_TOKENIZERS = {
     "default": PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]")),
     **dict.fromkeys(
-        ("gpt-2", "olmo", "phi-2", "exaone4", "mpt", "mellum", "a.x-4.0", "gigachat", "trillion", "granite-docling"),
+        (
+            "gpt-2",
+            "olmo",
+            "phi-2",
+            "exaone4",
+            "mpt",
+            "mellum",
+            "a.x-4.0",
+            "gigachat",
+            "trillion",
+            "granite-docling",
+        ),
         PreTokenizer((_GPT2,)),
     ),
     "falcon": PreTokenizer((r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]")),
     **dict.fromkeys(
-        ("starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"), _DIGITS_GPT2
+        (
+            "starcoder",
+            "refact",
+            "command-r",
+            "smollm",
+            "codeshell",
+            "exaone",
+            "minerva-7b",
+            "mellum2",
+        ),
+        _DIGITS_GPT2,
     ),
     **dict.fromkeys(
-        ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "lfm2", "midm-2.0"), _LLAMA3
+        ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "lfm2", "midm-2.0"),
+        _LLAMA3,
     ),
     **dict.fromkeys(("dbrx", "smaug-bpe", "chatglm-bpe"), PreTokenizer((_cl100k(r"\p{N}{1,3}"),))),
     **dict.fromkeys(("glm4", "glm5"), PreTokenizer((_cl100k(r"\p{N}{1,3}"),), ignores_merges=True)),
     "jais-2": _JAIS2,
     "minicpm5": PreTokenizer((r"\p{N}{1,3}", _cl100k(r"\p{N}+")), ignores_merges=True),
-    "deepseek-coder": PreTokenizer((r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+", r"\p{N}")),
+    "deepseek-coder": PreTokenizer(
+        (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+", r"\p{N}")
+    ),
     **dict.fromkeys(("solar-open", "grok-2"), PreTokenizer(_QWEN2.patterns)),
     **dict.fromkeys(("qwen2", "stablelm2", "hunyuan"), _QWEN2),
     "deepseek-r1-qwen": PreTokenizer(_QWEN2.patterns),
@@ -80,7 +104,9 @@ PRE_TOKENIZERS = {
     **dict.fromkeys(("gpt-4o", "llama4", "kanana2", "minimax-m2"), _GPT4O),
     "tekken": PreTokenizer((_o200k(r"\p{N}", ""),), ignores_merges=True, adds_bos=True),
     "seed-coder": PreTokenizer(
-        (rf"{_CONTRACTIONS}|{_WORD}\p{{L}}+|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+",)
+        (
+            rf"{_CONTRACTIONS}|{_WORD}\p{{L}}+|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+",
+        )
     ),
     **dict.fromkeys(("deepseek-v3", "hunyuan-dense", "hy_v4", "joyai-llm"), _DEEPSEEK3),
 }
@@ -91,5 +117,10 @@ def pre_tokenizer_json(pre_tokenizer: PreTokenizer) -> JsonObject:
         {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
         for pattern in pre_tokenizer.patterns
     ]
-    bytes_to_characters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    bytes_to_characters = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": True,
+        "use_regex": False,
+    }
     return {"type": "Sequence", "pretokenizers": [*splits, bytes_to_characters]}

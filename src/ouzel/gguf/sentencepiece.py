@@ -7,7 +7,17 @@ piece with the highest score is made first.
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
-from ouzel.gguf.vocabulary import BYTE, KEY, NORMAL, UNKNOWN, USER_DEFINED, Vocabulary, bpe_model, read_merges, token_id
+from ouzel.gguf.vocabulary import (
+    BYTE,
+    KEY,
+    NORMAL,
+    UNKNOWN,
+    USER_DEFINED,
+    Vocabulary,
+    bpe_model,
+    read_merges,
+    token_id,
+)
 from ouzel.tokenizer.model_files import JsonObject, brief
 
 _SPACE = "\u2581"
@@ -16,12 +26,16 @@ MAX_PIECE_CHARS = 2**10
 MAX_MERGES = 2**22
 
 
-def sentencepiece_tokenizer(metadata: Metadata, vocabulary: Vocabulary, *, has_merges: bool = False) -> JsonObject:
+def sentencepiece_tokenizer(
+    metadata: Metadata, vocabulary: Vocabulary, *, has_merges: bool = False
+) -> JsonObject:
     """Returns tokenizer.json without its post-processor. The merges are in the file, or made of the scores.
 
     Raises ModelLoadError.
     """
-    if longest := next((token for token in vocabulary.tokens if len(token) > MAX_PIECE_CHARS), None):
+    if longest := next(
+        (token for token in vocabulary.tokens if len(token) > MAX_PIECE_CHARS), None
+    ):
         raise ModelLoadError(
             f"{metadata.source}: tokenizer.ggml.tokens must have <= {MAX_PIECE_CHARS} characters, "
             f"found {brief(longest)} of {len(longest)}"
@@ -65,7 +79,9 @@ def sentencepiece_tokenizer(metadata: Metadata, vocabulary: Vocabulary, *, has_m
 
 def merges_by_score(vocabulary: Vocabulary, scores: list[float], source: str) -> list[list[str]]:
     kinds = zip(vocabulary.tokens, vocabulary.types, strict=True)
-    pieces = {token: id_ for id_, (token, kind) in enumerate(kinds) if kind in (NORMAL, USER_DEFINED)}
+    pieces = {
+        token: id_ for id_, (token, kind) in enumerate(kinds) if kind in (NORMAL, USER_DEFINED)
+    }
     merges: list[tuple[float, int, int, str, str]] = []
     for token, id_ in pieces.items():
         for cut in range(1, len(token)):
@@ -73,6 +89,8 @@ def merges_by_score(vocabulary: Vocabulary, scores: list[float], source: str) ->
             if left in pieces and right in pieces:
                 merges.append((-scores[id_], -len(left), -len(right), left, right))
         if len(merges) > MAX_MERGES:
-            raise ModelLoadError(f"{source}: tokenizer.ggml.tokens can be merged in more than {MAX_MERGES} ways")
+            raise ModelLoadError(
+                f"{source}: tokenizer.ggml.tokens can be merged in more than {MAX_MERGES} ways"
+            )
     merges.sort(key=lambda merge: merge[:3])
     return [[left, right] for *_, left, right in merges]

@@ -35,7 +35,9 @@ class StoredTensor:
     shape: tuple[int, ...]  # of all
     change: Change = AS_STORED
     shift: float = 0.0  # is added to what is stored
-    every_other: TensorLocation | None = None  # has every second row, or of a bias every second element
+    every_other: TensorLocation | None = (
+        None  # has every second row, or of a bias every second element
+    )
 
     @classmethod
     def whole(cls, name: str, location: TensorLocation) -> "StoredTensor":
@@ -86,7 +88,10 @@ class _Naming:
         parts = _IN_LAYER.fullmatch(stored.name)
         if parts is None:
             stem, _, kind = stored.name.rpartition(".")
-            yield f"{self._outer[stem]}.{kind}" if stem in self._outer else stored.name, self._shifted(stored, stem)
+            yield (
+                f"{self._outer[stem]}.{kind}" if stem in self._outer else stored.name,
+                self._shifted(stored, stem),
+            )
         elif self._num_layers is None or int(parts[1]) < self._num_layers:
             prefix = f"model.layers.{parts[1]}."
             yield from self._named_in_layer(stored, prefix, parts[2], parts[3] or "")
@@ -111,7 +116,10 @@ class _Naming:
             else:
                 yield from _each_expert(stored, prefix + experts.prefix, f"{name}.{kind}")
         elif part in architecture.layer:
-            yield f"{prefix}{architecture.layer[part]}.{kind}", self._shifted(self._changed(stored, part), part)
+            yield (
+                f"{prefix}{architecture.layer[part]}.{kind}",
+                self._shifted(self._changed(stored, part), part),
+            )
         else:
             yield stored.name, stored
 
@@ -130,7 +138,10 @@ class _Naming:
 
     def _joined(self, stored: StoredTensor, part: str, join: Join) -> StoredTensor:
         """Each of several experts, or heads, has rows of the one and then of the other."""
-        upper, lower = stored.location, self._gguf.tensors.get(stored.name.replace(part, join.below))
+        upper, lower = (
+            stored.location,
+            self._gguf.tensors.get(stored.name.replace(part, join.below)),
+        )
         shape = (*upper.shape[:-2], *upper.shape[:-3:-1]) if join.is_transposed else upper.shape
         if lower is None or len(shape) not in (2, 3) or _but_rows(lower.shape) != _but_rows(shape):
             raise ModelLoadError(
@@ -139,9 +150,13 @@ class _Naming:
         if len(shape) == 3:
             _check_experts(stored, "weight")
         pairs = zip(_matrices(upper), _matrices(lower), strict=True)
-        pieces = tuple(each for one, other in pairs for each in (Piece(one, join.is_transposed), Piece(other)))
+        pieces = tuple(
+            each for one, other in pairs for each in (Piece(one, join.is_transposed), Piece(other))
+        )
         joined = (*shape[:-2], shape[-2] + lower.shape[-2], shape[-1])
-        return replace(stored, pieces=pieces, shape=(prod(joined[:-1]), joined[-1]) if join.is_flat else joined)
+        return replace(
+            stored, pieces=pieces, shape=(prod(joined[:-1]), joined[-1]) if join.is_flat else joined
+        )
 
 
 def _but_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -167,9 +182,16 @@ def _split(stored: StoredTensor, prefix: str, split: Split) -> Iterator[tuple[st
         )
     num_rows, columns = location.shape
     for name, begin in {split.first: 0, split.second: size}.items():
-        offsets = (location.offset + row * location.row_bytes for row in range(begin, num_rows, 2 * size))
-        pieces = tuple(Piece(replace(location, shape=(size, columns), offset=offset)) for offset in offsets)
-        yield f"{prefix}{name}.weight", replace(stored, pieces=pieces, shape=(num_rows // 2, columns))
+        offsets = (
+            location.offset + row * location.row_bytes for row in range(begin, num_rows, 2 * size)
+        )
+        pieces = tuple(
+            Piece(replace(location, shape=(size, columns), offset=offset)) for offset in offsets
+        )
+        yield (
+            f"{prefix}{name}.weight",
+            replace(stored, pieces=pieces, shape=(num_rows // 2, columns)),
+        )
 
 
 def _matrices(location: TensorLocation) -> Iterator[TensorLocation]:
@@ -186,7 +208,9 @@ def _each(location: TensorLocation) -> Iterator[TensorLocation]:
         yield replace(location, shape=location.shape[1:], offset=offset)
 
 
-def _each_expert(stored: StoredTensor, prefix: str, name: str) -> Iterator[tuple[str, StoredTensor]]:
+def _each_expert(
+    stored: StoredTensor, prefix: str, name: str
+) -> Iterator[tuple[str, StoredTensor]]:
     for expert, own in enumerate(_each(stored.location)):
         yield f"{prefix}{expert}.{name}", StoredTensor.whole(stored.name, own)
 
@@ -200,7 +224,10 @@ def _alternating(
         yield f"{prefix}down_proj{end}", stored
     elif name == "ffn_gate_exps":
         other = gguf.tensors.get(stored.name.replace("ffn_gate_exps", "ffn_up_exps"))
-        if other is None or (other.shape, other.block_type) != (stored.location.shape, stored.location.block_type):
+        if other is None or (other.shape, other.block_type) != (
+            stored.location.shape,
+            stored.location.block_type,
+        ):
             raise ModelLoadError(
                 f"{stored.location.path}: {stored.name} must have an ffn_up_exps of its shape and type"
             )

@@ -17,7 +17,9 @@ _ENDS = (
     "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<end_of_turn>", "<|endoftext|>",
     "<|end_of_text|>", "<end_of_utterance>", "<turn|>", "<|tool_response>",
 )  # fmt: skip
-_ENDS_OF_MESSAGES_ONLY = {"<|end|>": "<|return|>"}  # beside the other one it ends a message, not the turn
+_ENDS_OF_MESSAGES_ONLY = {
+    "<|end|>": "<|return|>"
+}  # beside the other one it ends a message, not the turn
 
 
 def tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
@@ -29,7 +31,10 @@ def tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
         case "llama":
             tokenizer, adds_bos = sentencepiece_tokenizer(metadata, vocabulary), True
         case "gemma4":
-            tokenizer, adds_bos = sentencepiece_tokenizer(metadata, vocabulary, has_merges=True), True
+            tokenizer, adds_bos = (
+                sentencepiece_tokenizer(metadata, vocabulary, has_merges=True),
+                True,
+            )
         case kind:
             raise ModelLoadError(
                 f"{metadata.source}: tokenizer.ggml.model {kind} is not supported; supported: gemma4, gpt2, llama"
@@ -43,13 +48,17 @@ def tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
     }
 
 
-def post_processor(metadata: Metadata, vocabulary: Vocabulary, *, adds_bos: bool) -> JsonObject | None:
+def post_processor(
+    metadata: Metadata, vocabulary: Vocabulary, *, adds_bos: bool
+) -> JsonObject | None:
     """Puts BOS before a text, and EOS behind it, where the file says so."""
     added = {
         "bos": metadata.flag(KEY + "add_bos_token", adds_bos),
         "eos": metadata.flag(KEY + "add_eos_token", False),
     }
-    ids = {name: token_id(metadata, vocabulary, name) for name, is_added in added.items() if is_added}
+    ids = {
+        name: token_id(metadata, vocabulary, name) for name, is_added in added.items() if is_added
+    }
     known = {name: vocabulary.tokens[id_] for name, id_ in ids.items() if id_ is not None}
     if not known:
         return None
@@ -58,14 +67,19 @@ def post_processor(metadata: Metadata, vocabulary: Vocabulary, *, adds_bos: bool
         return [{"SpecialToken": {"id": known[name], "type_id": number}}] if name in known else []
 
     def marked(name: str, number: int) -> list[JsonObject]:
-        return [*special("bos", number), {"Sequence": {"id": name, "type_id": number}}, *special("eos", number)]
+        return [
+            *special("bos", number),
+            {"Sequence": {"id": name, "type_id": number}},
+            *special("eos", number),
+        ]
 
     return {
         "type": "TemplateProcessing",
         "single": marked("A", 0),
         "pair": [*marked("A", 0), *marked("B", 1)],
         "special_tokens": {
-            token: {"id": token, "ids": [ids[name]], "tokens": [token]} for name, token in known.items()
+            token: {"id": token, "ids": [ids[name]], "tokens": [token]}
+            for name, token in known.items()
         },
     }
 
@@ -75,14 +89,25 @@ def end_ids(metadata: Metadata, vocabulary: Vocabulary) -> list[int]:
     control = {
         token: id_
         for id_, (token, kind) in enumerate(zip(vocabulary.tokens, vocabulary.types, strict=True))
-        if kind in (CONTROL, USER_DEFINED)  # what chat parsers should see is user-defined in files of Gemma 4
+        if kind
+        in (
+            CONTROL,
+            USER_DEFINED,
+        )  # what chat parsers should see is user-defined in files of Gemma 4
     }
-    known = [control[end] for end in _ENDS if end in control and _ENDS_OF_MESSAGES_ONLY.get(end) not in control]
+    known = [
+        control[end]
+        for end in _ENDS
+        if end in control and _ENDS_OF_MESSAGES_ONLY.get(end) not in control
+    ]
     return list(dict.fromkeys([id_ for id_ in named if id_ is not None] + known))
 
 
 def tokenizer_config(metadata: Metadata, vocabulary: Vocabulary) -> JsonObject:
-    config: JsonObject = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    config: JsonObject = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+    }
     for ours, theirs in {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}.items():
         id_ = token_id(metadata, vocabulary, theirs)
         if id_ is not None:
@@ -93,11 +118,16 @@ def tokenizer_config(metadata: Metadata, vocabulary: Vocabulary) -> JsonObject:
 
 
 def chat_templates(metadata: Metadata) -> str | list[JsonObject] | None:
-    main = metadata.text("tokenizer.chat_template") if metadata.has("tokenizer.chat_template") else None
+    main = (
+        metadata.text("tokenizer.chat_template")
+        if metadata.has("tokenizer.chat_template")
+        else None
+    )
     if not metadata.has("tokenizer.chat_templates"):
         return main
     named = {
-        name: metadata.text(f"tokenizer.chat_template.{name}") for name in metadata.texts("tokenizer.chat_templates")
+        name: metadata.text(f"tokenizer.chat_template.{name}")
+        for name in metadata.texts("tokenizer.chat_templates")
     }
     every = ({} if main is None else {"default": main}) | named
     return [{"name": name, "template": text} for name, text in every.items()]

@@ -41,13 +41,21 @@ class Vocabulary:
 
 def read_vocabulary(metadata: Metadata) -> Vocabulary:
     tokens = metadata.texts(KEY + "tokens")
-    types = metadata.integers(KEY + "token_type", len(tokens)) if metadata.has(KEY + "token_type") else []
+    types = (
+        metadata.integers(KEY + "token_type", len(tokens))
+        if metadata.has(KEY + "token_type")
+        else []
+    )
     types = types or [NORMAL] * len(tokens)
     count = len(tokens)
-    while count and types[count - 1] == UNUSED:  # fills the vocabulary up to the number of rows of the embedding
+    while (
+        count and types[count - 1] == UNUSED
+    ):  # fills the vocabulary up to the number of rows of the embedding
         count -= 1
     if not count:
-        raise ModelLoadError(f"{metadata.source}: tokenizer.ggml.tokens must name tokens, found none that is used")
+        raise ModelLoadError(
+            f"{metadata.source}: tokenizer.ggml.tokens must name tokens, found none that is used"
+        )
     ids: dict[str, int] = {}
     for token_id, token in enumerate(tokens[:count]):
         if not token or ids.setdefault(token, token_id) != token_id:
@@ -90,6 +98,8 @@ def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[list[str]]:
         cut = line.find(" ", 1)
         left, right = (line[:cut], line[cut + 1 :]) if cut > 0 else (line, "")
         if left not in ids or right not in ids or left + right not in ids:
-            raise ModelLoadError(f"{metadata.source}: tokenizer.ggml.merges must merge tokens, found {brief(line)}")
+            raise ModelLoadError(
+                f"{metadata.source}: tokenizer.ggml.merges must merge tokens, found {brief(line)}"
+            )
         merges.append([left, right])
     return merges

@@ -16,7 +16,9 @@ MAX_ENUM_VALUES = 10_000  # also strings to choose from
 MAX_LITERAL_CHARS = 10 * 1024
 MAX_REFERENCE_LEVELS = 200
 MAX_PATTERN_CHARS = 10 * 1024
-MAX_COMBINED_PATTERNS = 16  # that one text must match; from about 25 on the native code searches without end
+MAX_COMBINED_PATTERNS = (
+    16  # that one text must match; from about 25 on the native code searches without end
+)
 MAX_DIVISOR = 10_000  # also of all added up, and of combined ones multiplied: the native code makes as many states
 MAX_TAGS = 1024
 MAX_KINDS = 200  # of values that one parameter may have; alternatives of alternatives multiply
@@ -41,7 +43,9 @@ def check_size(value: object) -> None:
         text = json.dumps(value, ensure_ascii=False)
         text.encode()
     except UnicodeEncodeError:
-        raise GrammarError("the format holds half of a surrogate pair, which is no character") from None
+        raise GrammarError(
+            "the format holds half of a surrogate pair, which is no character"
+        ) from None
     except (TypeError, ValueError) as error:
         raise GrammarError(f"the format is not JSON: {error}") from None
     check_at_most("the number of characters of the format", len(text), MAX_FORMAT_CHARS)
@@ -50,7 +54,9 @@ def check_size(value: object) -> None:
 def _levels(value: object) -> int:
     """Counts the nesting, from 0 for a scalar, and stops above the limit."""
     levels, row = 0, [value]
-    while row := [inner for outer in row if isinstance(outer, dict | list) for inner in _with_itself(outer)]:
+    while row := [
+        inner for outer in row if isinstance(outer, dict | list) for inner in _with_itself(outer)
+    ]:
         levels += 1
         if levels > MAX_LEVELS:
             break

@@ -24,4 +24,8 @@ def special_token_ids(tokenizer_json: JsonObject) -> Mapping[str, int]:
 def marks_of(tokenizer_json: JsonObject) -> list[JsonObject]:
     """Returns the entries of the added tokens that are special or look like a mark (`<think>`)."""
     added = tokenizer_json["added_tokens"]
-    return [token for token in added if token["special"] or (token["content"][:1], token["content"][-1:]) == ("<", ">")]
+    return [
+        token
+        for token in added
+        if token["special"] or (token["content"][:1], token["content"][-1:]) == ("<", ">")
+    ]

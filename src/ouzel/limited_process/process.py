@@ -26,7 +26,9 @@ from ouzel.observability import log_settings
 
 logger = logging.getLogger(__name__)
 
-_START_TIMEOUT_S = 120.0  # until the first job begins: the template is starting, on a machine that is busy
+_START_TIMEOUT_S = (
+    120.0  # until the first job begins: the template is starting, on a machine that is busy
+)
 _GRACE_S = 5.0
 _BEGIN_GRACES = 4  # until a later job begins
 _END_TIMEOUT_S = 2.0
@@ -74,7 +76,13 @@ class LimitedProcess:
     """Runs jobs, any number at a time, from any thread."""
 
     def __init__(
-        self, factory: str, options: dict[str, object], limits: Limits, *, max_idle: int = 2, grace_s: float = _GRACE_S
+        self,
+        factory: str,
+        options: dict[str, object],
+        limits: Limits,
+        *,
+        max_idle: int = 2,
+        grace_s: float = _GRACE_S,
     ) -> None:
         """`factory` is "package.module:function"; called with `options` as keywords, it returns the function.
 
@@ -130,7 +138,9 @@ class LimitedProcess:
 
     def _answer(self, connection: socket.socket, job: bytes, limits: Limits) -> tuple[int, bytes]:
         """Raises TimeoutError where the job does not begin."""
-        with suppress(BrokenPipeError, ConnectionResetError):  # it died already, and the template says how
+        with suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # it died already, and the template says how
             connection.sendall(with_length(limits.to_json()) + with_length(job))
         kind, payload = receive(connection)
         if kind != BEGUN:
@@ -140,9 +150,8 @@ class LimitedProcess:
         try:
             return receive(connection)
         except TimeoutError:
-            with (
-                self._lock
-            ):  # the template ends all jobs: which process has this one, only the process itself could say
+            # The template process ends all jobs: only the job itself knows which process runs it.
+            with self._lock:
                 self._end_template()
             raise JobLost("the process of the job does not answer") from None
 
@@ -168,7 +177,12 @@ class LimitedProcess:
                 arguments = f"{theirs.fileno()}, {logs.level!r}, {logs.log_format!r}"
                 program = f"from ouzel.limited_process.template import run_template; run_template({arguments})"
                 self._template = subprocess.Popen(
-                    (sys.executable, "-P", "-c", program),  # -P: nothing is imported from the working directory
+                    (
+                        sys.executable,
+                        "-P",
+                        "-c",
+                        program,
+                    ),  # -P: nothing is imported from the working directory
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     env={**os.environ, **_ENVIRONMENT},
@@ -192,7 +206,10 @@ class LimitedProcess:
     def _run_here(self, job: bytes, limits: Limits) -> bytes:
         with self._lock:
             if self._here is None:
-                logger.warning("processes cannot fork on this system: %s runs without limits", self._order.factory)
+                logger.warning(
+                    "processes cannot fork on this system: %s runs without limits",
+                    self._order.factory,
+                )
                 self._here = self._order.function()
             function = self._here
         outcomes: list[tuple[int, bytes]] = []

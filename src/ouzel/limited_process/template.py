@@ -85,11 +85,15 @@ class _Template:
         self._max_idle = max_idle
         self._jobs: dict[int, socket.socket] = {}  # by process id
         self._idle: list[int] = []
-        self._channels: dict[int, socket.socket] = {}  # by process id: a job's socket goes there, a byte comes back
+        self._channels: dict[
+            int, socket.socket
+        ] = {}  # by process id: a job's socket goes there, a byte comes back
         self._selector = selectors.DefaultSelector()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if _address_space_bytes() is None:
-            logger.warning("this system does not say how much memory a process has: jobs have no limit of memory")
+            logger.warning(
+                "this system does not say how much memory a process has: jobs have no limit of memory"
+            )
 
     def serve(self) -> NoReturn:
         awake, waker = socket.socketpair()
@@ -116,7 +120,9 @@ class _Template:
     def _log_writings(self) -> None:
         """Logs the writings at `debug` only, since they may quote requests."""
         with suppress(BlockingIOError):
-            logger.debug("a job writes: %s", os.read(self._writings, 65536).decode(errors="replace").rstrip())
+            logger.debug(
+                "a job writes: %s", os.read(self._writings, 65536).decode(errors="replace").rstrip()
+            )
 
     def _begin_job(self) -> None:
         message, fds, _, _ = socket.recv_fds(self._control, 1, 1)
@@ -209,7 +215,9 @@ class _Template:
         limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
         _keep(limits)
         kinds: list[int] = []
-        thread = start_thread(lambda: kinds.append(self._answer(connection, job)), limits.stack_bytes)
+        thread = start_thread(
+            lambda: kinds.append(self._answer(connection, job)), limits.stack_bytes
+        )
         until_s = time.process_time() + limits.full_priority_s
         while thread.is_alive() and time.process_time() < until_s:
             thread.join(_WATCH_S)

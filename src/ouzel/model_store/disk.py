@@ -11,7 +11,9 @@ from pathlib import Path
 def size_of(directory: Path) -> int:
     """Counts the files in it, each once; a link counts as itself, wherever it leads."""
     sizes: dict[tuple[int, int], int] = {}
-    for status in statuses(Path(folder, name) for folder, _, names in os.walk(directory) for name in names):
+    for status in statuses(
+        Path(folder, name) for folder, _, names in os.walk(directory) for name in names
+    ):
         sizes[status.st_dev, status.st_ino] = status.st_size
     return sum(sizes.values())
 

@@ -32,7 +32,12 @@ from huggingface_hub import (
     snapshot_download,
 )
 from huggingface_hub.file_download import repo_folder_name
-from huggingface_hub.utils import build_hf_headers, disable_progress_bars, filter_repo_objects, hf_raise_for_status
+from huggingface_hub.utils import (
+    build_hf_headers,
+    disable_progress_bars,
+    filter_repo_objects,
+    hf_raise_for_status,
+)
 
 from ouzel.model_store.failures import FAILURES, NotEnoughDisk, is_unreachable
 from ouzel.model_store.hub_names import check_file_name, check_key
@@ -88,7 +93,11 @@ def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -
     except FAILURES as error:
         if not is_unreachable(error):
             raise
-        return Path(snapshot_download(repo_id, local_files_only=True, allow_patterns=wanted, ignore_patterns=unwanted))
+        return Path(
+            snapshot_download(
+                repo_id, local_files_only=True, allow_patterns=wanted, ignore_patterns=unwanted
+            )
+        )
     assert found.sha is not None, "the hub names a revision"
     check_key("revision", found.sha)
     folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repo_id, repo_type="model"))
@@ -101,7 +110,11 @@ def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -
     missing = [name for name in matching if not (folder / "snapshots" / found.sha / name).exists()]
     if missing:
         fetch_large(repo_id, found.sha, missing, folder / "blobs")
-    directory = Path(snapshot_download(repo_id, revision=found.sha, allow_patterns=wanted, ignore_patterns=unwanted))
+    directory = Path(
+        snapshot_download(
+            repo_id, revision=found.sha, allow_patterns=wanted, ignore_patterns=unwanted
+        )
+    )
     remember_newest(folder, found.sha)
     return directory
 
@@ -119,13 +132,17 @@ def remember_newest(folder: Path, revision: str) -> None:
 def fetch_large(repo_id: str, revision: str, names: Iterable[str], blobs: Path) -> None:
     with ThreadPoolExecutor(NUM_AT_ONCE) as threads:
         found = [*threads.map(lambda name: large_file(repo_id, revision, name, blobs), names)]
-    files = [*{file.etag: file for file in found if file is not None and not file.blob.exists()}.values()]
+    files = [
+        *{file.etag: file for file in found if file is not None and not file.blob.exists()}.values()
+    ]
     if not files:
         return
     blobs.mkdir(parents=True, exist_ok=True)
     total, here = sum(file.size for file in files), sum(file.num_bytes_here for file in files)
     if (free := shutil.disk_usage(blobs).free) < total - here + SPARE_BYTES:
-        raise NotEnoughDisk(f"{amount(total - here)} are still to be fetched, and {blobs} has {amount(free)} free")
+        raise NotEnoughDisk(
+            f"{amount(total - here)} are still to be fetched, and {blobs} has {amount(free)} free"
+        )
     with stage(f"fetching {repo_id}", total, done_bytes=here) as fetching:
         fetch_all(files, fetching)
 
@@ -136,7 +153,11 @@ def large_file(repo_id: str, revision: str, name: str, blobs: Path) -> LargeFile
     metadata: HfFileMetadata = get_hf_file_metadata(url)
     if metadata.etag:
         check_key("etag", metadata.etag)
-    if not metadata.etag or not metadata.size or not LARGE_BYTES <= metadata.size <= constants.MAX_HTTP_DOWNLOAD_SIZE:
+    if (
+        not metadata.etag
+        or not metadata.size
+        or not LARGE_BYTES <= metadata.size <= constants.MAX_HTTP_DOWNLOAD_SIZE
+    ):
         return None
     return LargeFile(name, url, metadata.etag, metadata.size, blobs)
 
@@ -176,14 +197,18 @@ def fetch_file(file: LargeFile, fetching: Stage, stopping: threading.Event) -> N
         os.fsync(content.fileno())
         if content.tell() != file.size or (begin and not is_as_promised(file)):
             content.truncate(0)
-            raise ConnectionError(f"{file.name} came otherwise than the hub says, and has to be fetched again")
+            raise ConnectionError(
+                f"{file.name} came otherwise than the hub says, and has to be fetched again"
+            )
         file.incomplete.replace(file.blob)
 
 
 def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threading.Event) -> None:
     """Appends what is missing, as far as it comes. Raises HfHubHTTPError, httpx2.TransportError and Interrupted."""
     begin = content.tell()
-    headers = build_hf_headers() | {"Accept-Encoding": "identity"}  # parts of what is compressed are no use
+    headers = build_hf_headers() | {
+        "Accept-Encoding": "identity"
+    }  # parts of what is compressed are no use
     if begin:
         headers["Range"] = f"bytes={begin}-"
     with get_session().stream(
@@ -195,14 +220,18 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
         extensions=EXEMPT,
     ) as response:
         hf_raise_for_status(response)
-        if begin and response.status_code != httpx2.codes.PARTIAL_CONTENT:  # it begins at the beginning
+        if (
+            begin and response.status_code != httpx2.codes.PARTIAL_CONTENT
+        ):  # it begins at the beginning
             content.truncate(0)
             content.seek(0)
             fetching.advance(-begin)
         for piece in response.iter_raw(PIECE_BYTES):
             if content.tell() + len(piece) > file.size:
                 content.truncate(0)
-                raise ValueError(f"{file.name} is longer than the {file.size} bytes that the hub says")
+                raise ValueError(
+                    f"{file.name} is longer than the {file.size} bytes that the hub says"
+                )
             content.write(piece)
             fetching.advance(len(piece))
             if stopping.is_set():

@@ -30,8 +30,12 @@ def is_unreachable(error: Exception) -> bool:
     if isinstance(error, HfHubHTTPError):
         status = error.response.status_code
         return status == _TOO_MANY or status >= _FIRST_OF_SERVER
-    is_page = isinstance(error, JSONDecodeError)  # of somebody between the hub and here, who wants a log-in
-    return is_page or isinstance(error, (httpx2.TransportError, ConnectionError, LocalEntryNotFoundError))
+    is_page = isinstance(
+        error, JSONDecodeError
+    )  # of somebody between the hub and here, who wants a log-in
+    return is_page or isinstance(
+        error, (httpx2.TransportError, ConnectionError, LocalEntryNotFoundError)
+    )
 
 
 def reason_of(error: Exception, repo_id: str) -> str:
@@ -45,7 +49,9 @@ def reason_of(error: Exception, repo_id: str) -> str:
         case IncompleteSnapshotError():
             reason = f"{_unreachable(hub)}, and files of {repo_id} are missing in the cache"
         case LocalEntryNotFoundError():
-            reason = f"{_unreachable(hub)}, and {repo_id} is not in the cache ({constants.HF_HUB_CACHE})"
+            reason = (
+                f"{_unreachable(hub)}, and {repo_id} is not in the cache ({constants.HF_HUB_CACHE})"
+            )
         case HfHubHTTPError() if error.response.status_code in (_UNAUTHORISED, _FORBIDDEN):
             reason = f"{hub} refuses access to {repo_id}: {_with_token()}"
         case HfHubHTTPError():
@@ -68,7 +74,11 @@ def _unreachable(hub: str) -> str:
 def _with_token() -> str:
     if os.environ.get("HF_TOKEN"):
         return "the token in HF_TOKEN does not open it"
-    return "the token on this machine does not open it" if get_token() else "set HF_TOKEN to a token that may read it"
+    return (
+        "the token on this machine does not open it"
+        if get_token()
+        else "set HF_TOKEN to a token that may read it"
+    )
 
 
 def _first_line(error: Exception) -> str:

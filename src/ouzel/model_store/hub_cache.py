@@ -52,7 +52,9 @@ def repository(path: Path) -> HubRepository:
         snapshots=snapshots(path),
         size_bytes=size_of(path),
         incomplete_bytes=sum(blob.st_size for blob in statuses(path.glob("blobs/*.incomplete"))),
-        last_used=max((max(blob.st_atime, blob.st_mtime) for blob in blobs), default=path.stat().st_mtime),
+        last_used=max(
+            (max(blob.st_atime, blob.st_mtime) for blob in blobs), default=path.stat().st_mtime
+        ),
     )
 
 
@@ -60,15 +62,23 @@ def snapshots(path: Path) -> tuple[Snapshot, ...]:
     names: dict[str, list[str]] = {}
     for ref in sorted((path / _REFS).rglob("*")):
         if ref.is_file():
-            names.setdefault(ref.read_text(errors="replace").strip(), []).append(str(ref.relative_to(path / _REFS)))
-    directories = [each for each in (path / "snapshots").glob("*") if each.is_dir() and not each.is_symlink()]
+            names.setdefault(ref.read_text(errors="replace").strip(), []).append(
+                str(ref.relative_to(path / _REFS))
+            )
+    directories = [
+        each for each in (path / "snapshots").glob("*") if each.is_dir() and not each.is_symlink()
+    ]
     directories.sort(key=lambda each: each.stat().st_mtime, reverse=True)
     return tuple(Snapshot(each.name, each, tuple(names.get(each.name, ()))) for each in directories)
 
 
 def gguf_models(directory: Path) -> dict[str, Path]:
     """Returns the first file of each GGUF model in a snapshot, by its name."""
-    files = [path for path in sorted(directory.rglob("*")) if is_gguf(path) and PROJECTOR not in path.name]
+    files = [
+        path
+        for path in sorted(directory.rglob("*"))
+        if is_gguf(path) and PROJECTOR not in path.name
+    ]
     models: dict[str, Path] = {}
     for path in files:
         models.setdefault(model_name(path), path)

@@ -17,5 +17,13 @@ def check_file_name(name: str) -> None:
 
 def check_key(kind: str, key: str) -> None:
     """Checks a revision or an etag, which names one file or directory. Raises ValueError."""
-    if key in {"", ".", ".."} or len(key) > MAX_CHARS or "/" in key or "\\" in key or not key.isprintable():
-        raise ValueError(f"the hub gives the {kind} {key[:80]!r}, which cannot be the name of a file")
+    if (
+        key in {"", ".", ".."}
+        or len(key) > MAX_CHARS
+        or "/" in key
+        or "\\" in key
+        or not key.isprintable()
+    ):
+        raise ValueError(
+            f"the hub gives the {kind} {key[:80]!r}, which cannot be the name of a file"
+        )

@@ -31,7 +31,9 @@ def bounded_answers() -> Iterator[None]:
     try:
         yield
     except _MALFORMED as error:
-        raise ValueError(f"the hub's answer makes no sense ({type(error).__name__}: {error})") from error
+        raise ValueError(
+            f"the hub's answer makes no sense ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _replace_client() -> None:
@@ -54,7 +56,9 @@ def _bound(response: httpx2.Response) -> None:
         return
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", ""):
-        raise ValueError(f"the hub compresses an answer ({encoding[:20]!r}), which it was asked not to")
+        raise ValueError(
+            f"the hub compresses an answer ({encoding[:20]!r}), which it was asked not to"
+        )
     assert isinstance(response.stream, httpx2.SyncByteStream)
     response.stream = _BoundedStream(response.stream)
 
@@ -68,7 +72,9 @@ class _BoundedStream(httpx2.SyncByteStream):
         for piece in self._stream:
             num_bytes += len(piece)
             if num_bytes > MAX_ANSWER_BYTES:
-                raise ValueError(f"an answer of the hub is longer than {MAX_ANSWER_BYTES // 2**20} MiB")
+                raise ValueError(
+                    f"an answer of the hub is longer than {MAX_ANSWER_BYTES // 2**20} MiB"
+                )
             yield piece
 
     def close(self) -> None:

@@ -17,7 +17,9 @@ class Inventory:
     def kept_of_repository(self, repository: HubRepository) -> list[Kept]:
         directories = [repository.path.absolute(), repository.path.resolve()]
         within = [each.source for each in self.kept if _is_within(each.source, directories)]
-        return self.kept_of([*map(Path, within), *(snapshot.directory for snapshot in repository.snapshots)])
+        return self.kept_of(
+            [*map(Path, within), *(snapshot.directory for snapshot in repository.snapshots)]
+        )
 
     def kept_of(self, paths: Iterable[Path]) -> list[Kept]:
         """Returns what was made of one of the model directories or files, or of what was made of these."""
@@ -25,7 +27,11 @@ class Inventory:
         keys = {source_key(Path(source)) for source in sources}
         direct = [each for each in self.kept if each.source in sources or each.source_key in keys]
         ggufs = [each.path for each in direct if each.kind == "gguf"]
-        return direct + [each for each in self.kept_of(ggufs) if each not in direct] if ggufs else direct
+        return (
+            direct + [each for each in self.kept_of(ggufs) if each not in direct]
+            if ggufs
+            else direct
+        )
 
     def model_of(self, kept: Kept) -> str:
         """Names to people what it was made of, as far as it says."""

@@ -151,7 +151,11 @@ def verdict_of(path: Path, match: re.Match[str]) -> Kept:
         if not Path(source).is_dir():
             stale = "its model is gone"
         else:
-            stale = "" if content["facts"] == facts_of_verdict(None, Path(source)) else "its model has changed"
+            stale = (
+                ""
+                if content["facts"] == facts_of_verdict(None, Path(source))
+                else "its model has changed"
+            )
     except (OSError, ValueError, KeyError, TypeError):
         stale = "it is broken"
     return Kept(
@@ -169,7 +173,9 @@ def verdict_of(path: Path, match: re.Match[str]) -> Kept:
 
 
 def unfinished(path: Path) -> Kept:
-    changed = max((status.st_mtime for status in statuses(path.rglob("*"))), default=path.stat().st_mtime)
+    changed = max(
+        (status.st_mtime for status in statuses(path.rglob("*"))), default=path.stat().st_mtime
+    )
     is_recent = time.time() - changed < _UNFINISHED_FOR_S
     return Kept(
         path=path,

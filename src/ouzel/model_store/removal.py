@@ -34,7 +34,9 @@ class Removal:
         return repositories + sum(each.size_bytes for each in self.kept)
 
 
-def plan_removal(inventory: Inventory, names: Sequence[str], *, weights_only: bool, stale: bool) -> Removal:
+def plan_removal(
+    inventory: Inventory, names: Sequence[str], *, weights_only: bool, stale: bool
+) -> Removal:
     """Raises CannotRemove where a name is of nothing, or something is in use."""
     repositories: dict[Path, HubRepository] = {}
     kept: dict[Path, Kept] = {}
@@ -67,14 +69,18 @@ def _find(inventory: Inventory, name: str) -> tuple[HubRepository | None, list[K
             return None, of_path
         raise CannotRemove(f"{name}: nothing is kept of it, and what is in no cache is not removed")
     if any(name.startswith(f"{repository.repo_id}:") for repository in inventory.repositories):
-        raise CannotRemove(f"{name}: a repository is removed as a whole; give {name.partition(':')[0]}")
+        raise CannotRemove(
+            f"{name}: a repository is removed as a whole; give {name.partition(':')[0]}"
+        )
     raise CannotRemove(f"{name}: is neither a model nor an id that `ouzel list` shows")
 
 
 def _refuse_what_is_in_use(removal: Removal) -> None:
     for kept in removal.kept:
         if kept.is_in_use:
-            doing = "is being made" if kept.kind == "unfinished" else "is in use by a running server"
+            doing = (
+                "is being made" if kept.kind == "unfinished" else "is in use by a running server"
+            )
             raise CannotRemove(f"{kept.short_id} ({kept.path.name}) {doing}; stop that first")
     for repository in removal.repositories:
         if is_being_fetched(repository.path):

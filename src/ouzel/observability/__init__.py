@@ -2,7 +2,13 @@
 
 from ouzel.observability.engine_reading import EngineReading
 from ouzel.observability.http_responses import HttpResponses
-from ouzel.observability.logs import LogFormat, configure_logging, facts, log_settings, request_id_in_scope
+from ouzel.observability.logs import (
+    LogFormat,
+    configure_logging,
+    facts,
+    log_settings,
+    request_id_in_scope,
+)
 from ouzel.observability.metrics import Metrics, exposition
 from ouzel.observability.process_metrics import build_metrics, process_metrics
 from ouzel.observability.spans import Attributes, Span, span_in_scope

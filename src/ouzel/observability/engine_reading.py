@@ -58,8 +58,12 @@ def total(readings: Sequence[EngineReading]) -> EngineReading:
     return replace(
         readings[0],
         step_age_s=max(reading.step_age_s for reading in readings),
-        running_adapters=frozenset[str]().union(*(reading.running_adapters for reading in readings)),
-        waiting_adapters=frozenset[str]().union(*(reading.waiting_adapters for reading in readings)),
+        running_adapters=frozenset[str]().union(
+            *(reading.running_adapters for reading in readings)
+        ),
+        waiting_adapters=frozenset[str]().union(
+            *(reading.waiting_adapters for reading in readings)
+        ),
         **sums,
     )
 
@@ -86,7 +90,10 @@ class Family:
     def text(self, name: str) -> str:
         suffix = "_total" if self.kind == "counter" else ""
         return family_text(
-            name, self.kind, self.documentation, [(suffix, labels, value) for labels, value in self.samples]
+            name,
+            self.kind,
+            self.documentation,
+            [(suffix, labels, value) for labels, value in self.samples],
         )
 
 
@@ -94,12 +101,23 @@ def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> 
     """Returns the families by stem; readings come with the labels of their engine."""
 
     def family(kind: Kind, documentation: str, field: str) -> Family:
-        return Family(kind, documentation, [Sample(labels, getattr(engine, field)) for labels, engine in readings])
+        return Family(
+            kind,
+            documentation,
+            [Sample(labels, getattr(engine, field)) for labels, engine in readings],
+        )
 
     gauge, counter = partial(family, "gauge"), partial(family, "counter")
 
     sizes = [
-        Sample({**labels, "block_size": str(engine.block_size), "num_gpu_blocks": str(engine.num_blocks)}, 1)
+        Sample(
+            {
+                **labels,
+                "block_size": str(engine.block_size),
+                "num_gpu_blocks": str(engine.num_blocks),
+            },
+            1,
+        )
         for labels, engine in readings  # vLLM's labels
     ]
     now = time.time()
@@ -123,21 +141,45 @@ def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> 
             "Used share of the slots for recurrent states, kept ones too.", "used_states_share"
         ),
         "cache_config_info": Family("gauge", "Shape of the KV cache.", sizes),
-        "lora_requests_info": Family("gauge", "Adapters in use, as routers ask for them; the time.", adapters),
+        "lora_requests_info": Family(
+            "gauge", "Adapters in use, as routers ask for them; the time.", adapters
+        ),
         "prefix_cache_queries": counter("Prompt tokens looked up.", "num_prefix_query_tokens"),
-        "prefix_cache_hits": counter("Prompt tokens found in the prefix cache.", "num_prefix_hit_tokens"),
-        "prefix_store_bytes": gauge("Bytes of records in the prefix cache directory.", "num_store_bytes"),
-        "prefix_store_written": counter("Blocks and states that were written to it.", "num_store_written"),
-        "prefix_store_loaded": counter("Blocks and states that were taken from it.", "num_store_loaded"),
-        "prefix_store_damaged": counter("Records of it that were dropped as damaged.", "num_store_damaged"),
-        "prefix_store_skipped": counter("Blocks and states that it was too slow for.", "num_store_skipped"),
+        "prefix_cache_hits": counter(
+            "Prompt tokens found in the prefix cache.", "num_prefix_hit_tokens"
+        ),
+        "prefix_store_bytes": gauge(
+            "Bytes of records in the prefix cache directory.", "num_store_bytes"
+        ),
+        "prefix_store_written": counter(
+            "Blocks and states that were written to it.", "num_store_written"
+        ),
+        "prefix_store_loaded": counter(
+            "Blocks and states that were taken from it.", "num_store_loaded"
+        ),
+        "prefix_store_damaged": counter(
+            "Records of it that were dropped as damaged.", "num_store_damaged"
+        ),
+        "prefix_store_skipped": counter(
+            "Blocks and states that it was too slow for.", "num_store_skipped"
+        ),
         "num_preemptions": counter("Sequences sent back to waiting.", "num_preemptions"),
-        "spec_decode_num_drafts": counter("Sequences, of each step, that had tokens proposed.", "num_drafts"),
+        "spec_decode_num_drafts": counter(
+            "Sequences, of each step, that had tokens proposed.", "num_drafts"
+        ),
         "spec_decode_num_draft_tokens": counter("Tokens proposed.", "num_draft_tokens"),
-        "spec_decode_num_accepted_tokens": counter("Proposed tokens that came.", "num_accepted_tokens"),
+        "spec_decode_num_accepted_tokens": counter(
+            "Proposed tokens that came.", "num_accepted_tokens"
+        ),
         "images_encoded": counter("Images that the vision encoder computed.", "num_images_encoded"),
-        "image_hits": counter("Images of requests that were kept, encoded or in the KV cache.", "num_image_hits"),
+        "image_hits": counter(
+            "Images of requests that were kept, encoded or in the KV cache.", "num_image_hits"
+        ),
         "image_encoding_seconds": counter("Time that the vision encoder took.", "encoding_s"),
-        "engine_step_age_seconds": gauge("Time the engine has been at its present step.", "step_age_s"),
-        "engine_restarts": counter("Times the engine was started again after it died.", "num_restarts"),
+        "engine_step_age_seconds": gauge(
+            "Time the engine has been at its present step.", "step_age_s"
+        ),
+        "engine_restarts": counter(
+            "Times the engine was started again after it died.", "num_restarts"
+        ),
     }

@@ -20,7 +20,10 @@ class HttpResponses:
     def text(self) -> str:
         """Returns the family in Prometheus' text format."""
         samples = [
-            ("_total", {"path": path, "code": str(code)}, number) for (path, code), number in self._numbers.items()
+            ("_total", {"path": path, "code": str(code)}, number)
+            for (path, code), number in self._numbers.items()
         ]
-        documentation = "HTTP responses by operation and status; 499: the client left before an answer began."
+        documentation = (
+            "HTTP responses by operation and status; 499: the client left before an answer began."
+        )
         return family_text("ouzel_http_responses", "counter", documentation, samples)

@@ -67,7 +67,9 @@ def facts(**values: object) -> dict[str, Mapping[str, object]]:
 
 class _TextFormatter(logging.Formatter):
     def __init__(self) -> None:
-        clear = CLEAR_LINE if is_terminal(sys.stderr) else ""  # a progress bar may stand in the line
+        clear = (
+            CLEAR_LINE if is_terminal(sys.stderr) else ""
+        )  # a progress bar may stand in the line
         super().__init__(f"{clear}%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
@@ -97,14 +99,20 @@ class _JsonFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         try:
             return _encode(line).decode()
-        except UnicodeEncodeError:  # half a character, as in a file's name: JSON can write it, UTF-8 cannot
+        except (
+            UnicodeEncodeError
+        ):  # half a character, as in a file's name: JSON can write it, UTF-8 cannot
             return json.dumps(line, default=str)
 
 
-def _log_uncaught(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
     _uncaught.critical("unexpected error", exc_info=(kind, error, traceback))
 
 
 def _log_uncaught_in_thread(uncaught: threading.ExceptHookArgs) -> None:
     error = uncaught.exc_value or uncaught.exc_type()
-    _uncaught.critical("unexpected error", exc_info=(uncaught.exc_type, error, uncaught.exc_traceback))
+    _uncaught.critical(
+        "unexpected error", exc_info=(uncaught.exc_type, error, uncaught.exc_traceback)
+    )

@@ -52,9 +52,13 @@ class Metrics:
         self._labels = {"engine": "0", "model_name": model_name}
         self._total = RequestSeries(self._labels)
         numbers = range(num_engines) if num_engines > 1 else ()
-        several = [RequestSeries(self._labels | {"engine": str(number)}, self._total) for number in numbers]
+        several = [
+            RequestSeries(self._labels | {"engine": str(number)}, self._total) for number in numbers
+        ]
         self._engines = several or [self._total]
-        self._refused = Counter("Requests refused with 429, by no engine.", {"model_name": model_name})
+        self._refused = Counter(
+            "Requests refused with 429, by no engine.", {"model_name": model_name}
+        )
 
     def of_engine(self, number: int) -> RequestSeries:
         return self._engines[number]
@@ -68,14 +72,21 @@ class Metrics:
         Gives everything in Prometheus' text format, as pairs of a family's name and text: under our names, and then
         under vLLM's, where a pool of engines is one, as those take it who read these.
         """
-        own = families_of([(self._labels | {"engine": str(number)}, reading) for number, reading in enumerate(engines)])
+        own = families_of(
+            [
+                (self._labels | {"engine": str(number)}, reading)
+                for number, reading in enumerate(engines)
+            ]
+        )
         for stem in self._total.families:
             texts = [series.families[stem].text(f"ouzel_{stem}") for series in self._engines]
             yield f"ouzel_{stem}", "".join([texts[0], *map(_samples, texts[1:])])
         yield "ouzel_requests_refused", self._refused.text("ouzel_requests_refused")
         for stem, family in own.items():
             yield f"ouzel_{stem}", family.text(f"ouzel_{stem}")
-        together = self._total.families | (families_of([(self._labels, total(engines))]) if engines else {})
+        together = self._total.families | (
+            families_of([(self._labels, total(engines))]) if engines else {}
+        )
         for stem, names in NAMES_OF_VLLM.items():
             for name in names if stem in together else ():
                 yield f"vllm:{name}", together[stem].text(f"vllm:{name}")

@@ -18,7 +18,14 @@ _START_TIME, _VIRTUAL_MEMORY, _RESIDENT_PAGES = 22, 23, 24  # fields as proc(5) 
 def process_metrics(proc: Path = _PROC) -> str:
     """Returns the `process_*` families; where `proc` lacks a file or hides it, only the time of the processors."""
     cpu = time.process_time()
-    texts = [_family("process_cpu_seconds", "counter", "User and system CPU time spent by the HTTP process.", cpu)]
+    texts = [
+        _family(
+            "process_cpu_seconds",
+            "counter",
+            "User and system CPU time spent by the HTTP process.",
+            cpu,
+        )
+    ]
     try:
         stat = (proc / "self" / "stat").read_text().rpartition(")")[2].split()
         limits = (proc / "self" / "limits").read_text().splitlines()
@@ -29,13 +36,29 @@ def process_metrics(proc: Path = _PROC) -> str:
     started_s = int(stat[_START_TIME - _FIRST_FIELD]) / os.sysconf("SC_CLK_TCK") + boot_s
     resident = int(stat[_RESIDENT_PAGES - _FIRST_FIELD]) * os.sysconf("SC_PAGE_SIZE")
     virtual = int(stat[_VIRTUAL_MEMORY - _FIRST_FIELD])
-    max_open = next((line.split()[3] for line in limits if line.startswith("Max open files")), "unlimited")
+    max_open = next(
+        (line.split()[3] for line in limits if line.startswith("Max open files")), "unlimited"
+    )
     max_fds = float("inf") if max_open == "unlimited" else int(max_open)
     texts += [
-        _family("process_resident_memory_bytes", "gauge", "Resident memory of the HTTP process.", resident),
-        _family("process_virtual_memory_bytes", "gauge", "Virtual memory of the HTTP process.", virtual),
-        _family("process_start_time_seconds", "gauge", "Start of the HTTP process since the Unix epoch.", started_s),
-        _family("process_open_fds", "gauge", "Open file descriptors of the HTTP process.", num_open),
+        _family(
+            "process_resident_memory_bytes",
+            "gauge",
+            "Resident memory of the HTTP process.",
+            resident,
+        ),
+        _family(
+            "process_virtual_memory_bytes", "gauge", "Virtual memory of the HTTP process.", virtual
+        ),
+        _family(
+            "process_start_time_seconds",
+            "gauge",
+            "Start of the HTTP process since the Unix epoch.",
+            started_s,
+        ),
+        _family(
+            "process_open_fds", "gauge", "Open file descriptors of the HTTP process.", num_open
+        ),
         _family("process_max_fds", "gauge", "Limit of open file descriptors.", max_fds),
     ]
     return "".join(texts)
@@ -44,7 +67,9 @@ def process_metrics(proc: Path = _PROC) -> str:
 def build_metrics(version: str) -> str:
     """Returns `ouzel_build_info`, whose value is 1 and whose labels say which build this is."""
     labels = {"version": version, "python": platform.python_version()}
-    return family_text("ouzel_build_info", "gauge", "The version of Ouzel and of Python.", [("", labels, 1)])
+    return family_text(
+        "ouzel_build_info", "gauge", "The version of Ouzel and of Python.", [("", labels, 1)]
+    )
 
 
 def _boot_time_s(proc: Path) -> float:
@@ -56,4 +81,6 @@ def _boot_time_s(proc: Path) -> float:
 
 def _family(name: str, kind: Kind, documentation: str, value: float) -> str:
     shown = "+Inf" if value == float("inf") else value
-    return family_text(name, kind, documentation, [("_total" if kind == "counter" else "", {}, shown)])
+    return family_text(
+        name, kind, documentation, [("_total" if kind == "counter" else "", {}, shown)]
+    )

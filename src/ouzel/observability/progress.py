@@ -19,7 +19,9 @@ class Progress:
 
 ProgressListener = Callable[[Progress], None]
 
-_listener_in_scope: ContextVar[ProgressListener | None] = ContextVar("progress_listener", default=None)
+_listener_in_scope: ContextVar[ProgressListener | None] = ContextVar(
+    "progress_listener", default=None
+)
 _stage_in_scope: ContextVar["Stage | None"] = ContextVar("stage", default=None)
 
 
@@ -66,7 +68,9 @@ class Stage:
             return
         with self._lock:
             self._told_at = time.monotonic()
-            progress = Progress(self._name, min(self._done_bytes, self._total_bytes), self._total_bytes)
+            progress = Progress(
+                self._name, min(self._done_bytes, self._total_bytes), self._total_bytes
+            )
         self._listener(progress)
 
 

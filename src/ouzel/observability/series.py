@@ -16,7 +16,10 @@ Kind = Literal["counter", "gauge", "histogram"]
 
 
 def family_text(
-    name: str, kind: Kind, documentation: str, samples: Sequence[tuple[str, Mapping[str, str], float | str]]
+    name: str,
+    kind: Kind,
+    documentation: str,
+    samples: Sequence[tuple[str, Mapping[str, str], float | str]],
 ) -> str:
     """Writes one family; of each sample what follows the name, the labels, and the value or a place for it."""
     written = name + "_total" if kind == "counter" else name
@@ -43,7 +46,11 @@ class Counter:
     kind: Kind = "counter"
 
     def __init__(
-        self, documentation: str, labels: Mapping[str, str], label: str = "", total: "Counter | None" = None
+        self,
+        documentation: str,
+        labels: Mapping[str, str],
+        label: str = "",
+        total: "Counter | None" = None,
     ) -> None:
         self._documentation = documentation
         self._labels = labels
@@ -66,7 +73,9 @@ class Counter:
         return self._templates[name] % tuple(self._numbers.values())
 
     def _template(self, name: str) -> str:
-        further = [{self._label: _without_places(value)} if self._label else {} for value in self._numbers]
+        further = [
+            {self._label: _without_places(value)} if self._label else {} for value in self._numbers
+        ]
         samples = [("_total", {**_fixed(self._labels), **label}, "%s") for label in further]
         return family_text(name, self.kind, self._documentation, samples)
 

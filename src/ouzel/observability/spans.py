@@ -17,7 +17,9 @@ class Span(Protocol):
 
     def child(self, name: str, *, start_s: float) -> "Span": ...
 
-    def end(self, attributes: Attributes, *, end_s: float | None = None, name: str = "", error: str = "") -> None:
+    def end(
+        self, attributes: Attributes, *, end_s: float | None = None, name: str = "", error: str = ""
+    ) -> None:
         """Ends it, now unless told; only one that has ended is exported. `error` says which kind of failure it was."""
         ...
 

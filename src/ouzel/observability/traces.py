@@ -43,9 +43,13 @@ class Traces:
         """Begins the span of a request with these headers."""
         carrier: dict[str, list[str]] = {}
         for name, value in headers:
-            if name in _CONTEXT_HEADERS:  # not `baggage`, of which the SDK would log what it cannot read
+            if (
+                name in _CONTEXT_HEADERS
+            ):  # not `baggage`, of which the SDK would log what it cannot read
                 carrier.setdefault(name.decode(), []).append(value.decode("latin-1"))
-        context = self._propagator.extract({name: ",".join(values) for name, values in carrier.items()})
+        context = self._propagator.extract(
+            {name: ",".join(values) for name, values in carrier.items()}
+        )
         clock_ns = time.time_ns() - round(time.perf_counter() * 1e9)
         span = self._tracer.start_span(
             "request", context, trace.SpanKind.SERVER, start_time=clock_ns + round(start_s * 1e9)
@@ -73,7 +77,9 @@ class _SdkSpan:
         span = self._tracer.start_span(name, context, start_time=self._epoch_ns(start_s))
         return _SdkSpan(self._tracer, span, self._clock_ns)
 
-    def end(self, attributes: Attributes, *, end_s: float | None = None, name: str = "", error: str = "") -> None:
+    def end(
+        self, attributes: Attributes, *, end_s: float | None = None, name: str = "", error: str = ""
+    ) -> None:
         if name:
             self._span.update_name(name)
         self._span.set_attributes({**attributes})
@@ -103,5 +109,7 @@ class _Seldom(logging.Handler):
 def _resource(version: str) -> Resource:
     """Leaves the service's name to the environment where it has one."""
     own = {"service.version": version}
-    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )
     return Resource.create(own if named else {"service.name": "ouzel", **own})

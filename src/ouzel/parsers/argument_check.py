@@ -22,7 +22,9 @@ def _is_number(value: object) -> bool:
 
 
 def _is_integer(value: object) -> bool:
-    return _is_number(value) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+    return _is_number(value) and (
+        isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    )
 
 
 _TYPES: dict[str, Callable[[object], bool]] = {
@@ -45,7 +47,17 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "maxItems": ("array", operator.le),
 }
 _COMBINING = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
-_ANNOTATIONS = ("title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions")
+_ANNOTATIONS = (
+    "title",
+    "description",
+    "default",
+    "examples",
+    "$schema",
+    "$id",
+    "$comment",
+    "$defs",
+    "definitions",
+)
 
 
 class ArgumentCheck:
@@ -80,7 +92,9 @@ class ArgumentCheck:
         """Returns whether nothing that is checked here speaks against the value, as `json.loads` gives it."""
         return self._obeys(value, self._root, 0)
 
-    def _obeys(self, value: object, schema: object, depth: int, *, is_combined: bool = False) -> bool:
+    def _obeys(
+        self, value: object, schema: object, depth: int, *, is_combined: bool = False
+    ) -> bool:
         """`is_combined`: another schema has a say on the same value."""
         self._num_steps += 1
         if self._num_steps > _MAX_STEPS or depth > _MAX_DEPTH:
@@ -90,7 +104,9 @@ class ArgumentCheck:
         if self._is_strict and not is_combined and _is_open_object(schema):
             schema = {**schema, "additionalProperties": False}
         closed = {"properties"} if "additionalProperties" in schema else set[str]()
-        return all(self._holds(keyword, value, schema, depth + 1) for keyword in schema.keys() | closed)
+        return all(
+            self._holds(keyword, value, schema, depth + 1) for keyword in schema.keys() | closed
+        )
 
     def _holds(self, keyword: str, value: object, schema: Schema, depth: int) -> bool:
         if keyword in _BOUNDS:
@@ -109,7 +125,9 @@ class ArgumentCheck:
         if "patternProperties" in schema:  # which of the others are listed is not known
             others = True
         known = properties if isinstance(properties, dict) else {}
-        return all(self._obeys(member, known.get(name, others), depth) for name, member in value.items())
+        return all(
+            self._obeys(member, known.get(name, others), depth) for name, member in value.items()
+        )
 
     def _items(self, value: object, schema: Schema, depth: int) -> bool:
         if "prefixItems" in schema or not isinstance(value, list):
@@ -144,7 +162,11 @@ class ArgumentCheck:
             return None
         found: object = self._root
         for part in map(unquote, reference.split("/")[1:]):
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+            found = (
+                found.get(part.replace("~1", "/").replace("~0", "~"))
+                if isinstance(found, dict)
+                else None
+            )
         return found
 
 

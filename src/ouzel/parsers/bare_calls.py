@@ -55,9 +55,15 @@ class BareCallsParser:
         self._parser = parser
         self._calls = calls
         self._make_call_id = make_call_id
-        self._answer: _Answer | None = _Answer(calls, make_call_id)  # None: the choice is no bare call
-        self._fence: str | None = None  # the beginning of a fence in which calls of the other parser came
-        self._after_calls = ""  # content after these calls, held back while it may be the end of the fence
+        self._answer: _Answer | None = _Answer(
+            calls, make_call_id
+        )  # None: the choice is no bare call
+        self._fence: str | None = (
+            None  # the beginning of a fence in which calls of the other parser came
+        )
+        self._after_calls = (
+            ""  # content after these calls, held back while it may be the end of the fence
+        )
 
     def feed(self, text: str) -> list[Delta]:
         return self._read(self._parser.feed(text))
@@ -142,7 +148,9 @@ class _Answer(JsonReadingParser):
     def _pass_answer(self) -> Reading[Sequence[_Call]]:
         """Passes the whole answer and returns its calls; none where it is another answer."""
         yield from self.pass_whitespace()
-        has_fence = (yield from self.passes(_FENCE, *(_FENCE + language for language in _LANGUAGES))) is not None
+        has_fence = (
+            yield from self.passes(_FENCE, *(_FENCE + language for language in _LANGUAGES))
+        ) is not None
         yield from self.pass_whitespace()
         calls = yield from self._pass_calls()
         if not calls:
@@ -180,7 +188,11 @@ class _Answer(JsonReadingParser):
             keys -= set(ARGUMENTS_KEYS) if key in ARGUMENTS_KEYS else {key}
             yield from self.pass_whitespace()
             following = yield from self.passes(",", "}")
-        return call if following == "}" and call.name is not None and call.arguments is not None else None
+        return (
+            call
+            if following == "}" and call.name is not None and call.arguments is not None
+            else None
+        )
 
     def _pass_one_of(self, keys: set[str]) -> Reading[str | None]:
         """Passes the name of a member, its colon and the blanks around both; None where it is no other of these."""

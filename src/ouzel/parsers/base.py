@@ -56,7 +56,9 @@ def new_call_id() -> str:
     return "call_" + "".join(secrets.choice(_CALL_ID_CHARS) for _ in range(24))
 
 
-Format = dict[str, object]  # a structural-tag format, as XGrammar writes them: {"type": "tag", "begin": ..., ...}
+Format = dict[
+    str, object
+]  # a structural-tag format, as XGrammar writes them: {"type": "tag", "begin": ..., ...}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +66,16 @@ class Calls:
     """Describes how a family writes tool calls; it is used when a request has tools."""
 
     make_parser: Callable[[Sequence[FunctionTool]], Parser]  # of the text after the reasoning
-    trigger: str  # wherever it appears a call follows: the beginning of `before`, or else of every call
+    trigger: (
+        str  # wherever it appears a call follows: the beginning of `before`, or else of every call
+    )
     call_format: Callable[[FunctionTool], Format]  # forces one call of this tool, marks included
     before: str = ""  # all calls
     separator: str = ""  # between two calls
     after: str = ""  # all calls
-    special_tokens: frozenset[str] = frozenset()  # marks that may be special tokens: the parser must see them
+    special_tokens: frozenset[str] = (
+        frozenset()
+    )  # marks that may be special tokens: the parser must see them
     make_call_id: Callable[[], str] = new_call_id  # of calls to which the model gives no id
 
 
@@ -94,7 +100,9 @@ class Reasoning:
     answer: tuple[str, str] | None = None  # marks around the answer after it
     answer_start: str = ""  # what a demanded answer begins with, unless the prompt has begun it
     are_exact: bool = True  # whether the marks are these texts, rather than spellings of patterns
-    own_stage: Callable[[str], ReasoningStage] | None = None  # of a prompt's text, where marks alone do not tell it
+    own_stage: Callable[[str], ReasoningStage] | None = (
+        None  # of a prompt's text, where marks alone do not tell it
+    )
 
     @property
     def starts(self) -> tuple[str, ...]:

@@ -13,7 +13,9 @@ from ouzel.parsers.reading_parser import WHITESPACE
 from ouzel.types import CUSTOM_ARGUMENT, FinishReason
 
 _OPENING = f'{{"{CUSTOM_ARGUMENT}":"'
-_KEY = range(len('{"'), len('{"') + len(CUSTOM_ARGUMENT) + 1)  # before these characters no blank may stand
+_KEY = range(
+    len('{"'), len('{"') + len(CUSTOM_ARGUMENT) + 1
+)  # before these characters no blank may stand
 
 
 class CustomCallsParser:
@@ -85,7 +87,9 @@ class _CallText:
 
     def finish(self, *, is_cut: bool) -> str:
         """Returns what was held back; an opening alone, or no argument at all, holds no text."""
-        is_empty = self._stage is not _Stage.BEFORE or is_cut or _without_blanks(self._held) in ("", "{}")
+        is_empty = (
+            self._stage is not _Stage.BEFORE or is_cut or _without_blanks(self._held) in ("", "{}")
+        )
         return "" if is_empty else self._held
 
     def _pass_opening(self) -> None:

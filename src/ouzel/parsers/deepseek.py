@@ -15,7 +15,11 @@ from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
 
 _BEGIN, _END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
-_CALL_BEGIN, _SEPARATOR, _CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
+_CALL_BEGIN, _SEPARATOR, _CALL_END = (
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁sep｜>",
+    "<｜tool▁call▁end｜>",
+)
 _TYPE = "function"
 _FENCE, _FENCE_END = "```json", "```"
 _MARKS = frozenset({_BEGIN, _END, _CALL_BEGIN, _SEPARATOR, _CALL_END})
@@ -34,7 +38,9 @@ class DeepSeekParser(JsonReadingParser):
             if not (yield from self.peek()):
                 return False  # the name may have been cut
         yield from self.pass_whitespace()
-        ends = (_CALL_END, _END, _FENCE_END) if (yield from self.passes(_FENCE)) else (_CALL_END, _END)
+        ends = (
+            (_CALL_END, _END, _FENCE_END) if (yield from self.passes(_FENCE)) else (_CALL_END, _END)
+        )
         if not (yield from self.read_arguments(name, *ends)):
             return False
         yield from self.pass_closers()
@@ -54,7 +60,9 @@ DEEPSEEK_V3 = Family(
         make_parser=DeepSeekParser,
         trigger=_BEGIN,
         call_format=lambda tool: call_tag(
-            tool, f"{_CALL_BEGIN}{_TYPE}{_SEPARATOR}{tool.name}\n{_FENCE}\n", f"\n{_FENCE_END}{_CALL_END}"
+            tool,
+            f"{_CALL_BEGIN}{_TYPE}{_SEPARATOR}{tool.name}\n{_FENCE}\n",
+            f"\n{_FENCE_END}{_CALL_END}",
         ),
         before=_BEGIN,
         separator="\n",

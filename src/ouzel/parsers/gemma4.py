@@ -58,7 +58,11 @@ def _call_format(start: str, end: str, mark: str) -> Callable[[FunctionTool], Fo
     def call_format(tool: FunctionTool) -> Format:
         whole = json_format(arguments_schema(tool))
         content = named_values_format(
-            tool, sign=":", comma=",", whole=whole, value_format=lambda *schema: _value(mark, *schema)
+            tool,
+            sign=":",
+            comma=",",
+            whole=whole,
+            value_format=lambda *schema: _value(mark, *schema),
         )
         opening, closing = ("", "") if content is whole else ("{", "}")
         begin = f"{start}{_CALL}{tool.name}{opening}"
@@ -71,7 +75,9 @@ def _value(mark: str, schema: object, is_strict: bool) -> Format:
     """Puts strings between their marks; what has to obey more is JSON, which is read as well."""
     if isinstance(schema, dict) and schema.get("type") == "string":
         if schema.keys() <= _OF_PLAIN_STRINGS:
-            text: Format = {"type": "any_text"} | ({"max_chars": schema["maxLength"]} if "maxLength" in schema else {})
+            text: Format = {"type": "any_text"} | (
+                {"max_chars": schema["maxLength"]} if "maxLength" in schema else {}
+            )
             return {"type": "tag", "begin": mark, "content": text, "end": mark}
         values = schema.get("enum")
         if isinstance(values, list) and all(isinstance(value, str) for value in values):
@@ -81,7 +87,9 @@ def _value(mark: str, schema: object, is_strict: bool) -> Format:
 
 GEMMA4 = Family(
     names=("gemma4",),
-    matches=lambda template: _START + _CALL in template or ("<|channel>thought" in template and _START in template),
+    matches=lambda template: (
+        _START + _CALL in template or ("<|channel>thought" in template and _START in template)
+    ),
     calls=Calls(
         make_parser=Gemma4Parser,
         trigger=_START,

@@ -15,7 +15,11 @@ from ouzel.types import FunctionTool, ParameterMarks
 
 _START, _END = "<tool_call>", "</tool_call>"
 GLM_XML = ParameterMarks(
-    style="glm_xml", begin="<arg_key>", name_end="</arg_key>", value_begin="<arg_value>", end="</arg_value>"
+    style="glm_xml",
+    begin="<arg_key>",
+    name_end="</arg_key>",
+    value_begin="<arg_value>",
+    end="</arg_value>",
 )
 _MARKS = CallMarks(parameter=GLM_XML, call_ends=(_END,), others=(_START,))
 
@@ -49,7 +53,9 @@ GLM45 = Family(
         trigger=_START,
         call_format=_call_format,
         separator="\n",
-        special_tokens=frozenset({_START, _END, GLM_XML.begin, GLM_XML.name_end, GLM_XML.value_begin, GLM_XML.end}),
+        special_tokens=frozenset(
+            {_START, _END, GLM_XML.begin, GLM_XML.name_end, GLM_XML.value_begin, GLM_XML.end}
+        ),
     ),
     reasoning=THINK_TAGS,
 )

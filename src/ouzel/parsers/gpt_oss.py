@@ -81,7 +81,11 @@ class HarmonyParser(JsonReadingParser):
         if name and (yield from self._read_call(name)):
             return
         is_reasoning = header["channel"] == "analysis"
-        give = self._apart("reasoning", self.reasoning) if is_reasoning else self._apart("content", self.content)
+        give = (
+            self._apart("reasoning", self.reasoning)
+            if is_reasoning
+            else self._apart("content", self.content)
+        )
         mark = yield from self.give_until(give, *_ENDS, _START, _CHANNEL)
         if mark in (_START, _CHANNEL):
             self.unread(mark)
@@ -144,7 +148,9 @@ def _make_parser(tools: Sequence[FunctionTool]) -> Parser:
 
 def _call_format(tool: FunctionTool) -> Format:
     """Writes no mark at the end: `<|call|>` ends the model's turn."""
-    return call_tag(tool, f"{_CHANNEL}commentary to={_FUNCTIONS}{tool.name} {_CONSTRAIN}json{_MESSAGE}", "")
+    return call_tag(
+        tool, f"{_CHANNEL}commentary to={_FUNCTIONS}{tool.name} {_CONSTRAIN}json{_MESSAGE}", ""
+    )
 
 
 GPT_OSS = Family(

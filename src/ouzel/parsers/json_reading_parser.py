@@ -14,7 +14,9 @@ _SCALAR_END = re.compile(r"[,:}\]\s;<]")
 
 NAME_KEYS = ("name",)
 ARGUMENTS_KEYS = ("arguments", "parameters")
-_MAX_HELD_DEPTH = 64  # of values read ahead: marks inside each other must not cost the square of their number
+_MAX_HELD_DEPTH = (
+    64  # of values read ahead: marks inside each other must not cost the square of their number
+)
 
 
 class JsonScan:
@@ -166,7 +168,11 @@ class JsonReadingParser(ReadingParser):
         is_closed = (yield from self.passes("}")) is not None
         is_cut = (yield from self.peek()) == ""
         if not call.is_open:
-            if not call.name or not (is_closed or is_cut) or (known is not None and call.arguments is None):
+            if (
+                not call.name
+                or not (is_closed or is_cut)
+                or (known is not None and call.arguments is None)
+            ):
                 return False
             if call.arguments is not None and not is_arguments(call.arguments):
                 return False
@@ -180,13 +186,19 @@ class JsonReadingParser(ReadingParser):
         key = yield from self._pass_key()
         if key is None:
             return False
-        if known is not None and not call.is_open and key not in (*self.name_keys, *self.arguments_keys, "type", "id"):
+        if (
+            known is not None
+            and not call.is_open
+            and key not in (*self.name_keys, *self.arguments_keys, "type", "id")
+        ):
             return False
         can_open = not call.is_open and key in self.arguments_keys
         if call.name and can_open and (begin := (yield from self._peek_any("{", '"{'))):
             self.open_call(call.name)
             call.is_open = True
-            yield from self.give_value(self.arguments if begin == "{" else StringDecoding(self.arguments).feed)
+            yield from self.give_value(
+                self.arguments if begin == "{" else StringDecoding(self.arguments).feed
+            )
         elif not (yield from self._read_value(key, call, known)):
             return False
         yield from self.pass_whitespace()
@@ -260,7 +272,11 @@ class _Call:
 
 
 def is_arguments(value: str) -> bool:
-    return value.startswith("{") or value == "null" or (decoded_string(value) or "").lstrip(WHITESPACE).startswith("{")
+    return (
+        value.startswith("{")
+        or value == "null"
+        or (decoded_string(value) or "").lstrip(WHITESPACE).startswith("{")
+    )
 
 
 def arguments_text(value: str | None) -> str:

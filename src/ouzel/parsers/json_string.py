@@ -8,7 +8,9 @@ from ouzel.parsers.reading_parser import Give
 _UNIT = re.compile(
     r'[^"\\]+|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}'
 )
-_BEGUN_UNIT = re.compile(r"\\(u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(\\(u[0-9a-fA-F]{0,3})?)?)?")
+_BEGUN_UNIT = re.compile(
+    r"\\(u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(\\(u[0-9a-fA-F]{0,3})?)?)?"
+)
 
 
 def decoded_string(text: str) -> str | None:

@@ -18,7 +18,11 @@ from ouzel.types import FunctionTool
 
 _BEGIN, _END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _OTHER_BEGIN = "<|tool_call_section_begin|>"  # that the model writes at times
-_CALL_BEGIN, _ARGUMENTS, _CALL_END = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
+_CALL_BEGIN, _ARGUMENTS, _CALL_END = (
+    "<|tool_call_begin|>",
+    "<|tool_call_argument_begin|>",
+    "<|tool_call_end|>",
+)
 _ID = re.compile(r"(?:functions\.)?(?P<name>.+?)(?P<number>:\d+)?")
 
 
@@ -64,7 +68,9 @@ def _call_format(tool: FunctionTool) -> Format:
 
 KIMI_K2 = Family(
     names=("kimi_k2",),
-    matches=lambda template: _BEGIN in template or "<|im_system|>tool_declare<|im_middle|>" in template,
+    matches=lambda template: (
+        _BEGIN in template or "<|im_system|>tool_declare<|im_middle|>" in template
+    ),
     calls=Calls(
         make_parser=KimiK2Parser,
         trigger=_BEGIN,
@@ -84,5 +90,7 @@ KIMI_K2 = Family(
 KIMI = Family(
     names=("kimi",),
     matches=lambda template: "◁think▷" in template,
-    reasoning=Reasoning(start="◁think▷", end="◁/think▷", special_tokens=frozenset({"◁think▷", "◁/think▷"})),
+    reasoning=Reasoning(
+        start="◁think▷", end="◁/think▷", special_tokens=frozenset({"◁think▷", "◁/think▷"})
+    ),
 )

@@ -14,7 +14,14 @@ _QUOTES = ('"""', "'''", '"', "'")
 _CLOSERS = ")]}"
 _SCALAR_ENDS = ",)]}<\n"
 _AFTER_STRING = ",:;" + _SCALAR_ENDS
-_CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_CONSTANTS = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "true": "true",
+    "false": "false",
+    "null": "null",
+}
 _SAME_ESCAPES = 'ntrbf\\"'  # as in JSON
 _OTHER_ESCAPES = {"'": "'", "/": "/", "\n": "", "a": "\\u0007", "v": "\\u000b"}
 _CODES = {"x": 2, "u": 4, "U": 8}  # digits
@@ -174,7 +181,11 @@ class LiteralReadingParser(ParameterReadingParser):
     def _pass_quote(self) -> Reading[str | None]:
         quote = yield from self.passes(*self._raw_quotes, *_QUOTES)
         rest = self._text[self._at :]
-        if quote is None and self._is_cut and any(mark.startswith(rest) for mark in self._raw_quotes):
+        if (
+            quote is None
+            and self._is_cut
+            and any(mark.startswith(rest) for mark in self._raw_quotes)
+        ):
             self.drop_rest()
         return quote
 
@@ -183,7 +194,9 @@ class LiteralReadingParser(ParameterReadingParser):
         self.commit()
         self.arguments('"')
         while True:
-            marker = yield from self.give_until(self._give_text, quote, *([] if is_raw else "\\"), keeps_cut=False)
+            marker = yield from self.give_until(
+                self._give_text, quote, *([] if is_raw else "\\"), keeps_cut=False
+            )
             if marker is None:
                 if self._is_cut:
                     self.drop_rest()
@@ -230,7 +243,9 @@ class LiteralReadingParser(ParameterReadingParser):
         self.commit()
 
     def _read_code(self, char: str) -> Reading[None]:
-        size, allowed = (_CODES[char], string.hexdigits) if char in _CODES else (3, string.octdigits)
+        size, allowed = (
+            (_CODES[char], string.hexdigits) if char in _CODES else (3, string.octdigits)
+        )
         digits = ""
         while len(digits) < size and (digit := (yield from self.peek())) and digit in allowed:
             digits += digit
@@ -260,7 +275,12 @@ def _scalar(text: str, value_type: ValueType) -> str:
     number = None if value_type.is_text else _NUMBER.fullmatch(text)
     if number and (number[2] or number[3]):
         fraction = "" if number[3] is None else "." + (number[3] or "0")
-        return number[1].strip("+") + (number[2].replace("_", "") or "0") + fraction + (number[4] or "")
+        return (
+            number[1].strip("+")
+            + (number[2].replace("_", "") or "0")
+            + fraction
+            + (number[4] or "")
+        )
     return json_string(text) if text else ""
 
 

@@ -20,7 +20,9 @@ _SEPARATOR = ";"
 class Llama3JsonParser(JsonReadingParser):
     def read(self) -> Reading[None]:
         is_first = not (yield from self._read_row(self._names))
-        while (marker := (yield from self.content_until(_TAG, "\n", is_first=is_first))) is not None:
+        while (
+            marker := (yield from self.content_until(_TAG, "\n", is_first=is_first))
+        ) is not None:
             if marker == _TAG:
                 is_first = not (yield from self._read_row(None))
                 if is_first:

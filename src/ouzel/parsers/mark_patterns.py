@@ -37,7 +37,9 @@ class Mark:
     def spelled(self, name: str = "") -> str:
         """Returns the shortest text that the mark stands for."""
         gaps = {Gap.SPACE: "", Gap.NAME: name, Gap.ANYTHING: ""}
-        return self.text + "".join(part if isinstance(part, str) else gaps[part] for part in self.rest)
+        return self.text + "".join(
+            part if isinstance(part, str) else gaps[part] for part in self.rest
+        )
 
 
 _PART = re.compile(
@@ -62,7 +64,9 @@ def read_patterns(pattern: str, *, may_be_end: bool = False) -> tuple[Mark, ...]
         if may_be_end and alternative in _ENDS:
             continue
         mark = _read_alternative(alternative)
-        if not any(mark.text.startswith(earlier.text) and not earlier.rest for earlier in marks):  # that would win
+        if not any(
+            mark.text.startswith(earlier.text) and not earlier.rest for earlier in marks
+        ):  # that would win
             marks.append(mark)
     return tuple(marks)
 
@@ -82,7 +86,9 @@ def _alternatives(pattern: str) -> list[str]:
             if depth == 0:
                 groups[-1].append(found.end())
     if len(bars) > 1:
-        parts = [pattern[start + 1 : end] for start, end in itertools.pairwise([*bars, len(pattern)])]
+        parts = [
+            pattern[start + 1 : end] for start, end in itertools.pairwise([*bars, len(pattern)])
+        ]
         return [text for part in parts for text in _alternatives(part)]
     for begin, *end in groups:
         if end and pattern.startswith("(?:", begin):
@@ -120,7 +126,9 @@ def _read_alternative(pattern: str) -> Mark:
             parts.append(Gap.ANYTHING)
         else:
             char = part["escaped"] or part["plain"] or _CONTROLS[part["control"]]
-            parts[-1:] = [parts[-1] + char] if parts and isinstance(parts[-1], str) else [*parts[-1:], char]
+            parts[-1:] = (
+                [parts[-1] + char] if parts and isinstance(parts[-1], str) else [*parts[-1:], char]
+            )
     has_space_before = parts[:1] == [Gap.SPACE]
     if has_space_before:
         del parts[0]

@@ -11,7 +11,9 @@ from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types import FunctionTool, ParameterMarks
 
 _START, _END = '<function name="', "</function>"
-MINICPM_XML = ParameterMarks(style="minicpm_xml", begin='<param name="', name_end='">', end="</param>")
+MINICPM_XML = ParameterMarks(
+    style="minicpm_xml", begin='<param name="', name_end='">', end="</param>"
+)
 _MARKS = CallMarks(parameter=MINICPM_XML, call_ends=(_END,), others=(_START,), has_cdata=True)
 
 

@@ -15,7 +15,9 @@ from ouzel.parsers.schemas import call_tag, json_call_tag
 from ouzel.types import FunctionTool
 
 _CALLS, _CALL_ID, _ARGUMENTS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
-_THINK = Reasoning(start="[THINK]", end="[/THINK]", special_tokens=frozenset({"[THINK]", "[/THINK]"}))
+_THINK = Reasoning(
+    start="[THINK]", end="[/THINK]", special_tokens=frozenset({"[THINK]", "[/THINK]"})
+)
 
 
 def _new_call_id() -> str:
@@ -29,7 +31,9 @@ class MistralParser(JsonReadingParser):
 
     def read(self) -> Reading[None]:
         yield from self.pass_whitespace()
-        is_first = (yield from self.peek()) != "[" or not (yield from self.read_calls(known=self._names))
+        is_first = (yield from self.peek()) != "[" or not (
+            yield from self.read_calls(known=self._names)
+        )
         self.rewind()
         yield from self.read_marked([_CALLS], self._read_after_mark, is_first=is_first)
 

@@ -98,13 +98,17 @@ class ParameterReadingParser(ReadingParser):
 
     def _is_start_of_mark(self, marks: CallMarks) -> bool:
         rest = self._text.lstrip(WHITESPACE)
-        return rest.startswith(marks.parameter.begin) or any(mark.startswith(rest) for mark in marks.after_value)
+        return rest.startswith(marks.parameter.begin) or any(
+            mark.startswith(rest) for mark in marks.after_value
+        )
 
     def _read_value(self, value_type: ValueType, marks: CallMarks) -> Reading[bool]:
         """Reads a value and its end mark; False at the end of the text."""
         if marks.has_cdata and (yield from self.passes(_CDATA)):
             self.commit()
-            is_whole = yield from self.read_bare_value(value_type, _CDATA_END, (marks.parameter.end,))
+            is_whole = yield from self.read_bare_value(
+                value_type, _CDATA_END, (marks.parameter.end,)
+            )
             if is_whole and (yield from self.passes(marks.parameter.end)):
                 self.commit()
             return is_whole
@@ -112,10 +116,19 @@ class ParameterReadingParser(ReadingParser):
             self.drop_rest()
             return False
         following, has_newlines = marks.after_value, marks.parameter.has_newlines
-        return (yield from self.read_bare_value(value_type, marks.parameter.end, following, has_newlines=has_newlines))
+        return (
+            yield from self.read_bare_value(
+                value_type, marks.parameter.end, following, has_newlines=has_newlines
+            )
+        )
 
     def read_bare_value(
-        self, value_type: ValueType, end: str, following: Sequence[str], *, has_newlines: bool = False
+        self,
+        value_type: ValueType,
+        end: str,
+        following: Sequence[str],
+        *,
+        has_newlines: bool = False,
     ) -> Reading[bool]:
         """Reads a value and its end mark, after which one of `following` comes; False at the end of the text."""
         value, mark = _BareValue(value_type, self.arguments, has_newlines=has_newlines), None
@@ -169,7 +182,9 @@ class _BareValue:
     @property
     def is_whole(self) -> bool:
         """Whether it is JSON already that need not be a string."""
-        return not self._is_text and not self._value_type.is_text and json_type(self._held) is not None
+        return (
+            not self._is_text and not self._value_type.is_text and json_type(self._held) is not None
+        )
 
     def end(self) -> None:
         text = self._held.removesuffix(self._newline)

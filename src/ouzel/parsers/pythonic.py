@@ -73,7 +73,11 @@ class PythonicParser(LiteralReadingParser):
     def _read_call(self, known: Collection[str] | None) -> Reading[bool]:
         """Reads a call, which opens when an argument's name is clear; False, and nothing committed, without any."""
         name = yield from self.pass_name()
-        if not name or (known is not None and name not in known) or (yield from self.passes("(")) is None:
+        if (
+            not name
+            or (known is not None and name not in known)
+            or (yield from self.passes("(")) is None
+        ):
             return False
         yield from self.pass_whitespace()
         inside = self._at
@@ -94,11 +98,21 @@ class PythonicParser(LiteralReadingParser):
 
 
 def _call_format(begin: str, end: str) -> Callable[[FunctionTool], Format]:
-    return lambda tool: {"type": "tag", "begin": f"{begin}{tool.name}(", "content": _arguments(tool), "end": ")" + end}
+    return lambda tool: {
+        "type": "tag",
+        "begin": f"{begin}{tool.name}(",
+        "content": _arguments(tool),
+        "end": ")" + end,
+    }
 
 
 def _arguments(tool: FunctionTool) -> Format:
-    whole: Format = {"type": "tag", "begin": "**", "content": json_format(arguments_schema(tool)), "end": ""}
+    whole: Format = {
+        "type": "tag",
+        "begin": "**",
+        "content": json_format(arguments_schema(tool)),
+        "end": "",
+    }
     return named_values_format(tool, sign="=", comma=", ", whole=whole)
 
 

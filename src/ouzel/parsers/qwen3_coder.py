@@ -18,7 +18,9 @@ from ouzel.types import FunctionTool, ParameterMarks
 
 _START, _END = "<tool_call>", "</tool_call>"
 _FUNCTION, _FUNCTION_END = "<function=", "</function>"
-QWEN_XML = ParameterMarks(style="qwen_xml", begin="<parameter=", name_end=">", end="</parameter>", has_newlines=True)
+QWEN_XML = ParameterMarks(
+    style="qwen_xml", begin="<parameter=", name_end=">", end="</parameter>", has_newlines=True
+)
 _MARKS = CallMarks(parameter=QWEN_XML, call_ends=(_FUNCTION_END,), others=(_END, _START, _FUNCTION))
 
 
@@ -41,12 +43,16 @@ class Qwen3CoderParser(ParameterReadingParser):
 
 
 def _call_format(tool: FunctionTool) -> Format:
-    return call_tag(tool, f"{_START}\n{_FUNCTION}{tool.name}>\n", f"{_FUNCTION_END}\n{_END}", marks=QWEN_XML)
+    return call_tag(
+        tool, f"{_START}\n{_FUNCTION}{tool.name}>\n", f"{_FUNCTION_END}\n{_END}", marks=QWEN_XML
+    )
 
 
 QWEN3_CODER = Family(
     names=("qwen3_coder", "qwen3coder", "qwen3_xml"),
-    matches=lambda template: all(mark in template for mark in (QWEN_XML.begin, QWEN_XML.end, _FUNCTION)),
+    matches=lambda template: all(
+        mark in template for mark in (QWEN_XML.begin, QWEN_XML.end, _FUNCTION)
+    ),
     calls=Calls(
         make_parser=Qwen3CoderParser,
         trigger=_START,

@@ -108,10 +108,14 @@ class ReadingParser:
         """Passes the longest of the options that the text goes on with; None, and nothing passed, when it does not."""
         while True:
             rest = self._text[self._at : self._at + max(map(len, options))]
-            undecided = [option for option in options if len(option) > len(rest) and option.startswith(rest)]
+            undecided = [
+                option for option in options if len(option) > len(rest) and option.startswith(rest)
+            ]
             if undecided and (yield from self.more()):
                 continue
-            found = max((option for option in options if rest.startswith(option)), key=len, default=None)
+            found = max(
+                (option for option in options if rest.startswith(option)), key=len, default=None
+            )
             self._at += len(found or "")
             return found
 
@@ -119,7 +123,12 @@ class ReadingParser:
         """Does as `passes`, for marks that must come here: where the output was cut the beginning of one will do."""
         found = yield from self.passes(*options)
         rest = self._text[self._at :]
-        if found is None and self._is_cut and rest and any(option.startswith(rest) for option in options):
+        if (
+            found is None
+            and self._is_cut
+            and rest
+            and any(option.startswith(rest) for option in options)
+        ):
             self._at += len(rest)
             return rest
         return found
@@ -139,7 +148,9 @@ class ReadingParser:
         """Passes the text before the first of the markers and returns it; None, and nothing passed, without one."""
         searched = self._at
         while True:
-            starts = [start for marker in markers if (start := self._text.find(marker, searched)) >= 0]
+            starts = [
+                start for marker in markers if (start := self._text.find(marker, searched)) >= 0
+            ]
             if starts:
                 passed, self._at = self._text[self._at : min(starts)], min(starts)
                 return passed
@@ -158,7 +169,11 @@ class ReadingParser:
             found = first_marker(self._text, markers)
             if found is not None:
                 start, marker = found
-                if start + len(marker) < len(self._text) or not _may_grow(marker, markers) or self._is_ended:
+                if (
+                    start + len(marker) < len(self._text)
+                    or not _may_grow(marker, markers)
+                    or self._is_ended
+                ):
                     give(self._text[:start])
                     self._at = start + len(marker)
                     self.commit()
@@ -183,7 +198,12 @@ class ReadingParser:
         def give(text: str) -> None:
             nonlocal is_blank
             rest = (self._blank + text).lstrip(WHITESPACE)
-            if is_blank and not is_first and self._is_cut and any(marker.startswith(rest) for marker in markers):
+            if (
+                is_blank
+                and not is_first
+                and self._is_cut
+                and any(marker.startswith(rest) for marker in markers)
+            ):
                 return  # the beginning of the next mark
             is_blank = is_blank and not text.strip(WHITESPACE)
             if is_blank:
@@ -204,7 +224,11 @@ class ReadingParser:
         self._is_after_text = True
 
     def read_marked(
-        self, marks: Sequence[str], read_on: Callable[[str], Reading[bool]], *, is_first: bool = True
+        self,
+        marks: Sequence[str],
+        read_on: Callable[[str], Reading[bool]],
+        *,
+        is_first: bool = True,
     ) -> Reading[None]:
         """Reads to the end: content, and what begins with one of the marks.
 
@@ -217,7 +241,11 @@ class ReadingParser:
                 self.keep_as_text(mark)
 
     def read_sections(
-        self, begins: Sequence[str], call_begin: str, end: str, read_call: Callable[[], Reading[bool]]
+        self,
+        begins: Sequence[str],
+        call_begin: str,
+        end: str,
+        read_call: Callable[[], Reading[bool]],
     ) -> Reading[None]:
         """Reads to the end: content, and sections of calls that each have a mark, or such calls without a section.
 
@@ -242,7 +270,9 @@ class ReadingParser:
 
 def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:
     """Returns where the first of the markers starts, and which it is; of several at one place the longest."""
-    found = [(start, -len(marker), marker) for marker in markers if (start := text.find(marker)) >= 0]
+    found = [
+        (start, -len(marker), marker) for marker in markers if (start := text.find(marker)) >= 0
+    ]
     if not found:
         return None
     start, _, marker = min(found)
@@ -252,7 +282,14 @@ def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:
 def held_back(text: str, markers: tuple[str, ...]) -> int:
     """Counts the characters at the end that may be the beginning of a marker."""
     longest = min(len(text), max(map(len, markers), default=1) - 1)
-    return next((size for size in range(longest, 0, -1) if any(m.startswith(text[-size:]) for m in markers)), 0)
+    return next(
+        (
+            size
+            for size in range(longest, 0, -1)
+            if any(m.startswith(text[-size:]) for m in markers)
+        ),
+        0,
+    )
 
 
 def _may_grow(marker: str, markers: tuple[str, ...]) -> bool:

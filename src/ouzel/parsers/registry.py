@@ -22,7 +22,11 @@ from ouzel.parsers.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.pythonic import LFM2, LLAMA4, OLMO3, PYTHONIC
 from ouzel.parsers.qwen3_coder import QWEN3_CODER, QWEN_XML
-from ouzel.parsers.response_template import ResponseTemplate, UnreadableTemplate, read_response_template
+from ouzel.parsers.response_template import (
+    ResponseTemplate,
+    UnreadableTemplate,
+    read_response_template,
+)
 from ouzel.parsers.templated_parser import RESPONSE_TEMPLATE, templated_family
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types import FunctionTool
@@ -73,7 +77,9 @@ class OutputFormat:
 
     calls: Family | None = None
     reasoning: Family | None = None
-    call_mark: str = ""  # a control token that opens a call and so ends the reasoning; "": none does
+    call_mark: str = (
+        ""  # a control token that opens a call and so ends the reasoning; "": none does
+    )
 
     def ending_at_calls(self, control_tokens: Collection[str]) -> "OutputFormat":
         """Returns the format whose reasoning ends where a call opens with a control token, if calls open so.
@@ -105,11 +111,15 @@ class OutputFormat:
         parser = self._make_parser(tools, prompt_text, continues_prompt=continues_prompt)
         if bare_calls is not None:
             calls = self.calls.calls if self.calls else None
-            parser = BareCallsParser(parser, bare_calls, calls.make_call_id if calls else new_call_id)
+            parser = BareCallsParser(
+                parser, bare_calls, calls.make_call_id if calls else new_call_id
+            )
         custom_names = {tool.name for tool in tools if tool.is_custom}
         return CustomCallsParser(parser, custom_names) if custom_names else parser
 
-    def _make_parser(self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool) -> Parser:
+    def _make_parser(
+        self, tools: Sequence[FunctionTool], prompt_text: str, *, continues_prompt: bool
+    ) -> Parser:
         for family in (self.reasoning, self.calls):
             if family is not None and family.interleaved is not None:
                 return family.interleaved(tools, prompt_text)
@@ -119,12 +129,17 @@ class OutputFormat:
         if marks is None:
             return parser
         call_mark = self.call_mark if tools else ""
-        return ThinkingParser(marks, parser, prompt_text, continues_prompt=continues_prompt, call_mark=call_mark)
+        return ThinkingParser(
+            marks, parser, prompt_text, continues_prompt=continues_prompt, call_mark=call_mark
+        )
 
     @property
     def is_interleaved(self) -> bool:
         """Whether reasoning may come anywhere in an output, rather than first."""
-        return any(family is not None and family.interleaved is not None for family in (self.reasoning, self.calls))
+        return any(
+            family is not None and family.interleaved is not None
+            for family in (self.reasoning, self.calls)
+        )
 
     @property
     def prompt_marks(self) -> frozenset[str]:
@@ -136,7 +151,9 @@ class OutputFormat:
         """Returns the special tokens that the parser must see in the text."""
         calls = self.calls.calls if self.calls and (with_calls or self.calls.interleaved) else None
         marks = self.reasoning.reasoning if self.reasoning else None
-        return (calls.special_tokens if calls else frozenset()) | (marks.special_tokens if marks else frozenset())
+        return (calls.special_tokens if calls else frozenset()) | (
+            marks.special_tokens if marks else frozenset()
+        )
 
 
 PLAIN = OutputFormat()
@@ -166,10 +183,14 @@ def choose_output_format(
     else:
         with_reasoning, reason = _named(reasoning_parser, "reasoning_parser"), ""
     ours = OutputFormat(
-        with_calls if tool_parser in (AUTO, RESPONSE_TEMPLATE) else _named(tool_parser, "tool_parser"),
+        with_calls
+        if tool_parser in (AUTO, RESPONSE_TEMPLATE)
+        else _named(tool_parser, "tool_parser"),
         with_reasoning,
     )
-    chosen = _choose_description(ours, response_template, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
+    chosen = _choose_description(
+        ours, response_template, tool_parser=tool_parser, reasoning_parser=reasoning_parser
+    )
     if reason and chosen.reasoning is with_reasoning:
         logger.info("%s", reason)
     return chosen
@@ -190,12 +211,20 @@ def _choose_description(
         template = read_response_template(response_template)
     except UnreadableTemplate as error:
         if is_named:
-            raise ModelLoadError(f"response_template cannot be streamed exactly: {error}") from error
-        logger.info("response_template cannot be streamed exactly: %s; using %s instead", error, _names(ours))
+            raise ModelLoadError(
+                f"response_template cannot be streamed exactly: {error}"
+            ) from error
+        logger.info(
+            "response_template cannot be streamed exactly: %s; using %s instead",
+            error,
+            _names(ours),
+        )
         return ours
     if not is_named and ours.calls is not None:
         return ours
-    chosen = _by_template(template, ours, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
+    chosen = _by_template(
+        template, ours, tool_parser=tool_parser, reasoning_parser=reasoning_parser
+    )
     if chosen is not ours:
         logger.info("the model's own response_template tells how to read its answers")
     return chosen
@@ -227,15 +256,26 @@ def _by_template(
     )
 
 
-def _check_described(template: ResponseTemplate, *, tool_parser: str, reasoning_parser: str) -> None:
+def _check_described(
+    template: ResponseTemplate, *, tool_parser: str, reasoning_parser: str
+) -> None:
     if (tool_parser, template.calls) == (RESPONSE_TEMPLATE, None):
-        raise ModelLoadError("tool_parser is response_template, which describes no tool calls for this model")
+        raise ModelLoadError(
+            "tool_parser is response_template, which describes no tool calls for this model"
+        )
     if (reasoning_parser, template.reasoning) == (RESPONSE_TEMPLATE, None):
-        raise ModelLoadError("reasoning_parser is response_template, which describes no reasoning for this model")
+        raise ModelLoadError(
+            "reasoning_parser is response_template, which describes no reasoning for this model"
+        )
 
 
 def _names(chosen: OutputFormat) -> str:
-    return " and ".join(dict.fromkeys(family.names[0] for family in (chosen.calls, chosen.reasoning) if family)) or NONE
+    return (
+        " and ".join(
+            dict.fromkeys(family.names[0] for family in (chosen.calls, chosen.reasoning) if family)
+        )
+        or NONE
+    )
 
 
 def _has_calls(family: Family) -> bool:
@@ -259,12 +299,20 @@ def _choose_reasoning(
         return None, ""
     for family in reasoning:
         if _knows_marks(family, chat_template):
-            return family, f"reasoning is read as {family.names[0]}: the chat template has its marks"
+            return (
+                family,
+                f"reasoning is read as {family.names[0]}: the chat template has its marks",
+            )
     more_texts = read_more_texts()
     for family in reasoning:
         if _knows_marks(family, more_texts):
-            return family, f"reasoning is read as {family.names[0]}: the tokenizer or a rendered chat has its marks"
-    marks = ", ".join(dict.fromkeys(family.reasoning.start.strip() for family in reasoning if family.reasoning))
+            return (
+                family,
+                f"reasoning is read as {family.names[0]}: the tokenizer or a rendered chat has its marks",
+            )
+    marks = ", ".join(
+        dict.fromkeys(family.reasoning.start.strip() for family in reasoning if family.reasoning)
+    )
     return None, (
         f"no reasoning is read: neither the chat template nor the tokenizer has a mark of it ({marks}); "
         "--reasoning-parser NAME reads it all the same"

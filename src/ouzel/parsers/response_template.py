@@ -38,7 +38,9 @@ class CallsField:
 
     opens: tuple[Mark, ...]
     closes: tuple[Mark, ...]
-    name_key: str = ""  # of the call's object; "": the mark has the name, and the region holds the arguments
+    name_key: str = (
+        ""  # of the call's object; "": the mark has the name, and the region holds the arguments
+    )
     arguments_key: str = ""
     is_list: bool = False
 
@@ -97,7 +99,10 @@ def read_response_template(value: object) -> ResponseTemplate:
     if reasoning and not (reasoning.opens and reasoning.closes):
         raise UnreadableTemplate("the reasoning needs a mark that opens and one that closes it")
     template = ResponseTemplate(
-        anchors=tuple(anchor.text for anchor in anchors), content=content, reasoning=reasoning, calls=calls
+        anchors=tuple(anchor.text for anchor in anchors),
+        content=content,
+        reasoning=reasoning,
+        calls=calls,
     )
     _check_marks(template)
     return template
@@ -109,10 +114,16 @@ def _check_marks(template: ResponseTemplate) -> None:
     for one, other in permutations((mark for field in fields for mark in field.opens), 2):
         if one is not other and _are_confused(one, other):
             raise UnreadableTemplate(f"two regions open with {other.text!r}")
-    strips_all = template.content.strips and (template.reasoning is None or template.reasoning.strips)
-    spaced = next((mark for field in fields for mark in (*field.opens, *field.closes) if mark.has_space), None)
+    strips_all = template.content.strips and (
+        template.reasoning is None or template.reasoning.strips
+    )
+    spaced = next(
+        (mark for field in fields for mark in (*field.opens, *field.closes) if mark.has_space), None
+    )
     if spaced and not strips_all:
-        raise UnreadableTemplate(f"whitespace around {spaced.text!r} is of the mark and of the text")
+        raise UnreadableTemplate(
+            f"whitespace around {spaced.text!r} is of the mark and of the text"
+        )
 
 
 def _are_confused(one: Mark, other: Mark) -> bool:
@@ -143,7 +154,11 @@ def _calls_field(name: str, field: _Field) -> CallsField:
     _check_arguments(name, field, "allow_non_json")
     name_key, arguments_key = _keys(name, field, opens)
     return CallsField(
-        opens=opens, closes=closes, name_key=name_key, arguments_key=arguments_key, is_list=field.transform_each
+        opens=opens,
+        closes=closes,
+        name_key=name_key,
+        arguments_key=arguments_key,
+        is_list=field.transform_each,
     )
 
 
@@ -157,7 +172,9 @@ def _check_arguments(name: str, field: _Field, known: str) -> None:
 def _keys(name: str, field: _Field, opens: tuple[Mark, ...]) -> tuple[str, str]:
     """Returns the keys of the name and the arguments in a call's object; "" and "" when the mark has the name."""
     match field.transform:
-        case {"type": "function", "function": "{content}", **others} if not others and not field.transform_each:
+        case {"type": "function", "function": "{content}", **others} if (
+            not others and not field.transform_each
+        ):
             return "name", "arguments"
         case {
             "type": "function",

@@ -30,7 +30,9 @@ def text_format(grammar: TextGrammar) -> Format:
     return {"type": "free_text", "syntax": grammar.syntax, "definition": grammar.definition}
 
 
-def call_tag(tool: FunctionTool, begin: str, end: str, *, marks: ParameterMarks | None = None) -> Format:
+def call_tag(
+    tool: FunctionTool, begin: str, end: str, *, marks: ParameterMarks | None = None
+) -> Format:
     """Returns the tool's arguments between two texts, as JSON or as parameters between marks."""
     content = arguments_format(tool)
     if marks is not None and tool.text_grammar is not None:
@@ -40,13 +42,27 @@ def call_tag(tool: FunctionTool, begin: str, end: str, *, marks: ParameterMarks 
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 
-def json_call_tag(tool: FunctionTool, *, begin: str = "", end: str = "", arguments_key: str = "arguments") -> Format:
+def json_call_tag(
+    tool: FunctionTool, *, begin: str = "", end: str = "", arguments_key: str = "arguments"
+) -> Format:
     """Returns a call as the JSON object `{"name": ..., "arguments": ...}` between two texts."""
-    return call_tag(tool, f'{begin}{{"name": {json.dumps(tool.name)}, "{arguments_key}": ', "}" + end)
+    return call_tag(
+        tool, f'{begin}{{"name": {json.dumps(tool.name)}, "{arguments_key}": ', "}" + end
+    )
 
 
 _OF_PLAIN_OBJECTS = frozenset(
-    ("type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$id", "$defs")
+    (
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "title",
+        "description",
+        "$schema",
+        "$id",
+        "$defs",
+    )
 )
 
 
@@ -71,7 +87,11 @@ def named_values_format(
         return _sequence(_text(CUSTOM_ARGUMENT + sign), text_format(tool.text_grammar))
     root = tool.parameters or {"properties": {}, "additionalProperties": False}
     properties, required = root.get("properties", {}), root.get("required", [])
-    if not isinstance(properties, dict) or not isinstance(required, list) or root.keys() - _OF_PLAIN_OBJECTS:
+    if (
+        not isinstance(properties, dict)
+        or not isinstance(required, list)
+        or root.keys() - _OF_PLAIN_OBJECTS
+    ):
         return whole
     if not all(name in properties for name in required):
         return whole
@@ -80,14 +100,22 @@ def named_values_format(
         one = _sequence(name, json_format(root.get("additionalProperties", True), tool.strict))
         return _optional(_sequence(one, {"type": "star", "content": _sequence(_text(comma), one)}))
     values = {name: value_format(_standing_alone(root, name), tool.strict) for name in properties}
-    return _listed([(_sequence(_text(name + sign), value), name in required) for name, value in values.items()], comma)
+    return _listed(
+        [
+            (_sequence(_text(name + sign), value), name in required)
+            for name, value in values.items()
+        ],
+        comma,
+    )
 
 
 def _listed(written: Sequence[tuple[Format, bool]], comma: str) -> Format:
     """Returns a list in this order, with commas, of those that are required and any of the others."""
     options: list[Format] = []
     for index, (one, is_required) in enumerate(written):
-        options.append(_sequence(one, *(_after_comma(comma, *other) for other in written[index + 1 :])))
+        options.append(
+            _sequence(one, *(_after_comma(comma, *other) for other in written[index + 1 :]))
+        )
         if is_required:
             break
     if not options:
@@ -103,7 +131,10 @@ def _standing_alone(root: dict[str, object], name: str) -> object:
     if '"$ref"' not in json.dumps(schema):
         return schema
     pointer = quote(name.replace("~", "~0").replace("/", "~1"))
-    return {"$ref": f"arguments#/properties/{pointer}", "$defs": {"arguments": {**root, "$id": "arguments"}}}
+    return {
+        "$ref": f"arguments#/properties/{pointer}",
+        "$defs": {"arguments": {**root, "$id": "arguments"}},
+    }
 
 
 def _after_comma(comma: str, one: Format, is_required: bool) -> Format:

@@ -21,7 +21,9 @@ _TOKEN_LIKE = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 
 
 class TemplatedParser(JsonReadingParser):
-    def __init__(self, template: ResponseTemplate, tools: Sequence[FunctionTool], prompt_text: str) -> None:
+    def __init__(
+        self, template: ResponseTemplate, tools: Sequence[FunctionTool], prompt_text: str
+    ) -> None:
         """What `prompt_text` has after the last anchor belongs to the answer."""
         super().__init__(tools)
         calls = template.calls if tools else None
@@ -29,14 +31,18 @@ class TemplatedParser(JsonReadingParser):
             self.name_keys, self.arguments_keys = (calls.name_key,), (calls.arguments_key,)
         self._content = _Text(self.content, template.content)
         self._reasoning = _Text(self.reasoning, template.reasoning or TextField())
-        self._regions: dict[str, tuple[Mark, Callable[[str], Reading[bool]]]] = {}  # by what they open with
+        self._regions: dict[
+            str, tuple[Mark, Callable[[str], Reading[bool]]]
+        ] = {}  # by what they open with
         self._add_text(template.content, self._content)
         if template.reasoning:
             self._add_text(template.reasoning, self._reasoning)
         if calls:
             self._add(calls.opens, lambda name: self._read_calls(calls, name))
         self._call_begins = tuple(mark.text for mark in calls.opens) if calls else ()
-        self._dropped = tuple({*_texts(template.content.closes), *_stray_marks(template)} - self._regions.keys())
+        self._dropped = tuple(
+            {*_texts(template.content.closes), *_stray_marks(template)} - self._regions.keys()
+        )
         self._num_written = 0  # characters that the prompt ends with, while they may still be the beginning of a mark
         self._is_reasoning = False
         self.stage = self._pass_prompt(prompt_text, template.anchors)
@@ -49,7 +55,10 @@ class TemplatedParser(JsonReadingParser):
 
     def _pass_prompt(self, prompt_text: str, anchors: Sequence[str]) -> ReasoningStage:
         """Passes what the template has written of the answer, up to calls, after which reasoning may come again."""
-        end = max((at + len(anchor) for anchor in anchors if (at := prompt_text.rfind(anchor)) >= 0), default=None)
+        end = max(
+            (at + len(anchor) for anchor in anchors if (at := prompt_text.rfind(anchor)) >= 0),
+            default=None,
+        )
         if end is None:
             return ReasoningStage.BEFORE
         written = prompt_text[end:]
@@ -137,7 +146,9 @@ class TemplatedParser(JsonReadingParser):
     def _read_calls(self, calls: CallsField, name: str) -> Reading[bool]:
         ends = _texts(calls.closes)
         yield from self.pass_whitespace()
-        if not (yield from self.read_calls() if calls.name_key else self.read_arguments(name, *ends)):
+        if not (
+            yield from self.read_calls() if calls.name_key else self.read_arguments(name, *ends)
+        ):
             return False
         yield from self.pass_closers()
         if (yield from self.passes_end(*ends)):
@@ -205,7 +216,9 @@ def templated_family(template: ResponseTemplate) -> Family:
         names=(RESPONSE_TEMPLATE,),
         matches=lambda _: False,  # a description decides, not the chat template
         calls=_calls(template, template.calls, tokens) if template.calls else None,
-        reasoning=_marks_of_reasoning(template, template.reasoning, tokens) if template.reasoning else None,
+        reasoning=_marks_of_reasoning(template, template.reasoning, tokens)
+        if template.reasoning
+        else None,
         interleaved=make_parser if reads_all else None,
     )
 
@@ -218,7 +231,11 @@ def _calls(template: ResponseTemplate, calls: CallsField, tokens: frozenset[str]
             return call_tag(tool, opening.spelled(tool.name), end)
         keys = map(json_string, (calls.name_key, tool.name, calls.arguments_key))
         begin = "{{{}: {}, {}: ".format(*keys)
-        return call_tag(tool, begin, "}") if calls.is_list else call_tag(tool, opening.spelled() + begin, "}" + end)
+        return (
+            call_tag(tool, begin, "}")
+            if calls.is_list
+            else call_tag(tool, opening.spelled() + begin, "}" + end)
+        )
 
     return Calls(
         make_parser=lambda tools: TemplatedParser(template, tools, ""),
@@ -231,7 +248,9 @@ def _calls(template: ResponseTemplate, calls: CallsField, tokens: frozenset[str]
     )
 
 
-def _marks_of_reasoning(template: ResponseTemplate, field: TextField, tokens: frozenset[str]) -> Reasoning:
+def _marks_of_reasoning(
+    template: ResponseTemplate, field: TextField, tokens: frozenset[str]
+) -> Reasoning:
     start, *others = (mark.spelled() for mark in field.opens)
     end, *other_ends = (mark.spelled() for mark in field.closes)
     parts = (part for mark in (*field.opens, *field.closes) for part in mark.rest)
@@ -252,7 +271,9 @@ def _special_tokens(template: ResponseTemplate) -> frozenset[str]:
     marks = [mark for field in fields if field for mark in (*field.opens, *field.closes)]
     texts = [text for mark in marks for text in (mark.text, *mark.rest) if isinstance(text, str)]
     texts += template.anchors
-    return frozenset(text.strip() for text in texts) | {token for text in texts for token in _TOKEN_LIKE.findall(text)}
+    return frozenset(text.strip() for text in texts) | {
+        token for text in texts for token in _TOKEN_LIKE.findall(text)
+    }
 
 
 def _stray_marks(template: ResponseTemplate) -> tuple[str, ...]:

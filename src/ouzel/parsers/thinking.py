@@ -8,7 +8,9 @@ from ouzel.parsers.base import CONTROL_SIGN, Delta, Parser, Reasoning, Reasoning
 from ouzel.parsers.reading_parser import Reading, ReadingParser
 from ouzel.types import FinishReason
 
-THINK_TAGS = Reasoning(start="<think>", end="</think>", special_tokens=frozenset({"<think>", "</think>"}))
+THINK_TAGS = Reasoning(
+    start="<think>", end="</think>", special_tokens=frozenset({"<think>", "</think>"})
+)
 
 
 class ThinkingParser(ReadingParser):
@@ -28,7 +30,9 @@ class ThinkingParser(ReadingParser):
         self._ended_by = (*marks.ended_by, *((CONTROL_SIGN + call_mark,) if call_mark else ()))
         self._marks = marks
         self._rest = rest
-        self._is_open = marks.stage_after(prompt_text, continues_prompt=continues_prompt) is ReasoningStage.OPEN
+        self._is_open = (
+            marks.stage_after(prompt_text, continues_prompt=continues_prompt) is ReasoningStage.OPEN
+        )
 
     def content(self, text: str) -> None:
         text = text.replace(CONTROL_SIGN, "")

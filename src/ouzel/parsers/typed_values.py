@@ -19,7 +19,12 @@ _MAX_LITERAL = 2**13  # characters, of which Python's own parser takes 5 us each
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)  # one, or the start of one
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PYTHON_ONLY = re.compile("['(TFN]")  # strings, tuples and constants
-_CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"}  # as Python, and models, spell them
+_CONSTANTS = {
+    "true": "true",
+    "false": "false",
+    "null": "null",
+    "none": "null",
+}  # as Python, and models, spell them
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,9 @@ class ValueType:
     def is_text_from(self, start: str) -> bool:
         """Whether a value that begins so can only be a string."""
         start = start.lstrip(WHITESPACE)
-        return self.is_text or ("string" in self.types and start != "" and start[0] not in _JSON_STARTS)
+        return self.is_text or (
+            "string" in self.types and start != "" and start[0] not in _JSON_STARTS
+        )
 
 
 def parameter_type(tool: FunctionTool | None, name: str) -> ValueType:
@@ -45,7 +52,9 @@ def parameter_type(tool: FunctionTool | None, name: str) -> ValueType:
     schema = _property(root, name, root)
     listed = _resolved(schema, root)
     values = listed.get("enum", [listed["const"]] if "const" in listed else [])
-    texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    texts = (
+        [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    )
     return ValueType(_types(schema, root), frozenset(texts))
 
 
@@ -69,7 +78,11 @@ def json_text(text: str, value_type: ValueType) -> str:
         return value
     if "string" not in value_type.types and value.lower() in _CONSTANTS:
         return _CONSTANTS[value.lower()]
-    if kind is None and "string" not in value_type.types and (literal := _as_json(value, value_type)):
+    if (
+        kind is None
+        and "string" not in value_type.types
+        and (literal := _as_json(value, value_type))
+    ):
         return literal
     return json_string(text)
 
@@ -94,7 +107,11 @@ def json_start(text: str, value_type: ValueType) -> str:
     value = text.strip(WHITESPACE)
     if value.startswith(("{", "[")) and _PYTHON_ONLY.search(_JSON_STRING.sub("", value)):
         return ""
-    return value if value.startswith(tuple("{[" if "string" in value_type.types else _JSON_STARTS)) else ""
+    return (
+        value
+        if value.startswith(tuple("{[" if "string" in value_type.types else _JSON_STARTS))
+        else ""
+    )
 
 
 def json_type(text: str) -> str | None:
@@ -153,7 +170,11 @@ def _resolved(schema: object, root: dict[str, object]) -> dict[str, object]:
 def _at_pointer(root: dict[str, object], reference: str) -> object:
     found: object = root
     for part in reference.split("/")[1:]:
-        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        found = (
+            found.get(part.replace("~1", "/").replace("~0", "~"))
+            if isinstance(found, dict)
+            else None
+        )
     return found
 
 

@@ -11,7 +11,9 @@ from ouzel.prompts.messages import Message
 def answers_with_stand_ins(messages: list[Message], stand_ins: StandIns) -> list[Message]:
     """`stand_ins` know the visible marks alone."""
     return [
-        {**message, "content": _marked(message["content"], stand_ins)} if message["role"] == "assistant" else message
+        {**message, "content": _marked(message["content"], stand_ins)}
+        if message["role"] == "assistant"
+        else message
         for message in messages
     ]
 
@@ -20,4 +22,7 @@ def _marked(content: object, stand_ins: StandIns) -> object:
     if isinstance(content, str):
         return stand_ins.of_marks(content)
     assert isinstance(content, list)
-    return [{**part, "text": stand_ins.of_marks(part["text"])} if "text" in part else part for part in content]
+    return [
+        {**part, "text": stand_ins.of_marks(part["text"])} if "text" in part else part
+        for part in content
+    ]

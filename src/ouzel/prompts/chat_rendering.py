@@ -15,7 +15,9 @@ from ouzel.prompts.template import Template
 
 _SWITCHES = ("enable_thinking", "thinking")
 _EFFORTS_WITHOUT_REASONING = ("none", "minimal")
-_ALWAYS_READ = ("add_generation_prompt",)  # a template without it ends where the answer starts, or never does
+_ALWAYS_READ = (
+    "add_generation_prompt",
+)  # a template without it ends where the answer starts, or never does
 _KWARGS = "chat_template_kwargs"
 
 logger = logging.getLogger(__name__)
@@ -28,10 +30,16 @@ class ChatRendering:
     tools: Tools | None = None
     documents: Documents | None = None
     template_kwargs: Mapping[str, object] = field(default_factory=dict)
-    hints: Mapping[str, object] = field(default_factory=dict)  # the same, for a template that reads them
-    drops_unread: bool = False  # template_kwargs and reasoning_effort have no effect where the template ignores them
+    hints: Mapping[str, object] = field(
+        default_factory=dict
+    )  # the same, for a template that reads them
+    drops_unread: bool = (
+        False  # template_kwargs and reasoning_effort have no effect where the template ignores them
+    )
     chat_template: str | None = None  # instead of the model's
-    add_generation_prompt: bool | None = None  # ends the prompt where the answer starts; true when nobody says
+    add_generation_prompt: bool | None = (
+        None  # ends the prompt where the answer starts; true when nobody says
+    )
     continue_final_message: bool = False  # ends the prompt with the last message's text
     add_special_tokens: bool = False  # the tokenizer's, around what the template wrote
     reasoning_effort: str | None = None
@@ -49,12 +57,17 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
         if as_read is None:
             may_drop = name == "reasoning_effort" or path.startswith(_KWARGS)
             if not (rendering.drops_unread and may_drop):
-                raise InvalidRequest(f"has no effect: this model's chat template does not read {name[:60]}", field=path)
+                raise InvalidRequest(
+                    f"has no effect: this model's chat template does not read {name[:60]}",
+                    field=path,
+                )
             unread.append(path)
             continue
         for own_name, own_value in as_read.items():
             if variables.setdefault(own_name, own_value) != own_value:
-                raise InvalidRequest("contradicts what chat_template_kwargs or another field says", field=path)
+                raise InvalidRequest(
+                    "contradicts what chat_template_kwargs or another field says", field=path
+                )
     if unread:
         logger.info("the chat template does not read %s", ", ".join(map(repr, unread[:20])))
     variables |= _switch_beside_effort(variables, read)
@@ -64,17 +77,23 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
     if rendering.continue_final_message:
         if variables.get("add_generation_prompt"):
             field_ = "continue_final_message"
-            raise InvalidRequest("must not be true when add_generation_prompt is true", field=field_)
+            raise InvalidRequest(
+                "must not be true when add_generation_prompt is true", field=field_
+            )
         variables["add_generation_prompt"] = False
     return variables
 
 
-def _requested_variables(rendering: ChatRendering, template: Template) -> Iterator[tuple[str, str, object]]:
+def _requested_variables(
+    rendering: ChatRendering, template: Template
+) -> Iterator[tuple[str, str, object]]:
     """Yields the path in the request, the name and the value of each."""
     for name, value in rendering.template_kwargs.items():
         path = f"{_KWARGS}.{name[:60]}"
         if name in template.reserved_names:
-            raise InvalidRequest(f"must not be given: the server itself provides {name}", field=path)
+            raise InvalidRequest(
+                f"must not be given: the server itself provides {name}", field=path
+            )
         if name == "add_generation_prompt" and not isinstance(value, bool):
             raise InvalidRequest("must be true or false", field=path)
         if value is not None:
@@ -91,7 +110,9 @@ def _requested_variables(rendering: ChatRendering, template: Template) -> Iterat
             yield name, name, value
 
 
-def _as_read(name: str, value: object, read: frozenset[str], template: Template) -> dict[str, object] | None:
+def _as_read(
+    name: str, value: object, read: frozenset[str], template: Template
+) -> dict[str, object] | None:
     """Returns the same wish in the variables that the template has for it, None where the template has none."""
     switch = next((switch for switch in _SWITCHES if switch in read), None)
     if name in read or name in _ALWAYS_READ:
@@ -109,7 +130,11 @@ def _switch_beside_effort(variables: Mapping[str, object], read: frozenset[str])
     """Returns the switch that must be on where the template reads an effort and a switch, and the switch is not set."""
     switch = next((switch for switch in _SWITCHES if switch in read), None)
     is_set = any(name in variables for name in _SWITCHES)
-    if switch is None or is_set or not _wants_reasoning("reasoning_effort", variables.get("reasoning_effort")):
+    if (
+        switch is None
+        or is_set
+        or not _wants_reasoning("reasoning_effort", variables.get("reasoning_effort"))
+    ):
         return {}
     return {switch: True}
 

@@ -48,22 +48,34 @@ class ChatTemplate:
         self._param = param
         assert sources
         self.sources = sources
-        self._templates = {name: template_environment.compile_template(text) for name, text in sources.items()}
+        self._templates = {
+            name: template_environment.compile_template(text) for name, text in sources.items()
+        }
         self._variables = {name: frozenset(self._variables_of(name)) for name in sources}
         self._default_name = "default" if "default" in sources else next(iter(sources))
         self._special_tokens = dict(special_tokens)
         self._stand_ins: StandIns | None = None
         self._stand_ins_in_answers: StandIns | None = None
-        self.reserved_names = frozenset({*_OTHERS_NAMES, *special_tokens})  # variables that no request may set
+        self.reserved_names = frozenset(
+            {*_OTHERS_NAMES, *special_tokens}
+        )  # variables that no request may set
         text = "".join(sources.values()).lower()
-        self.reasons = "think" in text or "reasoning" in text  # it has been written for a model that may
+        self.reasons = (
+            "think" in text or "reasoning" in text
+        )  # it has been written for a model that may
         ends_at = time.thread_time() + max_cpu_s  # of all renderings of the probe together
-        self.capabilities = capabilities or template_capabilities.probe(partial(self._try_render, ends_at=ends_at))
+        self.capabilities = capabilities or template_capabilities.probe(
+            partial(self._try_render, ends_at=ends_at)
+        )
         self.shows_role = lru_cache(maxsize=64)(self._shows_role)
 
     @classmethod
     def load(
-        cls, directory: Path, override_path: str = "", *, max_cpu_s: float = template_environment.MAX_CPU_S
+        cls,
+        directory: Path,
+        override_path: str = "",
+        *,
+        max_cpu_s: float = template_environment.MAX_CPU_S,
     ) -> "ChatTemplate | None":
         """Returns None when the directory has no template: its model serves completions only."""
         texts = read_chat_templates(directory, override_path)
@@ -76,7 +88,9 @@ class ChatTemplate:
                 f"the chat template in {texts.source} is broken: line {error.lineno}: {error}"
             ) from error
         except InvalidRequest as error:
-            raise ModelLoadError(f"the chat template in {texts.source} cannot be used: {error.__cause__}") from error
+            raise ModelLoadError(
+                f"the chat template in {texts.source} cannot be used: {error.__cause__}"
+            ) from error
 
     @property
     def default_source(self) -> str:
@@ -88,12 +102,17 @@ class ChatTemplate:
         marking._stand_ins = stand_ins
         marking._stand_ins_in_answers = stand_ins_in_answers
         marking._templates = {
-            name: template_environment.compile_template(text, stand_ins) for name, text in self.sources.items()
+            name: template_environment.compile_template(text, stand_ins)
+            for name, text in self.sources.items()
         }
-        marking._special_tokens = {name: stand_ins.of_marks(text) for name, text in self._special_tokens.items()}
+        marking._special_tokens = {
+            name: stand_ins.of_marks(text) for name, text in self._special_tokens.items()
+        }
         return marking
 
-    def variables_read(self, *, tools: Tools | None = None, documents: Documents | None = None) -> frozenset[str]:
+    def variables_read(
+        self, *, tools: Tools | None = None, documents: Documents | None = None
+    ) -> frozenset[str]:
         """Returns the names that the template for such a request reads from outside."""
         return self._variables[self._name(tools, documents)]
 
@@ -106,7 +125,9 @@ class ChatTemplate:
         max_cpu_s: float | None = None,
     ) -> str:
         """Raises InvalidRequest for whatever the template cannot render."""
-        pieces = self._render(self._not_own(messages), self._not_own(tools), self._not_own(variables), max_cpu_s)
+        pieces = self._render(
+            self._not_own(messages), self._not_own(tools), self._not_own(variables), max_cpu_s
+        )
         return "".join(map(bare, pieces))
 
     def write_chat(
@@ -124,7 +145,9 @@ class ChatTemplate:
         assert self._stand_ins is not None and self._stand_ins_in_answers is not None
         messages = self._not_own(messages)
         render: Callable[[list[Message]], MarkedText]
-        render = partial(self._render_marked, self._stand_ins, self._not_own(tools), self._not_own(variables))
+        render = partial(
+            self._render_marked, self._stand_ins, self._not_own(tools), self._not_own(variables)
+        )
         if is_unfinished:
             render = partial(render_unfinished, render=render)
         marked = render(messages)
@@ -139,7 +162,11 @@ class ChatTemplate:
         return with_marked_answers if with_marked_answers.text == marked.text else marked
 
     def _render_marked(
-        self, stand_ins: StandIns, tools: Tools | None, variables: Mapping[str, object] | None, messages: list[Message]
+        self,
+        stand_ins: StandIns,
+        tools: Tools | None,
+        variables: Mapping[str, object] | None,
+        messages: list[Message],
     ) -> MarkedText:
         return stand_ins.read(self._render(messages, tools, variables, None))
 
@@ -160,13 +187,16 @@ class ChatTemplate:
         }
         template = self._templates[self._name(tools, values["documents"])]
         try:
-            return template_environment.render_template(template, values, max_cpu_s=max_cpu_s or self._max_cpu_s)
+            return template_environment.render_template(
+                template, values, max_cpu_s=max_cpu_s or self._max_cpu_s
+            )
         except template_environment.TemplateRefusal as refusal:
             message = f"the chat template refuses these messages: {refusal}"
             raise InvalidRequest(message, param=self._param) from refusal
         except template_environment.TEMPLATE_ERRORS as error:
             raise InvalidRequest(
-                f"the chat template cannot render these messages: {bare(str(error))}", param=self._param
+                f"the chat template cannot render these messages: {bare(str(error))}",
+                param=self._param,
             ) from error
 
     def _not_own(self, value: _Value) -> _Value:
@@ -181,7 +211,9 @@ class ChatTemplate:
         return template_capabilities.shows_role(self._try_render, role)
 
     def _variables_of(self, name: str) -> set[str]:
-        return find_undeclared_variables(self._templates[name].environment.parse(self.sources[name]))
+        return find_undeclared_variables(
+            self._templates[name].environment.parse(self.sources[name])
+        )
 
     def _name(self, tools: object, documents: object) -> str:
         for name, value in (("tool_use", tools), ("rag", documents)):

@@ -15,7 +15,9 @@ _FIELD = "continue_final_message"
 _REASONING_END = "</think>"  # many templates take the text apart here
 
 
-def render_unfinished(messages: list[Message], render: Callable[[list[Message]], MarkedText]) -> MarkedText:
+def render_unfinished(
+    messages: list[Message], render: Callable[[list[Message]], MarkedText]
+) -> MarkedText:
     """Renders messages that are shaped for the template.
 
     Raises InvalidRequest where there is no text at the end, or where it cannot be found again.
@@ -29,7 +31,9 @@ def render_unfinished(messages: list[Message], render: Callable[[list[Message]],
     end = rendered.text.rfind(mark)
     shown = bare(text).rpartition(_REASONING_END)[2].lstrip()
     if end < 0 or not rendered.text[:end].endswith(shown):
-        raise InvalidRequest(": the chat template does not write the last message as it is", field=_FIELD)
+        raise InvalidRequest(
+            ": the chat template does not write the last message as it is", field=_FIELD
+        )
     return rendered.cut(0, end)
 
 

@@ -14,13 +14,17 @@ def document_part(fields: Mapping[str, object], path: str) -> DocumentPart:
     """`path` is where the fields are. Raises InvalidRequest."""
     if fields.get(_ID) is not None:
         given = shown(fields[_ID])
-        raise InvalidRequest(f"must not be given: this server keeps no files, given {given}", field=f"{path}.{_ID}")
+        raise InvalidRequest(
+            f"must not be given: this server keeps no files, given {given}", field=f"{path}.{_ID}"
+        )
     data, url = fields.get(_DATA), fields.get(_URL)
     if data is not None and url is not None:
         raise InvalidRequest(f"must not be given beside {_DATA}", field=f"{path}.{_URL}")
     detail = read_detail(fields.get("detail"), f"{path}.detail")
     if url is not None:
-        return DocumentPart(f"{path}.{_URL}", _text(url, f"{path}.{_URL}", "a URL, a data URL or a path"), detail)
+        return DocumentPart(
+            f"{path}.{_URL}", _text(url, f"{path}.{_URL}", "a URL, a data URL or a path"), detail
+        )
     text = _text(data, f"{path}.{_DATA}", "a data URL or base64")
     # A colon is in every URL, and in no base64.
     return DocumentPart(f"{path}.{_DATA}", text if ":" in text else f"data:;base64,{text}", detail)

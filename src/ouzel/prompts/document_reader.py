@@ -43,20 +43,28 @@ class DocumentReader:
     def close(self) -> None:
         self._loader.close()
 
-    async def load(self, parts: Sequence[DocumentPart], *, num_pictures: int) -> list[LoadedDocument]:
+    async def load(
+        self, parts: Sequence[DocumentPart], *, num_pictures: int
+    ) -> list[LoadedDocument]:
         """`num_pictures` are in the request beside them. Raises InvalidRequest, Overloaded."""
         documents = await self._loader.load(parts, num_pictures=num_pictures)
         are_several = num_pictures + sum(len(document.pages) for document in documents) > 1
         return [
-            self._laid_out(document, part, chosen_detail(self._processor, part.detail, are_several=are_several))
+            self._laid_out(
+                document, part, chosen_detail(self._processor, part.detail, are_several=are_several)
+            )
             for document, part in zip(documents, parts, strict=True)
         ]
 
     def _laid_out(self, document: Document, part: DocumentPart, detail: Detail) -> LoadedDocument:
         try:
-            layouts = tuple(self._processor.layout(width, height, detail) for width, height in document.pages)
+            layouts = tuple(
+                self._processor.layout(width, height, detail) for width, height in document.pages
+            )
         except ValueError as error:
-            raise InvalidRequest(f"has a page that is no picture for this model: {error}", field=part.path) from error
+            raise InvalidRequest(
+                f"has a page that is no picture for this model: {error}", field=part.path
+            ) from error
         return LoadedDocument(document, detail, layouts)
 
     async def prepare(self, loaded: Sequence[LoadedDocument]) -> list[tuple[PreparedImage, ...]]:
@@ -73,12 +81,16 @@ class DocumentReader:
             return PreparedPixels.of(self._processor.tiles(image, loaded.detail))
 
         if missing:
-            found |= zip(missing, await self._loader.render(loaded.document, missing, prepare), strict=True)
+            found |= zip(
+                missing, await self._loader.render(loaded.document, missing, prepare), strict=True
+            )
         for number in numbers:
             self._kept.keep(loaded.key(number), (found[number],))
         return [found[number] for number in numbers]
 
-    def _prepared(self, loaded: LoadedDocument, pixels: Sequence[PreparedPixels]) -> tuple[PreparedImage, ...]:
+    def _prepared(
+        self, loaded: LoadedDocument, pixels: Sequence[PreparedPixels]
+    ) -> tuple[PreparedImage, ...]:
         pages = zip(loaded.layouts, loaded.document.pages, pixels, strict=True)
         return tuple(
             PreparedImage(
@@ -100,5 +112,7 @@ class DocumentReader:
 
 
 def _digest(loaded: LoadedDocument, number: int) -> bytes:
-    what = b"page" + struct.pack("<q", number) + loaded.document.file.digest + loaded.detail.encode()
+    what = (
+        b"page" + struct.pack("<q", number) + loaded.document.file.digest + loaded.detail.encode()
+    )
     return blake2b(what, digest_size=16).digest()

@@ -37,7 +37,9 @@ _Loaded = LoadedPicture | LoadedVideo | LoadedDocument
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     images: Mapping[Hashable, Images] = field(default_factory=dict)  # by the keys of parts
-    num_tokens: Mapping[Hashable, int] = field(default_factory=dict)  # of these and of others that did not fit
+    num_tokens: Mapping[Hashable, int] = field(
+        default_factory=dict
+    )  # of these and of others that did not fit
 
 
 _prepared: ContextVar[_Prepared] = ContextVar("prepared_images")
@@ -97,7 +99,9 @@ class ImageReader:
         if all(key in found.num_tokens for key in keys):
             num_tokens = sum(found.num_tokens[key] for key in keys)
             if num_tokens >= self._max_model_len:
-                raise too_many_tokens(num_tokens, max_model_len=self._max_model_len, field="messages")
+                raise too_many_tokens(
+                    num_tokens, max_model_len=self._max_model_len, field="messages"
+                )
         if any(key not in found.images for key in keys):
             raise ImagesNeeded(self, parts)
         return [found.images[key] for key in keys]
@@ -109,9 +113,15 @@ class ImageReader:
         first = self._first_that_fits(loaded)
         images = await self._prepare(loaded[first:])
         before = _prepared.get(_Prepared())
-        made: dict[Hashable, Images] = dict(zip((part.key for part in parts[first:]), images, strict=True))
-        num_tokens: dict[Hashable, int] = {part.key: each.num_tokens for part, each in zip(parts, loaded, strict=True)}
-        token = _prepared.set(_Prepared({**before.images, **made}, {**before.num_tokens, **num_tokens}))
+        made: dict[Hashable, Images] = dict(
+            zip((part.key for part in parts[first:]), images, strict=True)
+        )
+        num_tokens: dict[Hashable, int] = {
+            part.key: each.num_tokens for part, each in zip(parts, loaded, strict=True)
+        }
+        token = _prepared.set(
+            _Prepared({**before.images, **made}, {**before.num_tokens, **num_tokens})
+        )
         try:
             yield
         finally:
@@ -125,21 +135,32 @@ class ImageReader:
         documents = await self._documents.load(
             [part for part in parts if isinstance(part, DocumentPart)], num_pictures=len(pictures)
         )
-        loaded: dict[type[ContentPart], Iterator[_Loaded]] = {MediaPart: iter(pictures), DocumentPart: iter(documents)}
+        loaded: dict[type[ContentPart], Iterator[_Loaded]] = {
+            MediaPart: iter(pictures),
+            DocumentPart: iter(documents),
+        }
         if self._videos is not None:
-            videos = await self._videos.load([part for part in parts if isinstance(part, VideoPart)])
+            videos = await self._videos.load(
+                [part for part in parts if isinstance(part, VideoPart)]
+            )
             loaded[VideoPart] = iter(videos)
         return [next(loaded[type(part)]) for part in parts]
 
     async def _prepare(self, loaded: Sequence[_Loaded]) -> list[Images]:
-        pictures = await self._pictures.prepare([each for each in loaded if isinstance(each, LoadedPicture)])
-        documents = await self._documents.prepare([each for each in loaded if isinstance(each, LoadedDocument)])
+        pictures = await self._pictures.prepare(
+            [each for each in loaded if isinstance(each, LoadedPicture)]
+        )
+        documents = await self._documents.prepare(
+            [each for each in loaded if isinstance(each, LoadedDocument)]
+        )
         made: dict[type[_Loaded], Iterator[Images]] = {
             LoadedPicture: ((each,) for each in pictures),
             LoadedDocument: iter(documents),
         }
         if self._videos is not None:
-            videos = await self._videos.prepare([each for each in loaded if isinstance(each, LoadedVideo)])
+            videos = await self._videos.prepare(
+                [each for each in loaded if isinstance(each, LoadedVideo)]
+            )
             made[LoadedVideo] = ((each,) for each in videos)
         return [next(made[type(each)]) for each in loaded]
 
@@ -151,16 +172,21 @@ class ImageReader:
             num_tokens += loaded[first].num_tokens
         return first
 
-    def placed(self, images: Sequence[PreparedImage], places: NDArray[np.int64]) -> tuple[ImageInput, ...]:
+    def placed(
+        self, images: Sequence[PreparedImage], places: NDArray[np.int64]
+    ) -> tuple[ImageInput, ...]:
         """Returns what the engine gets; `places` are the tokens that stand for features, of one image after another.
 
         Raises Overloaded where the server holds too many pictures.
         """
         inputs = [each for image in images for each in image.inputs]
         ends = np.cumsum([each.num_tokens for each in inputs])
-        assert len(places) == ends[-1], "nobody but the template writes tokens that stand for images"
+        assert len(places) == ends[-1], (
+            "nobody but the template writes tokens that stand for images"
+        )
         return tuple(
-            self._input(each, own) for each, own in zip(inputs, np.split(places, ends[:-1].tolist()), strict=True)
+            self._input(each, own)
+            for each, own in zip(inputs, np.split(places, ends[:-1].tolist()), strict=True)
         )
 
     def _input(self, prepared: EncoderInput, places: NDArray[np.int64]) -> ImageInput:

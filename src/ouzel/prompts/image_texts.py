@@ -23,10 +23,16 @@ def marks_of(images: ImageReader | None) -> tuple[str, ...]:
 
 
 def with_images(
-    marked: MarkedText, images: Sequence[PreparedImage], placeholders: Collection[str], marks: Spellings
+    marked: MarkedText,
+    images: Sequence[PreparedImage],
+    placeholders: Collection[str],
+    marks: Spellings,
 ) -> MarkedText:
     """Raises InvalidRequest where the template shows more or fewer pictures than the chat has, or others."""
-    text, spans = marked.text, [span for span in marked.spans if marked.text[slice(*span)] in placeholders]
+    text, spans = (
+        marked.text,
+        [span for span in marked.spans if marked.text[slice(*span)] in placeholders],
+    )
     if [text[slice(*span)] for span in spans] != [image.placeholder for image in images]:
         raise InvalidRequest(
             f"must have its pictures where this model's chat template shows them: it shows {len(spans)} of "
@@ -40,7 +46,11 @@ def with_images(
         length += begin - position
         image = replaced.get((begin, end))
         piece = text[begin:end] if image is None else image.text
-        own += [(length, length + len(piece))] if image is None else _shifted(marks.spans(piece), length)
+        own += (
+            [(length, length + len(piece))]
+            if image is None
+            else _shifted(marks.spans(piece), length)
+        )
         pieces.append(piece)
         length += len(piece)
         position = end
@@ -48,9 +58,14 @@ def with_images(
 
 
 def place_images(
-    images: Sequence[PreparedImage], token_ids: Sequence[int], reader: ImageReader, tokenizer: Tokenizer
+    images: Sequence[PreparedImage],
+    token_ids: Sequence[int],
+    reader: ImageReader,
+    tokenizer: Tokenizer,
 ) -> tuple[ImageInput, ...]:
-    feature_ids = [tokenizer.control_tokens[token] for token in reader.feature_tokens]  # checked at the start
+    feature_ids = [
+        tokenizer.control_tokens[token] for token in reader.feature_tokens
+    ]  # checked at the start
     return reader.placed(images, np.flatnonzero(np.isin(token_ids, feature_ids)))
 
 

@@ -12,7 +12,9 @@ _PREFIX, _SUFFIX = "{prefix}", "{suffix}"
 @dataclass(frozen=True, slots=True)
 class InfillFormat:
     layout: str  # of single tokens around the two texts; the middle follows
-    ends: tuple[str, ...]  # tokens that end a middle, beside the model's end tokens, where the vocabulary has them
+    ends: tuple[
+        str, ...
+    ]  # tokens that end a middle, beside the model's end tokens, where the vocabulary has them
 
 
 # As the model cards and tokenizers of these families write it. The first whose tokens the vocabulary has counts.
@@ -20,7 +22,13 @@ INFILL_FORMATS = (
     # Qwen2.5-Coder and later Qwen, CodeGemma, Granite 3 and 4
     InfillFormat(
         "<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>",
-        ends=("<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|file_separator|>", "<|endoftext|>"),
+        ends=(
+            "<|fim_pad|>",
+            "<|repo_name|>",
+            "<|file_sep|>",
+            "<|file_separator|>",
+            "<|endoftext|>",
+        ),
     ),
     # StarCoder, StarCoder2, StableCode, Granite Code
     InfillFormat(
@@ -28,7 +36,9 @@ INFILL_FORMATS = (
         ends=("<fim_pad>", "<repo_name>", "<file_sep>", "<|endoftext|>"),
     ),
     # SantaCoder
-    InfillFormat("<fim-prefix>{prefix}<fim-suffix>{suffix}<fim-middle>", ends=("<fim-pad>", "<|endoftext|>")),
+    InfillFormat(
+        "<fim-prefix>{prefix}<fim-suffix>{suffix}<fim-middle>", ends=("<fim-pad>", "<|endoftext|>")
+    ),
     # DeepSeek-Coder, DeepSeek-V2 and later
     InfillFormat("<｜fim▁begin｜>{prefix}<｜fim▁hole｜>{suffix}<｜fim▁end｜>", ends=()),
     # CodeLlama
@@ -43,7 +53,9 @@ INFILL_FORMATS = (
 class Infill:
     """Lays the two texts out as one model knows it."""
 
-    def __init__(self, tokenizer: Tokenizer, layout: Sequence[int | str], end_token_ids: tuple[int, ...]) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, layout: Sequence[int | str], end_token_ids: tuple[int, ...]
+    ) -> None:
         self.end_token_ids = end_token_ids
         self._tokenizer = tokenizer
         self._layout = layout  # token ids and the two placeholders
@@ -53,17 +65,25 @@ class Infill:
         """Returns None where the vocabulary has no tokens to fill in the middle with."""
         for each in INFILL_FORMATS:
             parts = [part for part in re.split(f"({_PREFIX}|{_SUFFIX})", each.layout) if part]
-            layout = [part if part in (_PREFIX, _SUFFIX) else tokenizer.token_id(part) for part in parts]
+            layout = [
+                part if part in (_PREFIX, _SUFFIX) else tokenizer.token_id(part) for part in parts
+            ]
             own = [token_id for token_id in layout if isinstance(token_id, int)]
             if None not in layout:
                 ends = [tokenizer.token_id(token) for token in each.ends]
-                end_token_ids = tuple(token_id for token_id in (*own, *ends) if token_id is not None)
+                end_token_ids = tuple(
+                    token_id for token_id in (*own, *ends) if token_id is not None
+                )
                 return cls(tokenizer, [part for part in layout if part is not None], end_token_ids)
         return None
 
     def token_ids(self, prefix: Sequence[int], suffix: str) -> list[int]:
         texts = {_PREFIX: prefix, _SUFFIX: _encoded_after_a_gap(suffix, self._tokenizer)}
-        return [token_id for part in self._layout for token_id in ([part] if isinstance(part, int) else texts[part])]
+        return [
+            token_id
+            for part in self._layout
+            for token_id in ([part] if isinstance(part, int) else texts[part])
+        ]
 
 
 def _encoded_after_a_gap(text: str, tokenizer: Tokenizer) -> list[int]:

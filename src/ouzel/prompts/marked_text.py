@@ -20,7 +20,18 @@ _OFFSET, _NUM_CHARACTERS = 0x90000, 0x40000  # Unicode has no characters in plan
 _STAND_INS = re.compile(f"[{chr(_OFFSET)}-{chr(_OFFSET + _NUM_CHARACTERS - 1)}]+")
 # Such a role is part of the mark between whose beginning and end it stands.
 _ROLES = frozenset(
-    ("system", "developer", "user", "assistant", "tool", "model", "ipython", "function", "observation", "human")
+    (
+        "system",
+        "developer",
+        "user",
+        "assistant",
+        "tool",
+        "model",
+        "ipython",
+        "function",
+        "observation",
+        "human",
+    )
 )
 _MAX_ROLE_LEN = max(map(len, _ROLES))
 _BROKEN = "\ufffd"
@@ -34,7 +45,11 @@ class MarkedText:
     def cut(self, begin: int, end: int) -> "MarkedText":
         if (begin, end) == (0, len(self.text)):
             return self
-        spans = tuple((start - begin, stop - begin) for start, stop in self.spans if begin <= start and stop <= end)
+        spans = tuple(
+            (start - begin, stop - begin)
+            for start, stop in self.spans
+            if begin <= start and stop <= end
+        )
         return MarkedText(self.text[begin:end], spans)
 
     def without_spelled(self, control_tokens: Spellings) -> str | None:
@@ -90,7 +105,9 @@ class StandIns:
             length += len(piece)
         text = "".join(pieces)
         joined = _joined(text, written)
-        return MarkedText(text, tuple(span for each in joined for span in self._control_tokens.spans(text, *each)))
+        return MarkedText(
+            text, tuple(span for each in joined for span in self._control_tokens.spans(text, *each))
+        )
 
 
 def _joined(text: str, written: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -105,7 +122,9 @@ def _joined(text: str, written: Iterable[tuple[int, int]]) -> Iterator[tuple[int
 
 
 def _stand_ins(text: str) -> str:
-    return "".join(chr(ord(each) + _OFFSET) if ord(each) < _NUM_CHARACTERS else each for each in text)
+    return "".join(
+        chr(ord(each) + _OFFSET) if ord(each) < _NUM_CHARACTERS else each for each in text
+    )
 
 
 def bare(text: str) -> str:

@@ -68,7 +68,10 @@ def normalise_messages(messages: object, readable: Readable = _TEXT_ONLY) -> lis
     """
     if not isinstance(messages, list) or not messages:
         raise invalid("messages", "a non-empty list", messages)
-    return [_message(entry, f"messages[{position}]", readable) for position, entry in enumerate(messages)]
+    return [
+        _message(entry, f"messages[{position}]", readable)
+        for position, entry in enumerate(messages)
+    ]
 
 
 def media_in(messages: list[Message]) -> list[ContentPart]:
@@ -91,14 +94,17 @@ def _message(entry: object, path: str, readable: Readable) -> Message:
     if role == "assistant":
         _answer_with_refusal(message, path)
     may_be_absent = role == "assistant"
-    message["content"] = _content(message.get("content"), f"{path}.content", readable, may_be_absent=may_be_absent)
+    message["content"] = _content(
+        message.get("content"), f"{path}.content", readable, may_be_absent=may_be_absent
+    )
     _rename_old_forms(message)
     tool_calls = message.pop("tool_calls", [])
     if not isinstance(tool_calls, list):
         raise invalid(f"{path}.tool_calls", "a list", tool_calls)
     if tool_calls:
         message["tool_calls"] = [
-            _tool_call(call, f"{path}.tool_calls[{position}]") for position, call in enumerate(tool_calls)
+            _tool_call(call, f"{path}.tool_calls[{position}]")
+            for position, call in enumerate(tool_calls)
         ]
     return message
 
@@ -128,7 +134,9 @@ def _content(content: object, path: str, readable: Readable, *, may_be_absent: b
     if content is None and may_be_absent:
         return ""
     if isinstance(content, list) and content:
-        return [_part(part, f"{path}[{position}]", readable) for position, part in enumerate(content)]
+        return [
+            _part(part, f"{path}[{position}]", readable) for position, part in enumerate(content)
+        ]
     raise invalid(path, "a string or a non-empty list of content parts", content)
 
 
@@ -151,7 +159,9 @@ def _part(entry: object, path: str, readable: Readable) -> Message:
         part = {"type": "text", "text": part.get("refusal")}
     elif kind != "text":
         expected, reads = readable.part_types, readable.described(kind)
-        raise InvalidRequest(f'must be {expected}, given "{kind}": this model reads {reads}', field=f"{path}.type")
+        raise InvalidRequest(
+            f'must be {expected}, given "{kind}": this model reads {reads}', field=f"{path}.type"
+        )
     _check_string(part.get("text"), f"{path}.text")
     return part
 
@@ -169,7 +179,11 @@ def _tool_call(entry: object, path: str) -> Message:
         arguments = "{}"
     if not isinstance(arguments, str | dict):
         raise invalid(f"{path}.function.arguments", "a string or an object", arguments)
-    return {**call, "type": call.get("type", "function"), "function": {**function, "arguments": arguments}}
+    return {
+        **call,
+        "type": call.get("type", "function"),
+        "function": {**function, "arguments": arguments},
+    }
 
 
 def _as_function_call(call: Message, path: str) -> Message:
@@ -180,7 +194,11 @@ def _as_function_call(call: Message, path: str) -> Message:
         raise invalid(f"{path}.custom.name", "a non-empty string", name)
     _check_string(text, f"{path}.custom.input")
     others = {key: value for key, value in call.items() if key not in ("custom", "type")}
-    return {**others, "type": "function", "function": {"name": name, "arguments": custom_arguments(text)}}
+    return {
+        **others,
+        "type": "function",
+        "function": {"name": name, "arguments": custom_arguments(text)},
+    }
 
 
 def custom_arguments(text: object) -> str:

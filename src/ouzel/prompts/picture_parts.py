@@ -16,7 +16,12 @@ def picture_part(part: Mapping[str, object], path: str) -> MediaPart:
     """Raises InvalidRequest."""
     value, path = part.get("image_url"), f"{path}.image_url"
     if isinstance(value, dict):
-        url, detail, url_path, detail_path = value.get("url"), value.get("detail"), f"{path}.url", f"{path}.detail"
+        url, detail, url_path, detail_path = (
+            value.get("url"),
+            value.get("detail"),
+            f"{path}.url",
+            f"{path}.detail",
+        )
     else:
         url, detail, url_path = value, part.get("detail"), path
         detail_path = f"{path.removesuffix('.image_url')}.detail"

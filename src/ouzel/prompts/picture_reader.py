@@ -39,7 +39,9 @@ class PictureReader:
         """`are_several` counts the pages of documents, too. Raises InvalidRequest, Overloaded."""
         pictures = await self._loader.load(parts)
         return [
-            self._laid_out(picture, part, chosen_detail(self._processor, part.detail, are_several=are_several))
+            self._laid_out(
+                picture, part, chosen_detail(self._processor, part.detail, are_several=are_several)
+            )
             for picture, part in zip(pictures, parts, strict=True)
         ]
 
@@ -62,9 +64,13 @@ class PictureReader:
 
     def _laid_out(self, picture: Picture, part: MediaPart, detail: Detail) -> LoadedPicture:
         try:
-            return LoadedPicture(picture, detail, self._processor.layout(picture.width, picture.height, detail))
+            return LoadedPicture(
+                picture, detail, self._processor.layout(picture.width, picture.height, detail)
+            )
         except ValueError as error:
-            raise InvalidRequest(f"is no picture for this model: {error}", field=part.path) from error
+            raise InvalidRequest(
+                f"is no picture for this model: {error}", field=part.path
+            ) from error
 
     async def _pixels(self, loaded: Sequence[LoadedPicture]) -> list[PreparedPixels]:
         kept = {each.key: self._kept.get(each.key) for each in loaded}
@@ -77,7 +83,10 @@ class PictureReader:
         def pixels_of(picture: Picture) -> dict[Detail, PreparedPixels]:
             details = sorted(details_of[picture.digest])
             made = self._loader.decoders.prepare(picture, TilesOf(self._processor, tuple(details)))
-            return {detail: PreparedPixels.of(tiles) for detail, tiles in zip(details, made, strict=True)}
+            return {
+                detail: PreparedPixels.of(tiles)
+                for detail, tiles in zip(details, made, strict=True)
+            }
 
         made = await self._loader.decode(missing, pixels_of)
         for picture, by_detail in zip(missing, made, strict=True):

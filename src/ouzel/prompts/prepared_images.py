@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from ouzel.prompts.vision.base import Normalisation, Tiles
 
-MAX_KEPT_BYTES = 64 * 2**20  # of prepared pixels: clients send a chat's pictures again with every turn
+MAX_KEPT_BYTES = (
+    64 * 2**20
+)  # of prepared pixels: clients send a chat's pictures again with every turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ class KeptPixels:
     def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._kept: OrderedDict[Hashable, tuple[PreparedPixels, ...]] = OrderedDict()  # least recently used first
+        self._kept: OrderedDict[Hashable, tuple[PreparedPixels, ...]] = (
+            OrderedDict()
+        )  # least recently used first
 
     def get(self, key: Hashable) -> tuple[PreparedPixels, ...] | None:
         return self._kept.get(key)

@@ -30,4 +30,6 @@ def too_many_tokens(num_tokens: int, *, max_model_len: int, field: str) -> Promp
 def too_many_characters(num_chars: int, *, max_model_len: int, field: str) -> PromptTooLong:
     """Makes the error for what is not tokenized, for it cannot fit."""
     excess = f"resulted in more than {max_model_len} tokens, of {num_chars} characters"
-    return PromptTooLong(excess, num_tokens=max_model_len + 1, max_model_len=max_model_len, field=field)
+    return PromptTooLong(
+        excess, num_tokens=max_model_len + 1, max_model_len=max_model_len, field=field
+    )

@@ -7,7 +7,14 @@ from functools import lru_cache
 import msgspec
 
 from ouzel.errors import EngineUnavailable, InvalidRequest
-from ouzel.limited_process import JobEnded, JobLost, LimitedProcess, Limits, MemoryLimitExceeded, TimeLimitExceeded
+from ouzel.limited_process import (
+    JobEnded,
+    JobLost,
+    LimitedProcess,
+    Limits,
+    MemoryLimitExceeded,
+    TimeLimitExceeded,
+)
 from ouzel.prompts.chat_template import Documents, Tools
 from ouzel.prompts.marked_text import MarkedText
 from ouzel.prompts.messages import Message
@@ -60,11 +67,15 @@ class RequestTemplates:
         except RecursionError as error:
             raise InvalidRequest("the body is nested too deeply") from error
         except UnicodeEncodeError as error:
-            raise InvalidRequest("the body holds a half of a surrogate pair, which is no character") from error
+            raise InvalidRequest(
+                "the body holds a half of a surrogate pair, which is no character"
+            ) from error
         try:
             outcome: Outcome = msgspec.msgpack.decode(self._process.run(encoded), type=Outcome)
         except JobLost as lost:
-            raise EngineUnavailable(f"{_FIELD} cannot be rendered now: {lost}", retry_after_s=_RETRY_AFTER_S) from lost
+            raise EngineUnavailable(
+                f"{_FIELD} cannot be rendered now: {lost}", retry_after_s=_RETRY_AFTER_S
+            ) from lost
         except JobEnded as ended:
             raise _invalid(ended, self._limits) from ended
         if isinstance(outcome, Refused):
@@ -92,7 +103,9 @@ class RequestTemplate:
     def reserved_names(self) -> frozenset[str]:
         return self._facts.reserved_names
 
-    def variables_read(self, *, tools: Tools | None = None, documents: Documents | None = None) -> frozenset[str]:
+    def variables_read(
+        self, *, tools: Tools | None = None, documents: Documents | None = None
+    ) -> frozenset[str]:
         return self._facts.variables
 
     def shows_role(self, role: str, /) -> bool:
@@ -106,7 +119,14 @@ class RequestTemplate:
         variables: Mapping[str, object] | None = None,
         is_unfinished: bool = False,
     ) -> MarkedText:
-        job = Render(self._source, self._facts.capabilities, messages, tools, dict(variables or {}), is_unfinished)
+        job = Render(
+            self._source,
+            self._facts.capabilities,
+            messages,
+            tools,
+            dict(variables or {}),
+            is_unfinished,
+        )
         rendered = self._run(job)
         assert isinstance(rendered, Rendered)
         return MarkedText(rendered.utf8.decode(errors="surrogatepass"), rendered.spans)

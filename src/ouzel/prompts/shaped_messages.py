@@ -16,7 +16,10 @@ _ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # a role is no place for the te
 
 
 def shape_messages(messages: list[Message], template: Template) -> list[Message]:
-    return [_shape(message, template, f"messages[{position}]") for position, message in enumerate(messages)]
+    return [
+        _shape(message, template, f"messages[{position}]")
+        for position, message in enumerate(messages)
+    ]
 
 
 def with_pages(messages: list[Message], num_images: Sequence[int]) -> list[Message]:
@@ -28,7 +31,11 @@ def with_pages(messages: list[Message], num_images: Sequence[int]) -> list[Messa
 
     def content(message: Message) -> object:
         parts = message["content"]
-        return [each for part in parts for each in repeated(part)] if isinstance(parts, list) else parts
+        return (
+            [each for part in parts for each in repeated(part)]
+            if isinstance(parts, list)
+            else parts
+        )
 
     return [{**message, "content": content(message)} for message in messages]
 
@@ -55,9 +62,13 @@ def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str
     """Raises InvalidRequest for what the template would leave out silently: the answer would ignore it."""
     role = message["role"]
     if role == "system" and not capabilities.system_role:
-        raise InvalidRequest(": this model's chat template has no system messages", field=f"{path}.role")
+        raise InvalidRequest(
+            ": this model's chat template has no system messages", field=f"{path}.role"
+        )
     if role == "tool" and capabilities.drops_tool_results:
-        raise InvalidRequest(": this model's chat template has no tool results", field=f"{path}.role")
+        raise InvalidRequest(
+            ": this model's chat template has no tool results", field=f"{path}.role"
+        )
     if message.get("tool_calls") and capabilities.drops_tool_calls:
         where = f"{path}.tool_calls"
         raise InvalidRequest(": this model's chat template has no tool calls", field=where)
@@ -87,8 +98,12 @@ def _content(content: object, capabilities: TemplateCapabilities, path: str) -> 
     """
     if isinstance(content, list) and any(part["type"] in MEDIA for part in content):
         if not capabilities.takes_content_parts:
-            raise InvalidRequest(": this model's chat template has no pictures", field=f"{path}.content")
-        return [{"type": MEDIA[part["type"]]} if part["type"] in MEDIA else part for part in content]
+            raise InvalidRequest(
+                ": this model's chat template has no pictures", field=f"{path}.content"
+            )
+        return [
+            {"type": MEDIA[part["type"]]} if part["type"] in MEDIA else part for part in content
+        ]
     if capabilities.takes_string_content or not capabilities.takes_content_parts:
         return "\n".join(part["text"] for part in content) if isinstance(content, list) else content
     return [{"type": "text", "text": content}] if isinstance(content, str) else content

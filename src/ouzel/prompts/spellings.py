@@ -30,7 +30,14 @@ class Spellings:
 
     def len_of_begun(self, text: str) -> int:
         """Returns how many characters at the text's end are the beginning of one of the texts, which ends later."""
-        return next((n for n in range(min(self._max_len, len(text)), 0, -1) if _begins_one(text[-n:], self._sorted)), 0)
+        return next(
+            (
+                n
+                for n in range(min(self._max_len, len(text)), 0, -1)
+                if _begins_one(text[-n:], self._sorted)
+            ),
+            0,
+        )
 
     def len_of_ended(self, text: str) -> int:
         """Returns how many characters at the text's beginning are the end of one of the texts, which began earlier."""
@@ -56,7 +63,9 @@ def _expression(texts: Sequence[str], depth: int = 0) -> str:
         return re.escape(texts[0])
     pairs = zip(texts[0], texts[-1], strict=False)
     begun = "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    rests = sorted({text[len(begun) :] for text in texts}, reverse=True)  # of those that begin alike, the longest first
+    rests = sorted(
+        {text[len(begun) :] for text in texts}, reverse=True
+    )  # of those that begin alike, the longest first
     if depth == _MAX_DEPTH:
         branches = list(map(re.escape, rests))
     else:

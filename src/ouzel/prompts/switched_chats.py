@@ -21,7 +21,11 @@ _SWITCHES: tuple[Mapping[str, object], ...] = (
     {"reasoning_effort": "high"},
 )
 _USER: Message = {"role": "user", "content": "hello"}
-_ANSWER: Message = {"role": "assistant", "content": "hello", **dict.fromkeys(REASONING_KEYS, "well")}
+_ANSWER: Message = {
+    "role": "assistant",
+    "content": "hello",
+    **dict.fromkeys(REASONING_KEYS, "well"),
+}
 
 
 def render_switched_chats(template: ChatTemplate) -> str:

@@ -15,7 +15,9 @@ from ouzel.prompts.marked_text import bare
 Length = Callable[..., int]  # of the result, from the arguments, the text itself first
 
 # A conversion with a width, or a precision, of five digits or of a value; a name in brackets may have some itself.
-_WIDE_PERCENT = re.compile(r"%(?:\([^()]*\))?(?:[-#0 +]*(?:\*|\d{5})|[-#0 +\d]*\.(?:\*|\d{5}))|%\([^()]*\(")
+_WIDE_PERCENT = re.compile(
+    r"%(?:\([^()]*\))?(?:[-#0 +]*(?:\*|\d{5})|[-#0 +\d]*\.(?:\*|\d{5}))|%\([^()]*\("
+)
 _WIDE = re.compile(r"\{[^{}]*\d{5}")
 _NESTED = re.compile(r"\{[^{}]*\{")
 _LONG = 2**62  # longer than anything that is allowed
@@ -77,7 +79,9 @@ METHODS: Mapping[str, Length] = {
     "ljust": _padded,
     "rjust": _padded,
     "zfill": _padded,
-    "expandtabs": lambda text, tabsize=8, **named: _size(text) * max(_number(named.get("tabsize", tabsize)), 1),
+    "expandtabs": lambda text, tabsize=8, **named: (
+        _size(text) * max(_number(named.get("tabsize", tabsize)), 1)
+    ),
     "replace": _replaced,
     "join": _joined,
     "format": _formatted,
@@ -89,7 +93,9 @@ METHODS: Mapping[str, Length] = {
 
 def _indented(text: object, width: object = 4, *_: object, **named: object) -> int:
     width = named.get("width", width)
-    return _size(text) + (str(text).count("\n") + 1) * (width if isinstance(width, int) else _size(width))
+    return _size(text) + (str(text).count("\n") + 1) * (
+        width if isinstance(width, int) else _size(width)
+    )
 
 
 def _filter_joined(items: object, d: object = "", *_: object, **named: object) -> int:
@@ -146,13 +152,20 @@ def bounded_filter(name: str, filter_: Filter, check: Callable[[int], None]) -> 
 
 
 def bounded_arguments(
-    method: object, arguments: tuple[object, ...], named: Mapping[str, object], check: Callable[[int], None]
+    method: object,
+    arguments: tuple[object, ...],
+    named: Mapping[str, object],
+    check: Callable[[int], None],
 ) -> tuple[object, ...]:
     """Calls `check` where the method is one of a text, of bytes or of an integer, and returns the arguments for it."""
     method = getattr(method, "__wrapped__", method)  # Jinja wraps `str.format`
     owner = getattr(method, "__self__", None)
     name = getattr(method, "__name__", "")
-    if not isinstance(method, BuiltinMethodType) or not isinstance(owner, str | bytes | int) or name not in METHODS:
+    if (
+        not isinstance(method, BuiltinMethodType)
+        or not isinstance(owner, str | bytes | int)
+        or name not in METHODS
+    ):
         return arguments
     if name == "join":
         arguments = _listed(arguments)

@@ -41,13 +41,17 @@ class TemplateCapabilities:
     drops_tool_calls: bool = False  # an assistant's earlier calls are left out silently
     drops_tool_results: bool = False  # and so are messages of tools
     later_system_role: bool = False  # system messages after a user's are shown too
-    reasoning_key: str = ""  # the key of an assistant's message that it shows as earlier reasoning, if any
+    reasoning_key: str = (
+        ""  # the key of an assistant's message that it shows as earlier reasoning, if any
+    )
 
 
 def probe(render: TryRender) -> TemplateCapabilities:
     with_string = _shows(render([_user(_WORD)]))
     with_parts = _shows_plainly(render([_user([{"type": "text", "text": _WORD}])]))
-    content: object = "hello" if with_string or not with_parts else [{"type": "text", "text": "hello"}]
+    content: object = (
+        "hello" if with_string or not with_parts else [{"type": "text", "text": "hello"}]
+    )
     chat = [_user(content)]
     word: object = _WORD if isinstance(content, str) else [{"type": "text", "text": _WORD}]
     object_form = _render_call(render, chat, {_KEY: _VALUE})
@@ -64,13 +68,18 @@ def probe(render: TryRender) -> TemplateCapabilities:
         drops_tool_results=_drops(_RESULT, object_form, string_form),
         object_arguments=_is_native_call(object_form),
         enable_thinking=render(chat, enable_thinking=True) != render(chat, enable_thinking=False),
-        reasoning_key=next((key for key in REASONING_KEYS if _shows_reasoning(render, key, chat)), ""),
+        reasoning_key=next(
+            (key for key in REASONING_KEYS if _shows_reasoning(render, key, chat)), ""
+        ),
     )
 
 
 def shows_role(render: TryRender, role: str) -> bool:
     """Says whether a message in this role reaches the prompt."""
-    return any(_shows(render([*before, {"role": role, "content": _WORD}])) for before in ([], [_user("hello")]))
+    return any(
+        _shows(render([*before, {"role": role, "content": _WORD}]))
+        for before in ([], [_user("hello")])
+    )
 
 
 def _user(content: object) -> dict[str, object]:
@@ -78,15 +87,31 @@ def _user(content: object) -> dict[str, object]:
 
 
 def _tool() -> dict[str, object]:
-    parameters = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
-    return {"type": "function", "function": {"name": _WORD, "description": "A tool.", "parameters": parameters}}
+    parameters = {
+        "type": "object",
+        "properties": {"place": {"type": "string"}},
+        "required": ["place"],
+    }
+    return {
+        "type": "function",
+        "function": {"name": _WORD, "description": "A tool.", "parameters": parameters},
+    }
 
 
 def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: object) -> str | None:
     # Nine characters: some templates (Mistral) refuse other ids.
-    call = {"id": "abcdef123", "type": "function", "function": {"name": _WORD, "arguments": arguments}}
+    call = {
+        "id": "abcdef123",
+        "type": "function",
+        "function": {"name": _WORD, "arguments": arguments},
+    }
     called: dict[str, object] = {"role": "assistant", "content": "", "tool_calls": [call]}
-    answered: dict[str, object] = {"role": "tool", "tool_call_id": "abcdef123", "name": _WORD, "content": _RESULT}
+    answered: dict[str, object] = {
+        "role": "tool",
+        "tool_call_id": "abcdef123",
+        "name": _WORD,
+        "content": _RESULT,
+    }
     whole = render([*chat, called, answered], tools=[_tool()])
     return whole if whole is not None else render([*chat, called])
 
@@ -96,7 +121,12 @@ def _shows_reasoning(render: TryRender, key: str, chat: list[dict[str, object]])
     content = chat[0]["content"]
     call = {"id": "abcdef123", "type": "function", "function": {"name": "look", "arguments": {}}}
     answer: dict[str, object] = {"role": "assistant", "content": content, key: _WORD}
-    calling: dict[str, object] = {"role": "assistant", "content": "", "tool_calls": [call], key: _WORD}
+    calling: dict[str, object] = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [call],
+        key: _WORD,
+    }
     return any(_shows(render([*chat, message])) for message in (answer, calling))
 
 
@@ -119,11 +149,15 @@ def _shows(text: str | None) -> bool:
 
 def _shows_plainly(text: str | None) -> bool:
     """Excludes lists printed in Python's or JSON's notation."""
-    return text is not None and _WORD in text and f"'{_WORD}'" not in text and f'"{_WORD}"' not in text
+    return (
+        text is not None and _WORD in text and f"'{_WORD}'" not in text and f'"{_WORD}"' not in text
+    )
 
 
 def _is_native_call(text: str | None) -> bool:
     """Excludes calls escaped twice, dictionaries in Python's notation, and whole messages dumped as JSON."""
     if text is None or _KEY not in text or _VALUE not in text:
         return False
-    return not any(sign in text for sign in (f'\\"{_KEY}', f"'{_KEY}': '", '"tool_calls"', "'tool_calls'"))
+    return not any(
+        sign in text for sign in (f'\\"{_KEY}', f"'{_KEY}': '", '"tool_calls"', "'tool_calls'")
+    )

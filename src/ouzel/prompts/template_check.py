@@ -17,7 +17,9 @@ def check_marks(template: ChatTemplate, marking: ChatTemplate, control_tokens: S
     lost, has_changed = set[str](), False
 
     def render(
-        messages: Sequence[Message], tools: list[dict[str, object]] | None = None, enable_thinking: bool | None = None
+        messages: Sequence[Message],
+        tools: list[dict[str, object]] | None = None,
+        enable_thinking: bool | None = None,
     ) -> str | None:
         nonlocal has_changed
         variables = {} if enable_thinking is None else {"enable_thinking": enable_thinking}
@@ -37,6 +39,10 @@ def check_marks(template: ChatTemplate, marking: ChatTemplate, control_tokens: S
 
     template_capabilities.probe(render)
     if lost:
-        _logger.warning("the chat template makes %s in a way that leaves it text", ", ".join(sorted(lost)))
+        _logger.warning(
+            "the chat template makes %s in a way that leaves it text", ", ".join(sorted(lost))
+        )
     if has_changed:
-        _logger.warning("the chat template renders otherwise where its control tokens are told from clients' texts")
+        _logger.warning(
+            "the chat template renders otherwise where its control tokens are told from clients' texts"
+        )

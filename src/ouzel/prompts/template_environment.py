@@ -22,7 +22,12 @@ from jinja2.runtime import Context, Macro, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ouzel.prompts.marked_text import StandIns, bare, has_stand_ins
-from ouzel.prompts.template_bounds import FILTERS, bounded_arguments, bounded_filter, percent_formatted
+from ouzel.prompts.template_bounds import (
+    FILTERS,
+    bounded_arguments,
+    bounded_filter,
+    percent_formatted,
+)
 from ouzel.prompts.template_marks import (
     BARE,
     COMPARING_TESTS,
@@ -74,21 +79,38 @@ class TemplateTooSlow(jinja2.TemplateError):
     """The rendering passed `MAX_CPU_S`."""
 
 
-PASSED_LIMITS = (TemplateOutputTooLong, TemplateTooSlow)  # which no template does that is meant to be used
+PASSED_LIMITS = (
+    TemplateOutputTooLong,
+    TemplateTooSlow,
+)  # which no template does that is meant to be used
 
 
 def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.Template:
     """Puts stand-ins into the template's own texts (see marked_text). Raises `jinja2.TemplateSyntaxError`."""
     environment = BoundedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", GenerationBlock]
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.loopcontrols", GenerationBlock],
     )
     environment.stand_ins = stand_ins
-    environment.filters |= {"tojson": to_json, "from_json": from_json, _ROUND: check_time, _JOINED: join_bounded}
-    environment.filters |= {BARE: bare_operand, "replace": replaced, "trim": trimmed, _WEIGHED: _weighed_operand}
+    environment.filters |= {
+        "tojson": to_json,
+        "from_json": from_json,
+        _ROUND: check_time,
+        _JOINED: join_bounded,
+    }
+    environment.filters |= {
+        BARE: bare_operand,
+        "replace": replaced,
+        "trim": trimmed,
+        _WEIGHED: _weighed_operand,
+    }
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     del environment.globals["lipsum"]  # makes text without end
     for name in FILTERS:
-        environment.filters[name] = bounded_filter(name, environment.filters[name], _check_num_chars)
+        environment.filters[name] = bounded_filter(
+            name, environment.filters[name], _check_num_chars
+        )
     environment.finalize = _weighed
     tests: Mapping[str, Any] = environment.tests  # Any: Jinja has no type for them
     if stand_ins is not None:
@@ -96,15 +118,21 @@ def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.T
         for name in environment.filters.keys() - _OWN_FILTERS:
             environment.filters[name] = filter_with_stand_ins(name, environment.filters[name])
         environment.tests |= {name: comparing_test(tests[name]) for name in COMPARING_TESTS}
-    for name in environment.filters.keys() - _OWN_FILTERS:  # these weigh their values themselves, or pass them on
-        environment.filters[name] = weighed_filter(name, environment.filters[name], _check_num_chars)
+    for name in (
+        environment.filters.keys() - _OWN_FILTERS
+    ):  # these weigh their values themselves, or pass them on
+        environment.filters[name] = weighed_filter(
+            name, environment.filters[name], _check_num_chars
+        )
     environment.tests |= {name: weighed(tests[name], _check_num_chars) for name in COMPARING_TESTS}
     try:
         return environment.from_string(source)
     except jinja2.TemplateSyntaxError:
         raise
     except _COMPILER_ERRORS as error:
-        raise jinja2.TemplateSyntaxError(error.msg if isinstance(error, SyntaxError) else str(error), 1) from error
+        raise jinja2.TemplateSyntaxError(
+            error.msg if isinstance(error, SyntaxError) else str(error), 1
+        ) from error
 
 
 def render_template(
@@ -141,7 +169,9 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, obj: object, /, *args: object, **kwargs: object) -> object:
         check_time(context, None)
-        if not isinstance(obj, Macro):  # methods may write values out, or compare them with a list's
+        if not isinstance(
+            obj, Macro
+        ):  # methods may write values out, or compare them with a list's
             args = tuple(map(taken, args))
             for each in (*args, *kwargs.values()):
                 _weighed(each)
@@ -159,7 +189,11 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return super().getitem(obj, argument)
 
     def _generate(
-        self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
+        self,
+        source: nodes.Template,
+        name: str | None,
+        filename: str | None,
+        defer_init: bool = False,
     ) -> str:
         """Adds the stand-ins and the checks to the syntax tree. Jinja calls this before the tree becomes code."""
         for compare in source.find_all(nodes.Compare):
@@ -209,7 +243,9 @@ def _check_operands(operator: str, left: object, right: object) -> None:
             _check_num_chars(len(left) + len(right))
         case "%", str(), _:
             _weighed(right)
-            _check_num_chars(percent_formatted(left, *(right if isinstance(right, tuple) else [right])))
+            _check_num_chars(
+                percent_formatted(left, *(right if isinstance(right, tuple) else [right]))
+            )
         case _:
             pass
 
@@ -231,12 +267,16 @@ def _weighed_and_written(value: object) -> object:
 
 def _check_bits(num_bits: int) -> None:
     if num_bits > _MAX_INTEGER_BITS:
-        raise TemplateOutputTooLong(f"the chat template made an integer of more than {_MAX_INTEGER_BITS} bits")
+        raise TemplateOutputTooLong(
+            f"the chat template made an integer of more than {_MAX_INTEGER_BITS} bits"
+        )
 
 
 def _check_num_chars(num_chars: int) -> None:
     if num_chars > MAX_RENDERED_CHARS:
-        raise TemplateOutputTooLong(f"the rendered chat is longer than {MAX_RENDERED_CHARS} characters")
+        raise TemplateOutputTooLong(
+            f"the rendered chat is longer than {MAX_RENDERED_CHARS} characters"
+        )
 
 
 class GenerationBlock(Extension):
@@ -257,7 +297,9 @@ def to_json(
     sort_keys: bool = False,
 ) -> str:
     """Has the arguments that templates know from transformers; Jinja's own filter escapes HTML."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)
+    text = json.dumps(
+        value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys
+    )
     return _NOT_ASCII.sub(_json_escaped, text) if ensure_ascii else text
 
 

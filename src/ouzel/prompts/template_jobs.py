@@ -58,16 +58,26 @@ Outcome = Facts | Rendered | Refused
 
 
 def create(
-    special_tokens: Mapping[str, str], marks: Sequence[str], answer_marks: Sequence[str], max_cpu_s: float
+    special_tokens: Mapping[str, str],
+    marks: Sequence[str],
+    answer_marks: Sequence[str],
+    max_cpu_s: float,
 ) -> Callable[[bytes], bytes]:
     """Is the factory of a limited process."""
     decoder, encoder = msgspec.json.Decoder(Job), msgspec.msgpack.Encoder()
-    jobs = _Jobs(special_tokens, StandIns(Spellings(set(marks))), StandIns(Spellings(set(answer_marks))), max_cpu_s)
+    jobs = _Jobs(
+        special_tokens,
+        StandIns(Spellings(set(marks))),
+        StandIns(Spellings(set(answer_marks))),
+        max_cpu_s,
+    )
 
     def run(job: bytes) -> bytes:
         return encoder.encode(jobs.outcome(decoder.decode(job)))
 
-    run(msgspec.json.encode(Probe("{{ messages }}", frozenset())))  # imports and caches what every job needs
+    run(
+        msgspec.json.encode(Probe("{{ messages }}", frozenset()))
+    )  # imports and caches what every job needs
     return run
 
 
@@ -87,7 +97,10 @@ class _Jobs(msgspec.Struct, frozen=True):
             if isinstance(error.__cause__, MemoryError):
                 raise error.__cause__ from None
             if isinstance(error.__cause__, TemplateTooSlow):
-                return Refused(f"{_FIELD} must be rendered within {self.max_cpu_s:g} s of processor time", _FIELD)
+                return Refused(
+                    f"{_FIELD} must be rendered within {self.max_cpu_s:g} s of processor time",
+                    _FIELD,
+                )
             return Refused(str(error), error.param)
 
     def _facts(self, job: Probe) -> Facts:
@@ -109,8 +122,14 @@ class _Jobs(msgspec.Struct, frozen=True):
         )
         return Rendered(chat.text.encode(errors="surrogatepass"), chat.spans)
 
-    def _template(self, source: str, capabilities: TemplateCapabilities | None = None) -> ChatTemplate:
+    def _template(
+        self, source: str, capabilities: TemplateCapabilities | None = None
+    ) -> ChatTemplate:
         sources = {"default": source}
         return ChatTemplate(
-            sources, self.special_tokens, capabilities=capabilities, max_cpu_s=self.max_cpu_s, param=_FIELD
+            sources,
+            self.special_tokens,
+            capabilities=capabilities,
+            max_cpu_s=self.max_cpu_s,
+            param=_FIELD,
         )

@@ -7,7 +7,16 @@ it makes is text, not the template's control token. No text of a client's gets s
 """
 
 import re
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from functools import partial, wraps
 from types import BuiltinMethodType, MethodType
 from typing import Any
@@ -21,25 +30,64 @@ BARE = "ouzel_bare"  # the filter by which operands and keys are read back
 # They cut, count or put together what they get.
 _KEEPING_FILTERS = frozenset(
     (
-        *("attr", "batch", "center", "count", "d", "default", "first", "indent", "items", "last", "length"),
+        *(
+            "attr",
+            "batch",
+            "center",
+            "count",
+            "d",
+            "default",
+            "first",
+            "indent",
+            "items",
+            "last",
+            "length",
+        ),
         *("list", "map", "random", "replace", "reverse", "safe", "slice", "sum", "tojson", "trim"),
         "truncate",
     )
 )
-_WRITING_FILTERS = frozenset(("string", "join", "format"))  # which may write lists and dictionaries out
+_WRITING_FILTERS = frozenset(
+    ("string", "join", "format")
+)  # which may write lists and dictionaries out
 _SELECTING_FILTERS = frozenset(("select", "reject", "selectattr", "rejectattr"))
 # Positions of arguments that are names: of attributes and filters.
 _NAMES = {"attr": 1, "map": 1, "sum": 1, "join": 2}
 COMPARING_TESTS = frozenset(
     (
-        *("==", "eq", "equalto", "!=", "ne", "in", "lower", "upper", ">", "gt", "greaterthan", ">=", "ge"),
+        *(
+            "==",
+            "eq",
+            "equalto",
+            "!=",
+            "ne",
+            "in",
+            "lower",
+            "upper",
+            ">",
+            "gt",
+            "greaterthan",
+            ">=",
+            "ge",
+        ),
         *("<", "lt", "lessthan", "<=", "le", "filter", "test"),
     )
 )
-_KEEPING_METHODS = frozenset(["center", "expandtabs", "format", "format_map", "join", "ljust", "rjust", "zfill"])
+_KEEPING_METHODS = frozenset(
+    ["center", "expandtabs", "format", "format_map", "join", "ljust", "rjust", "zfill"]
+)
 _CUTTING_METHODS = frozenset(
     (
-        *("lstrip", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit", "rstrip", "split"),
+        *(
+            "lstrip",
+            "partition",
+            "removeprefix",
+            "removesuffix",
+            "rpartition",
+            "rsplit",
+            "rstrip",
+            "split",
+        ),
         *("splitlines", "strip"),
     )
 )
@@ -114,7 +162,10 @@ def filter_with_stand_ins(name: str, filter_: Callable[..., Any]) -> Callable[..
         if "attribute" in named:
             named["attribute"] = bare_operand(named["attribute"])
         if name in _NAMES:
-            own[_NAMES[name] :] = [*map(bare_operand, own[_NAMES[name] :][:1]), *own[_NAMES[name] + 1 :]]
+            own[_NAMES[name] :] = [
+                *map(bare_operand, own[_NAMES[name] :][:1]),
+                *own[_NAMES[name] + 1 :],
+            ]
         if name in _KEEPING_FILTERS:
             return filter_(*passed, *own, **named)
         if name in _SELECTING_FILTERS:
@@ -122,13 +173,17 @@ def filter_with_stand_ins(name: str, filter_: Callable[..., Any]) -> Callable[..
         if name in _WRITING_FILTERS and not (name == "format" and _rewrites(own[0])):
             if name == "join" and not isinstance(own[0], str) and isinstance(own[0], Iterable):
                 return filter_(*passed, [*map(written, own[0])], *own[1:], **named)
-            return filter_(*passed, *map(written, own), **{key: written(value) for key, value in named.items()})
+            return filter_(
+                *passed, *map(written, own), **{key: written(value) for key, value in named.items()}
+            )
         return _without_own(filter_, *own, passed=passed, **named)
 
     return changed
 
 
-def _without_own(function: Callable[..., Any], /, *arguments: object, passed: Sequence[object], **named: object) -> Any:
+def _without_own(
+    function: Callable[..., Any], /, *arguments: object, passed: Sequence[object], **named: object
+) -> Any:
     """What a function makes of bare texts is not the template's: text, even if it makes stand-ins."""
     named = {key: _read_back(value) for key, value in named.items()}
     made = function(*passed, *map(_read_back, arguments), **named)
@@ -153,23 +208,39 @@ def call_with_stand_ins(
         if isinstance(owner, Mapping) and name in _KEY_METHODS:
             arguments = [*map(bare_operand, arguments[:1]), *arguments[1:]]
         elif isinstance(owner, list | tuple) and name in _FINDING_METHODS:
-            function, arguments = getattr(bare_operand(owner), name), [*map(bare_operand, arguments)]
+            function, arguments = (
+                getattr(bare_operand(owner), name),
+                [*map(bare_operand, arguments)],
+            )
         elif isinstance(owner, str | bytes):
             return _text_method(function, owner, name, arguments, named)
     return function, arguments, named
 
 
 def _text_method(
-    function: Callable[..., Any], owner: str | bytes, name: str, arguments: Sequence[Any], named: Mapping[str, Any]
+    function: Callable[..., Any],
+    owner: str | bytes,
+    name: str,
+    arguments: Sequence[Any],
+    named: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]:
-    if name in _KEEPING_METHODS and not (name.startswith("format") and _rewrites(owner, _REWRITING)):
+    if name in _KEEPING_METHODS and not (
+        name.startswith("format") and _rewrites(owner, _REWRITING)
+    ):
         if name == "join":
             return function, arguments, named
-        return function, [*map(written, arguments)], {key: written(value) for key, value in named.items()}
+        return (
+            function,
+            [*map(written, arguments)],
+            {key: written(value) for key, value in named.items()},
+        )
     if name == "replace" and isinstance(owner, str):
         return partial(replaced, owner), arguments, named
     if name in _CUTTING_METHODS and type(owner) is str:
-        arguments, named = [*map(bare_operand, arguments)], {key: bare_operand(each) for key, each in named.items()}
+        arguments, named = (
+            [*map(bare_operand, arguments)],
+            {key: bare_operand(each) for key, each in named.items()},
+        )
         return (partial(_cut, owner, name) if has_stand_ins(owner) else function), arguments, named
     if isinstance(owner, str) and has_stand_ins(owner) and not name.startswith("format"):
         function = getattr(type(owner)(bare(owner)), name)
@@ -203,7 +274,9 @@ def trimmed(value: object, chars: str | None = None) -> str:
     return text
 
 
-def _cut(text: str, name: str, /, *arguments: Any, **named: Any) -> Any:  # Any: what the method takes and gives
+def _cut(
+    text: str, name: str, /, *arguments: Any, **named: Any
+) -> Any:  # Any: what the method takes and gives
     """Cuts a text where its method would cut it without stand-ins."""
     plain = bare(text)
     parts = getattr(plain, name)(*arguments, **named)
@@ -220,7 +293,9 @@ def _cut(text: str, name: str, /, *arguments: Any, **named: Any) -> Any:  # Any:
         lens = [len(line) for line in plain.splitlines(keepends=True)]
     for position, part in enumerate(parts):
         if name.endswith("split") and separator is None:
-            begin = plain.find(part, begin)  # behind white space, with which no part but the first begins
+            begin = plain.find(
+                part, begin
+            )  # behind white space, with which no part but the first begins
         cut.append(text[begin : begin + len(part)])
         if name == "splitlines":
             begin += lens[position]

@@ -24,8 +24,31 @@ _AROUND = 2  # characters around a value, at least
 # They pass their values on, or count them. All others may write their values out, or compare them.
 _PASSING_FILTERS = frozenset(
     (
-        *("abs", "batch", "count", "d", "default", "first", "float", "int", "items", "last", "length", "list"),
-        *("map", "random", "reject", "rejectattr", "reverse", "round", "select", "selectattr", "slice"),
+        *(
+            "abs",
+            "batch",
+            "count",
+            "d",
+            "default",
+            "first",
+            "float",
+            "int",
+            "items",
+            "last",
+            "length",
+            "list",
+        ),
+        *(
+            "map",
+            "random",
+            "reject",
+            "rejectattr",
+            "reverse",
+            "round",
+            "select",
+            "selectattr",
+            "slice",
+        ),
     )
 )
 
@@ -38,7 +61,9 @@ def weigh(value: object, check: Check) -> None:
 
 def taken(value: object) -> object:
     """Returns a list in the place of an iterator, as most filters give one: it can be weighed."""
-    return list(value) if isinstance(value, Iterator) and not isinstance(value, LoopContext) else value
+    return (
+        list(value) if isinstance(value, Iterator) and not isinstance(value, LoopContext) else value
+    )
 
 
 def weighed_filter(name: str, filter_: Filter, check: Check) -> Filter:
@@ -78,6 +103,8 @@ def _weight(value: object, known: dict[int, int]) -> int:
 def _held(value: Any) -> Iterable[object]:
     """Returns the container itself, or the dictionary behind it."""
     if isinstance(value, Namespace):
-        attributes: dict[str, object] = value._Namespace__attrs  # Jinja gives it out by this name alone
+        attributes: dict[str, object] = (
+            value._Namespace__attrs
+        )  # Jinja gives it out by this name alone
         return attributes
     return value.mapping if isinstance(value, _VIEWS) else value

@@ -6,7 +6,9 @@ from ouzel.errors import InvalidRequest
 
 _FIELD = "truncate_prompt_tokens"
 _ALL_THAT_FIT = -1
-_SHARE_OF_ANSWER = 8  # of the context, where a limit of tokens is none: no prompt could stand beside so many
+_SHARE_OF_ANSWER = (
+    8  # of the context, where a limit of tokens is none: no prompt could stand beside so many
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,11 @@ class Truncation:
 
     def span_of_text(self, num_chars: int, max_chars: int) -> tuple[int, int]:
         """Cuts where more characters than this cannot matter, so that megabytes are not tokenised for a few tokens."""
-        return (max(num_chars - max_chars, 0), num_chars) if self.keeps_end else (0, min(num_chars, max_chars))
+        return (
+            (max(num_chars - max_chars, 0), num_chars)
+            if self.keeps_end
+            else (0, min(num_chars, max_chars))
+        )
 
     def of_token_ids(self, token_ids: list[int], num_leading: int) -> list[int]:
         """Cuts behind the first `num_leading`, which the tokenizer puts before every text, or at the end."""

@@ -48,7 +48,11 @@ def video_part(part: Mapping[str, object], path: str) -> VideoPart:
     if value[: len(_FRAMES)].lower() == _FRAMES:
         _check_number(value.count(","), own_path)
         pieces = value[len(_FRAMES) :].split(",")
-        return VideoPart(own_path, tuple(MediaPart(own_path, f"data:image/jpeg;base64,{each}") for each in pieces), fps)
+        return VideoPart(
+            own_path,
+            tuple(MediaPart(own_path, f"data:image/jpeg;base64,{each}") for each in pieces),
+            fps,
+        )
     return VideoPart(own_path, MediaPart(own_path, value), fps)
 
 
@@ -56,7 +60,10 @@ def _frames(values: list[object], path: str) -> tuple[MediaPart, ...]:
     if not values:
         raise invalid(path, "a non-empty list of frames", values)
     _check_number(len(values), path)
-    return tuple(MediaPart(f"{path}[{number}]", _url(each, path, number)) for number, each in enumerate(values))
+    return tuple(
+        MediaPart(f"{path}[{number}]", _url(each, path, number))
+        for number, each in enumerate(values)
+    )
 
 
 def _url(value: object, path: str, number: int) -> str:
@@ -68,7 +75,9 @@ def _url(value: object, path: str, number: int) -> str:
 def _check_number(num_frames: int, path: str) -> None:
     """Refuses what no server takes, before millions of parts are made of it."""
     if num_frames > MOST_VIDEO_FRAMES:
-        raise InvalidRequest(f"must have <= {MOST_VIDEO_FRAMES} frames, given {num_frames}", field=path)
+        raise InvalidRequest(
+            f"must have <= {MOST_VIDEO_FRAMES} frames, given {num_frames}", field=path
+        )
 
 
 def _fps(settings: Mapping[str, object], path: str) -> float | None:
@@ -76,10 +85,16 @@ def _fps(settings: Mapping[str, object], path: str) -> float | None:
     for key in _UNSUPPORTED:
         if settings.get(key) not in (None, "auto"):
             given = shown(settings[key])
-            raise InvalidRequest(f"is not supported by this server, given {given}", field=f"{path}.{key}")
+            raise InvalidRequest(
+                f"is not supported by this server, given {given}", field=f"{path}.{key}"
+            )
     value = settings.get("fps")
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not _MIN_FPS <= value <= _MAX_FPS:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not _MIN_FPS <= value <= _MAX_FPS
+    ):
         raise invalid(f"{path}.fps", f"a number from {_MIN_FPS:g} to {_MAX_FPS:g}", value)
     return float(value)

@@ -50,7 +50,9 @@ class VideoReader:
             numbers, rate = tuple(range(video.num_frames)), video.rate
         else:
             most = self._loader.max_frames(video)
-            numbers = tuple(self._processor.sampled(video.num_frames, video.rate, fps=part.fps, max_frames=most))
+            numbers = tuple(
+                self._processor.sampled(video.num_frames, video.rate, fps=part.fps, max_frames=most)
+            )
             rate = len(numbers) / video.num_frames * video.rate
         clip = Clip(video.width, video.height, [video.time_s(number) for number in numbers], rate)
         try:
@@ -68,7 +70,9 @@ class VideoReader:
         if pixels is None:
             size, resample = loaded.layout.size, self._processor.resample
             frames = await self._loader.frames(loaded.video, loaded.numbers, size, resample)
-            pixels = await self._loader.run(partial(_grouped, frames, self._processor.frames_per_group))
+            pixels = await self._loader.run(
+                partial(_grouped, frames, self._processor.frames_per_group)
+            )
         self._kept.keep(loaded.key, pixels)
         return pixels
 
@@ -91,11 +95,17 @@ class VideoReader:
 
 def _grouped(frames: Frames, step: int) -> tuple[PreparedPixels, ...]:
     """A single last frame of a pair stays one: the encoder shows it twice."""
-    groups = (PreparedPixels.of(frames[first : first + step]) for first in range(0, len(frames), step))
-    return tuple(replace(group, digest=blake2b(group.values, digest_size=16).digest()) for group in groups)
+    groups = (
+        PreparedPixels.of(frames[first : first + step]) for first in range(0, len(frames), step)
+    )
+    return tuple(
+        replace(group, digest=blake2b(group.values, digest_size=16).digest()) for group in groups
+    )
 
 
 def _digest(group: FrameGroup, pixels: PreparedPixels) -> bytes:
     """Frames that look alike have the same, wherever they come from, if their positions have."""
     shift = -1 if group.time_shift is None else group.time_shift
-    return blake2b(b"frames" + struct.pack("<4q", *pixels.shape, shift) + pixels.digest, digest_size=16).digest()
+    return blake2b(
+        b"frames" + struct.pack("<4q", *pixels.shape, shift) + pixels.digest, digest_size=16
+    ).digest()

@@ -1,6 +1,13 @@
 """Calls in the input, and their outputs, become what a chat has of them; the model reads its own names of the tools."""
 
-from ouzel.responses.item_fields import MEDIA, Message, content_of, invalid_value, name_in, string_in
+from ouzel.responses.item_fields import (
+    MEDIA,
+    Message,
+    content_of,
+    invalid_value,
+    name_in,
+    string_in,
+)
 from ouzel.wire.offered_tools import ClientName, ToolNames
 
 CALL_TYPES = ("function_call", "custom_tool_call")
@@ -32,8 +39,12 @@ class CallHistory:
         """`sees`: the model reads pictures, so outputs may have them."""
         self._tool_names = tool_names
         self._sees = sees
-        self._called: dict[str, tuple[str, str]] = {}  # by call id: the type of the call, and the model's name of it
-        self._unanswered: set[str] = set()  # call ids; some models count their calls anew in each turn
+        self._called: dict[
+            str, tuple[str, str]
+        ] = {}  # by call id: the type of the call, and the model's name of it
+        self._unanswered: set[str] = (
+            set()
+        )  # call ids; some models count their calls anew in each turn
 
     def call(self, item: Message, path: str) -> Message:
         """Returns the call as one of an assistant's message. Raises InvalidRequest."""
@@ -43,13 +54,19 @@ class CallHistory:
             raise invalid_value(f"{path}.namespace", "a string", namespace)
         text = string_in(item, "input" if kind == "custom_tool_call" else "arguments", path)
         if call_id in self._unanswered:
-            raise invalid_value(f"{path}.call_id", "unique among the calls without an output", call_id)
+            raise invalid_value(
+                f"{path}.call_id", "unique among the calls without an output", call_id
+            )
         model_name = self._tool_names.for_model(ClientName(name, namespace))
         self._called[call_id] = (kind, model_name)
         self._unanswered.add(call_id)
         if kind == "custom_tool_call":
             return {"id": call_id, "type": "custom", "custom": {"name": model_name, "input": text}}
-        return {"id": call_id, "type": "function", "function": {"name": model_name, "arguments": text}}
+        return {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": model_name, "arguments": text},
+        }
 
     def output(self, item: Message, path: str) -> Message:
         """Returns a tool's message. Raises InvalidRequest."""
@@ -59,7 +76,9 @@ class CallHistory:
             raise invalid_value(f"{path}.call_id", f"the call_id of a {kind} before it", call_id)
         output = item.get("output")
         kinds = ("input_text", *MEDIA)
-        content = "" if output == [] else content_of(output, f"{path}.output", kinds, sees=self._sees)
+        content = (
+            "" if output == [] else content_of(output, f"{path}.output", kinds, sees=self._sees)
+        )
         self._unanswered.discard(call_id)
         return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
 

@@ -13,7 +13,9 @@ Fields = dict[str, object]
 def with_call_ids(items: Iterable[Fields]) -> list[Fields]:
     """Returns the items complete, where they can be. They have not been checked yet."""
     complete: list[Fields] = []
-    unanswered: dict[str, dict[str, None]] = {kind: {} for kind in CALL_TYPES}  # call ids, the oldest first
+    unanswered: dict[str, dict[str, None]] = {
+        kind: {} for kind in CALL_TYPES
+    }  # call ids, the oldest first
     for item in items:
         call_id, kind = item.get("call_id"), item.get("type")
         if kind in CALL_TYPES:

@@ -32,14 +32,25 @@ class CheckedBody:
         return self.chat.options
 
 
-def check_body(fields: ResponsesRequest, model: ServedModel, limits: LimitsConfig, *, has_store: bool) -> CheckedBody:
+def check_body(
+    fields: ResponsesRequest, model: ServedModel, limits: LimitsConfig, *, has_store: bool
+) -> CheckedBody:
     """Raises InvalidRequest for what contradicts itself or this server. What it continues has not been looked for."""
-    chat = chat_of(fields, fields, _ToolFields.of(fields), model, limits, max_output_tokens=fields.max_output_tokens)
+    chat = chat_of(
+        fields,
+        fields,
+        _ToolFields.of(fields),
+        model,
+        limits,
+        max_output_tokens=fields.max_output_tokens,
+    )
     _check_shown(fields, limits)
     _check_choices(fields, chat.options)
     _check_keeping(fields, has_store=has_store)
     if fields.context_management and fields.continue_final_message:
-        raise InvalidRequest("must not be given beside continue_final_message", field="context_management")
+        raise InvalidRequest(
+            "must not be given beside continue_final_message", field="context_management"
+        )
     _log_hints(fields)
     options = replace(
         chat.options,
@@ -51,8 +62,12 @@ def check_body(fields: ResponsesRequest, model: ServedModel, limits: LimitsConfi
 
 def prompt_only(checked_body: CheckedBody) -> CheckedBody:
     """Returns the same body, of which the prompt alone is computed, so that what continues it begins sooner."""
-    options = replace(checked_body.options, max_tokens=0, max_tokens_param="generate", may_be_empty=True)
-    return dataclasses.replace(checked_body, chat=dataclasses.replace(checked_body.chat, options=options))
+    options = replace(
+        checked_body.options, max_tokens=0, max_tokens_param="generate", may_be_empty=True
+    )
+    return dataclasses.replace(
+        checked_body, chat=dataclasses.replace(checked_body.chat, options=options)
+    )
 
 
 def _check_shown(fields: ResponsesRequest, limits: LimitsConfig) -> None:
@@ -65,10 +80,15 @@ def _check_shown(fields: ResponsesRequest, limits: LimitsConfig) -> None:
 
 def _check_choices(fields: ResponsesRequest, options: GenerationOptions) -> None:
     num_choices = options.choosing.n
-    for name, is_wanted in (("stream", fields.stream), ("return_token_ids", fields.return_token_ids)):
+    for name, is_wanted in (
+        ("stream", fields.stream),
+        ("return_token_ids", fields.return_token_ids),
+    ):
         if is_wanted and num_choices > 1:
             field = "n" if fields.n is not None else "num_return_sequences"
-            raise InvalidRequest(f"must be 1 beside {name} in responses, given {num_choices}", field=field)
+            raise InvalidRequest(
+                f"must be 1 beside {name} in responses, given {num_choices}", field=field
+            )
     if fields.stream_options is not None and not fields.stream:
         raise InvalidRequest("needs stream to be true", field="stream_options")
 
@@ -76,8 +96,13 @@ def _check_choices(fields: ResponsesRequest, options: GenerationOptions) -> None
 def _check_keeping(fields: ResponsesRequest, *, has_store: bool) -> None:
     for field, is_wanted in (("store", fields.store), ("background", fields.background)):
         if is_wanted and not has_store:
-            raise InvalidRequest("must be false: this server keeps nothing, given true", field=field)
-    for field, is_wanted in (("conversation", fields.conversation is not None), ("background", fields.background)):
+            raise InvalidRequest(
+                "must be false: this server keeps nothing, given true", field=field
+            )
+    for field, is_wanted in (
+        ("conversation", fields.conversation is not None),
+        ("background", fields.background),
+    ):
         if is_wanted and fields.store is False:
             raise InvalidRequest("needs store to be true, given false", field=field)
 
@@ -102,4 +127,9 @@ class _ToolFields(msgspec.Struct):
     @classmethod
     def of(cls, fields: ResponsesRequest) -> "_ToolFields":
         tools = None if fields.tools is None else decode_tools(fields.tools)
-        return cls(tools, fields.tool_choice, fields.parallel_tool_calls, fields.enable_tool_guided_generation)
+        return cls(
+            tools,
+            fields.tool_choice,
+            fields.parallel_tool_calls,
+            fields.enable_tool_guided_generation,
+        )

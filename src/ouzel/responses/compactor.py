@@ -27,7 +27,9 @@ from ouzel.worker_threads import PreparationThreads
 
 
 class Compactor:
-    def __init__(self, model: ServedModel, threads: PreparationThreads, summariser: Summariser) -> None:
+    def __init__(
+        self, model: ServedModel, threads: PreparationThreads, summariser: Summariser
+    ) -> None:
         self._model = model
         self._threads = threads
         self._summariser = summariser
@@ -38,7 +40,9 @@ class Compactor:
         """Returns the context with its compaction, where the request asks for one and it is time."""
         if not checked_body.fields.context_management:
             return context
-        messages = await self._threads.run_long(partial(self._messages_to_compact, checked_body, context))
+        messages = await self._threads.run_long(
+            partial(self._messages_to_compact, checked_body, context)
+        )
         earlier, last_text = _parted(messages)
         if not earlier:
             return context
@@ -48,7 +52,9 @@ class Compactor:
         item = CompactionItem(new_id("cmp"), CONTEXT.pack(text_for_model(summary, last_text)))
         return dataclasses.replace(context, compaction=item)
 
-    def _messages_to_compact(self, checked_body: CheckedBody, context: Context) -> Sequence[InputMessage]:
+    def _messages_to_compact(
+        self, checked_body: CheckedBody, context: Context
+    ) -> Sequence[InputMessage]:
         """Returns those of a context past the threshold, without leading system messages; none of any other."""
         if not self._is_past_threshold(checked_body, context):
             return ()
@@ -60,8 +66,12 @@ class Compactor:
         assert rules
         threshold = rules[0].compact_threshold
         if threshold is None:
-            threshold = room_for_prompt(self._model.engine.info.max_model_len, checked_body.options.max_tokens)
-        untruncated = dataclasses.replace(checked_body, fields=replace(checked_body.fields, truncation=None))
+            threshold = room_for_prompt(
+                self._model.engine.info.max_model_len, checked_body.options.max_tokens
+            )
+        untruncated = dataclasses.replace(
+            checked_body, fields=replace(checked_body.fields, truncation=None)
+        )
         try:
             prompt = render_input(untruncated, context.items, self._model)
         except ContextLengthExceeded:
@@ -76,4 +86,6 @@ def _parted(messages: Sequence[InputMessage]) -> tuple[Sequence[InputMessage], s
         return messages, ""
     last = users[-1]
     is_to_be_answered = last == len(messages) - 1
-    return messages[:last] if is_to_be_answered else messages, without_summary(text_of(messages[last].fields))
+    return messages[:last] if is_to_be_answered else messages, without_summary(
+        text_of(messages[last].fields)
+    )

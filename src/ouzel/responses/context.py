@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ouzel.errors import ConversationNotFound, InvalidRequest, ItemNotFound, PreviousResponseNotFound
+from ouzel.errors import (
+    ConversationNotFound,
+    InvalidRequest,
+    ItemNotFound,
+    PreviousResponseNotFound,
+)
 from ouzel.responses.compaction_item import CompactionItem
 from ouzel.responses.input_items import InputItem, input_items_of, referenced_id
 from ouzel.responses.item_fields import Message
@@ -48,14 +53,19 @@ class Context:
 
 
 async def context_of(
-    fields: ResponsesRequest, store: Store | None, key_id: str | None, recent: RecentResponses | None = None
+    fields: ResponsesRequest,
+    store: Store | None,
+    key_id: str | None,
+    recent: RecentResponses | None = None,
 ) -> Context:
     """Raises InvalidRequest, ResponseNotFound, ConversationNotFound or ItemNotFound for what is not kept.
 
     `recent` holds responses that are not kept and may be continued all the same.
     """
     items = _own_items(fields, may_be_empty=recent is not None)
-    history = None if recent is None else _recent_history(fields, recent, is_last_resort=store is None)
+    history = (
+        None if recent is None else _recent_history(fields, recent, is_last_resort=store is None)
+    )
     if store is None:
         _refuse_references(fields, items, is_recent=history is not None)
     else:
@@ -76,7 +86,9 @@ def context_of_its_own(fields: ResponsesRequest, *, may_be_empty: bool) -> Conte
 
 def _own_items(fields: ResponsesRequest, *, may_be_empty: bool) -> list[InputItem]:
     continues = _continues(fields)
-    has_none = (fields.input is None and continues) or (fields.input == [] and (continues or may_be_empty))
+    has_none = (fields.input is None and continues) or (
+        fields.input == [] and (continues or may_be_empty)
+    )
     return [] if has_none else input_items_of(fields.input)
 
 
@@ -84,7 +96,9 @@ def _continues(fields: ResponsesRequest) -> bool:
     return fields.previous_response_id is not None or fields.conversation is not None
 
 
-def _recent_history(fields: ResponsesRequest, recent: RecentResponses, *, is_last_resort: bool) -> History | None:
+def _recent_history(
+    fields: ResponsesRequest, recent: RecentResponses, *, is_last_resort: bool
+) -> History | None:
     response_id = fields.previous_response_id
     if response_id is None:
         return None
@@ -95,7 +109,9 @@ def _recent_history(fields: ResponsesRequest, recent: RecentResponses, *, is_las
     return history
 
 
-def _refuse_references(fields: ResponsesRequest, items: Iterable[InputItem], *, is_recent: bool) -> None:
+def _refuse_references(
+    fields: ResponsesRequest, items: Iterable[InputItem], *, is_recent: bool
+) -> None:
     references = {
         "previous_response_id": None if is_recent else fields.previous_response_id,
         "conversation": conversation_id_of(fields),
@@ -136,7 +152,10 @@ async def _earlier(fields: ResponsesRequest, store: Store, key_id: str | None) -
         field, items = "conversation", await _conversation_items(conversation_id, store, key_id)
     else:
         assert fields.previous_response_id is not None
-        field, items = "previous_response_id", await _history(fields.previous_response_id, store, key_id)
+        field, items = (
+            "previous_response_id",
+            await _history(fields.previous_response_id, store, key_id),
+        )
     return await asyncio.to_thread(read_stored, items, field)
 
 
@@ -154,7 +173,9 @@ async def _history(response_id: str, store: Store, key_id: str | None) -> list[I
         raise PreviousResponseNotFound(response_id, param=field)
     if not previous.status.is_final:
         status = previous.status.value.replace("_", " ")
-        raise InvalidRequest(f"must be of a response that has ended, given one {status}", field=field)
+        raise InvalidRequest(
+            f"must be of a response that has ended, given one {status}", field=field
+        )
     return await store.history(response_id, key_id)
 
 

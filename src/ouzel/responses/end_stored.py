@@ -19,19 +19,25 @@ async def cancel_stored(store: Store, stored: StoredResponse) -> ResponseObject 
     return await _end(store, stored, ResponseBuilder.cancel)
 
 
-async def fail_stored(store: Store, stored: StoredResponse, error: ResponseError) -> ResponseObject | None:
+async def fail_stored(
+    store: Store, stored: StoredResponse, error: ResponseError
+) -> ResponseObject | None:
     """Returns how the response has ended, which may be otherwise, or None where it has been deleted meanwhile."""
     return await _end(store, stored, lambda builder: builder.fail(error))
 
 
 async def _end(
-    store: Store, stored: StoredResponse, last_events: Callable[[ResponseBuilder], Iterator[ResponseEvent]]
+    store: Store,
+    stored: StoredResponse,
+    last_events: Callable[[ResponseBuilder], Iterator[ResponseEvent]],
 ) -> ResponseObject | None:
     current: StoredResponse | None = stored
     while current is not None and not current.status.is_final:
         builder = ResponseBuilder.resumed(shown_response(current), current.num_events)
         events = [_encode(event) for event in last_events(builder)]
-        if await store.record(current.id, progress_to(builder.response, events), first_event=current.num_events):
+        if await store.record(
+            current.id, progress_to(builder.response, events), first_event=current.num_events
+        ):
             return builder.response
         current = await store.response(current.id, current.key_id)
     return None if current is None else shown_response(current)

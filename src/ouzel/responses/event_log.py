@@ -13,7 +13,9 @@ _encode = msgspec.json.Encoder().encode
 class EventLog:
     def __init__(self, events: Iterable[bytes] = ()) -> None:
         """Begins with the events that a store has."""
-        self._events: list[ResponseEvent | bytes] = list(events)  # bytes once somebody has wanted them
+        self._events: list[ResponseEvent | bytes] = list(
+            events
+        )  # bytes once somebody has wanted them
         self._is_closed = False
         self._changed = asyncio.Event()  # set, and replaced, at every change
 

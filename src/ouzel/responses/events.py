@@ -94,41 +94,57 @@ class ReasoningTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reason
     text: str
 
 
-class SummaryPartAdded(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_part.added"):
+class SummaryPartAdded(
+    _OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_part.added"
+):
     summary_index: int = 0
     part: SummaryText
 
 
-class SummaryPartDone(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_part.done"):
+class SummaryPartDone(
+    _OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_part.done"
+):
     summary_index: int = 0
     part: SummaryText
 
 
-class SummaryTextDelta(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.delta"):
+class SummaryTextDelta(
+    _OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.delta"
+):
     summary_index: int = 0
     delta: str
 
 
-class SummaryTextDone(_OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.done"):
+class SummaryTextDone(
+    _OfItem, frozen=True, kw_only=True, tag="response.reasoning_summary_text.done"
+):
     summary_index: int = 0
     text: str
 
 
-class ArgumentsDelta(_OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"):
+class ArgumentsDelta(
+    _OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"
+):
     call_id: str  # OpenAI's event has none; clients of OpenVINO Model Server read it
     delta: str
 
 
-class ArgumentsDone(_OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.done"):
+class ArgumentsDone(
+    _OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.done"
+):
     call_id: str
     arguments: str
 
 
-class CustomInputDelta(_OfItem, frozen=True, kw_only=True, tag="response.custom_tool_call_input.delta"):
+class CustomInputDelta(
+    _OfItem, frozen=True, kw_only=True, tag="response.custom_tool_call_input.delta"
+):
     delta: str
 
 
-class CustomInputDone(_OfItem, frozen=True, kw_only=True, tag="response.custom_tool_call_input.done"):
+class CustomInputDone(
+    _OfItem, frozen=True, kw_only=True, tag="response.custom_tool_call_input.done"
+):
     input: str
 
 

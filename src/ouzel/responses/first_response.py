@@ -3,7 +3,12 @@
 from msgspec import UNSET, UnsetType
 
 from ouzel.responses.listed_tools import shown_tool
-from ouzel.responses.request import ReasoningOptions, ResponsesRequest, TextOptions, conversation_id_of
+from ouzel.responses.request import (
+    ReasoningOptions,
+    ResponsesRequest,
+    TextOptions,
+    conversation_id_of,
+)
 from ouzel.responses.response_object import (
     ResponseObject,
     ShownAllowedTools,
@@ -53,13 +58,16 @@ def new_response(
         parallel_tool_calls=fields.parallel_tool_calls is not False,
         prompt_cache_key=fields.prompt_cache_key,
         reasoning=ShownReasoning(
-            reasoning.effort or fields.reasoning_effort, reasoning.summary or reasoning.generate_summary
+            reasoning.effort or fields.reasoning_effort,
+            reasoning.summary or reasoning.generate_summary,
         ),
         safety_identifier=fields.safety_identifier,
         frequency_penalty=params.frequency_penalty,
         presence_penalty=params.presence_penalty,
         temperature=params.temperature,
-        text=ShownText(shown_format(text.format, fields.response_format), text.verbosity or "medium"),
+        text=ShownText(
+            shown_format(text.format, fields.response_format), text.verbosity or "medium"
+        ),
         tool_choice=_shown_choice(fields.tool_choice),
         tools=[shown_tool(tool) for tool in fields.tools or []],
         top_logprobs=fields.top_logprobs or 0,

@@ -27,7 +27,9 @@ INCLUDABLE: tuple[str, ...] = (*get_args(Shown), *get_args(AlwaysShown), *get_ar
 
 def check_includable(name: str, path: str) -> None:
     if name not in INCLUDABLE:
-        raise InvalidRequest(f"must be one of {', '.join(INCLUDABLE)}, given {shown(name)}", field=path)
+        raise InvalidRequest(
+            f"must be one of {', '.join(INCLUDABLE)}, given {shown(name)}", field=path
+        )
 
 
 def log_never_there(names: Iterable[str]) -> None:

@@ -76,7 +76,9 @@ def input_items_of(value: object) -> list[InputItem]:
 def input_items_in(values: Sequence[object], field: str) -> list[InputItem]:
     """`field` is the list's. Raises InvalidRequest for what is no object."""
     paths = [f"{field}[{position}]" for position in range(len(values))]
-    objects = with_call_ids([object_at(item, path) for item, path in zip(values, paths, strict=True)])
+    objects = with_call_ids(
+        [object_at(item, path) for item, path in zip(values, paths, strict=True)]
+    )
     return [InputItem(item, path) for item, path in zip(objects, paths, strict=True)]
 
 
@@ -90,11 +92,17 @@ def referenced_id(item: InputItem) -> str | None:
 
 
 def messages_of(
-    items: Iterable[InputItem], instructions: str | None, tools: KnownTools = NO_KNOWN_TOOLS, *, sees: bool = False
+    items: Iterable[InputItem],
+    instructions: str | None,
+    tools: KnownTools = NO_KNOWN_TOOLS,
+    *,
+    sees: bool = False,
 ) -> list[InputMessage]:
     """Raises InvalidRequest for what is no item, or none that can be shown to a model, which may be one that `sees`."""
     reader = _Reader(
-        [] if instructions is None else [InputMessage({"role": "system", "content": instructions}, "instructions")],
+        []
+        if instructions is None
+        else [InputMessage({"role": "system", "content": instructions}, "instructions")],
         tools,
         sees=sees,
     )
@@ -113,7 +121,10 @@ class _Turn:
     calls: list[Message] = field(default_factory=list)
 
     def message(self) -> Message:
-        message: Message = {"role": "assistant", "content": "" if self.content is None else self.content}
+        message: Message = {
+            "role": "assistant",
+            "content": "" if self.content is None else self.content,
+        }
         if self.reasoning:
             message["reasoning_content"] = "\n".join(self.reasoning)
         if self.calls:
@@ -128,19 +139,26 @@ class _Reader:
         self._turn: _Turn | None = None
         self._calls = CallHistory(tools.names, sees=sees)
         self._refuses_unknown = tools.refuses_unknown
-        self._hosted: dict[str, str] = {}  # by the type of items that are left out: the path of the first
+        self._hosted: dict[
+            str, str
+        ] = {}  # by the type of items that are left out: the path of the first
         self._unreadable: list[str] = []  # paths of reasoning that another server has encrypted
         self._summaries: set[int] = set()  # the positions of messages that are one
 
     def finish(self) -> list[InputMessage]:
         self._end_turn()
         if self._unreadable:
-            logger.info("left out reasoning that another server has encrypted: %s", ", ".join(self._unreadable[:20]))
+            logger.info(
+                "left out reasoning that another server has encrypted: %s",
+                ", ".join(self._unreadable[:20]),
+            )
         if self._hosted and not self._messages:
             kind, path = next(iter(self._hosted.items()))
             raise _unknown_type(kind, path)
         if self._hosted:
-            logger.info("left out of the input, as nothing here has run them: %s", ", ".join(self._hosted))
+            logger.info(
+                "left out of the input, as nothing here has run them: %s", ", ".join(self._hosted)
+            )
         return _join_around(self._summaries, self._messages) if self._summaries else self._messages
 
     def read(self, item: Message, path: str) -> None:
@@ -151,7 +169,9 @@ class _Reader:
         if kind not in _ITEM_TYPES:
             raise _unknown_type(kind, path)
         if item.get("status") not in _STATUSES:
-            raise invalid_value(f"{path}.status", f"one of {', '.join(_STATUSES[1:])}", item["status"])
+            raise invalid_value(
+                f"{path}.status", f"one of {', '.join(_STATUSES[1:])}", item["status"]
+            )
         match kind:
             case "message":
                 self._read_message(item, path)
@@ -200,10 +220,16 @@ class _Reader:
         packed = name_in(item, "encrypted_content", path)
         summary, context = SUMMARY.unpack(packed), CONTEXT.unpack(packed)
         if summary is None and context is None:
-            raise invalid_value(f"{path}.encrypted_content", "what /responses/compact has answered, unchanged", packed)
+            raise invalid_value(
+                f"{path}.encrypted_content",
+                "what /responses/compact has answered, unchanged",
+                packed,
+            )
         self._end_turn()
         content: object = None if summary is None else text_for_model(summary)
-        if context is not None:  # what the user said last is in it, but for its pictures and documents
+        if (
+            context is not None
+        ):  # what the user said last is in it, but for its pictures and documents
             content = with_media(context, self._last_media())
             self._forget()
         self._summaries.add(len(self._messages))
@@ -250,7 +276,9 @@ def _unknown_type(kind: object, path: str) -> InvalidRequest:
 def _join_around(summaries: Set[int], messages: Sequence[InputMessage]) -> list[InputMessage]:
     """Makes one message of a user's messages in a row where a summary is among them."""
     result: list[InputMessage] = []
-    for role, run in groupby(range(len(messages)), key=lambda position: messages[position].fields["role"]):
+    for role, run in groupby(
+        range(len(messages)), key=lambda position: messages[position].fields["role"]
+    ):
         positions = list(run)
         in_a_row = [messages[position] for position in positions]
         if role == "user" and not summaries.isdisjoint(positions):

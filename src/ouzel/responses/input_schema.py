@@ -20,9 +20,15 @@ def _or_null(schema: dict[str, object]) -> dict[str, object]:
 
 
 _STRING: dict[str, object] = {"type": "string"}
-_PICTURE_URL = {"type": "string", "minLength": 1, "description": "A chat's object with `url` and `detail` does too."}
+_PICTURE_URL = {
+    "type": "string",
+    "minLength": 1,
+    "description": "A chat's object with `url` and `detail` does too.",
+}
 _PICTURE = {
-    **_object("input_image", ("image_url",), image_url=_PICTURE_URL, detail={"enum": [*DETAILS, None]}),
+    **_object(
+        "input_image", ("image_url",), image_url=_PICTURE_URL, detail={"enum": [*DETAILS, None]}
+    ),
     "description": "For a model that sees.",
 }
 _FILE = {
@@ -30,13 +36,22 @@ _FILE = {
         "input_file",
         (),
         file_data={"type": ["string", "null"], "description": "A data URL or base64."},
-        file_url={"type": ["string", "null"], "description": "A URL or a path, where the operator allows it."},
-        filename={"type": ["string", "null"], "description": "Not used: the file tells what it is."},
+        file_url={
+            "type": ["string", "null"],
+            "description": "A URL or a path, where the operator allows it.",
+        },
+        filename={
+            "type": ["string", "null"],
+            "description": "Not used: the file tells what it is.",
+        },
         detail={"enum": [*DETAILS, None]},
     ),
     "description": "A PDF, for a model that sees: its pages are pictures.",
 }
-_OUTPUT_PARTS = {"type": "array", "items": {"anyOf": [_object("input_text", ("text",), text=_STRING), _PICTURE, _FILE]}}
+_OUTPUT_PARTS = {
+    "type": "array",
+    "items": {"anyOf": [_object("input_text", ("text",), text=_STRING), _PICTURE, _FILE]},
+}
 _PARTS = {
     "type": "array",
     "minItems": 1,
@@ -74,14 +89,23 @@ _ITEMS = [
     ),
     _object("function_call_output", ("output",), call_id=_or_null(_NAME), output=_OUTPUT),
     _object(
-        "custom_tool_call", ("call_id", "name", "input"), call_id=_NAME, name=_NAME, namespace=_NAMESPACE, input=_STRING
+        "custom_tool_call",
+        ("call_id", "name", "input"),
+        call_id=_NAME,
+        name=_NAME,
+        namespace=_NAMESPACE,
+        input=_STRING,
     ),
     _object("custom_tool_call_output", ("call_id", "output"), call_id=_NAME, output=_OUTPUT),
     _object(
         "reasoning",
         (),
-        summary=_or_null({"type": "array", "items": _object("summary_text", ("text",), text=_STRING)}),
-        content=_or_null({"type": "array", "items": _object("reasoning_text", ("text",), text=_STRING)}),
+        summary=_or_null(
+            {"type": "array", "items": _object("summary_text", ("text",), text=_STRING)}
+        ),
+        content=_or_null(
+            {"type": "array", "items": _object("reasoning_text", ("text",), text=_STRING)}
+        ),
         encrypted_content=_or_null(_STRING),
     ),
     _object("compaction", ("encrypted_content",), encrypted_content=_NAME),
@@ -96,7 +120,10 @@ Input = Annotated[
         description="A text, or a list of items: messages, function calls and their outputs, reasoning; "
         "may be empty or left out where something is continued.",
         extra_json_schema={
-            "anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "minItems": 1, "items": {"anyOf": _ITEMS}}]
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "minItems": 1, "items": {"anyOf": _ITEMS}},
+            ]
         },
     ),
 ]

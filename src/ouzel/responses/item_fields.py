@@ -8,7 +8,11 @@ from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]
 
-TEXT_KEYS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}  # by the type of a content part
+TEXT_KEYS = {
+    "input_text": "text",
+    "output_text": "text",
+    "refusal": "refusal",
+}  # by the type of a content part
 
 PICTURE, FILE = "input_image", "input_file"
 MEDIA = (PICTURE, FILE)  # parts for a model that sees
@@ -21,15 +25,21 @@ def content_of(value: object, path: str, kinds: Sequence[str], *, sees: bool) ->
         return value
     if not isinstance(value, list) or not value:
         raise invalid_value(path, "a string or a non-empty list of content parts", value)
-    return [_part(part, f"{path}[{position}]", kinds, sees=sees) for position, part in enumerate(value)]
+    return [
+        _part(part, f"{path}[{position}]", kinds, sees=sees) for position, part in enumerate(value)
+    ]
 
 
-def _part(value: object, path: str, kinds: Sequence[str], *, sees: bool) -> Message | MediaPart | DocumentPart:
+def _part(
+    value: object, path: str, kinds: Sequence[str], *, sees: bool
+) -> Message | MediaPart | DocumentPart:
     part = object_at(value, path)
     kind = part.get("type")
     readable = [each for each in kinds if sees or each not in MEDIA]
     if not isinstance(kind, str) or kind not in readable:
-        raise invalid_value(f"{path}.type", f"one of {', '.join(readable)}", kind, _reason(kind, sees=sees))
+        raise invalid_value(
+            f"{path}.type", f"one of {', '.join(readable)}", kind, _reason(kind, sees=sees)
+        )
     if kind == PICTURE:
         return _picture(part, path)
     if kind == FILE:
@@ -46,7 +56,8 @@ def _reason(kind: object, *, sees: bool) -> str:
 def _picture(part: Message, path: str) -> MediaPart:
     if part.get("file_id") is not None:
         raise InvalidRequest(
-            f"must not be given: this server keeps no files, given {shown(part['file_id'])}", field=f"{path}.file_id"
+            f"must not be given: this server keeps no files, given {shown(part['file_id'])}",
+            field=f"{path}.file_id",
         )
     return picture_part(part, path)
 

@@ -54,12 +54,16 @@ class CustomToolCallItem(msgspec.Struct, frozen=True, tag_field="type", tag="cus
     namespace: str | UnsetType = UNSET
 
 
-class ReasoningItem(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="reasoning"):
+class ReasoningItem(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="reasoning"
+):
     id: str
     status: ItemStatus
     summary: list[SummaryText]
     content: list[ReasoningText]
-    encrypted_content: str | None = None  # the same text for who asks for it so, see `packed_text.REASONING`
+    encrypted_content: str | None = (
+        None  # the same text for who asks for it so, see `packed_text.REASONING`
+    )
 
 
 CallItem = FunctionCallItem | CustomToolCallItem

@@ -20,12 +20,20 @@ def _object(kind: str, required: tuple[str, ...], **properties: object) -> JsonO
     return {
         "type": "object",
         "required": ["type", *required],
-        "properties": {"type": {"enum": [kind]}, "description": {"type": ["string", "null"]}, **properties},
+        "properties": {
+            "type": {"enum": [kind]},
+            "description": {"type": ["string", "null"]},
+            **properties,
+        },
     }
 
 
 _FUNCTION = _object(
-    "function", (), name=_NAME, parameters={"type": ["object", "null"]}, strict={"type": ["boolean", "null"]}
+    "function",
+    (),
+    name=_NAME,
+    parameters={"type": ["object", "null"]},
+    strict={"type": ["boolean", "null"]},
 )
 _FORMATS = [
     _object("text", ()),
@@ -34,7 +42,10 @@ _FORMATS = [
 ]
 _CUSTOM = _object("custom", (), name=_NAME, format={"anyOf": _FORMATS})
 _NAMESPACE = _object(
-    "namespace", ("name", "tools"), name=_NAME, tools={"type": "array", "items": {"anyOf": [_FUNCTION, _CUSTOM]}}
+    "namespace",
+    ("name", "tools"),
+    name=_NAME,
+    tools={"type": "array", "items": {"anyOf": [_FUNCTION, _CUSTOM]}},
 )
 _OTHER = {
     "type": "object",
@@ -76,9 +87,15 @@ def shown_tool(tool: JsonObject) -> JsonObject:
     if kind not in ListedTool.known_types:
         return {**tool, "left_out": True}
     nested = tool.get(kind)
-    fields = {"type": kind, **nested} if kind in ("function", "custom") and isinstance(nested, dict) else tool
+    fields = (
+        {"type": kind, **nested}
+        if kind in ("function", "custom") and isinstance(nested, dict)
+        else tool
+    )
     if kind != "function":
-        return {**fields, "format": _shown_format(fields["format"])} if "format" in fields else fields
+        return (
+            {**fields, "format": _shown_format(fields["format"])} if "format" in fields else fields
+        )
     own = {"type": kind, "name": None, "description": None, "parameters": None, **fields}
     return {**own, "strict": own.get("strict") or False}
 

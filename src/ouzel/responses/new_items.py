@@ -17,18 +17,26 @@ class NewItems:
         self._key_id = key_id
         self._sees = sees
 
-    async def read(self, values: Sequence[object], *, conversation_id: str | None = None) -> tuple[Item, ...]:
+    async def read(
+        self, values: Sequence[object], *, conversation_id: str | None = None
+    ) -> tuple[Item, ...]:
         """Returns the items as they will be kept; they follow those of `conversation_id`, where there is one.
 
         Raises InvalidRequest for what the model could not be shown, ConversationNotFound, ItemNotFound.
         """
-        new = [await resolve_reference(item, self._store, self._key_id) for item in input_items_in(values, "items")]
+        new = [
+            await resolve_reference(item, self._store, self._key_id)
+            for item in input_items_in(values, "items")
+        ]
         earlier: Sequence[Item] = ()
         if conversation_id is not None:
             earlier = await self._store.conversation_items(conversation_id, self._key_id)
         return await asyncio.to_thread(self._checked, earlier, new)
 
     def _checked(self, earlier: Sequence[Item], new: Sequence[InputItem]) -> tuple[Item, ...]:
-        items = [*read_stored(earlier, "conversation"), *new]  # an output's call may stand in either
+        items = [
+            *read_stored(earlier, "conversation"),
+            *new,
+        ]  # an output's call may stand in either
         messages_of(items, None, sees=self._sees)
         return stored_items(new)

@@ -44,7 +44,9 @@ class Place:
 
 
 class OpenMessage:
-    def __init__(self, place: Place, text: str = "", logprobs: Sequence[ContentLogprob] = ()) -> None:
+    def __init__(
+        self, place: Place, text: str = "", logprobs: Sequence[ContentLogprob] = ()
+    ) -> None:
         self.place = place
         self._texts = [text]
         self._logprobs = list(logprobs)
@@ -61,11 +63,15 @@ class OpenMessage:
     def add(self, text: str, logprobs: Sequence[ContentLogprob]) -> Iterator[ResponseEvent]:
         self._texts.append(text)
         self._logprobs += logprobs
-        yield events.OutputTextDelta(*self.place.next(), delta=text, logprobs=_delta_logprobs(logprobs))
+        yield events.OutputTextDelta(
+            *self.place.next(), delta=text, logprobs=_delta_logprobs(logprobs)
+        )
 
     def close(self) -> Iterator[ResponseEvent]:
         part = self._part()
-        yield events.OutputTextDone(*self.place.next(), text=part.text, logprobs=_delta_logprobs(part.logprobs))
+        yield events.OutputTextDone(
+            *self.place.next(), text=part.text, logprobs=_delta_logprobs(part.logprobs)
+        )
         yield events.ContentPartDone(*self.place.next(), part=part)
 
     def item(self, status: ItemStatus) -> WrittenItem:
@@ -146,11 +152,17 @@ class OpenCall:
         name = names.for_client(delta.name)
         kind = CustomToolCallItem if delta.is_custom else FunctionCallItem
         namespace = UNSET if name.namespace is None else name.namespace
-        return cls(place, delta.index, kind(place.item_id, "in_progress", delta.id, name.name, "", namespace))
+        return cls(
+            place,
+            delta.index,
+            kind(place.item_id, "in_progress", delta.id, name.name, "", namespace),
+        )
 
     def open(self) -> Iterator[ResponseEvent]:
         yield events.OutputItemAdded(
-            next(self.place.numbers), output_index=self.place.output_index, item=self.item("in_progress")
+            next(self.place.numbers),
+            output_index=self.place.output_index,
+            item=self.item("in_progress"),
         )
 
     def add(self, text: str) -> Iterator[ResponseEvent]:
@@ -165,7 +177,9 @@ class OpenCall:
         if isinstance(self._call, CustomToolCallItem):
             yield events.CustomInputDone(*self.place.next(), input=text)
         else:
-            yield events.ArgumentsDone(*self.place.next(), call_id=self._call.call_id, arguments=text)
+            yield events.ArgumentsDone(
+                *self.place.next(), call_id=self._call.call_id, arguments=text
+            )
 
     def item(self, status: ItemStatus) -> WrittenItem:
         text = "".join(self._texts)
@@ -187,7 +201,9 @@ def reopened(item: WrittenItem, output_index: int, numbers: Iterator[int]) -> Op
             return OpenMessage(place)
         case ReasoningItem(summary=summary, content=content, encrypted_content=encrypted):
             form = ReasoningForm(
-                has_content=bool(content), is_summarised=bool(summary), is_encrypted=encrypted is not None
+                has_content=bool(content),
+                is_summarised=bool(summary),
+                is_encrypted=encrypted is not None,
             )
             return OpenReasoning(place, form, "".join(part.text for part in content or summary))
         case FunctionCallItem() | CustomToolCallItem():
@@ -198,6 +214,10 @@ def reopened(item: WrittenItem, output_index: int, numbers: Iterator[int]) -> Op
 
 def _delta_logprobs(logprobs: Sequence[ContentLogprob]) -> list[DeltaLogprob]:
     return [
-        DeltaLogprob(each.token, each.logprob, [TopDeltaLogprob(top.token, top.logprob) for top in each.top_logprobs])
+        DeltaLogprob(
+            each.token,
+            each.logprob,
+            [TopDeltaLogprob(top.token, top.logprob) for top in each.top_logprobs],
+        )
         for each in logprobs
     ]

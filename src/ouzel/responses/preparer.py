@@ -20,7 +20,12 @@ from ouzel.responses.items import new_id
 from ouzel.responses.open_items import ReasoningForm
 from ouzel.responses.prompt import render_input
 from ouzel.responses.recent_responses import RecentResponses
-from ouzel.responses.request import ResponsesRequest, conversation_id_of, encrypts_reasoning, shows_logprobs
+from ouzel.responses.request import (
+    ResponsesRequest,
+    conversation_id_of,
+    encrypts_reasoning,
+    shows_logprobs,
+)
 from ouzel.responses.response_builder import Logprobs
 from ouzel.responses.response_object import LimitReason, ResponseObject
 from ouzel.responses.stored_items import stored_items
@@ -45,7 +50,9 @@ class PreparedResponse:
     tool_names: ToolNames
     is_stream: bool  # the client follows its events
     obfuscates: bool
-    generates: bool  # else the prompt is computed, so that the response that continues it begins sooner
+    generates: (
+        bool  # else the prompt is computed, so that the response that continues it begins sooner
+    )
     context: Context
     input_items: tuple[Item, ...]  # as they are kept; none for a response that is not
     body: bytes | None  # of one in the background: it may have to run again
@@ -93,10 +100,14 @@ class Preparer:
             found = await context_of(checked_body.fields, self._store, key_id)
             if only_counts:
                 return found
-            return await self._compactor.compacted(checked_body, found, key_id=key_id, arrival_s=arrival_s)
+            return await self._compactor.compacted(
+                checked_body, found, key_id=key_id, arrival_s=arrival_s
+            )
 
         def check() -> CheckedBody:
-            needs_model = not only_counts and again is None  # a server of another profile may have queued the body
+            needs_model = (
+                not only_counts and again is None
+            )  # a server of another profile may have queued the body
             return self._check(self._dialect.parse(body), body_type, needs_model=needs_model)
 
         try:
@@ -122,7 +133,9 @@ class Preparer:
 
         async def context(checked_body: CheckedBody) -> Context:
             found = await context_of(checked_body.fields, self._store, key_id, recent)
-            return await self._compactor.compacted(checked_body, found, key_id=key_id, arrival_s=arrival_s)
+            return await self._compactor.compacted(
+                checked_body, found, key_id=key_id, arrival_s=arrival_s
+            )
 
         def check() -> CheckedBody:
             return self._check(parse(), ResponsesRequest, needs_model=True)
@@ -159,12 +172,16 @@ class Preparer:
             has_own_template=_has_own_template(result),
         )
 
-    def _check(self, parsed: JsonObject, body_type: type[ResponsesRequest], *, needs_model: bool) -> CheckedBody:
+    def _check(
+        self, parsed: JsonObject, body_type: type[ResponsesRequest], *, needs_model: bool
+    ) -> CheckedBody:
         dialect = self._dialect
         if needs_model:
             dialect.check(parsed, self.model)
         fields = dialect.in_our_words(decode_object(parsed, body_type))
-        checked_body = check_body(fields, self.model, self._limits, has_store=self._store is not None)
+        checked_body = check_body(
+            fields, self.model, self._limits, has_store=self._store is not None
+        )
         return replace(checked_body, chat=dialect.in_its_meaning(checked_body.chat, fields))
 
     def _begin(
@@ -183,7 +200,10 @@ class Preparer:
         continued_id = fields.previous_response_id or conversation_id_of(fields)
         response_id = new_id("resp", continues=continued_id) if again is None else again.id
         request = self._request(
-            checked_body if generates else prompt_only(checked_body), context, response_id, arrival_s
+            checked_body if generates else prompt_only(checked_body),
+            context,
+            response_id,
+            arrival_s,
         )
         style = self._dialect.style
         is_kept = fields.store is not False and self._store is not None
@@ -207,7 +227,8 @@ class Preparer:
             limit_reason=style.limit_reason,
             tool_names=checked_body.chat.tool_names,
             is_stream=is_stream or bool(fields.stream),
-            obfuscates=fields.stream_options is not None and bool(fields.stream_options.include_obfuscation),
+            obfuscates=fields.stream_options is not None
+            and bool(fields.stream_options.include_obfuscation),
             generates=generates,
             context=context,
             input_items=stored_items(context.items_to_keep) if is_kept else (),
@@ -220,7 +241,9 @@ class Preparer:
         self, checked_body: CheckedBody, context: Context, response_id: str, arrival_s: float
     ) -> GenerationRequest:
         prompt = render_input(checked_body, context.items, self.model)
-        return accept(checked_body.options, prompt, self.model, request_id=response_id, arrival_s=arrival_s)
+        return accept(
+            checked_body.options, prompt, self.model, request_id=response_id, arrival_s=arrival_s
+        )
 
 
 def _has_own_template(checked_body: CheckedBody) -> bool:

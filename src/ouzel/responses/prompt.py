@@ -15,7 +15,9 @@ _NEUTRAL_VERBOSITY = "medium"
 _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
 
 
-def render_input(checked_body: CheckedBody, items: Iterable[InputItem], model: ServedModel) -> Prompt:
+def render_input(
+    checked_body: CheckedBody, items: Iterable[InputItem], model: ServedModel
+) -> Prompt:
     """Renders the prompt of `items`, which are what the input continues, and the input."""
     fields, max_tokens = checked_body.fields, checked_body.options.max_tokens
     truncation = checked_body.chat.truncation
@@ -23,7 +25,9 @@ def render_input(checked_body: CheckedBody, items: Iterable[InputItem], model: S
 
     def render(messages: Sequence[InputMessage]) -> Prompt:
         try:
-            return model.renderer.render_chat([each.fields for each in messages], rendering, truncation=truncation)
+            return model.renderer.render_chat(
+                [each.fields for each in messages], rendering, truncation=truncation
+            )
         except InvalidRequest as error:
             raise _in_own_words(error, messages, own_names) from error
 
@@ -42,25 +46,34 @@ def render_input(checked_body: CheckedBody, items: Iterable[InputItem], model: S
     )
 
 
-def _rendering(fields: ResponsesRequest, rendering: ChatRendering) -> tuple[ChatRendering, dict[str, str]]:
+def _rendering(
+    fields: ResponsesRequest, rendering: ChatRendering
+) -> tuple[ChatRendering, dict[str, str]]:
     """Returns the rendering with what this endpoint alone says, and by the rendering's names the request's own."""
     own_names: dict[str, str] = {}
     effort = None if fields.reasoning is None else fields.reasoning.effort
     if effort is not None:
         if fields.reasoning_effort not in (None, effort):
             field = "reasoning_effort"
-            raise InvalidRequest(f"must be the same as reasoning.effort, given {fields.reasoning_effort}", field=field)
+            raise InvalidRequest(
+                f"must be the same as reasoning.effort, given {fields.reasoning_effort}",
+                field=field,
+            )
         rendering = replace(rendering, reasoning_effort=effort)
         own_names["reasoning_effort"] = "reasoning.effort"
     verbosity = None if fields.text is None else fields.text.verbosity
     if verbosity not in (None, _NEUTRAL_VERBOSITY):
         if rendering.template_kwargs.get("verbosity", verbosity) != verbosity:
-            raise InvalidRequest("contradicts what chat_template_kwargs says", field="text.verbosity")
+            raise InvalidRequest(
+                "contradicts what chat_template_kwargs says", field="text.verbosity"
+            )
         rendering = replace(rendering, hints={"verbosity": verbosity})
     return rendering, own_names
 
 
-def _in_own_words(error: InvalidRequest, messages: Sequence[InputMessage], own_names: dict[str, str]) -> InvalidRequest:
+def _in_own_words(
+    error: InvalidRequest, messages: Sequence[InputMessage], own_names: dict[str, str]
+) -> InvalidRequest:
     """Returns the same error about the field that the client sent."""
     param = error.param or ""
     if param in own_names:

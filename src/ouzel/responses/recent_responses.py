@@ -29,7 +29,9 @@ class RecentHistories:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._owners: OrderedDict[str, RecentResponses] = OrderedDict()  # by response id, oldest first
+        self._owners: OrderedDict[str, RecentResponses] = (
+            OrderedDict()
+        )  # by response id, oldest first
 
     @contextmanager
     def of_a_client(self, *, max_responses: int, max_bytes: int) -> Iterator["RecentResponses"]:
@@ -79,8 +81,15 @@ class RecentResponses:
         """The response was made from `earlier` and `input_items`."""
         output = msgspec.json.encode(response.output)
         before = self._histories.get(response.previous_response_id or "")
-        num_bytes = num_input_bytes + len(output) + (_num_bytes(earlier) if before is None else before.num_bytes)
-        items = [*(item.fields for item in (*earlier, *input_items)), *msgspec.json.decode(output, type=list[Message])]
+        num_bytes = (
+            num_input_bytes
+            + len(output)
+            + (_num_bytes(earlier) if before is None else before.num_bytes)
+        )
+        items = [
+            *(item.fields for item in (*earlier, *input_items)),
+            *msgspec.json.decode(output, type=list[Message]),
+        ]
         self._histories[response.id] = History(items, num_bytes)
         self._num_bytes += num_bytes
         self._of_all.add(response.id, num_bytes, self)

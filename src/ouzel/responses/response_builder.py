@@ -100,9 +100,14 @@ class ResponseBuilder:
     def resumed(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
         """Makes a builder that can end the response, whoever began it; `num_events` brought it to where it is."""
         builder = cls(
-            replace(response, output=[]), logprobs=None, reasoning_form=ReasoningForm(), num_events=num_events
+            replace(response, output=[]),
+            logprobs=None,
+            reasoning_form=ReasoningForm(),
+            num_events=num_events,
         )
-        builder._token_ids = response.token_ids  # those of an output that was broken off are not known
+        builder._token_ids = (
+            response.token_ids
+        )  # those of an output that was broken off are not known
         for index, item in enumerate(response.output):
             if not isinstance(item, CompactionItem) and item.status == "in_progress":
                 builder._open = reopened(item, index, builder._numbers)
@@ -142,7 +147,9 @@ class ResponseBuilder:
                 if self._token_ids is not UNSET:
                     self._token_ids += token_ids
                 for delta in deltas:
-                    self.is_steered = self.is_steered or (self.ends_after_item and not self._goes_on(delta))
+                    self.is_steered = self.is_steered or (
+                        self.ends_after_item and not self._goes_on(delta)
+                    )
                     if self.is_steered:
                         return
                     yield from self._add(delta)
@@ -171,7 +178,9 @@ class ResponseBuilder:
         """Ends it between two items; another response goes on from here."""
         yield from self._close("completed")
         details = IncompleteDetails("steered")
-        self.response = self._ended(status="incomplete", incomplete_details=details, usage=response_usage(usage))
+        self.response = self._ended(
+            status="incomplete", incomplete_details=details, usage=response_usage(usage)
+        )
         yield self._end_event()
 
     def fail(self, error: ResponseError) -> Iterator[ResponseEvent]:
@@ -203,7 +212,9 @@ class ResponseBuilder:
             case ToolCallDelta(index):
                 if not isinstance(item, OpenCall) or item.index != index:
                     yield from self._close("completed")
-                    item = OpenCall.begun(self._new_place("ctc" if delta.is_custom else "fc"), delta, self._tool_names)
+                    item = OpenCall.begun(
+                        self._new_place("ctc" if delta.is_custom else "fc"), delta, self._tool_names
+                    )
                     yield from self._begin_item(item)
                 self._pending.clear()
                 if delta.arguments:

@@ -23,7 +23,14 @@ def log_end(response: ResponseObject, generation: Generation, error: BaseExcepti
     error_name = None if error is None else type(error).__name__
     logger.info(
         "response %s %s prompt_tokens=%d completion_tokens=%d finish=%s error=%s",
-        *(response.id, response.status, usage.prompt_tokens, usage.completion_tokens, finish, error_name),
+        *(
+            response.id,
+            response.status,
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            finish,
+            error_name,
+        ),
         extra=facts(
             response_id=response.id,
             status=response.status,

@@ -12,7 +12,9 @@ from ouzel.responses.text_format import TextFormat
 
 ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 ErrorCode = Literal["server_error", "invalid_prompt"]
-LimitReason = Literal["max_output_tokens", "max_tokens"]  # OpenAI's word, and OpenVINO Model Server's
+LimitReason = Literal[
+    "max_output_tokens", "max_tokens"
+]  # OpenAI's word, and OpenVINO Model Server's
 
 
 class ResponseError(msgspec.Struct, frozen=True):
@@ -130,7 +132,9 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
 
     @property
     def text_parts(self) -> list[OutputText]:
-        return [part for item in self.output if isinstance(item, OutputMessage) for part in item.content]
+        return [
+            part for item in self.output if isinstance(item, OutputMessage) for part in item.content
+        ]
 
 
 def response_usage(usage: Usage) -> ResponseUsage:

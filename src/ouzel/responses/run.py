@@ -148,7 +148,9 @@ class Run:
             await self._end(is_whole=is_whole)
         except STOPS:
             raise
-        except BaseException as error:  # broad: nobody above awaits this task, and followers must not wait for ever
+        except (
+            BaseException
+        ) as error:  # broad: nobody above awaits this task, and followers must not wait for ever
             await self._fail(error)
         finally:
             self.log.close()
@@ -181,7 +183,9 @@ class Run:
         return True
 
     @asynccontextmanager
-    async def _cancellable(self, work: Coroutine[None, None, None]) -> AsyncIterator[asyncio.Task[None]]:
+    async def _cancellable(
+        self, work: Coroutine[None, None, None]
+    ) -> AsyncIterator[asyncio.Task[None]]:
         """The task is over when the block is left."""
         self._generating = task = asyncio.create_task(work)
         if self._stop is not None:
@@ -197,7 +201,9 @@ class Run:
         if self._progress is not None and self.is_background:
             queued, events = self.response, [_encode(event) for event in self._builder.begin()]
             if not await self._progress.note(self._builder.response, events):
-                self._builder = ResponseBuilder.resumed(queued, len(self.log))  # nobody has seen it run
+                self._builder = ResponseBuilder.resumed(
+                    queued, len(self.log)
+                )  # nobody has seen it run
                 self.cancel()
                 return False
             self.log.add(events)
@@ -255,7 +261,9 @@ class Run:
             elif self._stage is Stage.QUEUED and isinstance(error, EngineUnavailable):
                 self._enter(Stage.LEFT)
             else:
-                self._builder = ResponseBuilder.resumed(self.response, len(self.log))  # it may have stopped anywhere
+                self._builder = ResponseBuilder.resumed(
+                    self.response, len(self.log)
+                )  # it may have stopped anywhere
                 await self._finish(self._builder.fail(response_error(error)))
         except StoreUnavailable as store_error:
             logger.error("the end of response %s could not be kept: %s", self.id, store_error)
@@ -271,7 +279,11 @@ class Run:
         self._enter(Stage.ENDING)
         last = list(final)
         encoded = [_encode(event) for event in last]
-        ended = None if self._progress is None else await self._progress.end(self._builder.response, encoded)
+        ended = (
+            None
+            if self._progress is None
+            else await self._progress.end(self._builder.response, encoded)
+        )
         if ended is not None:
             self._builder = ResponseBuilder.resumed(ended, len(self.log))
             encoded[-1] = _encode(end_event(last[-1].sequence_number, ended))

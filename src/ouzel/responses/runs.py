@@ -40,10 +40,14 @@ class Runs:
         self.store = store
         self._preparers = preparers
         self._runs: dict[str, Run] = {}
-        self._left_ids: set[str] = set()  # of responses that the store takes to be ours, and that nobody makes
+        self._left_ids: set[str] = (
+            set()
+        )  # of responses that the store takes to be ours, and that nobody makes
 
     @contextmanager
-    def running(self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack) -> Iterator[Run]:
+    def running(
+        self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack
+    ) -> Iterator[Run]:
         """Starts a run. Whoever leaves the block cancels it, unless it is made in the background."""
         run = self.start(prepared, key_id=key_id, place=place.pop_all())
         try:
@@ -58,8 +62,12 @@ class Runs:
         progress: StoredProgress | None = None
         if self.store is not None and prepared.response.store:
             new = _new_response(prepared, key_id)
-            begins_at_once = prepared.is_stream or new.is_background or new.conversation_id is not None
-            progress = StoredProgress(self.store, new.id, key_id, log, new=new, begins_at_once=begins_at_once)
+            begins_at_once = (
+                prepared.is_stream or new.is_background or new.conversation_id is not None
+            )
+            progress = StoredProgress(
+                self.store, new.id, key_id, log, new=new, begins_at_once=begins_at_once
+            )
         return self._run(prepared, place, log, progress, key_id)
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
@@ -77,10 +85,16 @@ class Runs:
         if self.store is None:
             return
         store = self.store
-        async with asyncio.TaskGroup() as group:  # apart, so that the lease is renewed whatever takes long
+        async with (
+            asyncio.TaskGroup() as group
+        ):  # apart, so that the lease is renewed whatever takes long
             group.create_task(_repeat(partial(self._beat, store), every_s=_BEAT_EVERY_S))
-            group.create_task(_repeat(partial(self._leave_those_that_ended, store), every_s=_WATCH_EVERY_S))
-            group.create_task(_repeat(partial(self._take_over, store), every_s=_LOOK_FOR_LEFT_EVERY_S))
+            group.create_task(
+                _repeat(partial(self._leave_those_that_ended, store), every_s=_WATCH_EVERY_S)
+            )
+            group.create_task(
+                _repeat(partial(self._take_over, store), every_s=_LOOK_FOR_LEFT_EVERY_S)
+            )
             group.create_task(_repeat(store.sweep, every_s=_SWEEP_EVERY_S))
 
     async def drain(self, timeout_s: float) -> None:
@@ -90,7 +104,9 @@ class Runs:
         engines = {preparer.model.engine for preparer in self._preparers()}
         await asyncio.gather(*(engine.drain(timeout_s) for engine in engines))
         if self._runs:
-            await asyncio.wait([run.task for run in self._runs.values()], timeout=max(latest_s - loop.time(), 0))
+            await asyncio.wait(
+                [run.task for run in self._runs.values()], timeout=max(latest_s - loop.time(), 0)
+            )
 
     async def close(self) -> None:
         """Leaves all responses and waits until they have ended; the engine has been drained or stopped."""
@@ -166,7 +182,10 @@ class Runs:
             try:
                 place.enter_context(preparer.model.engine.admit())
                 prepared = await preparer.prepare(
-                    stored.request, key_id=stored.key_id, arrival_s=time.perf_counter(), again=stored
+                    stored.request,
+                    key_id=stored.key_id,
+                    arrival_s=time.perf_counter(),
+                    again=stored,
                 )
             except TryLater:
                 raise
@@ -188,7 +207,9 @@ async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> N
             logger.warning("kept responses: %s", error)
         except STOPS:
             raise
-        except BaseException:  # broad: nobody awaits this, and without its lease a server loses its responses
+        except (
+            BaseException
+        ):  # broad: nobody awaits this, and without its lease a server loses its responses
             logger.exception("unexpected error")
         await asyncio.sleep(every_s)
 
@@ -201,7 +222,9 @@ def _new_response(prepared: PreparedResponse, key_id: str | None) -> NewResponse
         model=response.model,
         status=Status(response.status),
         is_background=response.background,
-        previous_response_id=response.previous_response_id if prepared.context.keeps_earlier else None,
+        previous_response_id=response.previous_response_id
+        if prepared.context.keeps_earlier
+        else None,
         conversation_id=None if response.conversation is None else response.conversation.id,
         body=msgspec.json.encode(response),
         request=prepared.body,

@@ -50,5 +50,7 @@ STEPS: dict[Stage, frozenset[Stage]] = {
 
 def step(current: Stage, following: Stage) -> Stage:
     """Returns the stage that follows, and asserts that it may."""
-    assert following in STEPS[current], f"a response that is {current.value} cannot be {following.value} next"
+    assert following in STEPS[current], (
+        f"a response that is {current.value} cannot be {following.value} next"
+    )
     return following

@@ -51,7 +51,9 @@ def stored_items(items: Iterable[InputItem]) -> tuple[Item, ...]:
 
     Items of tools that a server runs are left out, here as in the prompt.
     """
-    return tuple(_stored_item(item.fields) for item in items if item.fields.get("type") not in HOSTED_TYPES)
+    return tuple(
+        _stored_item(item.fields) for item in items if item.fields.get("type") not in HOSTED_TYPES
+    )
 
 
 def _stored_item(fields: Message) -> Item:
@@ -90,7 +92,11 @@ def _content(content: object, kinds: Mapping[str, str]) -> list[Message]:
 
 def _as_kind(part: Message, kind: str) -> Message:
     """Returns the part as one of that kind."""
-    return part if part["type"] == kind else {"type": kind, "text": part.get("text") or part.get("refusal") or ""}
+    return (
+        part
+        if part["type"] == kind
+        else {"type": kind, "text": part.get("text") or part.get("refusal") or ""}
+    )
 
 
 def _part(part: Message) -> Message:
@@ -105,5 +111,9 @@ def _part(part: Message) -> Message:
 def _picture(part: Message) -> Message:
     """Returns it as OpenAI shows it: the URL is a text, and there is always a detail."""
     value = part["image_url"]
-    url, detail = (value["url"], value.get("detail")) if isinstance(value, dict) else (value, part.get("detail"))
+    url, detail = (
+        (value["url"], value.get("detail"))
+        if isinstance(value, dict)
+        else (value, part.get("detail"))
+    )
     return {"image_url": url, "detail": detail or "auto"}

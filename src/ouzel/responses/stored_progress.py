@@ -69,7 +69,9 @@ class StoredProgress:
             logger.debug("response %s could not be kept up to now: %s", self.response_id, error)
             return True
 
-    async def keep_up(self, making: asyncio.Task[None], response: Callable[[], ResponseObject]) -> None:
+    async def keep_up(
+        self, making: asyncio.Task[None], response: Callable[[], ResponseObject]
+    ) -> None:
         """Notes from time to time how far the response has come; cancels the task once the response is not ours."""
         while not making.done():
             await asyncio.wait({making}, timeout=_NOTE_EVERY_S)
@@ -104,7 +106,9 @@ class StoredProgress:
                 if not self._is_patient:
                     raise
                 if not has_warned:
-                    logger.warning("the end of response %s could not be kept yet: %s", self.response_id, error)
+                    logger.warning(
+                        "the end of response %s could not be kept yet: %s", self.response_id, error
+                    )
                 has_warned = True
             await asyncio.sleep(_TRY_AGAIN_S)
 
@@ -113,7 +117,9 @@ class StoredProgress:
         progress = progress_to(response, [*self._log.encoded(self._num_recorded), *events])
         if self._new is not None:
             await self._add(self._new, progress)
-        elif not await self._store.record(self.response_id, progress, first_event=self._num_recorded):
+        elif not await self._store.record(
+            self.response_id, progress, first_event=self._num_recorded
+        ):
             return False
         self._num_recorded += len(progress.events)
         return True
@@ -126,7 +132,9 @@ class StoredProgress:
 
 def progress_to(response: ResponseObject, events: Sequence[bytes]) -> Progress:
     status = Status(response.status)
-    items = tuple(Item(item.id, _encode(item)) for item in response.output) if status.is_final else ()
+    items = (
+        tuple(Item(item.id, _encode(item)) for item in response.output) if status.is_final else ()
+    )
     return Progress(status=status, body=_encode(response), events=tuple(events), output_items=items)
 
 

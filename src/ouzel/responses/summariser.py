@@ -25,7 +25,13 @@ _SHARE_OF_SUMMARY = 8  # of the context: one part in so many
 
 
 class Summariser:
-    def __init__(self, model: ServedModel, limits: LimitsConfig, threads: PreparationThreads, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        model: ServedModel,
+        limits: LimitsConfig,
+        threads: PreparationThreads,
+        metrics: Metrics,
+    ) -> None:
         self._model = model
         self._limits = limits
         self._threads = threads
@@ -34,7 +40,10 @@ class Summariser:
     @property
     def _max_tokens(self) -> int:
         max_model_len = self._model.engine.info.max_model_len
-        return min(max(max_model_len // _SHARE_OF_SUMMARY, 1), self._model.max_tokens_limit or max_model_len)
+        return min(
+            max(max_model_len // _SHARE_OF_SUMMARY, 1),
+            self._model.max_tokens_limit or max_model_len,
+        )
 
     async def summarise(
         self,
@@ -50,11 +59,16 @@ class Summariser:
         is too long by itself, and InvalidRequest for more than `max_prompts` parts.
         """
         entries = await self._threads.run_long(partial(_entries_of, messages))
-        summary, usage = "", Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
+        summary, usage = (
+            "",
+            Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0),
+        )
         num_parts = num_done = 0
         while num_done < len(entries):
             path = messages[num_done].path
-            longest_part = partial(self._longest_part, entries[num_done:], summary, arrival_s, path=path)
+            longest_part = partial(
+                self._longest_part, entries[num_done:], summary, arrival_s, path=path
+            )
             request, num = await self._threads.run_long(longest_part)
             num_parts += 1
             self._check_num_parts(num_parts if num_done else _estimated_num_parts(entries, num))
@@ -102,7 +116,10 @@ class Summariser:
     def _request(self, prompt_text: str, arrival_s: float) -> GenerationRequest:
         """Makes one that nobody is shown, and of which all tokens must fit."""
         fields = ResponsesRequest(
-            model=self._model.names[0], input=prompt_text, max_output_tokens=self._max_tokens, enable_thinking=False
+            model=self._model.names[0],
+            input=prompt_text,
+            max_output_tokens=self._max_tokens,
+            enable_thinking=False,
         )
         checked_body = check_body(fields, self._model, self._limits, has_store=False)
         options = msgspec.structs.replace(checked_body.options, is_strict=True)
@@ -138,6 +155,8 @@ def _sum(one: Usage, other: Usage) -> Usage:
         cached_tokens=one.cached_tokens + other.cached_tokens,
         completion_tokens=one.completion_tokens + other.completion_tokens,
         reasoning_tokens=one.reasoning_tokens + other.reasoning_tokens,
-        accepted_prediction_tokens=one.accepted_prediction_tokens + other.accepted_prediction_tokens,
-        rejected_prediction_tokens=one.rejected_prediction_tokens + other.rejected_prediction_tokens,
+        accepted_prediction_tokens=one.accepted_prediction_tokens
+        + other.accepted_prediction_tokens,
+        rejected_prediction_tokens=one.rejected_prediction_tokens
+        + other.rejected_prediction_tokens,
     )

@@ -21,11 +21,20 @@ class JsonObjectFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_
 class JsonSchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_schema"):
     name: Annotated[
         str,
-        Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$", description="What the schema is called."),
+        Meta(
+            min_length=1,
+            max_length=64,
+            pattern=r"^[A-Za-z0-9_-]+$",
+            description="What the schema is called.",
+        ),
     ]
     schema: Annotated[JsonObject, Meta(description="The JSON schema.")]
-    description: Annotated[str | None, Meta(description="What the format is for; not shown to the model.")] = None
-    strict: Annotated[bool | None, Meta(description="Only the subset of JSON Schema that OpenAI calls strict.")] = None
+    description: Annotated[
+        str | None, Meta(description="What the format is for; not shown to the model.")
+    ] = None
+    strict: Annotated[
+        bool | None, Meta(description="Only the subset of JSON Schema that OpenAI calls strict.")
+    ] = None
 
 
 TextFormat = PlainFormat | JsonObjectFormat | JsonSchemaFormat
@@ -57,7 +66,9 @@ def _format_of(response_format: JsonObject | None) -> TextFormat:
         return JsonObjectFormat()
     definition = response_format.get("json_schema")
     try:
-        return msgspec.convert({"name": "response", **msgspec.convert(definition, JsonObject)}, JsonSchemaFormat)
+        return msgspec.convert(
+            {"name": "response", **msgspec.convert(definition, JsonObject)}, JsonSchemaFormat
+        )
     except msgspec.ValidationError:
         return PlainFormat()
 

@@ -34,7 +34,12 @@ def entry_of(message: Message) -> str:
     if message["role"] == "tool":
         return f"[result of {message['name']}]\n{text}"
     parts = [f"[{message['role']}]\n{text}"] if text else []
-    return "\n".join([*parts, *(_call_entry(call) for call in cast(list[Message], message.get("tool_calls", [])))])
+    return "\n".join(
+        [
+            *parts,
+            *(_call_entry(call) for call in cast(list[Message], message.get("tool_calls", []))),
+        ]
+    )
 
 
 def _call_entry(call: Message) -> str:

@@ -17,7 +17,9 @@ from ouzel.routing.keys import RequestKeys, length_of
 class _Mirror:
     def __init__(self, bit: int) -> None:
         self.bit = bit
-        self.blocks: OrderedDict[bytes, int] = OrderedDict()  # used longest ago first; tokens of each
+        self.blocks: OrderedDict[bytes, int] = (
+            OrderedDict()
+        )  # used longest ago first; tokens of each
         self.num_tokens = 0
 
 
@@ -49,7 +51,9 @@ class BlockIndex:
 
     def num_held_by(self, replica: str, blocks: Sequence[bytes]) -> int:
         mirror = self._mirrors.get(replica)
-        return 0 if mirror is None else sum(1 for _ in takewhile(mirror.blocks.__contains__, blocks))
+        return (
+            0 if mirror is None else sum(1 for _ in takewhile(mirror.blocks.__contains__, blocks))
+        )
 
     def add(self, keys: RequestKeys, replica: str) -> None:
         """Notes that a replica has the blocks of a prompt."""

@@ -33,9 +33,13 @@ _ROOT_DIGITS = 8
 _CHAINED_ID = re.compile(rf"(?:resp|conv)_([0-9a-f]{{{_ROOT_DIGITS}}})[0-9a-f]{{40}}")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MARK = rb'"cache_control"\s*:\s*\{[^{}]*\}'
-_CACHE_MARK = re.compile(rb",\s{0,8}" + _MARK + rb"|" + _MARK + rb",?\s{0,8}")  # clients move it to what is newest
+_CACHE_MARK = re.compile(
+    rb",\s{0,8}" + _MARK + rb"|" + _MARK + rb",?\s{0,8}"
+)  # clients move it to what is newest
 _SIGN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)  # a string or a bracket
-_ENCODED = re.compile(rb"[A-Za-z0-9+/=_-]{64}")  # no text has that at every place where it is looked for
+_ENCODED = re.compile(
+    rb"[A-Za-z0-9+/=_-]{64}"
+)  # no text has that at every place where it is looked for
 _NOTHING = msgspec.Raw(b"")
 
 
@@ -102,7 +106,15 @@ def _keys(body: _Body, salt: str) -> RequestKeys | None:
     beginnings = [text for field in fields if (text := _beginning(memoryview(field)))]
     if not beginnings and chain_id is None:
         return None
-    repeated = (body.model, body.cache_salt, body.adapters, body.tools, body.functions, body.instructions, body.system)
+    repeated = (
+        body.model,
+        body.cache_salt,
+        body.adapters,
+        body.tools,
+        body.functions,
+        body.instructions,
+        body.system,
+    )
     head = b"\0".join((salt.encode(errors="replace"), *map(bytes, repeated)))
     grown = _without_pictures(b"".join(beginnings))
     if chain_id is not None:
@@ -140,7 +152,10 @@ def _without_pictures(text: bytes) -> bytes:
             end = text.find(b'"', place)
             place = end = len(text) if end < 0 else end
             if end - begin > 2 * PICTURE_BYTES and _ENCODED.match(text, begin + PICTURE_BYTES // 2):
-                kept += [text[done : begin + PICTURE_BYTES // 2], text[end - PICTURE_BYTES // 2 : end]]
+                kept += [
+                    text[done : begin + PICTURE_BYTES // 2],
+                    text[end - PICTURE_BYTES // 2 : end],
+                ]
                 done = end
         place += PICTURE_BYTES
     return b"".join((*kept, text[done:])) if kept else text
@@ -177,6 +192,9 @@ def _blocks(text: bytes) -> tuple[bytes, ...]:
     blocks: list[bytes] = []
     parent = b""
     for begin, end in pieces(len(text), UNIT_BYTES):
-        parent = chained(parent, text[begin:end] if end - begin == UNIT_BYTES else text[end - MAX_READ_BYTES : end])
+        parent = chained(
+            parent,
+            text[begin:end] if end - begin == UNIT_BYTES else text[end - MAX_READ_BYTES : end],
+        )
         blocks.append(parent)
     return tuple(blocks)

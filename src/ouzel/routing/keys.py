@@ -22,10 +22,14 @@ class RequestKeys(msgspec.Struct, frozen=True):
     """A routing policy knows a request by these. Lengths are in tokens, estimated where no tokenizer was asked."""
 
     session: bytes  # the same in all turns of a conversation
-    blocks: tuple[bytes, ...]  # of the pieces of the prompt, chained; what is behind the last whole piece has none
+    blocks: tuple[
+        bytes, ...
+    ]  # of the pieces of the prompt, chained; what is behind the last whole piece has none
     num_tokens: int  # of the prompt, as far as the request has it
     unit: int  # tokens of the first pieces
-    is_continued: bool = False  # the server has the beginning of the prompt, and nobody here knows how long it is
+    is_continued: bool = (
+        False  # the server has the beginning of the prompt, and nobody here knows how long it is
+    )
 
     def num_tokens_in(self, num_blocks: int) -> int:
         """Returns how many tokens the first pieces have."""
@@ -94,5 +98,7 @@ def token_keys(
 def _shown(pictures: Sequence[tuple[int, bytes]], begin: int, end: int) -> bytes:
     """Returns what tells the tokens [begin, end) apart from equal ids that stand for other pictures."""
     return b"".join(
-        (position - begin).to_bytes(8, "little") + digest for position, digest in pictures if begin <= position < end
+        (position - begin).to_bytes(8, "little") + digest
+        for position, digest in pictures
+        if begin <= position < end
     )

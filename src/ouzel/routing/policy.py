@@ -51,7 +51,10 @@ class LeastConnections:
         self._last: dict[str, int] = {}  # ticket that a replica got last
 
     def choose(self, keys: RequestKeys | None, candidates: Sequence[str]) -> list[str]:
-        return sorted(candidates, key=lambda replica: (self.num_unfinished(replica), self._last.get(replica, -1)))
+        return sorted(
+            candidates,
+            key=lambda replica: (self.num_unfinished(replica), self._last.get(replica, -1)),
+        )
 
     def routed(self, keys: RequestKeys | None, replica: str) -> Ticket:
         ticket = Ticket(next(self._numbers), replica)

@@ -48,7 +48,9 @@ class _Replica:
     def __init__(self, name: str) -> None:
         self.name = name
         self.seed = _number(name.encode())
-        self.unfinished: dict[int, int] = {}  # ticket -> tokens of its prompt that are still to be computed
+        self.unfinished: dict[
+            int, int
+        ] = {}  # ticket -> tokens of its prompt that are still to be computed
         self.num_uncomputed_tokens = 0
         self.recent = 0.0  # as if it had all been given when the policy began to count
 
@@ -73,7 +75,9 @@ class PrefixPolicy:
         self._weights = weights
         self._clock = clock
         self._replicas: dict[str, _Replica] = {}
-        self._chains: OrderedDict[bytes, tuple[_Replica, int]] = OrderedDict()  # session -> where, tokens of history
+        self._chains: OrderedDict[bytes, tuple[_Replica, int]] = (
+            OrderedDict()
+        )  # session -> where, tokens of history
         self._numbers = itertools.count()
         self._begun_s = clock()
 
@@ -133,7 +137,9 @@ class PrefixPolicy:
         state = self._replicas.get(ticket.replica)
         return state if state is not None and ticket.number in state.unfinished else None
 
-    def _by_cost(self, replicas: list[_Replica], held: dict[str, int]) -> list[tuple[float, _Replica]]:
+    def _by_cost(
+        self, replicas: list[_Replica], held: dict[str, int]
+    ) -> list[tuple[float, _Replica]]:
         """Returns the replicas with the work that is expected of them beside the whole prompt, the least first."""
         of_recent = self._weights.recent * self._recent_scale()
         of_unfinished = self._weights.unfinished_tokens
@@ -152,7 +158,10 @@ class PrefixPolicy:
     def _held(self, keys: RequestKeys, candidates: Sequence[str]) -> dict[str, int]:
         """Returns how many tokens of the prompt those are expected to have that have any."""
         if not keys.is_continued or not candidates:
-            return {name: keys.num_tokens_in(count) for name, count in self._index.num_held(keys.blocks).items()}
+            return {
+                name: keys.num_tokens_in(count)
+                for name, count in self._index.num_held(keys.blocks).items()
+            }
         if (known := self._chain(keys)) is not None:
             return {known[0].name: known[1]}
         session = _number(keys.session)
@@ -162,14 +171,18 @@ class PrefixPolicy:
     def _uncomputed_tokens(self, keys: RequestKeys, state: _Replica) -> int:
         """Returns how much of the prompt the replica is expected to compute."""
         if not keys.is_continued:
-            return keys.num_tokens - keys.num_tokens_in(self._index.num_held_by(state.name, keys.blocks))
+            return keys.num_tokens - keys.num_tokens_in(
+                self._index.num_held_by(state.name, keys.blocks)
+            )
         known = self._chain(keys)
         return keys.num_tokens if known is None or known[0] is state else keys.num_tokens + known[1]
 
     def _chain(self, keys: RequestKeys) -> tuple[_Replica, int] | None:
         """Returns where a chain was last and how long it had become, if that replica is still there."""
         known = self._chains.get(keys.session)
-        return known if known is not None and self._replicas.get(known[0].name) is known[0] else None
+        return (
+            known if known is not None and self._replicas.get(known[0].name) is known[0] else None
+        )
 
     def _add(self, keys: RequestKeys, state: _Replica) -> None:
         """Notes that the replica has the prompt."""
@@ -197,7 +210,9 @@ class PrefixPolicy:
 def _likely(candidates: Sequence[str], held: dict[str, int], session: int) -> list[str]:
     """Returns those that have most of the prompt, and as many from a place on that the session chooses."""
     half = _MAX_COMPARED // 2
-    holders = heapq.nlargest(half, (name for name in candidates if name in held), key=held.__getitem__)
+    holders = heapq.nlargest(
+        half, (name for name in candidates if name in held), key=held.__getitem__
+    )
     place = session % len(candidates)
     others = itertools.islice(itertools.chain(candidates[place:], candidates), half)
     return list(dict.fromkeys(itertools.chain(holders, others)))

@@ -8,7 +8,15 @@ a `key_id`, one key never sees, changes or deletes what belongs to another: for 
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from ouzel.store.records import Item, NewResponse, Page, PageRequest, Progress, StoredConversation, StoredResponse
+from ouzel.store.records import (
+    Item,
+    NewResponse,
+    Page,
+    PageRequest,
+    Progress,
+    StoredConversation,
+    StoredResponse,
+)
 
 
 class Store(Protocol):
@@ -49,7 +57,9 @@ class Store(Protocol):
         """Returns what a response that continues this one begins with. Raises ResponseNotFound, HistoryLost."""
         ...
 
-    async def input_items(self, response_id: str, key_id: str | None, page: PageRequest) -> Page | None:
+    async def input_items(
+        self, response_id: str, key_id: str | None, page: PageRequest
+    ) -> Page | None:
         """Returns a page of a response's history and its own input, or None where there is no such response.
 
         Raises HistoryLost, and ItemNotFound for an unknown `after`.
@@ -60,7 +70,9 @@ class Store(Protocol):
         """Finds an item of any response or conversation of the key."""
         ...
 
-    async def events(self, response_id: str, key_id: str | None, *, after: int) -> tuple[bytes, ...]:
+    async def events(
+        self, response_id: str, key_id: str | None, *, after: int
+    ) -> tuple[bytes, ...]:
         """Returns the events that are numbered above `after`; -1 stands for all."""
         ...
 
@@ -93,10 +105,16 @@ class Store(Protocol):
     # Conversations
 
     async def create_conversation(
-        self, conversation_id: str, key_id: str | None, metadata: dict[str, str], items: Sequence[Item]
+        self,
+        conversation_id: str,
+        key_id: str | None,
+        metadata: dict[str, str],
+        items: Sequence[Item],
     ) -> StoredConversation: ...
 
-    async def conversation(self, conversation_id: str, key_id: str | None) -> StoredConversation | None:
+    async def conversation(
+        self, conversation_id: str, key_id: str | None
+    ) -> StoredConversation | None:
         """Returns the conversation, or None where the key has none with this id."""
         ...
 
@@ -117,18 +135,26 @@ class Store(Protocol):
         """Returns all items in order. Raises ConversationNotFound."""
         ...
 
-    async def conversation_page(self, conversation_id: str, key_id: str | None, page: PageRequest) -> Page:
+    async def conversation_page(
+        self, conversation_id: str, key_id: str | None, page: PageRequest
+    ) -> Page:
         """Raises ConversationNotFound, and ItemNotFound for an unknown `after`."""
         ...
 
-    async def conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> Item | None:
+    async def conversation_item(
+        self, conversation_id: str, key_id: str | None, item_id: str
+    ) -> Item | None:
         """Raises ConversationNotFound."""
         ...
 
-    async def add_conversation_items(self, conversation_id: str, key_id: str | None, items: Sequence[Item]) -> None:
+    async def add_conversation_items(
+        self, conversation_id: str, key_id: str | None, items: Sequence[Item]
+    ) -> None:
         """Adds items at the end. Raises ConversationNotFound; ConversationLocked while a response is made in it."""
         ...
 
-    async def delete_conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> bool:
+    async def delete_conversation_item(
+        self, conversation_id: str, key_id: str | None, item_id: str
+    ) -> bool:
         """Returns False where it has no such item. Raises ConversationNotFound."""
         ...

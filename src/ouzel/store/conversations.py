@@ -14,7 +14,9 @@ _ROW_BYTES = 512  # what a conversation costs beside its bytes
 
 
 def _of_key(conversation_id: str, key_id: str | None) -> ColumnElement[bool]:
-    return (conversations.c.id == conversation_id) & conversations.c.key_id.is_not_distinct_from(key_id)
+    return (conversations.c.id == conversation_id) & conversations.c.key_id.is_not_distinct_from(
+        key_id
+    )
 
 
 def create(
@@ -43,8 +45,12 @@ def create(
     return StoredConversation(id=conversation_id, created_at=int(created_at), metadata=metadata)
 
 
-def get(connection: Connection, conversation_id: str, key_id: str | None) -> StoredConversation | None:
-    query = select(conversations.c.metadata, conversations.c.created_at).where(_of_key(conversation_id, key_id))
+def get(
+    connection: Connection, conversation_id: str, key_id: str | None
+) -> StoredConversation | None:
+    query = select(conversations.c.metadata, conversations.c.created_at).where(
+        _of_key(conversation_id, key_id)
+    )
     row = connection.execute(query).one_or_none()
     if row is None:
         return None
@@ -60,14 +66,20 @@ def change(
     connection.execute(
         update(conversations)
         .where(_of_key(conversation_id, key_id))
-        .values(metadata=encoded, size_bytes=conversations.c.size_bytes + grown_bytes, used_at=unix_now())
+        .values(
+            metadata=encoded,
+            size_bytes=conversations.c.size_bytes + grown_bytes,
+            used_at=unix_now(),
+        )
     )
     return get(connection, conversation_id, key_id)
 
 
 def remove(connection: Connection, conversation_id: str, key_id: str | None) -> bool:
     """A response that is being made in it goes on, and ends without a conversation to write to."""
-    num_deleted = connection.execute(delete(conversations).where(_of_key(conversation_id, key_id))).rowcount
+    num_deleted = connection.execute(
+        delete(conversations).where(_of_key(conversation_id, key_id))
+    ).rowcount
     if num_deleted:
         connection.execute(delete(items).where(items.c.owner_id == conversation_id))
     return bool(num_deleted)
@@ -117,10 +129,18 @@ def append_and_unlock(
     )
     row = connection.execute(query).one_or_none()
     if row is not None:
-        add_items(connection, conversation_id, row.key_id, new_items, position=row.next_position - len(new_items))
+        add_items(
+            connection,
+            conversation_id,
+            row.key_id,
+            new_items,
+            position=row.next_position - len(new_items),
+        )
 
 
-def append(connection: Connection, conversation_id: str, key_id: str | None, new_items: Sequence[Item]) -> None:
+def append(
+    connection: Connection, conversation_id: str, key_id: str | None, new_items: Sequence[Item]
+) -> None:
     """Raises ConversationNotFound; ConversationLocked, as what a response has read must stay before what it says."""
     query = (
         update(conversations)
@@ -142,38 +162,56 @@ def append(connection: Connection, conversation_id: str, key_id: str | None, new
 def all_items(connection: Connection, conversation_id: str, key_id: str | None) -> list[Item]:
     """Raises ConversationNotFound."""
     _check_exists(connection, conversation_id, key_id)
-    query = select(items.c.id, items.c.body).where(items.c.owner_id == conversation_id).order_by(items.c.position)
+    query = (
+        select(items.c.id, items.c.body)
+        .where(items.c.owner_id == conversation_id)
+        .order_by(items.c.position)
+    )
     return [Item(*row) for row in connection.execute(query)]
 
 
-def item(connection: Connection, conversation_id: str, key_id: str | None, item_id: str) -> Item | None:
+def item(
+    connection: Connection, conversation_id: str, key_id: str | None, item_id: str
+) -> Item | None:
     """Raises ConversationNotFound."""
     _check_exists(connection, conversation_id, key_id)
-    query = select(items.c.id, items.c.body).where(items.c.owner_id == conversation_id, items.c.id == item_id)
+    query = select(items.c.id, items.c.body).where(
+        items.c.owner_id == conversation_id, items.c.id == item_id
+    )
     row = connection.execute(query.limit(1)).one_or_none()
     return None if row is None else Item(*row)
 
 
-def page(connection: Connection, conversation_id: str, key_id: str | None, request: PageRequest) -> Page:
+def page(
+    connection: Connection, conversation_id: str, key_id: str | None, request: PageRequest
+) -> Page:
     """Raises ConversationNotFound, and ItemNotFound for an unknown `after`."""
     _check_exists(connection, conversation_id, key_id)
     position = items.c.position if request.is_ascending else -items.c.position
     query = select(items.c.id, items.c.body).where(items.c.owner_id == conversation_id)
     if request.after is not None:
-        last = select(func.max(position)).where(items.c.owner_id == conversation_id, items.c.id == request.after)
+        last = select(func.max(position)).where(
+            items.c.owner_id == conversation_id, items.c.id == request.after
+        )
         after = connection.execute(last).scalar_one()
         if after is None:
             raise ItemNotFound(request.after, param="after")
         query = query.where(position > after)
-    following = [Item(*row) for row in connection.execute(query.order_by(position).limit(request.limit + 1))]
+    following = [
+        Item(*row) for row in connection.execute(query.order_by(position).limit(request.limit + 1))
+    ]
     return Page(tuple(following[: request.limit]), has_more=len(following) > request.limit)
 
 
-def remove_item(connection: Connection, conversation_id: str, key_id: str | None, item_id: str) -> bool:
+def remove_item(
+    connection: Connection, conversation_id: str, key_id: str | None, item_id: str
+) -> bool:
     """Leaves it to the response that it was made in. Raises ConversationNotFound."""
     _check_exists(connection, conversation_id, key_id)
     query = delete(items).where(items.c.owner_id == conversation_id, items.c.id == item_id)
-    removed_items = [Item(*row) for row in connection.execute(query.returning(items.c.id, items.c.body))]
+    removed_items = [
+        Item(*row) for row in connection.execute(query.returning(items.c.id, items.c.body))
+    ]
     connection.execute(
         update(conversations)
         .where(conversations.c.id == conversation_id)
@@ -184,7 +222,11 @@ def remove_item(connection: Connection, conversation_id: str, key_id: str | None
 
 def _last_id(connection: Connection, conversation_id: str) -> str:
     """Returns the id of the last item, empty where there is none."""
-    query = select(items.c.id).where(items.c.owner_id == conversation_id).order_by(items.c.position.desc())
+    query = (
+        select(items.c.id)
+        .where(items.c.owner_id == conversation_id)
+        .order_by(items.c.position.desc())
+    )
     return connection.execute(query.limit(1)).scalar_one_or_none() or ""
 
 

@@ -54,15 +54,25 @@ class Database:
         self._writing = ThreadPoolExecutor(num_writers, thread_name_prefix="store-write")
         self._logged_at: dict[str, float] = {}  # by what was logged
 
-    async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        work = partial(_transact, self._reader, lambda connection: function(connection, *args, **kwargs))
+    async def read(
+        self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        work = partial(
+            _transact, self._reader, lambda connection: function(connection, *args, **kwargs)
+        )
         return await self._run(self._reading, work)
 
-    async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        work = partial(_transact, self._writer, lambda connection: function(connection, *args, **kwargs))
+    async def write(
+        self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        work = partial(
+            _transact, self._writer, lambda connection: function(connection, *args, **kwargs)
+        )
         return await self._run(self._writing, work)
 
-    async def delete(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def delete(
+        self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Writes what makes room, also where there is none left."""
         work = partial(self._delete, lambda connection: function(connection, *args, **kwargs))
         return await self._run(self._writing, work)
@@ -71,13 +81,20 @@ class Database:
         """Makes the schema, or brings it up to date."""
         await self.write(prepare)
         if self._file is not None:
-            await self._run(self._writing, lambda _: None if self._file is None else self._file.has_schema())
+            await self._run(
+                self._writing, lambda _: None if self._file is None else self._file.has_schema()
+            )
 
     async def give_space_back(self) -> bool:
         """Cuts off a part of SQLite's file that nothing needs, if there is one; Postgres fills such space again."""
         if self._file is None:
             return False
-        return await self._run(self._writing, lambda latest_s: _outside_of_transactions(self._writer, vacuum)) > 0
+        return (
+            await self._run(
+                self._writing, lambda latest_s: _outside_of_transactions(self._writer, vacuum)
+            )
+            > 0
+        )
 
     async def close(self) -> None:
         self.is_closed = True
@@ -89,7 +106,9 @@ class Database:
     async def _run(self, executor: ThreadPoolExecutor, work: Callable[[float], T]) -> T:
         """Calls `work` with the time by the monotonic clock until which it may wait for locks."""
         if self.is_closed:
-            raise StoreUnavailable("the store is closed: the server is shutting down", retry_after_s=1.0)
+            raise StoreUnavailable(
+                "the store is closed: the server is shutting down", retry_after_s=1.0
+            )
         latest_s = time.monotonic() + self._busy_s
 
         def run_in_time() -> T:
@@ -108,7 +127,9 @@ class Database:
         """Logs once a minute what may happen to every request."""
         now_s = time.monotonic()
         if now_s - self._logged_at.get(details, -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
-            self._logged_at = {text: at_s for text, at_s in self._logged_at.items() if now_s - at_s < _LOG_AGAIN_S}
+            self._logged_at = {
+                text: at_s for text, at_s in self._logged_at.items() if now_s - at_s < _LOG_AGAIN_S
+            }
             self._logged_at[details] = now_s
             logger.error("the store cannot be used now: %s", details)
 
@@ -133,7 +154,10 @@ def _transact(engine: Engine, function: Callable[[Connection], T], latest_s: flo
         try:
             return _transact_once(engine, function, latest_s)
         except DatabaseUnusable as fault:
-            if not isinstance(fault.__cause__, DBAPIError) or sqlstate(fault.__cause__) not in _TRY_AGAIN:
+            if (
+                not isinstance(fault.__cause__, DBAPIError)
+                or sqlstate(fault.__cause__) not in _TRY_AGAIN
+            ):
                 raise
     return _transact_once(engine, function, latest_s)
 

@@ -15,19 +15,28 @@ _POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _NUM_SQLITE_READERS = 2
 _NUM_POSTGRES_CONNECTIONS = 4
 # A server that vanishes without a word is noticed in seconds: the threads that wait for it are few.
-_POSTGRES_OPTIONS = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "keepalives_idle": 10, "keepalives_interval": 5}
+_POSTGRES_OPTIONS = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+}
 
 
 def database_of(url: str, *, busy_s: float) -> Database:
     """Connects to nothing yet. Raises StoreOpenError; its message never holds the URL, which may hold a password."""
     scheme, separator, rest = url.partition("://")
     if not separator:
-        raise StoreOpenError("the store's URL must be like sqlite:///PATH or postgresql://USER@HOST/NAME")
+        raise StoreOpenError(
+            "the store's URL must be like sqlite:///PATH or postgresql://USER@HOST/NAME"
+        )
     if scheme == "sqlite":
         return _sqlite(rest, busy_s)
     if scheme in _POSTGRES_SCHEMES:
         return _postgres(url, busy_s)
-    raise StoreOpenError(f"the store's URL must begin with sqlite:/// or postgresql://, given {scheme}://")
+    raise StoreOpenError(
+        f"the store's URL must begin with sqlite:/// or postgresql://, given {scheme}://"
+    )
 
 
 def _sqlite(rest: str, busy_s: float) -> Database:
@@ -40,7 +49,9 @@ def _sqlite(rest: str, busy_s: float) -> Database:
         _sqlite_engine(file, begin, num_connections)
         for begin, num_connections in (("BEGIN", _NUM_SQLITE_READERS), ("BEGIN IMMEDIATE", 1))
     ]
-    return Database(*engines, num_readers=_NUM_SQLITE_READERS, num_writers=1, busy_s=busy_s, file=file)
+    return Database(
+        *engines, num_readers=_NUM_SQLITE_READERS, num_writers=1, busy_s=busy_s, file=file
+    )
 
 
 def _sqlite_engine(file: SqliteFile, begin: str, num_connections: int) -> Engine:
@@ -49,7 +60,11 @@ def _sqlite_engine(file: SqliteFile, begin: str, num_connections: int) -> Engine
             raise DisconnectionError  # and the pool connects anew
 
     engine = create_engine(
-        "sqlite://", creator=file.connect, poolclass=QueuePool, pool_size=num_connections, max_overflow=0
+        "sqlite://",
+        creator=file.connect,
+        poolclass=QueuePool,
+        pool_size=num_connections,
+        max_overflow=0,
     )
     event.listen(engine, "checkout", check_file)
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
@@ -60,7 +75,9 @@ def _postgres(text: str, busy_s: float) -> Database:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise StoreOpenError("the store's URL must be like postgresql://USER:PASSWORD@HOST:PORT/NAME") from None
+        raise StoreOpenError(
+            "the store's URL must be like postgresql://USER:PASSWORD@HOST:PORT/NAME"
+        ) from None
     options = {name: value for name, value in _POSTGRES_OPTIONS.items() if name not in url.query}
 
     def limit_waiting(connection: Any, record: object) -> None:
@@ -76,7 +93,9 @@ def _postgres(text: str, busy_s: float) -> Database:
             connect_args=options,
         )
     except ImportError as error:
-        raise StoreOpenError(f"Postgres needs the extra postgres: {install_hint('postgres')}") from error
+        raise StoreOpenError(
+            f"Postgres needs the extra postgres: {install_hint('postgres')}"
+        ) from error
     event.listen(engine, "connect", limit_waiting)
     readers = writers = _NUM_POSTGRES_CONNECTIONS // 2
     reader = engine.execution_options(isolation_level="REPEATABLE READ")

@@ -80,10 +80,15 @@ def unusable(error: SQLAlchemyError | sqlite3.Error) -> DatabaseUnusable | None:
         why = next((why for beginning, why in _SQLITE.items() if name.startswith(beginning)), None)
     else:
         state = sqlstate(error)
-        why = next((why for beginning, why in _POSTGRES.items() if (state or "").startswith(beginning)), None)
+        why = next(
+            (why for beginning, why in _POSTGRES.items() if (state or "").startswith(beginning)),
+            None,
+        )
         if state is None and isinstance(error, DBAPIError) and not isinstance(error, _OUR_BUGS):
             why = _OUT_OF_REACH  # the connection could not be made, or broke
-    if why is None and (isinstance(error, _OUR_BUGS) or not isinstance(error, DBAPIError | sqlite3.Error)):
+    if why is None and (
+        isinstance(error, _OUR_BUGS) or not isinstance(error, DBAPIError | sqlite3.Error)
+    ):
         return None
     return DatabaseUnusable(why or _UNKNOWN, reason(error))
 

@@ -23,7 +23,11 @@ def _chain(response_id: str, key_id: str | None) -> CTE:
         responses.c.conversation_id,
         responses.c.num_conversation_items,
     )
-    start = select(*columns, literal(0).label("depth")).where(of_key(response_id, key_id)).cte("chain", recursive=True)
+    start = (
+        select(*columns, literal(0).label("depth"))
+        .where(of_key(response_id, key_id))
+        .cte("chain", recursive=True)
+    )
     before = select(*columns, (start.c.depth + 1).label("depth")).where(
         responses.c.id == start.c.previous_response_id,
         responses.c.key_id.is_not_distinct_from(start.c.key_id),
@@ -31,7 +35,9 @@ def _chain(response_id: str, key_id: str | None) -> CTE:
     return start.union_all(before)
 
 
-def history(connection: Connection, response_id: str, key_id: str | None, *, with_output: bool = True) -> list[Item]:
+def history(
+    connection: Connection, response_id: str, key_id: str | None, *, with_output: bool = True
+) -> list[Item]:
     """Returns its context, oldest first, and its own output if that is wanted. Raises ResponseNotFound, HistoryLost."""
     chain = _chain(response_id, key_id)
     root = connection.execute(select(chain).order_by(chain.c.depth.desc()).limit(1)).one_or_none()
@@ -59,7 +65,9 @@ def _conversation_items(connection: Connection, response_id: str, root: Row[Any]
         raise HistoryLost(response_id, root.conversation_id)
     query = (
         select(items.c.id, items.c.body)
-        .where(items.c.owner_id == root.conversation_id, items.c.position < root.num_conversation_items)
+        .where(
+            items.c.owner_id == root.conversation_id, items.c.position < root.num_conversation_items
+        )
         .order_by(items.c.position)
     )
     return [Item(*row) for row in connection.execute(query)]

@@ -44,7 +44,9 @@ def add_items(
 
 def any_item(connection: Connection, item_id: str, key_id: str | None) -> Item | None:
     """Finds an item of any response or conversation of the key; one that was sent back is there more than once."""
-    query = select(items.c.id, items.c.body).where(items.c.id == item_id, items.c.key_id.is_not_distinct_from(key_id))
+    query = select(items.c.id, items.c.body).where(
+        items.c.id == item_id, items.c.key_id.is_not_distinct_from(key_id)
+    )
     row = connection.execute(query.limit(1)).one_or_none()
     return None if row is None else Item(*row)
 
@@ -54,7 +56,9 @@ def page_of(all_items: Sequence[Item], request: PageRequest) -> Page:
     ordered = all_items if request.is_ascending else all_items[::-1]
     start = 0
     if request.after is not None:
-        start = next((n for n in range(len(ordered), 0, -1) if ordered[n - 1].id == request.after), 0)
+        start = next(
+            (n for n in range(len(ordered), 0, -1) if ordered[n - 1].id == request.after), 0
+        )
         if not start:
             raise ItemNotFound(request.after, param="after")
     end = start + request.limit

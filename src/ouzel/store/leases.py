@@ -37,7 +37,11 @@ def take_abandoned(connection: Connection, server_id: str, lease_s: float) -> li
     """Takes those that ran, and those that cannot run because the request was not kept."""
     cannot_run = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_(None)
     return _take(
-        connection, server_id, lease_s, or_(responses.c.status == Status.IN_PROGRESS.value, cannot_run), limit=None
+        connection,
+        server_id,
+        lease_s,
+        or_(responses.c.status == Status.IN_PROGRESS.value, cannot_run),
+        limit=None,
     )
 
 
@@ -46,12 +50,20 @@ def take_queued(
 ) -> list[StoredResponse]:
     is_queued = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_not(None)
     return _take(
-        connection, server_id, lease_s, is_queued & responses.c.model.in_(models), limit=min(limit, _MAX_TAKEN)
+        connection,
+        server_id,
+        lease_s,
+        is_queued & responses.c.model.in_(models),
+        limit=min(limit, _MAX_TAKEN),
     )
 
 
 def _take(
-    connection: Connection, server_id: str, lease_s: float, condition: ColumnElement[bool], limit: int | None
+    connection: Connection,
+    server_id: str,
+    lease_s: float,
+    condition: ColumnElement[bool],
+    limit: int | None,
 ) -> list[StoredResponse]:
     """Takes the oldest first. Two servers at once skip what the other has locked (Postgres) or wait (SQLite).
 
@@ -64,7 +76,10 @@ def _take(
         .where(
             responses.c.status.in_(RUNNING),
             condition,
-            or_(responses.c.owner.is_(None), responses.c.owner.not_in(alive) & (responses.c.owner != server_id)),
+            or_(
+                responses.c.owner.is_(None),
+                responses.c.owner.not_in(alive) & (responses.c.owner != server_id),
+            ),
         )
         .order_by(responses.c.created_at)
         .limit(limit)
@@ -81,7 +96,9 @@ def _take(
 def release(connection: Connection, server_id: str, ids: Collection[str]) -> None:
     connection.execute(
         update(responses)
-        .where(responses.c.id.in_(ids), responses.c.owner == server_id, responses.c.status.in_(RUNNING))
+        .where(
+            responses.c.id.in_(ids), responses.c.owner == server_id, responses.c.status.in_(RUNNING)
+        )
         .values(owner=None)
     )
 

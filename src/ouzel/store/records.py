@@ -38,8 +38,12 @@ class NewResponse(msgspec.Struct, frozen=True, kw_only=True):
     previous_response_id: str | None
     conversation_id: str | None
     body: bytes  # the response as the API shows it
-    request: bytes | None  # the body of the request, of one that may have to run again; kept until the end
-    last_item_read: str | None = None  # the id, "" where the conversation had no item; None: whichever it was
+    request: (
+        bytes | None
+    )  # the body of the request, of one that may have to run again; kept until the end
+    last_item_read: str | None = (
+        None  # the id, "" where the conversation had no item; None: whichever it was
+    )
     input_items: tuple[Item, ...]  # of this request alone, without what it continues
     events: tuple[bytes, ...]  # numbered from 0
 

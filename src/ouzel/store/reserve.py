@@ -42,7 +42,9 @@ class Reserve:
     def _make(self) -> None:
         descriptor = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
-            if hasattr(os, "posix_fallocate"):  # zeros written to a file system that compresses keep no room
+            if hasattr(
+                os, "posix_fallocate"
+            ):  # zeros written to a file system that compresses keep no room
                 os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
             else:
                 os.write(descriptor, os.urandom(RESERVE_BYTES))

@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 from typing import Any  # rows of SQLAlchemy
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Row, bindparam, delete, insert, literal, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    bindparam,
+    delete,
+    insert,
+    literal,
+    select,
+    update,
+)
 
 from ouzel.store.batches import pack, unpack
 from ouzel.store.conversations import append_and_unlock, lock, unlock
@@ -37,11 +48,17 @@ _MOVE_ON = (
 _END = _MOVE_ON.values(request=None, used_at=unix_now())
 
 
-def add(connection: Connection, new: NewResponse, owner: str, output_items: Sequence[Item] = ()) -> None:
+def add(
+    connection: Connection, new: NewResponse, owner: str, output_items: Sequence[Item] = ()
+) -> None:
     """Raises ConversationNotFound, ConversationLocked."""
-    assert not (new.previous_response_id and new.conversation_id), "a response continues one or the other"
+    assert not (new.previous_response_id and new.conversation_id), (
+        "a response continues one or the other"
+    )
     assert not (new.status.is_final and new.conversation_id), "the conversation would stay locked"
-    num_conversation_items = lock(connection, new.conversation_id, new) if new.conversation_id else 0
+    num_conversation_items = (
+        lock(connection, new.conversation_id, new) if new.conversation_id else 0
+    )
     batch = pack(new.events) if new.events else b""
     num_bytes = len(new.body) + len(new.request or b"") + len(batch)
     size_bytes = _ROW_BYTES + num_bytes + size_of([*new.input_items, *output_items])
@@ -63,11 +80,15 @@ def add(connection: Connection, new: NewResponse, owner: str, output_items: Sequ
     }
     connection.execute(_ADD, row)
     add_items(connection, new.id, new.key_id, new.input_items, position=0)
-    add_items(connection, new.id, new.key_id, output_items, position=len(new.input_items), is_output=True)
+    add_items(
+        connection, new.id, new.key_id, output_items, position=len(new.input_items), is_output=True
+    )
     _add_events(connection, new.id, 0, len(new.events), batch)
 
 
-def record(connection: Connection, response_id: str, progress: Progress, first_event: int, server_id: str) -> bool:
+def record(
+    connection: Connection, response_id: str, progress: Progress, first_event: int, server_id: str
+) -> bool:
     """Returns False, with nothing changed, where the response has ended, is gone or has other events by now.
 
     Who moves it on owns it: of two servers that both believe to run it, the one that is refused drops it.
@@ -94,7 +115,14 @@ def record(connection: Connection, response_id: str, progress: Progress, first_e
 
 def _end(connection: Connection, response_id: str, row: Row[Any], progress: Progress) -> None:
     """A conversation gets what was said in a response that has come to something; all others leave it as it was."""
-    add_items(connection, response_id, row.key_id, progress.output_items, position=row.num_items, is_output=True)
+    add_items(
+        connection,
+        response_id,
+        row.key_id,
+        progress.output_items,
+        position=row.num_items,
+        is_output=True,
+    )
     if row.conversation_id is None:
         return
     if progress.status in _APPENDED:
@@ -105,11 +133,15 @@ def _end(connection: Connection, response_id: str, row: Row[Any], progress: Prog
 
 
 def _input_items(connection: Connection, response_id: str) -> list[Item]:
-    query = select(items.c.id, items.c.body).where(items.c.owner_id == response_id, items.c.is_output.is_(False))
+    query = select(items.c.id, items.c.body).where(
+        items.c.owner_id == response_id, items.c.is_output.is_(False)
+    )
     return [Item(*row) for row in connection.execute(query.order_by(items.c.position))]
 
 
-def _add_events(connection: Connection, response_id: str, first_event: int, num_events: int, batch: bytes) -> None:
+def _add_events(
+    connection: Connection, response_id: str, first_event: int, num_events: int, batch: bytes
+) -> None:
     if num_events:
         row = {
             "response_id": response_id,
@@ -134,7 +166,9 @@ def get(connection: Connection, response_id: str, key_id: str | None) -> StoredR
     return None if row is None else response_of(row)
 
 
-def events_after(connection: Connection, response_id: str, key_id: str | None, after: int) -> tuple[bytes, ...]:
+def events_after(
+    connection: Connection, response_id: str, key_id: str | None, after: int
+) -> tuple[bytes, ...]:
     query = (
         select(events.c.first_event, events.c.batch)
         .join(responses, responses.c.id == events.c.response_id)
@@ -150,7 +184,9 @@ def events_after(connection: Connection, response_id: str, key_id: str | None, a
 
 
 def remove(connection: Connection, response_id: str, key_id: str | None) -> bool:
-    query = delete(responses).where(of_key(response_id, key_id)).returning(responses.c.conversation_id)
+    query = (
+        delete(responses).where(of_key(response_id, key_id)).returning(responses.c.conversation_id)
+    )
     row = connection.execute(query).one_or_none()
     if row is None:
         return False

@@ -27,7 +27,10 @@ def touch(connection: Connection, ids: Collection[str], touch_s: float) -> None:
     )
     connection.execute(
         update(conversations)
-        .where(conversations.c.id.in_(ids) | conversations.c.id.in_(made_in), conversations.c.used_at < is_due)
+        .where(
+            conversations.c.id.in_(ids) | conversations.c.id.in_(made_in),
+            conversations.c.used_at < is_due,
+        )
         .values(used_at=unix_now())
     )
 
@@ -52,7 +55,10 @@ def delete_some(connection: Connection, max_age_s: float, max_bytes: int) -> int
 
 
 def _held_bytes(connection: Connection) -> int:
-    totals = [select(func.coalesce(func.sum(table.c.size_bytes), 0)) for table in (responses, conversations)]
+    totals = [
+        select(func.coalesce(func.sum(table.c.size_bytes), 0))
+        for table in (responses, conversations)
+    ]
     return sum(int(connection.execute(total).scalar_one()) for total in totals)
 
 

@@ -15,7 +15,9 @@ _ADVISORY_LOCK = 0x6F757A656C  # "ouzel"
 
 def prepare_schema(connection: Connection) -> None:
     """Raises StoreOpenError for a schema that a newer Ouzel or another program made."""
-    if connection.dialect.name == "postgresql":  # a transaction that writes to SQLite is alone anyway
+    if (
+        connection.dialect.name == "postgresql"
+    ):  # a transaction that writes to SQLite is alone anyway
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
     old_version = _stored_version(connection)
     if old_version is None:
@@ -56,7 +58,11 @@ def _stored_version(connection: Connection) -> int | None:
         raise StoreOpenError(_foreign(schema_version.name))
     versions = connection.execute(select(schema_version.c.version)).scalars().all()
     missing = sorted(metadata.tables.keys() - names)
-    if len(versions) != 1 or not isinstance(versions[0], int) or (missing and versions[0] <= VERSION):
+    if (
+        len(versions) != 1
+        or not isinstance(versions[0], int)
+        or (missing and versions[0] <= VERSION)
+    ):
         raise StoreOpenError(_foreign(schema_version.name))
     return versions[0]
 

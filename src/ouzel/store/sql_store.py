@@ -16,7 +16,15 @@ from ouzel.store.database import Database
 from ouzel.store.engines import database_of
 from ouzel.store.faults import reason
 from ouzel.store.items import any_item, page_of
-from ouzel.store.records import Item, NewResponse, Page, PageRequest, Progress, StoredConversation, StoredResponse
+from ouzel.store.records import (
+    Item,
+    NewResponse,
+    Page,
+    PageRequest,
+    Progress,
+    StoredConversation,
+    StoredResponse,
+)
 from ouzel.store.schema import prepare_schema
 
 _MAX_TOUCH_S = 60.0  # finer than this, "last used" is not known
@@ -43,7 +51,9 @@ async def open_store(
 
 
 class SqlStore:
-    def __init__(self, database: Database, *, lease_s: float, max_age_s: float, max_bytes: int) -> None:
+    def __init__(
+        self, database: Database, *, lease_s: float, max_age_s: float, max_bytes: int
+    ) -> None:
         self.server_id = secrets.token_hex(16)
         self._database = database
         self._lease_s = lease_s
@@ -72,7 +82,9 @@ class SqlStore:
         await self._database.write(responses.add, new, self.server_id, output_items)
 
     async def record(self, response_id: str, progress: Progress, *, first_event: int) -> bool:
-        return await self._database.write(responses.record, response_id, progress, first_event, self.server_id)
+        return await self._database.write(
+            responses.record, response_id, progress, first_event, self.server_id
+        )
 
     async def response(self, response_id: str, key_id: str | None) -> StoredResponse | None:
         response = await self._database.read(responses.get, response_id, key_id)
@@ -88,9 +100,13 @@ class SqlStore:
         self._used.add(response_id)
         return items
 
-    async def input_items(self, response_id: str, key_id: str | None, page: PageRequest) -> Page | None:
+    async def input_items(
+        self, response_id: str, key_id: str | None, page: PageRequest
+    ) -> Page | None:
         try:
-            context = await self._database.read(history.history, response_id, key_id, with_output=False)
+            context = await self._database.read(
+                history.history, response_id, key_id, with_output=False
+            )
         except ResponseNotFound:
             return None
         return page_of(context, page)
@@ -98,7 +114,9 @@ class SqlStore:
     async def item(self, item_id: str, key_id: str | None) -> Item | None:
         return await self._database.read(any_item, item_id, key_id)
 
-    async def events(self, response_id: str, key_id: str | None, *, after: int) -> tuple[bytes, ...]:
+    async def events(
+        self, response_id: str, key_id: str | None, *, after: int
+    ) -> tuple[bytes, ...]:
         return await self._database.read(responses.events_after, response_id, key_id, after)
 
     # Several servers, and restarts
@@ -121,7 +139,9 @@ class SqlStore:
     async def take_queued(self, models: Sequence[str], limit: int) -> list[StoredResponse]:
         if not await self._may_take():
             return []
-        return await self._database.write(leases.take_queued, self.server_id, self._lease_s, models, limit)
+        return await self._database.write(
+            leases.take_queued, self.server_id, self._lease_s, models, limit
+        )
 
     async def _may_take(self) -> bool:
         unix_s = await self._database.read(leases.now)
@@ -137,7 +157,9 @@ class SqlStore:
         await self._touch_used()
         num_deleted = 0
         max_age_s = self._max_age_s + self._touch_s
-        while some := await self._database.delete(retention.delete_some, max_age_s, self._max_bytes):
+        while some := await self._database.delete(
+            retention.delete_some, max_age_s, self._max_bytes
+        ):
             num_deleted += some
             await self.beat()
         while await self._database.give_space_back():
@@ -152,11 +174,19 @@ class SqlStore:
     # Conversations
 
     async def create_conversation(
-        self, conversation_id: str, key_id: str | None, metadata: dict[str, str], items: Sequence[Item]
+        self,
+        conversation_id: str,
+        key_id: str | None,
+        metadata: dict[str, str],
+        items: Sequence[Item],
     ) -> StoredConversation:
-        return await self._database.write(conversations.create, conversation_id, key_id, metadata, items)
+        return await self._database.write(
+            conversations.create, conversation_id, key_id, metadata, items
+        )
 
-    async def conversation(self, conversation_id: str, key_id: str | None) -> StoredConversation | None:
+    async def conversation(
+        self, conversation_id: str, key_id: str | None
+    ) -> StoredConversation | None:
         conversation = await self._database.read(conversations.get, conversation_id, key_id)
         if conversation is not None:
             self._used.add(conversation_id)
@@ -175,16 +205,26 @@ class SqlStore:
         self._used.add(conversation_id)
         return items
 
-    async def conversation_page(self, conversation_id: str, key_id: str | None, page: PageRequest) -> Page:
+    async def conversation_page(
+        self, conversation_id: str, key_id: str | None, page: PageRequest
+    ) -> Page:
         result = await self._database.read(conversations.page, conversation_id, key_id, page)
         self._used.add(conversation_id)
         return result
 
-    async def conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> Item | None:
+    async def conversation_item(
+        self, conversation_id: str, key_id: str | None, item_id: str
+    ) -> Item | None:
         return await self._database.read(conversations.item, conversation_id, key_id, item_id)
 
-    async def add_conversation_items(self, conversation_id: str, key_id: str | None, items: Sequence[Item]) -> None:
+    async def add_conversation_items(
+        self, conversation_id: str, key_id: str | None, items: Sequence[Item]
+    ) -> None:
         await self._database.write(conversations.append, conversation_id, key_id, items)
 
-    async def delete_conversation_item(self, conversation_id: str, key_id: str | None, item_id: str) -> bool:
-        return await self._database.delete(conversations.remove_item, conversation_id, key_id, item_id)
+    async def delete_conversation_item(
+        self, conversation_id: str, key_id: str | None, item_id: str
+    ) -> bool:
+        return await self._database.delete(
+            conversations.remove_item, conversation_id, key_id, item_id
+        )

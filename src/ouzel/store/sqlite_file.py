@@ -85,7 +85,9 @@ class SqliteFile:
         except OSError as error:
             if not self._is_missed:
                 self._is_missed = True
-                logger.error("the store's file is gone: %s; nothing is kept until it is back", error)
+                logger.error(
+                    "the store's file is gone: %s; nothing is kept until it is back", error
+                )
             raise DatabaseUnusable("its file is gone", str(error)) from error
         if self._is_missed:
             self._is_missed = False
@@ -95,15 +97,21 @@ class SqliteFile:
     def _check_owner(self, connection: StoreConnection) -> None:
         """Reads only."""
         application_id: int = connection.execute("PRAGMA application_id").fetchone()[0]
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
         is_empty = not tables and not application_id
         is_ours = schema_version.name in tables and (
-            application_id == APPLICATION_ID or (not application_id and tables >= metadata.tables.keys())
+            application_id == APPLICATION_ID
+            or (not application_id and tables >= metadata.tables.keys())
         )
         if is_ours or (is_empty and self._is_new):
             return
         if self._is_new:
-            raise StoreOpenError(f"{self.path} is a database of another program: it is left as it is")
+            raise StoreOpenError(
+                f"{self.path} is a database of another program: it is left as it is"
+            )
         details = f"{self.path} has been replaced by a file that is no store"
         raise DatabaseUnusable("its file has been replaced by another", details)
 
@@ -113,7 +121,9 @@ def _prepare(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA page_count").fetchone() == (0,):
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
     connection.execute("PRAGMA journal_mode=WAL").fetchall()
-    connection.execute("PRAGMA synchronous=NORMAL")  # kill -9 loses nothing; a power cut may lose the last moments
+    connection.execute(
+        "PRAGMA synchronous=NORMAL"
+    )  # kill -9 loses nothing; a power cut may lose the last moments
     connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
 
 
@@ -122,7 +132,9 @@ def vacuum(connection: sqlite3.Connection) -> int:
     num_free: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
     if num_free <= _MAX_FREE_PAGES:
         return 0
-    connection.executescript(f"PRAGMA incremental_vacuum({_MAX_VACUUMED_PAGES})")  # execute() stops at one
+    connection.executescript(
+        f"PRAGMA incremental_vacuum({_MAX_VACUUMED_PAGES})"
+    )  # execute() stops at one
     return num_free - int(connection.execute("PRAGMA freelist_count").fetchone()[0])
 
 

@@ -75,7 +75,9 @@ responses = Table(
     Column("is_background", Boolean, nullable=False),
     Column("previous_response_id", Name),
     Column("conversation_id", Name),
-    Column("num_conversation_items", BigInteger, nullable=False),  # positions below it are the response's history
+    Column(
+        "num_conversation_items", BigInteger, nullable=False
+    ),  # positions below it are the response's history
     Column("body", LargeBinary, nullable=False),
     Column("request", LargeBinary),
     Column("num_items", Integer, nullable=False),
@@ -85,7 +87,9 @@ responses = Table(
     Column("used_at", Float(53), nullable=False),
     Column("size_bytes", BigInteger, nullable=False),  # of all that deleting it frees
     Index("responses_by_use", "used_at", "size_bytes"),
-    Index("responses_by_status", "status", "created_at"),  # a partial index would import the dialects of all databases
+    Index(
+        "responses_by_status", "status", "created_at"
+    ),  # a partial index would import the dialects of all databases
 )
 
 events = Table(  # each row a batch: those numbered first_event to before end_event

@@ -70,7 +70,11 @@ class ToolCall:
     arguments: str = ""
 
     def on_the_wire(self) -> dict[str, object]:
-        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": self.arguments},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,9 @@ class Answer:
     begin_s: float = field(default_factory=time.perf_counter)
     first_s: float | None = None  # when the first text or call came
     end_s: float | None = None
-    _growing_calls: dict[int, ToolCall] = field(default_factory=dict)  # by the index that the server gives them
+    _growing_calls: dict[int, ToolCall] = field(
+        default_factory=dict
+    )  # by the index that the server gives them
 
     @property
     def is_over(self) -> bool:
@@ -107,7 +113,9 @@ class Answer:
         try:
             chunk = _decode(event)
         except UNREADABLE as error:
-            raise ApiFailure(f"the server sent what is no chunk of a chat completion: {error}") from error
+            raise ApiFailure(
+                f"the server sent what is no chunk of a chat completion: {error}"
+            ) from error
         if chunk.error is not None:
             message = chunk.error if isinstance(chunk.error, str) else chunk.error.message
             raise ApiFailure(message or _NO_REASON)
@@ -133,7 +141,9 @@ class Answer:
         return message
 
     def _grown(self, delta: _Delta) -> Piece:
-        piece = Piece(delta.reasoning_content or delta.reasoning or "", delta.content or delta.refusal or "")
+        piece = Piece(
+            delta.reasoning_content or delta.reasoning or "", delta.content or delta.refusal or ""
+        )
         self.reasoning += piece.reasoning
         self.content += piece.content
         for part in delta.tool_calls or ():

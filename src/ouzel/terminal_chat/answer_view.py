@@ -23,7 +23,9 @@ class AnswerView:
         self._console = console
         self._flow = Flow(console)
         self._reasoning = PlainStream(self._flow, "dim")
-        self._content = MarkdownStream(console, self._flow) if is_markdown else PlainStream(self._flow)
+        self._content = (
+            MarkdownStream(console, self._flow) if is_markdown else PlainStream(self._flow)
+        )
         self._has_reasoning = False
         self._has_content = False
         self._is_waiting = console.is_terminal and not console.is_dumb_terminal

@@ -105,7 +105,9 @@ class Chat:
             self.conversation.cut(len(self.conversation) - 1)
 
     def _ask(self) -> Answer:
-        view = AnswerView(self.terminal.console, is_markdown=self.is_markdown and self.response_format is None)
+        view = AnswerView(
+            self.terminal.console, is_markdown=self.is_markdown and self.response_format is None
+        )
         stream = self.api.answer(self.body())
         try:
             with stream, on_interrupt(stream.stop):
@@ -149,7 +151,9 @@ def choose_model(api: ChatApi, name: str) -> str:
     models = api.models()
     if models is None:
         if not name:
-            raise ChatError("the model must be named (--model NAME): the server does not say which it serves")
+            raise ChatError(
+                "the model must be named (--model NAME): the server does not say which it serves"
+            )
         return name
     if name and name not in models:
         raise ChatError(f"the model must be one of {', '.join(models) or 'none'}, given {name!r}")

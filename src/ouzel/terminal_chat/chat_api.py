@@ -73,7 +73,9 @@ class ChatApi:
     def _described(self) -> _Document:
         if self._document is None:
             answer = self._loop.run(self._client.ask("GET", "/openapi.json"))
-            self._document = _read_document(answer.body) if answer.status == HTTPStatus.OK else _Document()
+            self._document = (
+                _read_document(answer.body) if answer.status == HTTPStatus.OK else _Document()
+            )
         return self._document
 
     def answer(self, body: Body) -> "AnswerStream":
@@ -112,7 +114,12 @@ class AnswerStream:
         self._asking = self._loop.begin(self._ask())
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         if not self._asking.cancel():
             self._asking.exception()
         self.answer.end()

@@ -77,7 +77,10 @@ def completions(chat: Callable[[], Chat]) -> dict[str, Callable[[], Sequence[str
 
 
 def _help(chat: Chat, argument: str) -> None:
-    entries = {f"/{name} {command.parameters}".rstrip(): command.summary for name, command in COMMANDS.items()}
+    entries = {
+        f"/{name} {command.parameters}".rstrip(): command.summary
+        for name, command in COMMANDS.items()
+    }
     keys = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, Ctrl-C stops an answer, Ctrl-D ends."
     chat.terminal.show_pairs(entries)
     chat.terminal.say(keys)
@@ -134,13 +137,24 @@ COMMANDS: Mapping[str, Command] = {
         setting_commands.set_field,
         "setting",
     ),
-    "unset": Command("NAME", "the field has the server's default again", setting_commands.unset_field, "set"),
-    "model": Command("[NAME]", "choose a model; alone: which there are", setting_commands.model, "model"),
-    "image": Command("[PATH | off]", "show the next message's picture", file_commands.image, "path"),
-    "tools": Command(
-        "[FILE.py | off]", "functions that the model may call, each time with your leave", file_commands.tools, "path"
+    "unset": Command(
+        "NAME", "the field has the server's default again", setting_commands.unset_field, "set"
     ),
-    "schema": Command("[FILE | off]", "answers are JSON of this schema", file_commands.schema, "path"),
+    "model": Command(
+        "[NAME]", "choose a model; alone: which there are", setting_commands.model, "model"
+    ),
+    "image": Command(
+        "[PATH | off]", "show the next message's picture", file_commands.image, "path"
+    ),
+    "tools": Command(
+        "[FILE.py | off]",
+        "functions that the model may call, each time with your leave",
+        file_commands.tools,
+        "path",
+    ),
+    "schema": Command(
+        "[FILE | off]", "answers are JSON of this schema", file_commands.schema, "path"
+    ),
     "retry": Command("", "another answer to the last message", _retry),
     "edit": Command("", "take the last message back into the line", _edit),
     "undo": Command("", "take the last message and its answer back", _undo),
@@ -149,7 +163,10 @@ COMMANDS: Mapping[str, Command] = {
     "save": Command("FILE", "write the conversation and the settings", file_commands.save, "path"),
     "load": Command("FILE", "go on with what was saved", file_commands.load, "path"),
     "markdown": Command(
-        "[on | off]", "whether answers are drawn, or shown as they are", setting_commands.markdown, "switch"
+        "[on | off]",
+        "whether answers are drawn, or shown as they are",
+        setting_commands.markdown,
+        "switch",
     ),
     "stats": Command("", "tokens and times of the last answer, and of all", _stats),
     "exit": Command("", "end, as Ctrl-D does", _exit),

@@ -20,7 +20,9 @@ def image(chat: Chat, argument: str) -> None:
     elif argument:
         chat.pictures.append(read_picture(_path(argument)))
     names = ", ".join(picture.description for picture in chat.pictures)
-    chat.terminal.say(f"with the next message: {names}" if names else "no picture is with the next message")
+    chat.terminal.say(
+        f"with the next message: {names}" if names else "no picture is with the next message"
+    )
 
 
 def tools(chat: Chat, argument: str) -> None:
@@ -32,7 +34,8 @@ def tools(chat: Chat, argument: str) -> None:
         chat.check({"tools": [tool.on_the_wire() for tool in loaded.values()]})
         chat.tools, chat.allowed_tools = loaded, set()
     lines = [
-        f"{tool.name}({', '.join(tool.parameters['properties'])}): {tool.description}" for tool in chat.tools.values()
+        f"{tool.name}({', '.join(tool.parameters['properties'])}): {tool.description}"
+        for tool in chat.tools.values()
     ]
     chat.terminal.say("\n".join(lines) or "there are no tools")
 
@@ -45,7 +48,9 @@ def schema(chat: Chat, argument: str) -> None:
         response_format = read_schema(_path(argument))
         chat.check({"response_format": response_format})
         chat.response_format = response_format
-    chat.terminal.say("answers are text" if chat.response_format is None else "answers are JSON of the schema")
+    chat.terminal.say(
+        "answers are text" if chat.response_format is None else "answers are JSON of the schema"
+    )
 
 
 def save(chat: Chat, argument: str) -> None:
@@ -55,13 +60,20 @@ def save(chat: Chat, argument: str) -> None:
     is_there = os.path.exists(user_path(path))
     if is_there and not os.path.isfile(user_path(path)):
         kind = "directory" if os.path.isdir(user_path(path)) else "device"
-        raise ChatError(f"/save: must be followed by the name of a file, given the {kind} {harmless_line(path)}")
-    if is_there and chat.terminal.ask(f"{harmless_line(path)} is there. Replace it? [y]es, [n]o: ") not in ("y", "yes"):
+        raise ChatError(
+            f"/save: must be followed by the name of a file, given the {kind} {harmless_line(path)}"
+        )
+    if is_there and chat.terminal.ask(
+        f"{harmless_line(path)} is there. Replace it? [y]es, [n]o: "
+    ) not in ("y", "yes"):
         chat.terminal.say("not saved")
         return
     conversation = chat.conversation
     messages = [*conversation.exchanged]
-    write_chat(path, SavedChat(messages, model=chat.model, system=conversation.system, settings=chat.settings))
+    write_chat(
+        path,
+        SavedChat(messages, model=chat.model, system=conversation.system, settings=chat.settings),
+    )
     chat.terminal.say(f"{len(messages)} messages are in {path}")
 
 
@@ -73,7 +85,9 @@ def load(chat: Chat, argument: str) -> None:
     saved = read_chat(path)
     chat.conversation.replace(saved.messages)
     chat.conversation.system, chat.settings, chat.unsent = saved.system, dict(saved.settings), ""
-    chat.terminal.say(f"{len(saved.messages)} messages of a chat with {saved.model or 'an unnamed model'}")
+    chat.terminal.say(
+        f"{len(saved.messages)} messages of a chat with {saved.model or 'an unnamed model'}"
+    )
 
 
 def _path(argument: str) -> str:

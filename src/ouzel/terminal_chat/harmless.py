@@ -5,7 +5,10 @@ ESC or a C1 control could rewrite the screen, set the clipboard or answer in the
 """
 
 _KEPT = "\n\t"
-_BIDIRECTIONAL = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # overrides: text would not stand where it is
+_BIDIRECTIONAL = (
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+)  # overrides: text would not stand where it is
 _CONTROL_PICTURES = 0x2400
 _SURROGATES = range(0xD800, 0xE000)  # of names that are not UTF-8
 
@@ -39,4 +42,7 @@ def harmless_line(text: str) -> str:
 def harmless_json(encoded: bytes) -> str:
     """Takes JSON, and returns the same value: what is harmful in its strings is escaped."""
     text = encoded.decode()
-    return "".join(f"\\u{ord(char):04x}" if ord(char) in _TABLE and ord(char) >= 0x7F else char for char in text)
+    return "".join(
+        f"\\u{ord(char):04x}" if ord(char) in _TABLE and ord(char) >= 0x7F else char
+        for char in text
+    )

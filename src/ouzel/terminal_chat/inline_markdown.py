@@ -94,7 +94,10 @@ def _append(text: Text, tokens: list[Token]) -> None:
             text.append(f"[{token.content}]", " ".join(styles))
             _append_target(text, str(token.attrs.get("src", "")))
         else:
-            text.append(token.content or (" " if token.type in ("softbreak", "hardbreak") else ""), " ".join(styles))
+            text.append(
+                token.content or (" " if token.type in ("softbreak", "hardbreak") else ""),
+                " ".join(styles),
+            )
 
 
 def _append_target(text: Text, target: str) -> None:

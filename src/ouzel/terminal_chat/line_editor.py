@@ -24,7 +24,9 @@ class CommandCompleter(Completer):
         self._values = values
         self._paths = PathCompleter(expanduser=True)
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
         text = document.text_before_cursor
         if not text.startswith("/") or "\n" in text:
             return
@@ -36,7 +38,9 @@ class CommandCompleter(Completer):
         elif name in self._values:
             yield from self._arguments(self._values[name], argument, complete_event)
 
-    def _arguments(self, values: Values | None, argument: str, event: CompleteEvent) -> Iterable[Completion]:
+    def _arguments(
+        self, values: Values | None, argument: str, event: CompleteEvent
+    ) -> Iterable[Completion]:
         if values is None:
             yield from self._paths.get_completions(Document(argument, len(argument)), event)
             return

@@ -25,7 +25,12 @@ class LoopThread:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -43,7 +48,9 @@ class LoopThread:
             raise
 
     @contextmanager
-    def entered(self, context: AbstractAsyncContextManager[Result]) -> Generator[Result, None, None]:
+    def entered(
+        self, context: AbstractAsyncContextManager[Result]
+    ) -> Generator[Result, None, None]:
         """Is the same context for the main thread."""
         opening = self.begin(_begun(context))
         try:

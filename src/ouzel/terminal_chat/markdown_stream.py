@@ -22,7 +22,9 @@ from ouzel.terminal_chat.table_rows import TableRows, is_delimiter
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*")
 _RULE = re.compile(r"\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})")
 _BEGIN = re.compile(r"(?P<indent>\s*)(?P<mark>#{1,6} +|(?:> ?)+|[-*+] +|\d{1,9}[.)] +)?(?=\S)")
-_UNDECIDED = re.compile(r"\s*(?:#{1,6} *|(?:> ?)+|[-*+_~`\s]*|(?:`{3}|~{3}).*|\d{1,9}[.)]? *)")  # what it is
+_UNDECIDED = re.compile(
+    r"\s*(?:#{1,6} *|(?:> ?)+|[-*+_~`\s]*|(?:`{3}|~{3}).*|\d{1,9}[.)]? *)"
+)  # what it is
 _MAX_INDENT = 16
 
 
@@ -75,7 +77,13 @@ class MarkdownStream:
         """Shows what is settled of the line that goes on."""
         if self._style is None:
             line = self._rest
-            if self._fence or self._head or self._table or "|" in line[:1] or _UNDECIDED.fullmatch(line):
+            if (
+                self._fence
+                or self._head
+                or self._table
+                or "|" in line[:1]
+                or _UNDECIDED.fullmatch(line)
+            ):
                 return
             self._rest = self._begin(line)
         length = settled(self._rest)

@@ -32,12 +32,16 @@ class Picture:
 
     @property
     def description(self) -> str:
-        return f"{self.name} ({self.media_type.partition('/')[2]}, {len(self.content) / 1024:.3g} KiB)"
+        return (
+            f"{self.name} ({self.media_type.partition('/')[2]}, {len(self.content) / 1024:.3g} KiB)"
+        )
 
 
 def read_picture(path: str) -> Picture:
     """Raises ChatError where the file is no picture, or cannot be read."""
-    media_type = _media_type(read_bytes(path, max_bytes=_BEGINNING_BYTES))  # first: another file may have any size
+    media_type = _media_type(
+        read_bytes(path, max_bytes=_BEGINNING_BYTES)
+    )  # first: another file may have any size
     if media_type is None:
         raise ChatError(f"{harmless_line(path)}: must be a picture: {_KINDS}")
     return Picture(harmless_line(Path(path).name), media_type, read_bytes(path))

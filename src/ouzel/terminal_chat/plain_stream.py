@@ -12,7 +12,9 @@ class PlainStream:
         self._rest = ""  # of a word that may go on
 
     def feed(self, text: str) -> None:
-        if not whole_words(text):  # what has come of a long word is not looked at again with each piece
+        if not whole_words(
+            text
+        ):  # what has come of a long word is not looked at again with each piece
             self._rest += text
             return
         *lines, rest = (self._rest + text).split("\n")

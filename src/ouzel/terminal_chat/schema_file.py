@@ -16,7 +16,11 @@ def read_schema(path: str) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise ChatError(f"{harmless_line(path)}: must be JSON: {error}") from error
     if not isinstance(schema, dict):
-        raise ChatError(f"{harmless_line(path)}: must be an object that is a JSON schema, given another value")
+        raise ChatError(
+            f"{harmless_line(path)}: must be an object that is a JSON schema, given another value"
+        )
     title = schema.get("title")
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", title)[:64] if isinstance(title, str) and title else "answer"
+    name = (
+        re.sub(r"[^A-Za-z0-9_-]", "_", title)[:64] if isinstance(title, str) and title else "answer"
+    )
     return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}

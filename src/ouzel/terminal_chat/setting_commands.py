@@ -23,14 +23,18 @@ def set_field(chat: Chat, argument: str) -> None:
     check_name(name, chat.api.field_names())
     is_checked = chat.check({name: value})
     chat.settings[name] = value
-    unchecked = "" if is_checked else "; this server says only with the next answer whether it takes it"
+    unchecked = (
+        "" if is_checked else "; this server says only with the next answer whether it takes it"
+    )
     chat.terminal.say(shown({name: value}) + unchecked)
 
 
 def unset_field(chat: Chat, argument: str) -> None:
     if argument not in chat.settings:
         names = ", ".join(chat.settings) or "nothing"
-        raise ChatError(f"/unset: must be followed by what is set ({names}), given {harmless_line(argument)!r}")
+        raise ChatError(
+            f"/unset: must be followed by what is set ({names}), given {harmless_line(argument)!r}"
+        )
     del chat.settings[argument]
     chat.terminal.say(f"{argument} is the server's default")
 
@@ -42,12 +46,18 @@ def model(chat: Chat, argument: str) -> None:
         chat.terminal.say(f"answers are by {chat.model}")
     else:
         names = chat.api.models() or [chat.model]
-        chat.terminal.say("\n".join(f"{'*' if name == chat.model else ' '} {name}" for name in names))
+        chat.terminal.say(
+            "\n".join(f"{'*' if name == chat.model else ' '} {name}" for name in names)
+        )
 
 
 def markdown(chat: Chat, argument: str) -> None:
     if argument not in ("", "on", OFF):
-        raise ChatError(f"/markdown: must be followed by on or off, given {harmless_line(argument)!r}")
+        raise ChatError(
+            f"/markdown: must be followed by on or off, given {harmless_line(argument)!r}"
+        )
     if argument:
         chat.is_markdown = argument == "on"
-    chat.terminal.say("answers are drawn" if chat.is_markdown else "answers are shown as they are written")
+    chat.terminal.say(
+        "answers are drawn" if chat.is_markdown else "answers are shown as they are written"
+    )

@@ -48,7 +48,9 @@ def read_setting(text: str) -> tuple[str, object]:
     """Takes `temperature 0.2` or `temperature=0.2`; what is no JSON is text. Raises ChatError."""
     match = _SETTING.fullmatch(text.strip())
     if match is None:
-        raise ChatError(f"/set: must be followed by a name and a value, given {harmless_line(text)!r}")
+        raise ChatError(
+            f"/set: must be followed by a name and a value, given {harmless_line(text)!r}"
+        )
     name, value_text = match[1], match[2]
     check_settable(name)
     try:
@@ -74,4 +76,6 @@ def check_name(name: str, known: Collection[str]) -> None:
 
 
 def shown(settings: Settings) -> str:
-    return "\n".join(f"{name} {msgspec.json.encode(value).decode()}" for name, value in settings.items())
+    return "\n".join(
+        f"{name} {msgspec.json.encode(value).decode()}" for name, value in settings.items()
+    )

@@ -48,7 +48,11 @@ def _check_json(answer: Answer) -> None:
     try:
         msgspec.json.decode(answer.content)
     except msgspec.DecodeError as error:
-        reason = f"it ended early ({answer.finish_reason})" if answer.finish_reason != "stop" else str(error)
+        reason = (
+            f"it ended early ({answer.finish_reason})"
+            if answer.finish_reason != "stop"
+            else str(error)
+        )
         raise ApiFailure(f"the answer is not the JSON that was asked for: {reason}") from error
 
 

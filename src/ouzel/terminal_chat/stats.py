@@ -32,7 +32,9 @@ def _of_answer(answer: Answer) -> str:
     if answer.first_s is not None and answer.end_s is not None and usage.completion_tokens > 1:
         rate = _rate(usage.completion_tokens, answer.begin_s, answer.first_s, answer.end_s)
         facts.append(f"{rate:.1f} tokens/s")
-    return ", ".join([*facts, _tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)])
+    return ", ".join(
+        [*facts, _tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)]
+    )
 
 
 def _rate(num_tokens: int, begin_s: float, first_s: float, end_s: float) -> float:

@@ -52,7 +52,10 @@ class TableRows:
         ]
         lines = []
         for at in range(max(map(len, columns))):
-            parts = [self._part(column[at] if at < len(column) else Text(), n) for n, column in enumerate(columns)]
+            parts = [
+                self._part(column[at] if at < len(column) else Text(), n)
+                for n, column in enumerate(columns)
+            ]
             lines.append(Text.assemble((" │ ", "dim")).join(parts))
         return lines
 
@@ -60,7 +63,10 @@ class TableRows:
         assert self._widths is not None
         part = text.copy()
         part.rstrip()
-        part.align(self._alignments[column] if column < len(self._alignments) else "left", self._widths[column])
+        part.align(
+            self._alignments[column] if column < len(self._alignments) else "left",
+            self._widths[column],
+        )
         return part
 
 
@@ -79,7 +85,10 @@ def _alignment(delimiter: str) -> Alignment:
 
 def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
     """Shares the terminal's columns out as the first texts need them."""
-    needs = [max(_MIN_WIDTH, *(inline_text(cell).cell_len for cell in cells)) for cells in zip(*rows, strict=True)]
+    needs = [
+        max(_MIN_WIDTH, *(inline_text(cell).cell_len for cell in cells))
+        for cells in zip(*rows, strict=True)
+    ]
     room = columns - 3 * (len(needs) - 1)
     total = sum(needs)
     if total <= room:

@@ -18,7 +18,9 @@ _MAX_RESULT = 500  # characters of a tool's result that are shown
 
 
 class Terminal:
-    def __init__(self, console: Console, editor: "LineEditor | None" = None, keyboard: Keyboard | None = None) -> None:
+    def __init__(
+        self, console: Console, editor: "LineEditor | None" = None, keyboard: Keyboard | None = None
+    ) -> None:
         """Without an editor nothing can be asked, and without a keyboard nothing is done about keys."""
         self.console = console
         self._editor = editor
@@ -56,7 +58,11 @@ class Terminal:
 
     def show_result(self, result: str) -> None:
         """Shows its beginning; the model gets all of it."""
-        shown = result if len(result) <= _MAX_RESULT else f"{result[:_MAX_RESULT]}… ({len(result)} characters)"
+        shown = (
+            result
+            if len(result) <= _MAX_RESULT
+            else f"{result[:_MAX_RESULT]}… ({len(result)} characters)"
+        )
         self._print(shown, "dim")
 
     def _print(self, text: str, style: str) -> None:

@@ -35,7 +35,9 @@ def load_tools(path_text: str) -> Tools:
         if inspect.isfunction(value) and value.__module__ == _MODULE and not name.startswith("_")
     ]
     if not functions:
-        raise ChatError(f"{shown}: must define a function whose name does not begin with an underscore")
+        raise ChatError(
+            f"{shown}: must define a function whose name does not begin with an underscore"
+        )
     try:
         return {tool.name: tool for tool in map(tool_of, functions)}
     except ChatError as error:
@@ -62,7 +64,11 @@ def _reason(error: BaseException, path: Path) -> str:
     """Returns what went wrong, with the line of the file."""
     if isinstance(error, SyntaxError):
         return harmless_line(f"line {error.lineno}: {error.msg}")
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename) == path
+    ]
     where = f"line {lines[-1]}: " if lines else ""
     return harmless_line(f"{where}{type(error).__name__}: {error}")
 
@@ -82,7 +88,11 @@ def _result(tools: Tools, call: ToolCall) -> str:
         result = tool.function(**values)
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
-        return result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()
+        return (
+            result
+            if isinstance(result, str)
+            else msgspec.json.encode(result, enc_hook=str).decode()
+        )
     except msgspec.DecodeError as error:
         return f"error: the arguments do not fit: {error}"
     except (Exception, SystemExit) as error:  # it is the user's function

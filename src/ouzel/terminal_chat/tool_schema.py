@@ -4,14 +4,22 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints  # Any: annotations and a schema's JSON
+from typing import (
+    Annotated,
+    Any,
+    get_args,
+    get_origin,
+    get_type_hints,
+)  # Any: annotations and a schema's JSON
 
 import msgspec
 
 from ouzel.terminal_chat.chat_error import ChatError
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_OF_PARAMETER = re.compile(r"^\s*(?::param\s+(?:[\w\[\], .]+\s+)?)?(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")
+_OF_PARAMETER = re.compile(
+    r"^\s*(?::param\s+(?:[\w\[\], .]+\s+)?)?(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +31,11 @@ class Tool:
     function: Callable[..., object]
 
     def on_the_wire(self) -> dict[str, object]:
-        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+        }
         return {"type": "function", "function": function}
 
 
@@ -31,7 +43,9 @@ def tool_of(function: Callable[..., object]) -> Tool:
     """Raises ChatError, which names the function and the parameter."""
     name = function.__name__
     if not _NAME.fullmatch(name):
-        raise ChatError(f"{name!r}: the name of a tool must be 1 to 64 ASCII letters, digits and underscores")
+        raise ChatError(
+            f"{name!r}: the name of a tool must be 1 to 64 ASCII letters, digits and underscores"
+        )
     docstring = inspect.getdoc(function) or ""
     arguments_type = _arguments_type(function, name, _parameter_descriptions(docstring))
     try:
@@ -42,20 +56,32 @@ def tool_of(function: Callable[..., object]) -> Tool:
     return Tool(name, _summary(docstring), _flat(schema, name), arguments_type, function)
 
 
-def _arguments_type(function: Callable[..., object], name: str, descriptions: dict[str, str]) -> type[msgspec.Struct]:
+def _arguments_type(
+    function: Callable[..., object], name: str, descriptions: dict[str, str]
+) -> type[msgspec.Struct]:
     try:
         hints = get_type_hints(function, include_extras=True)
     except Exception as error:  # annotations are expressions of the user's
         raise ChatError(f"{name}: its annotations cannot be read: {error}") from error
     fields: list[Any] = []
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise ChatError(f"{name}: the parameter {parameter.name} must be one that can be given by its name")
+        if parameter.kind in (
+            parameter.POSITIONAL_ONLY,
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        ):
+            raise ChatError(
+                f"{name}: the parameter {parameter.name} must be one that can be given by its name"
+            )
         if parameter.name not in hints:
-            raise ChatError(f"{name}: the parameter {parameter.name} must have an annotation, as in `city: str`")
+            raise ChatError(
+                f"{name}: the parameter {parameter.name} must have an annotation, as in `city: str`"
+            )
         annotation = _described(hints[parameter.name], descriptions.get(parameter.name, ""))
         has_default = parameter.default is not parameter.empty
-        fields.append((parameter.name, annotation, *([_default(parameter.default)] if has_default else [])))
+        fields.append(
+            (parameter.name, annotation, *([_default(parameter.default)] if has_default else []))
+        )
     try:
         return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
     except (TypeError, ValueError) as error:
@@ -83,9 +109,11 @@ def _described(annotation: Any, from_docstring: str) -> Any:
 
 def _summary(docstring: str) -> str:
     """Returns what stands before the parameters."""
-    text = re.split(r"(?m)^\s*(?:(?:Args|Arguments|Parameters|Returns|Raises)\b.*:?\s*$|:\w+)", docstring, maxsplit=1)[
-        0
-    ]
+    text = re.split(
+        r"(?m)^\s*(?:(?:Args|Arguments|Parameters|Returns|Raises)\b.*:?\s*$|:\w+)",
+        docstring,
+        maxsplit=1,
+    )[0]
     return " ".join(text.split())
 
 

@@ -16,7 +16,9 @@ class FramedText:
     before: list[int]  # special tokens, and the first text of a pair
     token_ids: list[int]
     behind: list[int]
-    second_begin: int | None = None  # tokens before the second text; None where the tokenizer does not tell texts apart
+    second_begin: int | None = (
+        None  # tokens before the second text; None where the tokenizer does not tell texts apart
+    )
 
 
 class Detokenizer(Protocol):
@@ -68,7 +70,9 @@ class Tokenizer(Protocol):
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]: ...
 
-    def encode_guarded(self, text: str, spans: Sequence[tuple[int, int]], *, add_special_tokens: bool) -> list[int]:
+    def encode_guarded(
+        self, text: str, spans: Sequence[tuple[int, int]], *, add_special_tokens: bool
+    ) -> list[int]:
         """Encodes a text in which control tokens are at the spans alone: their spellings elsewhere are ordinary text.
 
         The spans are ascending, each the begin and the end of the spelling of one.
@@ -96,7 +100,9 @@ class Tokenizer(Protocol):
         """
         ...
 
-    def encode_framed(self, first: str, second: str | None, *, max_first_tokens: int | None = None) -> FramedText:
+    def encode_framed(
+        self, first: str, second: str | None, *, max_first_tokens: int | None = None
+    ) -> FramedText:
         """Encodes as `encode_pair` does, and keeps the tokens of the last text apart from all others.
 
         The first text of a pair loses the tokens at its end that exceed `max_first_tokens`.

@@ -35,11 +35,15 @@ def build_byte_table(decoder: JsonObject | None, tokens: Mapping[int, str]) -> B
     has_byte_fallback = _take(steps, {"type": "ByteFallback"})
     if not _take(steps, {"type": "Fuse"}):
         return None
-    start_to_strip = " " if _take(steps, {"type": "Strip", "content": " ", "start": 1, "stop": 0}) else ""
+    start_to_strip = (
+        " " if _take(steps, {"type": "Strip", "content": " ", "start": 1, "stop": 0}) else ""
+    )
     if steps:
         return None
     to_bytes = _sentencepiece_bytes(replacements, has_byte_fallback)
-    return ByteTable(_pieces(to_bytes, tokens), start_to_strip, replaces_each_byte=has_byte_fallback)
+    return ByteTable(
+        _pieces(to_bytes, tokens), start_to_strip, replaces_each_byte=has_byte_fallback
+    )
 
 
 def _flatten(decoder: JsonObject | None) -> list[JsonObject]:
@@ -79,7 +83,9 @@ def _pieces(to_bytes: Callable[[str], bytes], tokens: Mapping[int, str]) -> list
     return pieces
 
 
-def _sentencepiece_bytes(replacements: list[tuple[str, str]], has_byte_fallback: bool) -> Callable[[str], bytes]:
+def _sentencepiece_bytes(
+    replacements: list[tuple[str, str]], has_byte_fallback: bool
+) -> Callable[[str], bytes]:
     def to_bytes(token: str) -> bytes:
         for old, new in replacements:
             token = token.replace(old, new)
@@ -107,6 +113,10 @@ def _byte_level_bytes() -> Callable[[str], bytes]:
 
 def _gpt2_alphabet() -> list[str]:
     """Maps each byte to itself where it is printable in Latin-1, else to the next free character from U+0100 on."""
-    printable = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
+    printable = {
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    }
     substitutes = iter(range(256, 512))
     return [chr(byte) if byte in printable else chr(next(substitutes)) for byte in range(256)]

@@ -19,11 +19,17 @@ _HTML_TAG = re.compile(
 
 def control_tokens_of(added_tokens: Mapping[int, tokenizers.AddedToken]) -> dict[str, int]:
     """Returns the ids of the control tokens by their spelling."""
-    return {token.content: token_id for token_id, token in added_tokens.items() if _is_control_token(token)}
+    return {
+        token.content: token_id
+        for token_id, token in added_tokens.items()
+        if _is_control_token(token)
+    }
 
 
 def _is_control_token(token: tokenizers.AddedToken) -> bool:
     text = token.content.strip(_SPACES)
     if len(text) < 2:  # some models pad with "!"
         return False
-    return token.special or (_MARK.fullmatch(text) is not None and _HTML_TAG.fullmatch(text) is None)
+    return token.special or (
+        _MARK.fullmatch(text) is not None and _HTML_TAG.fullmatch(text) is None
+    )

@@ -19,7 +19,9 @@ codecs.register_error("ouzel.replace_each_byte", _replace_each_byte)
 class ByteDetokenizer:
     """Looks up bytes and decodes UTF-8 incrementally; `pieces` are the table's, perhaps without special tokens."""
 
-    def __init__(self, table: ByteTable, pieces: list[bytes], prompt_token_ids: Sequence[int]) -> None:
+    def __init__(
+        self, table: ByteTable, pieces: list[bytes], prompt_token_ids: Sequence[int]
+    ) -> None:
         self._pieces = pieces
         self._num_pieces = len(pieces)
         self._errors = "ouzel.replace_each_byte" if table.replaces_each_byte else "replace"
@@ -53,13 +55,20 @@ class WindowedDetokenizer:
     """
 
     _MAX_CONTEXT = 6  # prompt tokens
-    _MAX_HELD = 8  # a text that still ends in U+FFFD after so many tokens does not hold half a character
+    _MAX_HELD = (
+        8  # a text that still ends in U+FFFD after so many tokens does not hold half a character
+    )
 
     def __init__(
-        self, decode: Callable[[list[int]], str], ids_with_text: frozenset[int], prompt_token_ids: Sequence[int]
+        self,
+        decode: Callable[[list[int]], str],
+        ids_with_text: frozenset[int],
+        prompt_token_ids: Sequence[int],
     ) -> None:
         self._decode = decode
-        self._ids_with_text = ids_with_text  # unknown and skipped ids must not push the context out of the window
+        self._ids_with_text = (
+            ids_with_text  # unknown and skipped ids must not push the context out of the window
+        )
         context = self._with_text(prompt_token_ids)[-self._MAX_CONTEXT :]
         self._window = context
         self._num_context = len(context)  # tokens of the window

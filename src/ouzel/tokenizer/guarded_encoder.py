@@ -47,9 +47,13 @@ class GuardedEncoder:
         self._library_tokenizer = library_tokenizer
         self._control_tokens = control_tokens
         self._checked_ids = frozenset(control_tokens.values()) - unknown_ids
-        self._unchecked = [text for text, token_id in control_tokens.items() if token_id in unknown_ids]
+        self._unchecked = [
+            text for text, token_id in control_tokens.items() if token_id in unknown_ids
+        ]
         model = library_tokenizer.model
-        self._ids_of_model = frozenset(id_ for id_ in self._checked_ids if model.id_to_token(id_) is not None)
+        self._ids_of_model = frozenset(
+            id_ for id_ in self._checked_ids if model.id_to_token(id_) is not None
+        )
         # In normalised text a control token may vanish, and another come into being that nobody has spelled.
         self._is_searched_normalised = _changes_text(library_tokenizer.normalizer) and any(
             token.normalized and token.content in control_tokens
@@ -62,7 +66,9 @@ class GuardedEncoder:
         """Raises InvalidRequest for half a surrogate pair."""
         expected = [self._control_tokens[text[begin:end]] for begin, end in spans]
         expected = [token_id for token_id in expected if token_id in self._checked_ids]
-        if not self._is_searched_normalised and not any(spelling in text for spelling in self._unchecked):
+        if not self._is_searched_normalised and not any(
+            spelling in text for spelling in self._unchecked
+        ):
             encoding = encode_one(self._library_tokenizer, text)
             if self._control_ids(encoding.ids) == expected:
                 return self._with_special_tokens(encoding, encoding.ids, add_special_tokens)
@@ -83,7 +89,10 @@ class GuardedEncoder:
             return token_ids
         whole = self._library_tokenizer.post_process(encoding, None, True)
         own = iter(token_ids)
-        return [id_ if is_new else next(own) for id_, is_new in zip(whole.ids, whole.special_tokens_mask, strict=True)]
+        return [
+            id_ if is_new else next(own)
+            for id_, is_new in zip(whole.ids, whole.special_tokens_mask, strict=True)
+        ]
 
     def _encode_guarded(
         self, text: str, spans: Spans, *, searches_normalised: bool
@@ -117,18 +126,30 @@ class GuardedEncoder:
         # The library gives new tokens the ids from the size of the vocabulary on, which may be taken.
         ids = original.get_vocab(with_added_tokens=False).values()
         num_taken = max(ids, default=-1) + 1 - len(ids)
-        guard.add_tokens([tokenizers.AddedToken(f"{_SECRET}{number}", normalized=False) for number in range(num_taken)])
+        guard.add_tokens(
+            [
+                tokenizers.AddedToken(f"{_SECRET}{number}", normalized=False)
+                for number in range(num_taken)
+            ]
+        )
         ids_by_spelling: dict[str, int] = {}
         for token_id, token in sorted(original.get_added_tokens_decoder().items()):
             if token.content in self._control_tokens:
                 ids_by_spelling[_SECRET + token.content] = token_id
-                guard.add_tokens([_respelled(token, normalized=token.normalized and searches_normalised)])
+                guard.add_tokens(
+                    [_respelled(token, normalized=token.normalized and searches_normalised)]
+                )
             else:
                 ids_by_spelling[token.content] = token_id
                 guard.add_tokens([token])
         own_ids = {spelling: guard.token_to_id(spelling) for spelling in ids_by_spelling}
         return _Guard(
-            guard, {own_id: ids_by_spelling[spelling] for spelling, own_id in own_ids.items() if own_id is not None}
+            guard,
+            {
+                own_id: ids_by_spelling[spelling]
+                for spelling, own_id in own_ids.items()
+                if own_id is not None
+            },
         )
 
 
@@ -140,16 +161,23 @@ def encode_one(
         # A batch of one: the library's single encode() holds the GIL, a second for every megabyte.
         return library_tokenizer.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0]
     except TypeError as error:  # a lone surrogate: legal in JSON, not in Unicode text
-        raise InvalidRequest("the text holds a half of a surrogate pair, which is no character") from error
+        raise InvalidRequest(
+            "the text holds a half of a surrogate pair, which is no character"
+        ) from error
     except STOPS:
         raise
-    except BaseException as error:  # a panic is no Exception: a regular expression has met the limit of its steps
+    except (
+        BaseException
+    ) as error:  # a panic is no Exception: a regular expression has met the limit of its steps
         reason = str(error)[:_MAX_REASON_CHARS]
         raise InvalidRequest(f"the model's tokenizer cannot read this text: {reason}") from error
 
 
 def _changes_text(normalizer: tokenizers.normalizers.Normalizer | None) -> bool:
-    return normalizer is not None and json.loads(normalizer.__getstate__()) != {"type": "Sequence", "normalizers": []}
+    return normalizer is not None and json.loads(normalizer.__getstate__()) != {
+        "type": "Sequence",
+        "normalizers": [],
+    }
 
 
 def _goes_on_combining(text: str, spans: Spans) -> bool:
@@ -168,7 +196,9 @@ def _respelled(token: tokenizers.AddedToken, *, normalized: bool) -> tokenizers.
     )
 
 
-def _without_tokens(model: tokenizers.models.Model, token_ids: frozenset[int]) -> tokenizers.models.Model:
+def _without_tokens(
+    model: tokenizers.models.Model, token_ids: frozenset[int]
+) -> tokenizers.models.Model:
     """Returns a model that never gives these ids: their entries are respelled, the merges that make them gone."""
     content: dict[str, Any] = json.loads(model.__getstate__())
     old = {model.id_to_token(token_id) for token_id in token_ids}
@@ -177,12 +207,18 @@ def _without_tokens(model: tokenizers.models.Model, token_ids: frozenset[int]) -
     if isinstance(vocabulary, list):
         content["vocab"] = [[new.get(spelling, spelling), score] for spelling, score in vocabulary]
     else:
-        content["vocab"] = {new.get(spelling, spelling): token_id for spelling, token_id in vocabulary.items()}
+        content["vocab"] = {
+            new.get(spelling, spelling): token_id for spelling, token_id in vocabulary.items()
+        }
     if "merges" in content:
         prefix = content.get("continuing_subword_prefix") or ""
-        pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in content["merges"]]
+        pairs = [
+            merge.split(" ") if isinstance(merge, str) else merge for merge in content["merges"]
+        ]
         content["merges"] = [
-            [left, right] for left, right in pairs if old.isdisjoint((left, right, left + right.removeprefix(prefix)))
+            [left, right]
+            for left, right in pairs
+            if old.isdisjoint((left, right, left + right.removeprefix(prefix)))
         ]
     whole = {"version": "1.0", "added_tokens": [], "model": content}
     changed: tokenizers.models.Model = tokenizers.Tokenizer.from_str(json.dumps(whole)).model

@@ -13,7 +13,11 @@ from ouzel.tokenizer.byte_table import build_byte_table
 from ouzel.tokenizer.control_tokens import control_tokens_of
 from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
 from ouzel.tokenizer.guarded_encoder import GuardedEncoder, Spans, encode_one
-from ouzel.tokenizer.model_files import read_model_eos_token_ids, read_special_tokens, read_tokenizer_json
+from ouzel.tokenizer.model_files import (
+    read_model_eos_token_ids,
+    read_special_tokens,
+    read_tokenizer_json,
+)
 from ouzel.tokenizer.normalizer_growth import check_growth
 
 _MAX_CONTROL_TOKEN_LEN = 256
@@ -22,7 +26,9 @@ _MAX_CONTROL_TOKEN_LEN = 256
 def load_tokenizer(directory: Path) -> "HuggingFaceTokenizer":
     special_tokens = read_special_tokens(directory)
     library_tokenizer = _read_tokenizer_json(directory / "tokenizer.json")
-    return HuggingFaceTokenizer(library_tokenizer, special_tokens, read_model_eos_token_ids(directory))
+    return HuggingFaceTokenizer(
+        library_tokenizer, special_tokens, read_model_eos_token_ids(directory)
+    )
 
 
 def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
@@ -67,17 +73,25 @@ class HuggingFaceTokenizer:
         vocabulary = library_tokenizer.get_vocab(with_added_tokens=True)
         added = self.added_tokens = library_tokenizer.get_added_tokens_decoder()  # by id
         self.vocab_size = max(vocabulary.values(), default=-1) + 1
-        self.special_token_ids = frozenset(token_id for token_id, token in added.items() if token.special)
+        self.special_token_ids = frozenset(
+            token_id for token_id, token in added.items() if token.special
+        )
         self.control_tokens = control_tokens_of(added)
-        unknown = {special_tokens.get("unk_token", ""), getattr(library_tokenizer.model, "unk_token", None) or ""}
+        unknown = {
+            special_tokens.get("unk_token", ""),
+            getattr(library_tokenizer.model, "unk_token", None) or "",
+        }
         unknown_ids = frozenset(vocabulary[token] for token in unknown if token in vocabulary)
         self._guarded_encoder = GuardedEncoder(library_tokenizer, self.control_tokens, unknown_ids)
         self._ids = frozenset(vocabulary.values())
         self._table = build_byte_table(
-            _decoder_of(library_tokenizer), {token_id: token for token, token_id in vocabulary.items()}
+            _decoder_of(library_tokenizer),
+            {token_id: token for token, token_id in vocabulary.items()},
         )
         if self._table is not None:
-            self._shown_pieces: dict[frozenset[int], list[bytes]] = {frozenset(): self._table.pieces}
+            self._shown_pieces: dict[frozenset[int], list[bytes]] = {
+                frozenset(): self._table.pieces
+            }
 
     @property
     def spaces_special_tokens(self) -> bool:
@@ -114,21 +128,29 @@ class HuggingFaceTokenizer:
             lens = shortened(lens, room)
         for encoding, length in zip(encodings, lens, strict=True):
             encoding.truncate(length, direction="left" if keeps_end else "right")
-        whole = library.post_process(encodings[0], encodings[1] if len(encodings) > 1 else None, True)
+        whole = library.post_process(
+            encodings[0], encodings[1] if len(encodings) > 1 else None, True
+        )
         types = whole.type_ids
         return whole.ids, types.index(1) if 1 in types else len(types)
 
-    def encode_framed(self, first: str, second: str | None, *, max_first_tokens: int | None = None) -> FramedText:
+    def encode_framed(
+        self, first: str, second: str | None, *, max_first_tokens: int | None = None
+    ) -> FramedText:
         library = self._library_tokenizer
         encodings = [encode_one(library, text) for text in (first, second) if text is not None]
         if second is not None and max_first_tokens is not None:
             encodings[0].truncate(max_first_tokens)
-        whole = library.post_process(encodings[0], encodings[1] if len(encodings) > 1 else None, True)
+        whole = library.post_process(
+            encodings[0], encodings[1] if len(encodings) > 1 else None, True
+        )
         ids, types, sequences = whole.ids, whole.type_ids, whole.sequence_ids
         last = len(encodings) - 1
         begin = sequences.index(last) if last in sequences else len(ids)
         end = begin + len(encodings[-1])
-        return FramedText(ids[:begin], ids[begin:end], ids[end:], types.index(1) if 1 in types else None)
+        return FramedText(
+            ids[:begin], ids[begin:end], ids[end:], types.index(1) if 1 in types else None
+        )
 
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         if self._table is None:
@@ -159,14 +181,20 @@ class HuggingFaceTokenizer:
         shown_ids = {self._library_tokenizer.token_to_id(token) for token in shown_special_tokens}
         hidden_ids = self.special_token_ids - shown_ids if skip_special_tokens else frozenset()
         if self._table is not None:
-            return ByteDetokenizer(self._table, self._pieces_without(hidden_ids, self._table.pieces), prompt_token_ids)
-        decode = partial(self._decode_with_library, skip_special_tokens=hidden_ids == self.special_token_ids)
+            return ByteDetokenizer(
+                self._table, self._pieces_without(hidden_ids, self._table.pieces), prompt_token_ids
+            )
+        decode = partial(
+            self._decode_with_library, skip_special_tokens=hidden_ids == self.special_token_ids
+        )
         return WindowedDetokenizer(decode, self._ids - hidden_ids, prompt_token_ids)
 
     def _pieces_without(self, hidden_ids: frozenset[int], pieces: list[bytes]) -> list[bytes]:
         """Keeps what it returns: a server asks for two or three sets."""
         if hidden_ids not in self._shown_pieces:
-            self._shown_pieces[hidden_ids] = [b"" if id_ in hidden_ids else piece for id_, piece in enumerate(pieces)]
+            self._shown_pieces[hidden_ids] = [
+                b"" if id_ in hidden_ids else piece for id_, piece in enumerate(pieces)
+            ]
         return self._shown_pieces[hidden_ids]
 
     def _decode_with_library(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:

@@ -9,7 +9,11 @@ import msgspec
 from ouzel.tokenizer.model_files import JsonObject, read_json_object
 
 _MAX_HEADER_BYTES = 32 * 2**20  # ten times what a model of 100,000 tensors has
-_OF_QUANTISED = (".weight_scale", ".weight_scale_inv", ".weight_zero_point")  # no element of these is a parameter
+_OF_QUANTISED = (
+    ".weight_scale",
+    ".weight_scale_inv",
+    ".weight_zero_point",
+)  # no element of these is a parameter
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,10 +38,18 @@ class _Tensor(msgspec.Struct):
 def read_model_facts(directory: Path) -> ModelFacts:
     config = read_json_object(directory / "config.json")
     checkpoint = sorted(directory.glob("*.safetensors"))
-    graph = sorted(directory.glob("openvino_model.bin"))  # the backend takes it first, and safetensors before GGUF
+    graph = sorted(
+        directory.glob("openvino_model.bin")
+    )  # the backend takes it first, and safetensors before GGUF
     gguf = [] if checkpoint else sorted(directory.glob("*.gguf"))
     return ModelFacts(
-        file_format="openvino" if graph else "gguf" if gguf else "safetensors" if checkpoint else "",
+        file_format="openvino"
+        if graph
+        else "gguf"
+        if gguf
+        else "safetensors"
+        if checkpoint
+        else "",
         num_bytes=sum(path.stat().st_size for path in graph or gguf or checkpoint) or None,
         num_parameters=None if graph or gguf else _num_parameters(checkpoint),
         hidden_size=_count(config, "hidden_size"),

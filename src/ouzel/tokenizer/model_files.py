@@ -43,7 +43,9 @@ class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
     frequency_penalty: float | None = None
     max_new_tokens: Annotated[int, Meta(ge=1)] | None = None
     stop_strings: StopString | list[StopString] | None = None
-    num_assistant_tokens: Annotated[float, Meta(ge=0.0)] | None = None  # what transformers has adapted is 20.0
+    num_assistant_tokens: Annotated[float, Meta(ge=0.0)] | None = (
+        None  # what transformers has adapted is 20.0
+    )
     assistant_confidence_threshold: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None
 
 
@@ -63,7 +65,9 @@ class TemplateTexts:
 
 def sampling_defaults(directory: Path) -> SamplingDefaults:
     config = read_generation_config(directory)
-    return SamplingDefaults(**{name: getattr(config, name) for name in SamplingDefaults.__struct_fields__})
+    return SamplingDefaults(
+        **{name: getattr(config, name) for name in SamplingDefaults.__struct_fields__}
+    )
 
 
 def read_generation_config(directory: Path) -> GenerationConfig:
@@ -109,7 +113,9 @@ def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
     token_ids = tuple(token_id for token_id in candidates if isinstance(token_id, int))
     for token_id in token_ids:
         if not 0 <= token_id < MAX_VOCAB_SIZE:
-            raise ModelLoadError(f"{path}: eos_token_id must be >= 0 and < {MAX_VOCAB_SIZE}, found {brief(token_id)}")
+            raise ModelLoadError(
+                f"{path}: eos_token_id must be >= 0 and < {MAX_VOCAB_SIZE}, found {brief(token_id)}"
+            )
     return token_ids
 
 
@@ -146,7 +152,9 @@ def read_json_object(path: Path) -> JsonObject:
 def _templates_in_jinja_files(directory: Path) -> TemplateTexts | None:
     by_name: dict[str, str] = {}
     for folder in ("chat_templates", "additional_chat_templates"):
-        by_name |= {path.stem: _read_text(path) for path in sorted((directory / folder).glob("*.jinja"))}
+        by_name |= {
+            path.stem: _read_text(path) for path in sorted((directory / folder).glob("*.jinja"))
+        }
     main = directory / "chat_template.jinja"
     if main.is_file():
         by_name["default"] = _read_text(main)
@@ -170,7 +178,9 @@ def _named_templates(declared: object, path: Path) -> dict[str, str]:
         entries = msgspec.convert(declared, list[dict[str, str]])
         by_name = {entry["name"]: entry["template"] for entry in entries}
     except (msgspec.ValidationError, KeyError) as error:
-        raise ModelLoadError(f"{path}: chat_template must be a text or a list of names and templates") from error
+        raise ModelLoadError(
+            f"{path}: chat_template must be a text or a list of names and templates"
+        ) from error
     if not by_name:
         raise ModelLoadError(f"{path}: chat_template is an empty list")
     return by_name

@@ -63,7 +63,9 @@ def _growth_of_step(step: Mapping[str, object]) -> float:
         case {"type": "Replace", "pattern": {"String": str(pattern)}, "content": str(content)}:
             # Without a pattern the library inserts the content between all characters.
             return max(1.0, len(content) / len(pattern)) if pattern else 1.0 + len(content)
-        case {"type": "Replace", "pattern": {"Regex": str(pattern)}, "content": str(content)} if _takes_text(pattern):
+        case {"type": "Replace", "pattern": {"Regex": str(pattern)}, "content": str(content)} if (
+            _takes_text(pattern)
+        ):
             return max(1.0, len(content))
         case {"type": "Replace", "content": str(content)}:
             return 1.0 + len(content)  # a regular expression may match between two characters
@@ -88,4 +90,7 @@ def _longest_in(charsmap: str) -> float:
         (trie_bytes,) = struct.unpack_from("<I", table)
     except (binascii.Error, ValueError, struct.error):
         return math.inf
-    return max((len(text.decode(errors="replace")) for text in table[4 + trie_bytes :].split(b"\0")), default=1)
+    return max(
+        (len(text.decode(errors="replace")) for text in table[4 + trie_bytes :].split(b"\0")),
+        default=1,
+    )

@@ -31,11 +31,15 @@ class StopStringMatcher:
             return StopResult(text, None)
         seen = self._pending + text
         for end, character in enumerate(text, start=len(self._pending) + 1):
-            completed = [progress.pattern for progress in self._progress if progress.advance(character)]
+            completed = [
+                progress.pattern for progress in self._progress if progress.advance(character)
+            ]
             if completed:
                 matched = max(completed, key=len)
                 self._pending = ""
-                return StopResult(seen[: end if self._include_in_output else end - len(matched)], matched)
+                return StopResult(
+                    seen[: end if self._include_in_output else end - len(matched)], matched
+                )
         self._num_matched = max(progress.num_matched for progress in self._progress)
         num_held = 0 if self._include_in_output else self._num_matched
         final, self._pending = seen[: len(seen) - num_held], seen[len(seen) - num_held :]

@@ -12,7 +12,11 @@ _SMALLEST_LENGTH = np.float32(1e-12)  # below it a vector is not stretched, as i
 
 
 def finished_vectors(
-    vectors: Vectors, files: SentenceFiles, *, dimensions: int | None, normalises: bool | None = None
+    vectors: Vectors,
+    files: SentenceFiles,
+    *,
+    dimensions: int | None,
+    normalises: bool | None = None,
 ) -> Vectors:
     """Gives them the length 1 where the model's files, or the request, say so; of fewer dimensions those have it."""
     normalises = files.normalises if normalises is None else normalises

@@ -11,7 +11,9 @@ from itertools import count
 from ouzel.tokenizer.base import Tokenizer
 
 _MAX_CHECKS = 64  # of inputs; a client whose first ones are right goes on so
-_NUM_AT_EDGES = 3  # tokens at each end of a text that was cut between tokens, which may be others by themselves
+_NUM_AT_EDGES = (
+    3  # tokens at each end of a text that was cut between tokens, which may be others by themselves
+)
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +44,12 @@ class ForeignIds:
         if max(token_ids, default=0) >= self._tokenizer.vocab_size:
             return False
         text = self._tokenizer.decode(token_ids, skip_special_tokens=True)
-        again = self._tokenizer.encode(text.lower() if self._lowers_case else text, add_special_tokens=False)
-        plain = [token_id for token_id in token_ids if token_id not in self._tokenizer.special_token_ids]
+        again = self._tokenizer.encode(
+            text.lower() if self._lowers_case else text, add_special_tokens=False
+        )
+        plain = [
+            token_id for token_id in token_ids if token_id not in self._tokenizer.special_token_ids
+        ]
         inner = plain[_NUM_AT_EDGES:-_NUM_AT_EDGES]
         return not inner or _holds(again, inner)  # a short input says nothing
 
@@ -51,4 +57,7 @@ class ForeignIds:
 def _holds(token_ids: list[int], part: list[int]) -> bool:
     """Tells whether the part stands somewhere in the list, in one piece."""
     starts = range(len(token_ids) - len(part) + 1)
-    return any(token_ids[start] == part[0] and token_ids[start : start + len(part)] == part for start in starts)
+    return any(
+        token_ids[start] == part[0] and token_ids[start : start + len(part)] == part
+        for start in starts
+    )

@@ -18,11 +18,15 @@ class PieceLimit:
     """Limits the pieces of one document."""
 
     max_pieces: int | None = None  # the tokens behind them are cut off
-    max_document_tokens: int | None = None  # the tokens behind them are cut off, before the document is divided
+    max_document_tokens: int | None = (
+        None  # the tokens behind them are cut off, before the document is divided
+    )
     cuts_query: bool = False  # to half of the model's tokens; else a longer query may be refused
 
 
-def divide(framed: FramedText, limit: PieceLimit, *, max_tokens: int, query_field: str) -> list[EncodedText]:
+def divide(
+    framed: FramedText, limit: PieceLimit, *, max_tokens: int, query_field: str
+) -> list[EncodedText]:
     """Returns one piece where the whole text fits.
 
     Raises PromptTooLong, which names the `query_field`, where the tokens around the text leave too little room.
@@ -33,10 +37,15 @@ def divide(framed: FramedText, limit: PieceLimit, *, max_tokens: int, query_fiel
     if len(token_ids) > room and room < max(max_tokens // _LEAST_SHARE, 1):
         excess = "leaves less than a quarter of them to the document"
         num_tokens = num_around + len(token_ids)
-        raise PromptTooLong(excess, num_tokens=num_tokens, max_model_len=max_tokens, field=query_field)
+        raise PromptTooLong(
+            excess, num_tokens=num_tokens, max_model_len=max_tokens, field=query_field
+        )
     begins = range(0, max(len(token_ids), 1), max(room, 1))[: limit.max_pieces]
     texts = [[*framed.before, *token_ids[begin : begin + room], *framed.behind] for begin in begins]
-    return [EncodedText(each, len(each) if framed.second_begin is None else framed.second_begin) for each in texts]
+    return [
+        EncodedText(each, len(each) if framed.second_begin is None else framed.second_begin)
+        for each in texts
+    ]
 
 
 def with_prompt(framed: FramedText, prompt_token_ids: list[int]) -> FramedText:
@@ -45,6 +54,8 @@ def with_prompt(framed: FramedText, prompt_token_ids: list[int]) -> FramedText:
     The last tokens of a prompt may be others before a text; these stay in the first piece.
     """
     pairs = zip(framed.token_ids, prompt_token_ids, strict=False)
-    num_equal = next((place for place, (one, other) in enumerate(pairs) if one != other), len(prompt_token_ids))
+    num_equal = next(
+        (place for place, (one, other) in enumerate(pairs) if one != other), len(prompt_token_ids)
+    )
     before = [*framed.before, *framed.token_ids[:num_equal]]
     return replace(framed, before=before, token_ids=framed.token_ids[num_equal:])

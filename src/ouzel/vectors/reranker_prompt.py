@@ -44,26 +44,41 @@ class RerankerPrompt:
         """Cuts the document alone, at its end or (`keeps_end`) at its start: the frame and the query stay whole."""
         question, document = _parts(query, document, instruction)
         token_ids = self._encode(question + document)
-        room = len(token_ids) if max_tokens is None else max_tokens - len(self._before) - len(self._behind)
+        room = (
+            len(token_ids)
+            if max_tokens is None
+            else max_tokens - len(self._before) - len(self._behind)
+        )
         if room < 1:
             least = len(self._before) + len(self._behind) + 1
-            raise InvalidRequest(f"must be >= {least}, given {max_tokens}", field="truncate_prompt_tokens")
+            raise InvalidRequest(
+                f"must be >= {least}, given {max_tokens}", field="truncate_prompt_tokens"
+            )
         most = len(token_ids) if max_document_tokens is None else max_document_tokens
         if len(token_ids) > min(room, most):
             num_question = len(self._encode(question))
             if len(token_ids) > room and num_question >= room:
                 excess = "leaves no token to the document"
-                raise PromptTooLong(excess, num_tokens=len(token_ids), max_model_len=max_tokens or 0, field=query_field)
+                raise PromptTooLong(
+                    excess,
+                    num_tokens=len(token_ids),
+                    max_model_len=max_tokens or 0,
+                    field=query_field,
+                )
             question_ids, document_ids = token_ids[:num_question], token_ids[num_question:]
             num_kept = min(max(room - num_question, 1), most)
-            token_ids = question_ids + (document_ids[-num_kept:] if keeps_end else document_ids[:num_kept])
+            token_ids = question_ids + (
+                document_ids[-num_kept:] if keeps_end else document_ids[:num_kept]
+            )
         return [*self._before, *token_ids, *self._behind]
 
     def framed(self, query: str, document: str, instruction: str | None) -> FramedText:
         """Keeps the tokens of the document apart from the frame, the instruction and the query."""
         question, document = _parts(query, document, instruction)
         token_ids, num_question = self._encode(question + document), len(self._encode(question))
-        return FramedText([*self._before, *token_ids[:num_question]], token_ids[num_question:], self._behind)
+        return FramedText(
+            [*self._before, *token_ids[:num_question]], token_ids[num_question:], self._behind
+        )
 
     def _encode(self, text: str) -> list[int]:
         return self._tokenizer.encode_guarded(text, (), add_special_tokens=False)
@@ -78,10 +93,14 @@ def _parts(query: str, document: str, instruction: str | None) -> tuple[str, str
     Clients of vLLM and OVMS write the frame themselves, around the query and each document: it is not written twice.
     """
     if not query.startswith(_BEFORE):
-        return f"<Instruct>: {instruction or DEFAULT_INSTRUCTION}\n<Query>: {query}\n{_DOCUMENT}", document
+        return (
+            f"<Instruct>: {instruction or DEFAULT_INSTRUCTION}\n<Query>: {query}\n{_DOCUMENT}",
+            document,
+        )
     if instruction is not None:
         raise InvalidRequest(
-            ": the query has the prompt of the model around it, with an instruction", field="instruction"
+            ": the query has the prompt of the model around it, with an instruction",
+            field="instruction",
         )
     question, document = query.removeprefix(_BEFORE), document.removesuffix(_BEHIND)
     if document.startswith(_DOCUMENT):

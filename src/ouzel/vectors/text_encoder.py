@@ -12,7 +12,9 @@ from ouzel.vectors.foreign_ids import ForeignIds
 from ouzel.vectors.pieces import PieceLimit, divide, with_prompt
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 
-_CHARS_PER_TOKEN = 64  # text with fewer tokens than that says nothing: it is refused, or cut, unread
+_CHARS_PER_TOKEN = (
+    64  # text with fewer tokens than that says nothing: it is refused, or cut, unread
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +40,41 @@ class TextEncoder:
         self._foreign_ids = ForeignIds(model.tokenizer, lowers_case=self._lowers_case)
         # The engine of a model with a KV cache keeps room for a token behind every prompt.
         self.max_tokens = info.max_model_len - (1 if info.num_blocks else 0)
-        is_decoder = info.num_blocks > 0 or info.is_causal  # a decoder reads a prompt, an encoder a pair of texts
+        is_decoder = (
+            info.num_blocks > 0 or info.is_causal
+        )  # a decoder reads a prompt, an encoder a pair of texts
         self._prompt = RerankerPrompt.of(model) if is_decoder else None
 
-    def limit(self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str) -> TextLimit:
+    def limit(
+        self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str
+    ) -> TextLimit:
         """Reads -1 as the model's own limit. Without `truncate` the server's option counts."""
         if truncate_prompt_tokens is None:
-            return TextLimit(self.max_tokens, cuts=self._cuts_by_default if truncate is None else truncate, field=field)
+            return TextLimit(
+                self.max_tokens,
+                cuts=self._cuts_by_default if truncate is None else truncate,
+                field=field,
+            )
         if truncate_prompt_tokens == 0 or truncate_prompt_tokens > self.max_tokens:
             raise InvalidRequest(
-                f"must be from 1 to {self.max_tokens}, or -1, given {truncate_prompt_tokens}", field=field
+                f"must be from 1 to {self.max_tokens}, or -1, given {truncate_prompt_tokens}",
+                field=field,
             )
         max_tokens = self.max_tokens if truncate_prompt_tokens < 0 else truncate_prompt_tokens
         return TextLimit(max_tokens, cuts=True, field=field)
 
-    def text(self, text: str, limit: TextLimit, *, field: str, add_special_tokens: bool = True) -> EncodedText:
+    def text(
+        self, text: str, limit: TextLimit, *, field: str, add_special_tokens: bool = True
+    ) -> EncodedText:
         text = self._short(text, limit, field)
         if self._lowers_case:
             text = text.lower()
         if not add_special_tokens:
             return self._cut(self._tokenizer.encode(text, add_special_tokens=False), limit, field)
         max_tokens = limit.max_tokens if limit.cuts else None
-        encoded = self._tokenizer.encode_pair(text, None, max_tokens=max_tokens, keeps_end=limit.keeps_end)
+        encoded = self._tokenizer.encode_pair(
+            text, None, max_tokens=max_tokens, keeps_end=limit.keeps_end
+        )
         return self._checked(*encoded, limit, field)
 
     def token_ids(self, token_ids: Sequence[int], limit: TextLimit, *, field: str) -> EncodedText:
@@ -68,7 +83,8 @@ class TextEncoder:
             if not 0 <= token_id < self._vocab_size:
                 path = f"{field}[{position}]"
                 raise InvalidRequest(
-                    f"must be a token id from 0 to {self._vocab_size - 1}, given {token_id}", field=path
+                    f"must be a token id from 0 to {self._vocab_size - 1}, given {token_id}",
+                    field=path,
                 )
         self._foreign_ids.check(token_ids[: self.max_tokens])
         return self._cut(token_ids, limit, field)
@@ -80,7 +96,13 @@ class TextEncoder:
         return self._checked(taken, len(taken), limit, field)
 
     def pair(
-        self, first: str, second: str, limit: TextLimit, *, fields: tuple[str, str], instruction: str | None
+        self,
+        first: str,
+        second: str,
+        limit: TextLimit,
+        *,
+        fields: tuple[str, str],
+        instruction: str | None,
     ) -> EncodedText:
         """A pair that is too long is the second text's fault, unless the first is too long by itself."""
         first, second = self._short(first, limit, fields[0]), self._short(second, limit, fields[1])
@@ -91,7 +113,13 @@ class TextEncoder:
             raise
 
     def _pair(
-        self, first: str, second: str, limit: TextLimit, *, fields: tuple[str, str], instruction: str | None
+        self,
+        first: str,
+        second: str,
+        limit: TextLimit,
+        *,
+        fields: tuple[str, str],
+        instruction: str | None,
     ) -> EncodedText:
         max_tokens = limit.max_tokens if limit.cuts else None
         if self._prompt is not None:
@@ -116,10 +144,14 @@ class TextEncoder:
         if limit.max_second_tokens is not None and len(encoded[0]) > limit.max_tokens:
             excess = "leaves no token to the document"
             num_tokens, max_tokens = len(encoded[0]), limit.max_tokens
-            raise PromptTooLong(excess, num_tokens=num_tokens, max_model_len=max_tokens, field=fields[0])
+            raise PromptTooLong(
+                excess, num_tokens=num_tokens, max_model_len=max_tokens, field=fields[0]
+            )
         return self._checked(*encoded, limit, fields[1])
 
-    def text_pieces(self, prompt: str, text: str, limit: PieceLimit, *, field: str) -> list[EncodedText]:
+    def text_pieces(
+        self, prompt: str, text: str, limit: PieceLimit, *, field: str
+    ) -> list[EncodedText]:
         """Encodes a document that is a text of its own; the prompt stands before each of its pieces."""
         whole = prompt + self._short_document(text, limit, field)
         if self._lowers_case:
@@ -129,23 +161,35 @@ class TextEncoder:
             framed = with_prompt(framed, self._tokenizer.encode(prompt, add_special_tokens=False))
         if limit.max_document_tokens is not None:  # of the whole text, as where it is cut
             num_around = len(framed.before) + len(framed.behind)
-            limit = replace(limit, max_document_tokens=max(limit.max_document_tokens - num_around, 1))
+            limit = replace(
+                limit, max_document_tokens=max(limit.max_document_tokens - num_around, 1)
+            )
         return self._checked_pieces(framed, limit, fields=(field, field))
 
     def pair_pieces(
-        self, first: str, second: str, limit: PieceLimit, *, fields: tuple[str, str], instruction: str | None
+        self,
+        first: str,
+        second: str,
+        limit: PieceLimit,
+        *,
+        fields: tuple[str, str],
+        instruction: str | None,
     ) -> list[EncodedText]:
         """Encodes a query and a document; the query stands before each piece of the document."""
         first = self._short(first, TextLimit(self.max_tokens, cuts=limit.cuts_query), fields[0])
         second = self._short_document(second, limit, fields[1])
         if self._prompt is not None:
-            return self._checked_pieces(self._prompt.framed(first, second, instruction), limit, fields=fields)
+            return self._checked_pieces(
+                self._prompt.framed(first, second, instruction), limit, fields=fields
+            )
         _refuse_instruction(instruction)
         max_first_tokens = self.max_tokens // 2 if limit.cuts_query else None
         framed = self._tokenizer.encode_framed(first, second, max_first_tokens=max_first_tokens)
         return self._checked_pieces(framed, limit, fields=fields)
 
-    def _checked_pieces(self, framed: FramedText, limit: PieceLimit, *, fields: tuple[str, str]) -> list[EncodedText]:
+    def _checked_pieces(
+        self, framed: FramedText, limit: PieceLimit, *, fields: tuple[str, str]
+    ) -> list[EncodedText]:
         limit_of_each = TextLimit(self.max_tokens, cuts=False)
         return [
             self._checked(piece.token_ids, piece.second_begin, limit_of_each, fields[1])
@@ -156,7 +200,9 @@ class TextEncoder:
         """Cuts the characters behind the limits, so that they are not encoded in vain."""
         num_tokens = [] if limit.max_pieces is None else [limit.max_pieces * self.max_tokens]
         num_tokens += [] if limit.max_document_tokens is None else [limit.max_document_tokens]
-        return self._short(text, TextLimit(min(num_tokens), cuts=True), field) if num_tokens else text
+        return (
+            self._short(text, TextLimit(min(num_tokens), cuts=True), field) if num_tokens else text
+        )
 
     def _short(self, text: str, limit: TextLimit, field: str) -> str:
         max_chars = _CHARS_PER_TOKEN * limit.max_tokens
@@ -166,21 +212,33 @@ class TextEncoder:
             return text[-max_chars:] if limit.keeps_end else text[:max_chars]
         raise too_many_characters(len(text), max_model_len=limit.max_tokens, field=field)
 
-    def _checked(self, token_ids: list[int], second_begin: int, limit: TextLimit, field: str) -> EncodedText:
+    def _checked(
+        self, token_ids: list[int], second_begin: int, limit: TextLimit, field: str
+    ) -> EncodedText:
         if not token_ids:
             raise InvalidRequest("must have at least one token, given none", field=field)
-        if len(token_ids) > limit.max_tokens and limit.cuts:  # these are the tokenizer's own, which are never cut
-            complaint = f"must be >= {len(token_ids)}, as many as every text has, given {limit.max_tokens}"
+        if (
+            len(token_ids) > limit.max_tokens and limit.cuts
+        ):  # these are the tokenizer's own, which are never cut
+            complaint = (
+                f"must be >= {len(token_ids)}, as many as every text has, given {limit.max_tokens}"
+            )
             raise InvalidRequest(complaint, field=limit.field)
         if len(token_ids) > limit.max_tokens:
             excess = f"resulted in {len(token_ids)} tokens"
-            raise PromptTooLong(excess, num_tokens=len(token_ids), max_model_len=limit.max_tokens, field=field)
+            raise PromptTooLong(
+                excess, num_tokens=len(token_ids), max_model_len=limit.max_tokens, field=field
+            )
         if max(token_ids) >= self._vocab_size:
             token = self._tokenizer.token_text(max(token_ids))
-            raise InvalidRequest(f"holds {token!r}, a token that the model does not have", field=field)
+            raise InvalidRequest(
+                f"holds {token!r}, a token that the model does not have", field=field
+            )
         return EncodedText(token_ids, second_begin)
 
 
 def _refuse_instruction(instruction: str | None) -> None:
     if instruction is not None:
-        raise InvalidRequest(": this model takes no instruction, only pairs of texts", field="instruction")
+        raise InvalidRequest(
+            ": this model takes no instruction, only pairs of texts", field="instruction"
+        )

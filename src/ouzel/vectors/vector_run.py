@@ -25,7 +25,9 @@ from ouzel.vectors.encoded_text import EncodedText
 
 _NO_TOKENS = SamplingParams(max_tokens=0)
 _SHARE_OF_PLACES = 2  # of the free ones, that one request leaves: one of so many
-_STEPS_UNDER_WAY = 4  # of texts for each engine; with fewer it finds fewer that are of a like length
+_STEPS_UNDER_WAY = (
+    4  # of texts for each engine; with fewer it finds fewer that are of a like length
+)
 
 _numbers = count()
 
@@ -75,7 +77,10 @@ class VectorRun:
         """Returns [texts, vector size]. Leaving it early aborts what is under way."""
         num_in_step = self._num_in_step()
         size = min(num_in_step, self._engine.info.max_texts)
-        groups = [range(begin, min(begin + size, len(self._texts))) for begin in range(0, len(self._texts), size)]
+        groups = [
+            range(begin, min(begin + size, len(self._texts)))
+            for begin in range(0, len(self._texts), size)
+        ]
         num_busy = -(-_STEPS_UNDER_WAY * num_in_step // size) * len(self._engine.members)
         num_more = min(len(groups) - 1, num_busy - 1, self._engine.num_free // _SHARE_OF_PLACES)
         reason = FinishReason.ERROR
@@ -95,7 +100,9 @@ class VectorRun:
     def _num_in_step(self) -> int:
         """Returns how many of the texts an engine computes at a time."""
         info, num_tokens = self._engine.info, sum(len(text.token_ids) for text in self._texts)
-        return max(1, min(info.max_num_seqs, info.max_num_batched_tokens * len(self._texts) // num_tokens))
+        return max(
+            1, min(info.max_num_seqs, info.max_num_batched_tokens * len(self._texts) // num_tokens)
+        )
 
     async def _run_all(self, groups: list[range], places: asyncio.Semaphore) -> None:
         running = [asyncio.create_task(self._run(group, places)) for group in groups]
@@ -112,7 +119,10 @@ class VectorRun:
 
     async def _run(self, group: range, places: asyncio.Semaphore) -> None:
         given_to = partial(self._note_engine, group)
-        async with places, aclosing(self._engine.submit(self._engine_request(group), given_to)) as steps:
+        async with (
+            places,
+            aclosing(self._engine.submit(self._engine_request(group), given_to)) as steps,
+        ):
             async for outputs in steps:
                 for output in outputs:
                     raise_if_lost(output, self._engine)
@@ -122,7 +132,9 @@ class VectorRun:
                         self._take(group[output.index], np.frombuffer(output.vector, "<f4"))
 
     def _take(self, place: int, vector: NDArray[np.float32]) -> None:
-        if not np.isfinite(vector).all():  # JSON has no word for it, and an order by it would be none
+        if not np.isfinite(
+            vector
+        ).all():  # JSON has no word for it, and an order by it would be none
             raise EngineFailed(
                 f"what the model makes of text {place} is not finite: its weights or precision are wrong"
             )
@@ -153,6 +165,8 @@ class VectorRun:
             self.ttft_s = time.perf_counter() - self._arrival_s
             self._counts.first_token(self.ttft_s)
             num_tokens = self.usage().prompt_tokens
-            self._counts.prompt_computed(num_prompt_tokens=num_tokens, num_cached_tokens=self._num_cached_tokens)
+            self._counts.prompt_computed(
+                num_prompt_tokens=num_tokens, num_cached_tokens=self._num_cached_tokens
+            )
         self.finish_reasons = [reason.value]
         self._counts.choice_finished(reason.value)

@@ -36,7 +36,11 @@ ALIASES: Mapping[str, str] = {
 @cache
 def aliases_in(own_fields: tuple[str, ...]) -> dict[str, str]:
     """Returns those of the table that are read by an endpoint with these fields."""
-    return {alias: name for alias, name in ALIASES.items() if name in own_fields and alias not in own_fields}
+    return {
+        alias: name
+        for alias, name in ALIASES.items()
+        if name in own_fields and alias not in own_fields
+    }
 
 
 def in_our_names(body: JsonObject, own_fields: tuple[str, ...]) -> JsonObject:
@@ -50,7 +54,9 @@ def in_our_names(body: JsonObject, own_fields: tuple[str, ...]) -> JsonObject:
         if value is None:
             continue
         if other is not None and other != value:
-            raise InvalidRequest(f"must be the same as {name}: {shown(other)}, given {shown(value)}", field=alias)
+            raise InvalidRequest(
+                f"must be the same as {name}: {shown(other)}, given {shown(value)}", field=alias
+            )
         named[name] = value
     return named
 
@@ -62,5 +68,11 @@ def as_named(error: InvalidRequest, parse: Callable[[], Mapping[str, object]]) -
     if name not in ALIASES.values():
         return error
     body = parse()
-    alias = next((alias for alias in ALIASES if ALIASES[alias] == name and body.get(alias) is not None), None)
-    return error if alias is None or body.get(name) is not None else error.at(alias + path[len(name) :])
+    alias = next(
+        (alias for alias in ALIASES if ALIASES[alias] == name and body.get(alias) is not None), None
+    )
+    return (
+        error
+        if alias is None or body.get(name) is not None
+        else error.at(alias + path[len(name) :])
+    )

@@ -13,7 +13,13 @@ from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object
 from ouzel.wire.fields import GenerationFields
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
-from ouzel.wire.options import check_completion, limited, num_alternatives, options_of, truncation_of
+from ouzel.wire.options import (
+    check_completion,
+    limited,
+    num_alternatives,
+    options_of,
+    truncation_of,
+)
 from ouzel.wire.shown_text import ReasoningPlace, reasoning_place
 from ouzel.wire.speculation import predicted_text
 from ouzel.wire.tool_use import tools_of
@@ -31,7 +37,9 @@ class Chat:
     reasoning_place: ReasoningPlace = "apart"
 
 
-def decode_chat(fields: JsonObject, model: ServedModel, limits: LimitsConfig) -> tuple[ChatCompletionRequest, Chat]:
+def decode_chat(
+    fields: JsonObject, model: ServedModel, limits: LimitsConfig
+) -> tuple[ChatCompletionRequest, Chat]:
     """Decodes the parsed body of /chat/completions, and reads it. Raises InvalidRequest."""
     request = decode_object(fields, ChatCompletionRequest)
     return request, read_chat(request, model, limits)
@@ -42,17 +50,24 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
     chat = chat_of(request, request, request, model, limits)
     check_completion(request)
     num_logprobs = num_alternatives(request.top_logprobs, model, limits, param="top_logprobs")
-    for name, value in (("top_logprobs", request.top_logprobs), ("logprob_token_ids", request.logprob_token_ids)):
+    for name, value in (
+        ("top_logprobs", request.top_logprobs),
+        ("logprob_token_ids", request.logprob_token_ids),
+    ):
         if value and not request.logprobs:
             raise InvalidRequest(f"needs logprobs to be true, given {value}", field=name)
     speculation = chat.options.speculation
     if request.prediction is not None:
-        speculation = replace(speculation, prediction=predicted_text(request.prediction, request, model.engine.info))
+        speculation = replace(
+            speculation, prediction=predicted_text(request.prediction, request, model.engine.info)
+        )
     options = replace(
         chat.options,
         speculation=speculation,
         num_logprobs=(num_logprobs or 0) if request.logprobs else None,
-        num_prompt_logprobs=num_alternatives(request.prompt_logprobs, model, limits, param="prompt_logprobs"),
+        num_prompt_logprobs=num_alternatives(
+            request.prompt_logprobs, model, limits, param="prompt_logprobs"
+        ),
         logprob_token_ids=request.logprob_token_ids,
         may_be_empty=request.prompt_logprobs is not None,
     )
@@ -75,7 +90,9 @@ def chat_of(
     options = options_of(body, model, limits)
     if max_output_tokens is not None:
         options = limited(options, max_output_tokens, param="max_output_tokens")
-    tools = tools_of(tool_fields, guides_all=model.guides_tools, refuses_unknown=model.refuses_unknown_tools)
+    tools = tools_of(
+        tool_fields, guides_all=model.guides_tools, refuses_unknown=model.refuses_unknown_tools
+    )
     options = replace(
         options,
         tool_use=tools.use,

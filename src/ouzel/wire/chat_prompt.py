@@ -18,7 +18,9 @@ class ThinkingOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 JsonObjects = list[dict[str, object]]
-_MAX_TEMPLATE_CHARS = 131_072  # several times the longest in use; so many are compiled within a second
+_MAX_TEMPLATE_CHARS = (
+    131_072  # several times the longest in use; so many are compiled within a second
+)
 ChatTemplateText = (
     Annotated[
         str,
@@ -30,24 +32,32 @@ ChatTemplateText = (
     | None
 )
 TemplateKwargs = Annotated[
-    dict[str, object] | None, Meta(description="More variables for the chat template, which must read them.")
+    dict[str, object] | None,
+    Meta(description="More variables for the chat template, which must read them."),
 ]
-AddGenerationPrompt = Annotated[bool | None, Meta(description="Ends the prompt where the answer starts.")]
+AddGenerationPrompt = Annotated[
+    bool | None, Meta(description="Ends the prompt where the answer starts.")
+]
 ContinueFinalMessage = Annotated[
-    bool | None, Meta(description="Ends the prompt with the last message's text, which the answer continues.")
+    bool | None,
+    Meta(description="Ends the prompt with the last message's text, which the answer continues."),
 ]
 AddSpecialTokens = Annotated[
-    bool | None, Meta(description="Adds the tokenizer's special tokens to those that the chat template writes.")
+    bool | None,
+    Meta(description="Adds the tokenizer's special tokens to those that the chat template writes."),
 ]
 RetrievedDocuments = Annotated[
     JsonObjects | None, Meta(description="Passed to the chat template, which must read them.")
 ]
 Effort = Annotated[
     ReasoningEffort | None,
-    Meta(description="Passed to the chat template, or turned into its switch: none and minimal are off."),
+    Meta(
+        description="Passed to the chat template, or turned into its switch: none and minimal are off."
+    ),
 ]
 Thinking = Annotated[
-    bool | ThinkingOption | None, Meta(description="The chat template's switch for reasoning, by either name.")
+    bool | ThinkingOption | None,
+    Meta(description="The chat template's switch for reasoning, by either name."),
 ]
 
 

@@ -16,12 +16,21 @@ from ouzel.wire.fields import CompletionFields, LogprobTokenIds
 from ouzel.wire.message_schema import Messages
 from ouzel.wire.shown_text import Echo, IncludeReasoning, ReasoningFormatName, SeparateReasoning
 from ouzel.wire.speculation import PredictedOutput
-from ouzel.wire.tools import FunctionCall, Functions, GuidesTools, ParallelToolCalls, ToolChoice, Tools
+from ouzel.wire.tools import (
+    FunctionCall,
+    Functions,
+    GuidesTools,
+    ParallelToolCalls,
+    ToolChoice,
+    Tools,
+)
 
 
 class ChatCompletionRequest(CompletionFields, kw_only=True):
     messages: Messages
-    logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
+    logprobs: Annotated[
+        bool | None, Meta(description="Returns the log probability of every token.")
+    ] = None
     top_logprobs: (
         Annotated[
             int,

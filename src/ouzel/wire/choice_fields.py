@@ -19,7 +19,12 @@ from ouzel.sampling import DRAWING_FIELDS, BeamSearchParams, SamplingFields
 class ChoiceFields(SamplingFields, kw_only=True):
     """`None` is "not given"."""
 
-    n: Annotated[int, Meta(ge=1, description="Number of choices; at most the server's max_choices.")] | None = None
+    n: (
+        Annotated[
+            int, Meta(ge=1, description="Number of choices; at most the server's max_choices.")
+        ]
+        | None
+    ) = None
     num_return_sequences: Annotated[int, Meta(ge=1, description="The same as n.")] | None = None
     best_of: (
         Annotated[
@@ -33,13 +38,25 @@ class ChoiceFields(SamplingFields, kw_only=True):
         | None
     ) = None
     use_beam_search: Annotated[
-        bool | None, Meta(description="Searches for the most likely outputs; nothing is drawn, seed has no effect.")
+        bool | None,
+        Meta(
+            description="Searches for the most likely outputs; nothing is drawn, seed has no effect."
+        ),
     ] = None
     num_beams: (
-        Annotated[int, Meta(ge=1, description="Number of beams; above 1 is beam search. At most max_num_seqs.")] | None
+        Annotated[
+            int,
+            Meta(
+                ge=1, description="Number of beams; above 1 is beam search. At most max_num_seqs."
+            ),
+        ]
+        | None
     ) = None
     num_beam_groups: (
-        Annotated[int, Meta(ge=1, description="Groups of beams that diversity_penalty keeps apart.")] | None
+        Annotated[
+            int, Meta(ge=1, description="Groups of beams that diversity_penalty keeps apart.")
+        ]
+        | None
     ) = None
     diversity_penalty: (
         Annotated[
@@ -92,7 +109,9 @@ def choosing_of(body: ChoiceFields, *, max_choices: int) -> Choosing:
         raise InvalidRequest(f"must be <= {max_choices}, given {choosing.best_of}", field="best_of")
     if beam_search is not None and beam_search.width > max_choices:
         name = choosing.width_param
-        raise InvalidRequest(f"must be <= {max_choices} in a beam search, given {beam_search.width}", field=name)
+        raise InvalidRequest(
+            f"must be <= {max_choices} in a beam search, given {beam_search.width}", field=name
+        )
     return choosing
 
 
@@ -104,42 +123,59 @@ def _choosing(body: ChoiceFields) -> Choosing:
             raise InvalidRequest(f"needs {needed}, given {_shown(body, name)}", field=name)
         best_of = body.best_of or n
         if best_of < n:
-            raise InvalidRequest(f"must be >= {n}, the number of choices, given {best_of}", field="best_of")
+            raise InvalidRequest(
+                f"must be >= {n}, the number of choices, given {best_of}", field="best_of"
+            )
         return Choosing(n, best_of, None)
     if body.use_beam_search is False:
-        raise InvalidRequest(f"must be 1 without use_beam_search, given {body.num_beams}", field="num_beams")
+        raise InvalidRequest(
+            f"must be 1 without use_beam_search, given {body.num_beams}", field="num_beams"
+        )
     if (name := _first_in_effect(body, DRAWING_FIELDS)) is not None:
         neutral = msgspec.json.encode(DRAWING_FIELDS[name][0]).decode()
-        raise InvalidRequest(f"must be {neutral} in a beam search, given {_shown(body, name)}", field=name)
+        raise InvalidRequest(
+            f"must be {neutral} in a beam search, given {_shown(body, name)}", field=name
+        )
     return Choosing(n, n, _beam_search(body, n), _width_field(body))
 
 
 def _width_field(body: ChoiceFields) -> str:
     """Returns the name of the field that says how many beams there are."""
-    return next((name for name in ("num_beams", "best_of", "n") if getattr(body, name) is not None), "use_beam_search")
+    return next(
+        (name for name in ("num_beams", "best_of", "n") if getattr(body, name) is not None),
+        "use_beam_search",
+    )
 
 
 def _n(body: ChoiceFields) -> int:
     if body.n is None or body.num_return_sequences in (None, body.n):
         return body.n or body.num_return_sequences or 1
     name = "num_return_sequences"
-    raise InvalidRequest(f"must be {body.n}, the same as n, given {body.num_return_sequences}", field=name)
+    raise InvalidRequest(
+        f"must be {body.n}, the same as n, given {body.num_return_sequences}", field=name
+    )
 
 
 def _beam_search(body: ChoiceFields, n: int) -> BeamSearchParams:
     width = body.num_beams or body.best_of or n
     num_groups, penalty = body.num_beam_groups or 1, body.diversity_penalty or 0.0
     if body.best_of not in (None, width):
-        raise InvalidRequest(f"must be {width}, the same as num_beams, given {body.best_of}", field="best_of")
+        raise InvalidRequest(
+            f"must be {width}, the same as num_beams, given {body.best_of}", field="best_of"
+        )
     if width < n:
         name = _width_field(body)
         raise InvalidRequest(f"must be >= {n}, the number of choices, given {width}", field=name)
     if width % num_groups:
         name = "num_beam_groups"
-        raise InvalidRequest(f"must divide the number of beams, {width}, given {num_groups}", field=name)
+        raise InvalidRequest(
+            f"must divide the number of beams, {width}, given {num_groups}", field=name
+        )
     if num_groups > 1 and penalty == 0:
         name = "diversity_penalty"
-        raise InvalidRequest(f"must be > 0 with num_beam_groups, given {penalty:g}: all find the same", field=name)
+        raise InvalidRequest(
+            f"must be > 0 with num_beam_groups, given {penalty:g}: all find the same", field=name
+        )
     if num_groups == 1 and penalty > 0:
         name = "diversity_penalty"
         raise InvalidRequest(f"needs num_beam_groups > 1, given {penalty:g}", field=name)
@@ -152,10 +188,15 @@ def _beam_search(body: ChoiceFields, n: int) -> BeamSearchParams:
     )
 
 
-def _first_in_effect(body: ChoiceFields, neutral_values: Mapping[str, tuple[object, ...]]) -> str | None:
+def _first_in_effect(
+    body: ChoiceFields, neutral_values: Mapping[str, tuple[object, ...]]
+) -> str | None:
     """Returns the name of the first field that asks for something."""
     fields = ((name, getattr(body, name), neutral) for name, neutral in neutral_values.items())
-    return next((name for name, value, neutral in fields if value is not None and value not in neutral), None)
+    return next(
+        (name for name, value, neutral in fields if value is not None and value not in neutral),
+        None,
+    )
 
 
 def _shown(body: ChoiceFields, name: str) -> str:

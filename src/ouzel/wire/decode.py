@@ -18,10 +18,20 @@ from ouzel.wire.hints import HINTS, log_hints
 from ouzel.wire.lenient_numbers import with_plain_numbers
 from ouzel.wire.unknown_fields import unknown_fields
 from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
-from ouzel.wire.validation_errors import UnreadableValue, first_path, invalid_request, path_of, shown
+from ouzel.wire.validation_errors import (
+    UnreadableValue,
+    first_path,
+    invalid_request,
+    path_of,
+    shown,
+)
 from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
-_NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # the faults of a body that cannot be parsed
+_NOT_JSON = (
+    msgspec.MsgspecError,
+    UnicodeDecodeError,
+    RecursionError,
+)  # the faults of a body that cannot be parsed
 _MAX_READ_AGAIN_BYTES = 2**20  # to say more of what is wrong; no other thread runs meanwhile
 
 logger = logging.getLogger(__name__)
@@ -66,7 +76,9 @@ def _convert(fields: JsonObject, body_type: type[Body]) -> Body:
 
 def log_ignored(fields: set[str]) -> None:
     if fields:
-        logger.info("ignored fields: %s", ", ".join(repr(name[:60]) for name in sorted(fields)[:20]))
+        logger.info(
+            "ignored fields: %s", ", ".join(repr(name[:60]) for name in sorted(fields)[:20])
+        )
 
 
 def parse_object(body: bytes) -> JsonObject:

@@ -7,23 +7,38 @@ from msgspec import Meta
 
 from ouzel.wire.choice_fields import ChoiceFields
 from ouzel.wire.model_name import ModelName
-from ouzel.wire.response_form import Choices, Grammar, GrammarText, Pattern, ResponseFormat, Schema, StructuredOutputs
+from ouzel.wire.response_form import (
+    Choices,
+    Grammar,
+    GrammarText,
+    Pattern,
+    ResponseFormat,
+    Schema,
+    StructuredOutputs,
+)
 from ouzel.wire.speculation import ConfidenceThreshold, MaxNgramSize, NumAssistantTokens
 
 _MOST_TOKENS = 2**63 - 1
 
-StopString = Annotated[str, Meta(min_length=1, max_length=256, description="A text that ends the output.")]
+StopString = Annotated[
+    str, Meta(min_length=1, max_length=256, description="A text that ends the output.")
+]
 
 
 LogprobTokenIds = Annotated[
     list[Annotated[int, Meta(ge=0)]],
-    Meta(max_length=128, description="Output tokens have these alternatives wherever they rank; needs logprobs."),
+    Meta(
+        max_length=128,
+        description="Output tokens have these alternatives wherever they rank; needs logprobs.",
+    ),
 ]
 
 
 class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     include_usage: Annotated[bool | None, Meta(description="A last chunk with the usage.")] = None
-    continuous_usage_stats: Annotated[bool | None, Meta(description="Every chunk has the usage so far.")] = None
+    continuous_usage_stats: Annotated[
+        bool | None, Meta(description="Every chunk has the usage so far.")
+    ] = None
     include_obfuscation: Annotated[bool | None, Meta(description="Only false is supported.")] = None
 
 
@@ -44,7 +59,10 @@ class GenerationFields(ChoiceFields, kw_only=True):
         | None
     ) = None
     max_completion_tokens: (
-        Annotated[int, Meta(ge=-1, le=_MOST_TOKENS, description="The same as max_tokens, and stronger.")] | None
+        Annotated[
+            int, Meta(ge=-1, le=_MOST_TOKENS, description="The same as max_tokens, and stronger.")
+        ]
+        | None
     ) = None
     thinking_token_budget: (
         Annotated[
@@ -58,24 +76,45 @@ class GenerationFields(ChoiceFields, kw_only=True):
         | None
     ) = None
     stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
-    include_stop_str_in_output: Annotated[bool | None, Meta(description="Shows what ended the output.")] = None
-    skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
+    include_stop_str_in_output: Annotated[
+        bool | None, Meta(description="Shows what ended the output.")
+    ] = None
+    skip_special_tokens: Annotated[
+        bool | None, Meta(description="Leaves special tokens out of the text.")
+    ] = None
     truncate_prompt_tokens: (
-        Annotated[int, Meta(ge=-1, description="Keeps so many prompt tokens; -1: what fits beside max_tokens.")] | None
+        Annotated[
+            int,
+            Meta(
+                ge=-1, description="Keeps so many prompt tokens; -1: what fits beside max_tokens."
+            ),
+        ]
+        | None
     ) = None
-    truncation_side: Annotated[Literal["left", "right"] | None, Meta(description="Where the prompt is cut.")] = None
+    truncation_side: Annotated[
+        Literal["left", "right"] | None, Meta(description="Where the prompt is cut.")
+    ] = None
     return_tokens_as_token_ids: Annotated[
         bool | None, Meta(description='Tokens in logprobs are "token_id:123" rather than texts.')
     ] = None
-    return_token_ids: Annotated[bool | None, Meta(description="Shows the ids of prompt and output.")] = None
+    return_token_ids: Annotated[
+        bool | None, Meta(description="Shows the ids of prompt and output.")
+    ] = None
     spaces_between_special_tokens: Annotated[
-        bool | None, Meta(description="False only with tokenizers that write no spaces between special tokens.")
+        bool | None,
+        Meta(description="False only with tokenizers that write no spaces between special tokens."),
     ] = None
     stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
-    priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
+    priority: (
+        Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None
+    ) = None
     cache_salt: (
         Annotated[
-            str, Meta(max_length=256, description="Cached prompts are shared only under the same salt (and API key).")
+            str,
+            Meta(
+                max_length=256,
+                description="Cached prompts are shared only under the same salt (and API key).",
+            ),
         ]
         | None
     ) = None
@@ -96,12 +135,16 @@ class GenerationFields(ChoiceFields, kw_only=True):
     grammar: Grammar | None = None
     # For the caller's own records; nothing here depends on them.
     user: Annotated[str | None, Meta(description="Who asks; not used.")] = None
-    metadata: Annotated[dict[str, str], Meta(max_length=16, description="Labels of the request; not used.")] | None = (
-        None
-    )
+    metadata: (
+        Annotated[
+            dict[str, str], Meta(max_length=16, description="Labels of the request; not used.")
+        ]
+        | None
+    ) = None
     safety_identifier: Annotated[str | None, Meta(description="Who asks; not used.")] = None
     prompt_cache_key: Annotated[
-        str | None, Meta(description="A hint for routers, which keep requests with the same one together.")
+        str | None,
+        Meta(description="A hint for routers, which keep requests with the same one together."),
     ] = None
 
 

@@ -6,7 +6,16 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ouzel.generation import ContentDelta, Delta, Event, Finished, Output, PromptScored, ReasoningDelta, ToolCallDelta
+from ouzel.generation import (
+    ContentDelta,
+    Delta,
+    Event,
+    Finished,
+    Output,
+    PromptScored,
+    ReasoningDelta,
+    ToolCallDelta,
+)
 from ouzel.types import FinishReason, PositionLogprobs
 
 
@@ -103,7 +112,9 @@ def public_finish_reason(reason: FinishReason, *, called: bool) -> str:
             return "tool_calls" if called else "stop"
         case FinishReason.LENGTH:
             return "length"
-        case FinishReason.ABORT | FinishReason.ERROR | FinishReason.REFUSED | FinishReason.OVERLOADED:
+        case (
+            FinishReason.ABORT | FinishReason.ERROR | FinishReason.REFUSED | FinishReason.OVERLOADED
+        ):
             raise AssertionError(f"a choice that ended with {reason} has no answer")
         case unreachable:
             assert_never(unreachable)

@@ -53,6 +53,12 @@ HINTS: Mapping[str, str] = {
 
 def log_hints(body: Mapping[str, object], own_fields: Collection[str]) -> None:
     """Logs those of `body` that ask for something, but for fields that its endpoint honours."""
-    asking = [name for name in body if name in HINTS and name not in own_fields and body[name] not in (None, False)]
+    asking = [
+        name
+        for name in body
+        if name in HINTS and name not in own_fields and body[name] not in (None, False)
+    ]
     if asking:
-        logger.info("taken as hints: %s", ", ".join(f"{name} ({HINTS[name]})" for name in sorted(asking)))
+        logger.info(
+            "taken as hints: %s", ", ".join(f"{name} ({HINTS[name]})" for name in sorted(asking))
+        )

@@ -10,7 +10,9 @@ from functools import cache
 import msgspec
 from msgspec import inspect
 
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,99})(\.\d{1,99})?([eE][+-]?\d{1,3})?", re.ASCII)  # JSON's, and not endless
+_NUMBER = re.compile(
+    r"-?(0|[1-9]\d{0,99})(\.\d{1,99})?([eE][+-]?\d{1,3})?", re.ASCII
+)  # JSON's, and not endless
 
 
 def with_plain_numbers(body: dict[str, object], body_type: type[msgspec.Struct]) -> object:
@@ -28,7 +30,10 @@ def _plain(value: object, kind: inspect.Type) -> object:
     match kind, value:
         case inspect.StructType(fields=fields), dict():
             kinds = {field.encode_name: field.type for field in fields}
-            plain = {key: _plain(entry, kinds[key]) if key in kinds else entry for key, entry in value.items()}
+            plain = {
+                key: _plain(entry, kinds[key]) if key in kinds else entry
+                for key, entry in value.items()
+            }
         case inspect.DictType(value_type=entry_kind), dict():
             plain = {key: _plain(entry, entry_kind) for key, entry in value.items()}
         case inspect.ListType(item_type=entry_kind), list():

@@ -57,7 +57,9 @@ PromptLogprobs = list[dict[int, PromptLogprob] | None]
 """Each position has its token and the most likely ones by token id; the first, which nothing predicts, has null."""
 
 
-def chat_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel, text_of: TokenText) -> ChatLogprobs:
+def chat_logprobs(
+    positions: Sequence[PositionLogprobs], model: ServedModel, text_of: TokenText
+) -> ChatLogprobs:
     return ChatLogprobs([_content_logprob(position, model, text_of) for position in positions])
 
 
@@ -87,11 +89,18 @@ def completion_logprobs(
     """`num_chars` characters have begun before the first token; returned is how many after the last."""
     hidden = model.tokenizer.special_token_ids if skip_special_tokens else frozenset()
     token_ids = [position.sampled.token_id for position in positions]
-    pieces = [b"" if token_id in hidden else model.tokenizer.token_bytes(token_id) for token_id in token_ids]
+    pieces = [
+        b"" if token_id in hidden else model.tokenizer.token_bytes(token_id)
+        for token_id in token_ids
+    ]
     text_offset, num_chars = _text_offsets(pieces, num_chars)
     tokens = list(map(text_of, token_ids))
-    token_logprobs: list[float | None] = [_finite(position.sampled.logprob) for position in positions]
-    top_logprobs: list[dict[str, float] | None] = [_by_text(position, text_of) for position in positions]
+    token_logprobs: list[float | None] = [
+        _finite(position.sampled.logprob) for position in positions
+    ]
+    top_logprobs: list[dict[str, float] | None] = [
+        _by_text(position, text_of) for position in positions
+    ]
     return CompletionLogprobs(tokens, token_logprobs, top_logprobs, text_offset), num_chars
 
 
@@ -103,8 +112,14 @@ def echoed_logprobs(
     `positions` are those of all prompt tokens but the first.
     """
     text_offset, num_chars = _text_offsets(_pieces_in_text(prompt, model), 0)
-    token_logprobs: list[float | None] = [None, *(_finite(position.sampled.logprob) for position in positions)]
-    top_logprobs: list[dict[str, float] | None] = [None, *(_by_text(position, text_of) for position in positions)]
+    token_logprobs: list[float | None] = [
+        None,
+        *(_finite(position.sampled.logprob) for position in positions),
+    ]
+    top_logprobs: list[dict[str, float] | None] = [
+        None,
+        *(_by_text(position, text_of) for position in positions),
+    ]
     tokens = list(map(text_of, prompt.token_ids))
     return CompletionLogprobs(tokens, token_logprobs, top_logprobs, text_offset), num_chars
 
@@ -117,7 +132,9 @@ def _pieces_in_text(prompt: Prompt, model: ServedModel) -> list[bytes]:
     tokenizer = model.tokenizer
     pieces = [tokenizer.token_bytes(token_id) for token_id in prompt.token_ids]
     first = 0
-    if prompt.token_ids[0] in tokenizer.special_token_ids and not prompt.text.startswith(pieces[0].decode()):
+    if prompt.token_ids[0] in tokenizer.special_token_ids and not prompt.text.startswith(
+        pieces[0].decode()
+    ):
         pieces[0], first = b"", 1
     if first < len(pieces) and pieces[first].startswith(b" ") and not prompt.text.startswith(" "):
         pieces[first] = pieces[first][1:]
@@ -155,7 +172,9 @@ def _is_first_byte(byte: int) -> bool:
     return byte & 0xC0 != 0x80
 
 
-def _content_logprob(position: PositionLogprobs, model: ServedModel, text_of: TokenText) -> ContentLogprob:
+def _content_logprob(
+    position: PositionLogprobs, model: ServedModel, text_of: TokenText
+) -> ContentLogprob:
     sampled = _top_logprob(position.sampled, model, text_of)
     top = [_top_logprob(entry, model, text_of) for entry in position.top]
     return ContentLogprob(sampled.token, sampled.logprob, sampled.bytes, top)

@@ -17,7 +17,10 @@ _PICTURE_URL: dict[str, object] = {
         {
             "type": "object",
             "required": ["url"],
-            "properties": {"url": {"type": "string", "minLength": 1}, "detail": {"enum": [*DETAILS, None]}},
+            "properties": {
+                "url": {"type": "string", "minLength": 1},
+                "detail": {"enum": [*DETAILS, None]},
+            },
         },
     ],
 }
@@ -58,8 +61,14 @@ _FILE_PART = {
             "type": "object",
             "required": ["file_data"],
             "properties": {
-                "file_data": {**_TEXT, "description": "A data URL or base64, or a URL, where the operator allows it."},
-                "filename": {"type": ["string", "null"], "description": "Not used: the file tells what it is."},
+                "file_data": {
+                    **_TEXT,
+                    "description": "A data URL or base64, or a URL, where the operator allows it.",
+                },
+                "filename": {
+                    "type": ["string", "null"],
+                    "description": "Not used: the file tells what it is.",
+                },
                 "detail": {"enum": [*DETAILS, None]},
             },
         },
@@ -100,7 +109,12 @@ _KEYS = {
     "reasoning_content": {"type": ["string", "null"]},
     "refusal": {"type": ["string", "null"]},
     "audio": {"type": "null"},
-    "tool_calls": {"anyOf": [{"type": "array", "items": {"anyOf": [_FUNCTION_CALL, _CUSTOM_CALL]}}, {"type": "null"}]},
+    "tool_calls": {
+        "anyOf": [
+            {"type": "array", "items": {"anyOf": [_FUNCTION_CALL, _CUSTOM_CALL]}},
+            {"type": "null"},
+        ]
+    },
 }
 _PARTS = {"anyOf": [_TEXT_PART, _PICTURE_PART, _VIDEO_PART, _FILE_PART]}
 _CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _PARTS}]

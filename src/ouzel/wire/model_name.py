@@ -4,7 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-ModelName = Annotated[str | None, Meta(description="One of the served model names; none is the first.")]
+ModelName = Annotated[
+    str | None, Meta(description="One of the served model names; none is the first.")
+]
 
 _PLACEHOLDER = "default/not-specified"  # infinity's clients send it where their user names no model
 

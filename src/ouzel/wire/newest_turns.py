@@ -27,7 +27,9 @@ def num_leading(roles: Iterable[object]) -> int:
 def room_for_prompt(max_model_len: int, max_tokens: int | None) -> int:
     """Returns how long a prompt may be that leaves room for the answer; `max_tokens` is its limit."""
     is_limited = max_tokens is not None and max_tokens < max_model_len
-    return max_model_len - ((max_tokens if is_limited else None) or max_model_len // _SHARE_OF_ANSWER or 1)
+    return max_model_len - (
+        (max_tokens if is_limited else None) or max_model_len // _SHARE_OF_ANSWER or 1
+    )
 
 
 def render_newest(
@@ -60,12 +62,16 @@ def render_newest(
         else:
             best, high = prompt, middle
     cut = cuts[min(high, len(cuts) - 1)] if cuts else first
-    logger.info("dropped the %d oldest of %d messages, which do not fit", cut - first, len(messages))
+    logger.info(
+        "dropped the %d oldest of %d messages, which do not fit", cut - first, len(messages)
+    )
     return best or render([*leading, *messages[cut:]])
 
 
 def _render_if_fits(
-    messages: Sequence[Message], render: Callable[[Sequence[Message]], Prompt], max_prompt_tokens: int
+    messages: Sequence[Message],
+    render: Callable[[Sequence[Message]], Prompt],
+    max_prompt_tokens: int,
 ) -> Prompt | None:
     try:
         prompt = render(messages)

@@ -49,7 +49,12 @@ class OfferedTool(msgspec.Struct, frozen=True):
 
     def tool(self, model_name: str) -> FunctionTool:
         return FunctionTool(
-            model_name, self.description, self.parameters, self.strict or False, self.is_custom, self.text_grammar
+            model_name,
+            self.description,
+            self.parameters,
+            self.strict or False,
+            self.is_custom,
+            self.text_grammar,
         )
 
 
@@ -69,13 +74,19 @@ class ToolNames(msgspec.Struct, frozen=True):
 NO_TOOLS = ToolNames()
 
 
-def offered_tools(tools: Sequence[Tool], *, refuses_unknown: bool) -> tuple[list[OfferedTool], tuple[str, ...]]:
+def offered_tools(
+    tools: Sequence[Tool], *, refuses_unknown: bool
+) -> tuple[list[OfferedTool], tuple[str, ...]]:
     """Returns the tools that the model may call, and a warning for each tool that is left out.
 
     Raises InvalidRequest for a tool that is refused, and for too many tools.
     """
     known = [(f"tools[{position}]", tool) for position, tool in enumerate(tools) if tool.is_known]
-    unknown = [UnknownTool(f"tools[{position}]", tool.type) for position, tool in enumerate(tools) if not tool.is_known]
+    unknown = [
+        UnknownTool(f"tools[{position}]", tool.type)
+        for position, tool in enumerate(tools)
+        if not tool.is_known
+    ]
     types = (tools[0].known_types) if tools else ()
     warnings = leave_out(unknown, known=types, has_others=bool(known), refuses=refuses_unknown)
     offered = [each for path, tool in known for each in _offered(tool, path)]
@@ -85,10 +96,14 @@ def offered_tools(tools: Sequence[Tool], *, refuses_unknown: bool) -> tuple[list
     return offered, warnings
 
 
-def offered_function(function: FunctionDefinition, path: str, namespace: str | None = None) -> OfferedTool:
+def offered_function(
+    function: FunctionDefinition, path: str, namespace: str | None = None
+) -> OfferedTool:
     kind = (function.parameters or {}).get("type", "object")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind):
-        raise InvalidRequest(f'must be "object", given {shown(kind)}', field=f"{path}.parameters.type")
+        raise InvalidRequest(
+            f'must be "object", given {shown(kind)}', field=f"{path}.parameters.type"
+        )
     name = ClientName(function.name, namespace)
     return OfferedTool(name, path, function.description, function.parameters, function.strict)
 
@@ -101,7 +116,9 @@ def names_of(offered: Sequence[OfferedTool]) -> ToolNames:
         name, namespace = tool.name.name, tool.name.namespace
         model_name = name if namespace is None or counts[name] == 1 else f"{namespace}__{name}"
         if model_name in of_client:
-            raise InvalidRequest(f"must be unique, given {model_name!r} again", field=f"{tool.path}.name")
+            raise InvalidRequest(
+                f"must be unique, given {model_name!r} again", field=f"{tool.path}.name"
+            )
         of_client[model_name] = tool.name
     return ToolNames(of_client, {name: model_name for model_name, name in of_client.items()})
 
@@ -127,7 +144,9 @@ def _in_namespace(tool: ListedTool, path: str) -> Iterator[OfferedTool]:
         for position, one in enumerate(tool.tools)
         for each in _offered(one, f"{path}.tools[{position}]", tool.name)
     ]
-    if tool.description and inner:  # the model sees no namespaces: what is said of all stands with the first
+    if (
+        tool.description and inner
+    ):  # the model sees no namespaces: what is said of all stands with the first
         head = f"[{tool.name}: {tool.description}]"
         first = f"{head}\n{inner[0].description}" if inner[0].description else head
         inner[0] = msgspec.structs.replace(inner[0], description=first)
@@ -152,14 +171,20 @@ def _custom(tool: Tool, path: str) -> tuple[CustomDefinition, str]:
 
 def _offered_custom(custom: CustomDefinition, path: str, namespace: str | None) -> OfferedTool:
     grammar = _text_grammar(custom.format, f"{path}.format")
-    said = f"It is of this {grammar.syntax} grammar:\n{grammar.definition}" if grammar else "It is free text."
+    said = (
+        f"It is of this {grammar.syntax} grammar:\n{grammar.definition}"
+        if grammar
+        else "It is free text."
+    )
     return OfferedTool(
         ClientName(custom.name, namespace),
         path,
         custom.description,
         {
             "type": "object",
-            "properties": {CUSTOM_ARGUMENT: {"type": "string", "description": f"The whole input. {said}"}},
+            "properties": {
+                CUSTOM_ARGUMENT: {"type": "string", "description": f"The whole input. {said}"}
+            },
             "required": [CUSTOM_ARGUMENT],
             "additionalProperties": False,
         },
@@ -174,7 +199,9 @@ def _text_grammar(format: CustomFormat, path: str) -> TextGrammar | None:
             return None
         case TextOfGrammar(grammar=None, syntax=syntax, definition=definition):
             if syntax is None or definition is None:
-                raise InvalidRequest("is required", field=f"{path}.{'definition' if syntax else 'syntax'}")
+                raise InvalidRequest(
+                    "is required", field=f"{path}.{'definition' if syntax else 'syntax'}"
+                )
             return TextGrammar(syntax, definition)
         case TextOfGrammar(grammar=grammar):
             assert grammar is not None

@@ -14,7 +14,9 @@ from ouzel.wire.speculation import speculation_of
 _ALL_LEFT = -1  # as a limit of tokens: what the prompt leaves
 
 
-def options_of(body: GenerationFields, model: ServedModel, limits: LimitsConfig) -> GenerationOptions:
+def options_of(
+    body: GenerationFields, model: ServedModel, limits: LimitsConfig
+) -> GenerationOptions:
     """Reads what means the same in every endpoint, for a text that goes on; an endpoint replaces what differs there."""
     check_model(body.model, model)
     check_generates(model)
@@ -55,7 +57,9 @@ def check_model(name: str | None, model: ServedModel) -> None:
     """Raises ModelNotFound for a name of another model; no name, or an empty one, is the served model."""
     if name is not None and not names_no_model(name) and name not in model.names:
         names = ", ".join(model.names)
-        raise ModelNotFound(f"the model {name[:100]!r} does not exist; this server has: {names}", param="model")
+        raise ModelNotFound(
+            f"the model {name[:100]!r} does not exist; this server has: {names}", param="model"
+        )
 
 
 def check_generates(model: ServedModel) -> None:
@@ -65,7 +69,9 @@ def check_generates(model: ServedModel) -> None:
     where, does = "/v1/rerank or /v1/score", "scores texts and makes none"
     if model.engine.info.task == "embed":
         where, does = "/v1/embeddings", "makes embeddings and no text"
-    raise InvalidRequest(f"the model {model.names[0]!r} {does}: send them to {where}", param="model")
+    raise InvalidRequest(
+        f"the model {model.names[0]!r} {does}: send them to {where}", param="model"
+    )
 
 
 def check_completion(body: CompletionFields) -> None:
@@ -82,7 +88,9 @@ def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param:
         raise InvalidRequest(f"must be <= {limits.max_logprobs}, given {num_logprobs}", field=param)
 
 
-def num_alternatives(num_logprobs: int | None, model: ServedModel, limits: LimitsConfig, *, param: str) -> int | None:
+def num_alternatives(
+    num_logprobs: int | None, model: ServedModel, limits: LimitsConfig, *, param: str
+) -> int | None:
     """Returns how many a token has: -1 asks for the whole vocabulary. Raises InvalidRequest."""
     if num_logprobs != -1:
         check_num_logprobs(num_logprobs, limits, param=param)
@@ -98,7 +106,9 @@ def truncation_of(body: GenerationFields, max_tokens: int | None) -> Truncation 
     """Returns how the prompt is cut. `max_tokens`, the request's or the endpoint's, must fit beside what stays."""
     if body.truncate_prompt_tokens is not None:
         keeps_end = body.truncation_side != "right"
-        return Truncation(body.truncate_prompt_tokens, keeps_end=keeps_end, num_kept_free=max_tokens or 1)
+        return Truncation(
+            body.truncate_prompt_tokens, keeps_end=keeps_end, num_kept_free=max_tokens or 1
+        )
     if body.truncation_side is not None:
         raise InvalidRequest("needs truncate_prompt_tokens", field="truncation_side")
     return None
@@ -111,6 +121,12 @@ def listed(texts: str | list[str] | None) -> list[str]:
 
 def _check_spaces(body: GenerationFields, model: ServedModel) -> None:
     shows_special_tokens = body.skip_special_tokens is False
-    if body.spaces_between_special_tokens is False and shows_special_tokens and model.tokenizer.spaces_special_tokens:
+    if (
+        body.spaces_between_special_tokens is False
+        and shows_special_tokens
+        and model.tokenizer.spaces_special_tokens
+    ):
         field = "spaces_between_special_tokens"
-        raise InvalidRequest("must be true, given false: this model's tokenizer writes spaces", field=field)
+        raise InvalidRequest(
+            "must be true, given false: this model's tokenizer writes spaces", field=field
+        )

@@ -23,7 +23,9 @@ PromptField = Annotated[
 ]
 
 
-def read_prompts(prompt: str | list[object], *, max_prompts: int, n: int) -> list[tuple[str, OnePrompt]]:
+def read_prompts(
+    prompt: str | list[object], *, max_prompts: int, n: int
+) -> list[tuple[str, OnePrompt]]:
     """Returns every prompt with its path in the body.
 
     Raises InvalidRequest for more than `max_prompts`, where each of `n` choices counts as one.
@@ -53,6 +55,10 @@ def _token_ids(path: str, entry: object) -> list[int]:
     try:
         token_ids: list[int] = msgspec.convert(entry, Annotated[list[int], Meta(min_length=1)])
     except msgspec.ValidationError as error:
-        kinds = "a text or a non-empty list of token ids" if path == "prompt" else "a non-empty list of token ids"
+        kinds = (
+            "a text or a non-empty list of token ids"
+            if path == "prompt"
+            else "a non-empty list of token ids"
+        )
         raise InvalidRequest(f"must be {kinds}, given {shown(entry)}", field=path) from error
     return token_ids

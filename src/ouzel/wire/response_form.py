@@ -25,11 +25,24 @@ _KIND_OF_FIELD: Mapping[str, str] = {
 }
 _BESIDE_SCHEMA = {"name", "description", "strict"}  # in OpenAI's `json_schema`
 
-Schema = Annotated[JsonObject | str | bool | None, Meta(description="A JSON schema; a string holds one as JSON text.")]
-Pattern = Annotated[str, Meta(min_length=1, max_length=10_000, description="A regular expression of the whole output.")]
-Choices = Annotated[list[str], Meta(min_length=1, max_length=1000, description="The only texts that are allowed.")]
+Schema = Annotated[
+    JsonObject | str | bool | None,
+    Meta(description="A JSON schema; a string holds one as JSON text."),
+]
+Pattern = Annotated[
+    str,
+    Meta(min_length=1, max_length=10_000, description="A regular expression of the whole output."),
+]
+Choices = Annotated[
+    list[str], Meta(min_length=1, max_length=1000, description="The only texts that are allowed.")
+]
 GrammarText = Annotated[
-    str, Meta(min_length=1, max_length=262_144, description="A grammar in EBNF (`root ::= …`) or Lark (`start: …`).")
+    str,
+    Meta(
+        min_length=1,
+        max_length=262_144,
+        description="A grammar in EBNF (`root ::= …`) or Lark (`start: …`).",
+    ),
 ]
 Grammar = (
     GrammarText
@@ -37,7 +50,10 @@ Grammar = (
         JsonObject,
         Meta(
             description="Or TGI's form: its type is json or regex.",
-            extra_json_schema={"required": ["type", "value"], "properties": {"type": {"enum": ["json", "regex"]}}},
+            extra_json_schema={
+                "required": ["type", "value"],
+                "properties": {"type": {"enum": ["json", "regex"]}},
+            },
         ),
     ]
 )
@@ -60,7 +76,8 @@ class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     grammar: GrammarText | None = None
     json_object: Annotated[bool | None, Meta(description="Any JSON object.")] = None
     structural_tag: Annotated[
-        JsonObject | str | None, Meta(description="A structural tag; a string holds one as JSON text.")
+        JsonObject | str | None,
+        Meta(description="A structural tag; a string holds one as JSON text."),
     ] = None
 
 
@@ -120,18 +137,26 @@ def _of_response_format(response_format: JsonObject) -> OutputForm | None:
         _refuse_unknown(response_format, {"type"}, "response_format")
         return None
     if kind in ("json_object", "json_schema"):
-        response_format = {name: value for name, value in response_format.items() if value is not None}
+        response_format = {
+            name: value for name, value in response_format.items() if value is not None
+        }
         if "schema" in response_format and "json_schema" not in response_format:  # llama.cpp's
             _refuse_unknown(response_format, {"type", "schema"}, "response_format")
             return _of_kind("json", response_format["schema"], "response_format.schema")
-    return _of_json_schema(response_format) if kind == "json_schema" else OutputForm(response_format, "response_format")
+    return (
+        _of_json_schema(response_format)
+        if kind == "json_schema"
+        else OutputForm(response_format, "response_format")
+    )
 
 
 def _of_tgi_grammar(grammar: JsonObject, path: str) -> OutputForm:
     """It is an object with a type and a value."""
     kind = grammar.get("type")
     if kind not in ("json", "regex"):
-        raise InvalidRequest(f'must be "json" or "regex", given {shown(kind)}', field=f"{path}.type")
+        raise InvalidRequest(
+            f'must be "json" or "regex", given {shown(kind)}', field=f"{path}.type"
+        )
     _refuse_unknown(grammar, {"type", "value"}, path)
     if grammar.get("value") is None:
         raise InvalidRequest("is required", field=f"{path}.value")
@@ -143,14 +168,18 @@ def _of_json_schema(response_format: JsonObject) -> OutputForm:
     path, definition = "response_format.json_schema", response_format.get("json_schema")
     if not isinstance(definition, dict | bool):
         raise InvalidRequest(f"must be an object, given {shown(definition)}", field=path)
-    if isinstance(definition, bool) or not ("schema" in definition or {"name"} <= definition.keys() <= _BESIDE_SCHEMA):
+    if isinstance(definition, bool) or not (
+        "schema" in definition or {"name"} <= definition.keys() <= _BESIDE_SCHEMA
+    ):
         return OutputForm(response_format, "response_format")
     if "schema" not in definition:
         raise InvalidRequest("is required", field=f"{path}.schema")
     _refuse_unknown(definition, {"schema", *_BESIDE_SCHEMA}, path)
     strict = definition.get("strict")
     if not isinstance(strict, bool | None):
-        raise InvalidRequest(f"must be true or false, given {shown(strict)}", field=f"{path}.strict")
+        raise InvalidRequest(
+            f"must be true or false, given {shown(strict)}", field=f"{path}.strict"
+        )
     form = {**response_format, "json_schema": definition["schema"]}
     return OutputForm(form, f"{path}.schema", strict=strict or False)
 
@@ -163,10 +192,16 @@ def _refuse_unknown(fields: JsonObject, known_names: Collection[str], path: str)
 
 
 def _of_structured_outputs(outputs: StructuredOutputs) -> OutputForm:
-    kinds = {name: value for name, value in msgspec.structs.asdict(outputs).items() if value not in (None, False)}
+    kinds = {
+        name: value
+        for name, value in msgspec.structs.asdict(outputs).items()
+        if value not in (None, False)
+    }
     if len(kinds) != 1:
         names = ", ".join(StructuredOutputs.__struct_fields__)
-        raise InvalidRequest(f"must have exactly one of {names}, given {len(kinds)}", field="structured_outputs")
+        raise InvalidRequest(
+            f"must have exactly one of {names}, given {len(kinds)}", field="structured_outputs"
+        )
     [(kind, value)] = kinds.items()
     return _of_kind(kind, value, f"structured_outputs.{kind}")
 

@@ -7,18 +7,26 @@ from msgspec import Meta
 from ouzel.errors import InvalidRequest
 
 ReasoningPlace = Literal["apart", "in_content", "nowhere"]
-ReasoningFormat = Literal["auto", "deepseek", "parsed", "none", "raw", "hidden"]  # llama.cpp's and Groq's
+ReasoningFormat = Literal[
+    "auto", "deepseek", "parsed", "none", "raw", "hidden"
+]  # llama.cpp's and Groq's
 
 Echo = Annotated[
-    bool | None, Meta(description="Shows the last message's text before the content, if it is the assistant's.")
+    bool | None,
+    Meta(description="Shows the last message's text before the content, if it is the assistant's."),
 ]
-IncludeReasoning = Annotated[bool | None, Meta(description="false shows no reasoning; it is thought all the same.")]
+IncludeReasoning = Annotated[
+    bool | None, Meta(description="false shows no reasoning; it is thought all the same.")
+]
 SeparateReasoning = Annotated[
-    bool | None, Meta(description="false leaves the reasoning in the content, between the model's marks.")
+    bool | None,
+    Meta(description="false leaves the reasoning in the content, between the model's marks."),
 ]
 ReasoningFormatName = Annotated[
     ReasoningFormat | None,
-    Meta(description="hidden shows no reasoning; none and raw leave it in the content; the others are the default."),
+    Meta(
+        description="hidden shows no reasoning; none and raw leave it in the content; the others are the default."
+    ),
 ]
 _PLACES: dict[ReasoningFormat, ReasoningPlace] = {
     "auto": "apart",

@@ -63,16 +63,25 @@ class PredictedText(msgspec.Struct, frozen=True):
 
 class Prediction(msgspec.Struct, frozen=True):
     type: Annotated[Literal["content"], Meta(description="What is predicted.")]
-    content: Annotated[str | list[PredictedText], Meta(description="The answer as it is expected, or its beginning.")]
+    content: Annotated[
+        str | list[PredictedText],
+        Meta(description="The answer as it is expected, or its beginning."),
+    ]
 
     @property
     def text(self) -> str:
-        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+        return (
+            self.content
+            if isinstance(self.content, str)
+            else "".join(part.text for part in self.content)
+        )
 
 
 PredictedOutput = Annotated[
     Prediction | None,
-    Meta(description="Text that the answer is expected to have: it comes sooner. A hint without effect beside a seed."),
+    Meta(
+        description="Text that the answer is expected to have: it comes sooner. A hint without effect beside a seed."
+    ),
 ]
 
 
@@ -103,7 +112,9 @@ def speculation_of(body: SpeculationFields, model: ServedModel) -> SpeculationOp
     info = model.engine.info
     if threshold is not None and num_tokens is not None:
         field = "assistant_confidence_threshold"
-        raise InvalidRequest(f"must not be given beside num_assistant_tokens, given {threshold:g}", field=field)
+        raise InvalidRequest(
+            f"must not be given beside num_assistant_tokens, given {threshold:g}", field=field
+        )
     if threshold is not None and not info.has_drafts:
         field = "assistant_confidence_threshold"
         needed = "a draft model (--draft-model or --mtp at the start)"

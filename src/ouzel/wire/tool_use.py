@@ -50,7 +50,9 @@ class _OfferFields(msgspec.Struct, frozen=True):
         return self.field == "functions"
 
 
-def tools_of(body: ToolFields, *, guides_all: bool = False, refuses_unknown: bool = False) -> RequestTools:
+def tools_of(
+    body: ToolFields, *, guides_all: bool = False, refuses_unknown: bool = False
+) -> RequestTools:
     """Raises InvalidRequest for what contradicts itself. `guides_all` counts where the request does not say."""
     fields = _offer_fields(body, refuses_unknown=refuses_unknown)
     names = names_of(fields.offered)
@@ -82,7 +84,10 @@ def _offer_fields(body: ToolFields, *, refuses_unknown: bool) -> _OfferFields:
     choice = body.function_call
     named = NamedTool(choice) if isinstance(choice, NamedFunction) else choice
     functions = body.functions or []
-    offered = [offered_function(function, f"functions[{position}]") for position, function in enumerate(functions)]
+    offered = [
+        offered_function(function, f"functions[{position}]")
+        for position, function in enumerate(functions)
+    ]
     return _OfferFields(offered, named, "functions", "function_call")
 
 
@@ -90,7 +95,11 @@ def _use(fields: _OfferFields, names: ToolNames, *, is_parallel: bool, guides_al
     param = "function_call.name" if fields.is_old else fields.choice_field
     callable_tools, must_call, is_single = _callable_tools(fields.choice, fields.offered, param)
     return ToolUse(
-        tools=tuple(tool.tool(names.for_model(tool.name)) for tool in fields.offered if tool.name in callable_tools),
+        tools=tuple(
+            tool.tool(names.for_model(tool.name))
+            for tool in fields.offered
+            if tool.name in callable_tools
+        ),
         are_all=len(callable_tools) == len(fields.offered),
         must_call=must_call,
         is_parallel=is_parallel and not is_single,
@@ -131,7 +140,9 @@ def _allowed_list(choice: AllowedTools, param: str) -> tuple[AllowedToolList, st
     return AllowedToolList(choice.mode, choice.tools), param
 
 
-def _known_name(named: NamedTool | NamedCustomTool, offered: Sequence[OfferedTool], path: str) -> ClientName:
+def _known_name(
+    named: NamedTool | NamedCustomTool, offered: Sequence[OfferedTool], path: str
+) -> ClientName:
     """Finds the tool, of the kind that is named; without a namespace also the only one of its name in any."""
     name, kind = named_tool(named), "custom" if isinstance(named, NamedCustomTool) else "function"
     if name is None:

@@ -9,15 +9,25 @@ from msgspec import Meta
 MAX_TOOLS = 1024
 
 FunctionName = Annotated[
-    str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_.:/-]+$", description="What the model calls it.")
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        pattern=r"^[A-Za-z0-9_.:/-]+$",
+        description="What the model calls it.",
+    ),
 ]
 
 
 class FunctionDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     name: FunctionName
     description: Annotated[str | None, Meta(description="When to call it, for the model.")] = None
-    parameters: Annotated[dict[str, object] | None, Meta(description="JSON schema of the arguments.")] = None
-    strict: Annotated[bool | None, Meta(description="The arguments obey the schema exactly.")] = None
+    parameters: Annotated[
+        dict[str, object] | None, Meta(description="JSON schema of the arguments.")
+    ] = None
+    strict: Annotated[bool | None, Meta(description="The arguments obey the schema exactly.")] = (
+        None
+    )
 
 
 class AnyText(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
@@ -37,7 +47,9 @@ class TextOfGrammar(msgspec.Struct, frozen=True, tag_field="type", tag="grammar"
     definition: str | None = None
 
 
-CustomFormat = Annotated[AnyText | TextOfGrammar | None, Meta(description="What the text may be; any text without it.")]
+CustomFormat = Annotated[
+    AnyText | TextOfGrammar | None, Meta(description="What the text may be; any text without it.")
+]
 
 
 class CustomDefinition(msgspec.Struct, frozen=True):
@@ -51,7 +63,10 @@ class CustomDefinition(msgspec.Struct, frozen=True):
 class Tool(msgspec.Struct, frozen=True):
     """The form is OpenAI's; that of the Responses API, with the tool's fields beside `type`, is read as well."""
 
-    type: Annotated[str, Meta(description="function or custom; others are left out or refused (--unknown-tools).")]
+    type: Annotated[
+        str,
+        Meta(description="function or custom; others are left out or refused (--unknown-tools)."),
+    ]
     function: FunctionDefinition | None = None
     custom: CustomDefinition | None = None
     name: FunctionName | None = None
@@ -91,9 +106,12 @@ class NamedCustomTool(msgspec.Struct, frozen=True, tag_field="type", tag="custom
     namespace: str | None = None
 
 
-AllowedMode = Annotated[Literal["auto", "required"], Meta(description="Whether one of them must be called.")]
+AllowedMode = Annotated[
+    Literal["auto", "required"], Meta(description="Whether one of them must be called.")
+]
 AllowedNames = Annotated[
-    list[NamedTool | NamedCustomTool], Meta(min_length=1, description="Those of the tools that may be called.")
+    list[NamedTool | NamedCustomTool],
+    Meta(min_length=1, description="Those of the tools that may be called."),
 ]
 
 
@@ -110,18 +128,26 @@ class AllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_t
     tools: AllowedNames | None = None
 
 
-Tools = Annotated[list[Tool], Meta(max_length=MAX_TOOLS, description="Tools that the model may call.")]
+Tools = Annotated[
+    list[Tool], Meta(max_length=MAX_TOOLS, description="Tools that the model may call.")
+]
 Choice = Literal["none", "auto", "required"] | NamedTool | NamedCustomTool | AllowedTools
 ToolChoice = Annotated[
     Choice | None,
-    Meta(description="Whether the model may, or must, call a tool, or which; auto when there are tools."),
+    Meta(
+        description="Whether the model may, or must, call a tool, or which; auto when there are tools."
+    ),
 ]
-ParallelToolCalls = Annotated[bool | None, Meta(description="Several calls in one answer; true when not given.")]
+ParallelToolCalls = Annotated[
+    bool | None, Meta(description="Several calls in one answer; true when not given.")
+]
 GuidesTools = Annotated[
-    bool | None, Meta(description="The arguments of every call obey their schema, as for strict functions.")
+    bool | None,
+    Meta(description="The arguments of every call obey their schema, as for strict functions."),
 ]
 Functions = Annotated[
-    list[FunctionDefinition], Meta(max_length=MAX_TOOLS, description="The old name of tools; answers use it too.")
+    list[FunctionDefinition],
+    Meta(max_length=MAX_TOOLS, description="The old name of tools; answers use it too."),
 ]
 FunctionCall = Annotated[
     Literal["none", "auto"] | NamedFunction | None,

@@ -41,7 +41,9 @@ def _unknown(value: object, target: object, steps: tuple[Step, ...]) -> Iterator
 @cache
 def _fields(kind: StructType) -> frozenset[str]:
     tag_field = kind.__struct_config__.tag_field
-    return frozenset(kind.__struct_encode_fields__) | ({tag_field} if tag_field is not None else set())
+    return frozenset(kind.__struct_encode_fields__) | (
+        {tag_field} if tag_field is not None else set()
+    )
 
 
 @cache
@@ -49,7 +51,9 @@ def _holders(kind: StructType) -> tuple[tuple[str, str], ...]:
     """Returns name and key of the fields whose values may be, or hold, structs."""
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
-    return tuple((field.name, field.encode_name) for field in info.fields if _holds_structs(field.type))
+    return tuple(
+        (field.name, field.encode_name) for field in info.fields if _holds_structs(field.type)
+    )
 
 
 def _holds_structs(kind: inspect.Type) -> bool:
@@ -58,7 +62,11 @@ def _holds_structs(kind: inspect.Type) -> bool:
             return True
         case inspect.UnionType(types=kinds):
             return any(map(_holds_structs, kinds))
-        case inspect.Metadata(type=inner) | inspect.ListType(item_type=inner) | inspect.DictType(value_type=inner):
+        case (
+            inspect.Metadata(type=inner)
+            | inspect.ListType(item_type=inner)
+            | inspect.DictType(value_type=inner)
+        ):
             return _holds_structs(inner)
         case _:
             return False

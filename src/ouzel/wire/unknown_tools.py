@@ -21,7 +21,9 @@ _MAX_WARNINGS = 20
 @dataclass(frozen=True, slots=True)
 class UnknownTool:
     path: str  # of the tool in the request
-    kind: str | None  # the tool's type; None for a request field that only names tools, as Anthropic's mcp_servers
+    kind: (
+        str | None
+    )  # the tool's type; None for a request field that only names tools, as Anthropic's mcp_servers
 
     @property
     def shown(self) -> str:
@@ -48,4 +50,6 @@ def _refusal(tool: UnknownTool, known: Sequence[str]) -> InvalidRequest:
     if tool.kind is None:
         return InvalidRequest(f"must be empty: {_RUNS_NONE}", field=tool.path)
     types = ", ".join(map(shown, known))
-    return InvalidRequest(f"must be one of {types}, given {shown(tool.kind)}: {_RUNS_NONE}", field=f"{tool.path}.type")
+    return InvalidRequest(
+        f"must be one of {types}, given {shown(tool.kind)}: {_RUNS_NONE}", field=f"{tool.path}.type"
+    )

@@ -238,14 +238,23 @@ INSTEAD: Mapping[str, str] = {
 def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str]) -> None:
     """`own_fields` are those that the endpoint does honour."""
     for name, value in body.items():
-        if name in own_fields or name not in NEUTRAL_VALUES or value is None or value in NEUTRAL_VALUES[name]:
+        if (
+            name in own_fields
+            or name not in NEUTRAL_VALUES
+            or value is None
+            or value in NEUTRAL_VALUES[name]
+        ):
             continue
         hint = _hint(name, own_fields)
-        raise InvalidRequest(f"is not supported by this server{hint}, given {shown(value)}", field=name)
+        raise InvalidRequest(
+            f"is not supported by this server{hint}, given {shown(value)}", field=name
+        )
 
 
 def _hint(name: str, own_fields: Collection[str]) -> str:
-    if name in ("messages", "prompt", "text", *_TEXTS) and not {"messages", "prompt"} & {*own_fields}:
+    if name in ("messages", "prompt", "text", *_TEXTS) and not {"messages", "prompt"} & {
+        *own_fields
+    }:
         own = [field for field in _TEXTS if field in own_fields]
         return f" (use {own[0]})" if own else ""
     if name in INSTEAD:

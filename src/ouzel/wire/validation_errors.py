@@ -10,12 +10,19 @@ from msgspec import inspect
 from ouzel.errors import InvalidRequest
 
 JsonObject = dict[str, object]
-Step = str | int | EllipsisType  # into a field, an item of a list, an entry of a map that msgspec does not name
+Step = (
+    str | int | EllipsisType
+)  # into a field, an item of a list, an entry of a map that msgspec does not name
 
 NOT_A_FIELD = "is not a field of this object"
 _MAX_NAME_CHARS = 40  # of a name that the client made up
 
-_TYPE_NAMES = {"int": "an integer", "float": "a number", "str": "a string", "bool": "true or false"} | {
+_TYPE_NAMES = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "true or false",
+} | {
     "array": "a list",
     "object": "an object",
 }
@@ -39,12 +46,16 @@ class UnreadableValue(InvalidRequest):
     """JSON that no text or number can hold, in a body of which nobody has asked yet whether its names are fields."""
 
 
-def invalid_request(message: str, body: JsonObject, body_type: type[msgspec.Struct]) -> InvalidRequest:
+def invalid_request(
+    message: str, body: JsonObject, body_type: type[msgspec.Struct]
+) -> InvalidRequest:
     """Says what msgspec said about `body`, in the words of the other errors."""
     of_key, key_mark, place = message.rpartition(" - at `key` in `$")
     if key_mark:
         return _invalid_key(of_key, list(_steps(place.rstrip("`"))), body)
-    what, mark, at = message.rpartition(" - at `$")  # the last: what stands before may quote the client
+    what, mark, at = message.rpartition(
+        " - at `$"
+    )  # the last: what stands before may quote the client
     if not mark:
         what, at = message, ""
     steps = list(_steps(at.rstrip("`")))
@@ -71,16 +82,23 @@ def invalid_request(message: str, body: JsonObject, body_type: type[msgspec.Stru
 
 def _invalid_key(what: str, steps: list[Step], body: JsonObject) -> InvalidRequest:
     path, names = path_of(steps), _value_at(steps, body)
-    longest = max(names, key=len) if isinstance(names, dict) else None  # only lengths of names are limited
+    longest = (
+        max(names, key=len) if isinstance(names, dict) else None
+    )  # only lengths of names are limited
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
-            return InvalidRequest(f": each name {complaint.format(match[1])}, given {shown(longest)}", field=path)
+            return InvalidRequest(
+                f": each name {complaint.format(match[1])}, given {shown(longest)}", field=path
+            )
     return InvalidRequest(f": {what}, given {shown(longest)}", field=path)
 
 
 def path_of(steps: Sequence[Step]) -> str:
     """Writes a path as in `messages[2].content`; half characters in a client's names are replaced."""
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{str(step)[:_MAX_NAME_CHARS]}" for step in steps)
+    path = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{str(step)[:_MAX_NAME_CHARS]}"
+        for step in steps
+    )
     return path.removeprefix(".").encode(errors="replace").decode()
 
 
@@ -113,7 +131,9 @@ def _steps(at: str) -> Iterator[Step]:
         yield name or (... if position == "..." else int(position))
 
 
-def _with_entry_at_fault(steps: list[Step], body: JsonObject, body_type: type[msgspec.Struct]) -> list[Step]:
+def _with_entry_at_fault(
+    steps: list[Step], body: JsonObject, body_type: type[msgspec.Struct]
+) -> list[Step]:
     """Puts the key of the first entry that fails alone for the first `...`: msgspec does not say which entry it is."""
     depth = steps.index(...)
     entries = _value_at(steps[:depth], body)
@@ -130,9 +150,14 @@ def _replace(value: object, steps: Sequence[Step], new: object) -> object:
     if not steps:
         return new
     if isinstance(value, dict):
-        return {key: _replace(old, steps[1:], new) if key == steps[0] else old for key, old in value.items()}
+        return {
+            key: _replace(old, steps[1:], new) if key == steps[0] else old
+            for key, old in value.items()
+        }
     assert isinstance(value, list)
-    return [_replace(old, steps[1:], new) if at == steps[0] else old for at, old in enumerate(value)]
+    return [
+        _replace(old, steps[1:], new) if at == steps[0] else old for at, old in enumerate(value)
+    ]
 
 
 def _value_at(steps: Sequence[Step], body: object) -> object:

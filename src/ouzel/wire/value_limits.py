@@ -12,7 +12,9 @@ from ouzel.errors import InvalidRequest
 
 MAX_SHORT_BYTES = 2**18  # nothing of that length has too many
 MAX_VALUES = 2**21  # a million token ids and more
-MAX_NESTED_OR_TEXT = MAX_SHORT_BYTES  # objects, lists and strings, of which names of fields are some: they cost most
+MAX_NESTED_OR_TEXT = (
+    MAX_SHORT_BYTES  # objects, lists and strings, of which names of fields are some: they cost most
+)
 _CHUNK_BYTES = 2**20
 _COMMA, _QUOTE = b',"'
 _OPENING = ord("{")
@@ -32,7 +34,9 @@ def check_num_values(body: bytes) -> None:
         num_nested_or_text += openings + int(np.count_nonzero(quotes & inside))
         is_inside = bool(inside[-1]) if len(inside) else is_inside
     _refuse_more(num_values, MAX_VALUES, "values")
-    _refuse_more(num_nested_or_text, MAX_NESTED_OR_TEXT, "objects, lists, strings and names of fields")
+    _refuse_more(
+        num_nested_or_text, MAX_NESTED_OR_TEXT, "objects, lists, strings and names of fields"
+    )
 
 
 def _chunks(body: bytes) -> Iterator[bytes]:

@@ -13,7 +13,11 @@ SPECIAL_TEXTS = {START: "<|im_start|>", START + 1: "<|im_end|>"}
 LOOK = {
     "name": "look",
     "description": "Looks somewhere.",
-    "input_schema": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
+    "input_schema": {
+        "type": "object",
+        "properties": {"place": {"type": "string"}},
+        "required": ["place"],
+    },
 }
 REST = {"name": "rest", "type": "custom", "input_schema": {"type": "object", "properties": {}}}
 CALL = '<tool_call>\n{"name": "look", "arguments": {"place": "up"}}\n</tool_call>'
@@ -31,7 +35,12 @@ SAYINGS = {
 
 
 def asked(said: str, **fields: object) -> Json:
-    return {"model": "parrot", "max_tokens": 400, "messages": [{"role": "user", "content": said}], **fields}
+    return {
+        "model": "parrot",
+        "max_tokens": 400,
+        "messages": [{"role": "user", "content": said}],
+        **fields,
+    }
 
 
 def error_of(response: httpx.Response) -> tuple[int, str, str]:
@@ -61,9 +70,17 @@ def folded(events: list[Json]) -> Json:
     """The message that the events add up to; their order is checked: blocks never interleave."""
     said = [event for event in events if event["type"] != "ping"]
     start, *inner, delta, stop = said
-    assert (start["type"], delta["type"], stop) == ("message_start", "message_delta", {"type": "message_stop"})
+    assert (start["type"], delta["type"], stop) == (
+        "message_start",
+        "message_delta",
+        {"type": "message_stop"},
+    )
     message = start["message"]
-    assert (message["content"], message["stop_reason"], message["stop_sequence"]) == ([], None, None)
+    assert (message["content"], message["stop_reason"], message["stop_sequence"]) == (
+        [],
+        None,
+        None,
+    )
     is_open, written = False, ""
     for event in inner:
         assert event["index"] == len(message["content"]) - is_open
@@ -106,5 +123,8 @@ def _parsed(written: str) -> Json:
 
 
 def last_prompt() -> str:
-    pieces = [SPECIAL_TEXTS.get(token_id, "").encode() or bytes([token_id]) for token_id in prompts_heard[-1]]
+    pieces = [
+        SPECIAL_TEXTS.get(token_id, "").encode() or bytes([token_id])
+        for token_id in prompts_heard[-1]
+    ]
     return b"".join(pieces).decode()

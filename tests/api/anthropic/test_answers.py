@@ -44,8 +44,12 @@ def answer_to(http: httpx.Client, said: str, **fields: object) -> Json:
 
 def without_ids(message: Json) -> Json:
     """Without what differs from one answer to the same request to another."""
-    content = [{key: value for key, value in block.items() if key != "id"} for block in message["content"]]
-    counts = {key: value for key, value in message["usage"].items() if not key.endswith("input_tokens")}
+    content = [
+        {key: value for key, value in block.items() if key != "id"} for block in message["content"]
+    ]
+    counts = {
+        key: value for key, value in message["usage"].items() if not key.endswith("input_tokens")
+    }
     num_input = message["usage"]["input_tokens"] + message["usage"]["cache_read_input_tokens"]
     return message | {"id": "", "content": content, "usage": counts | {"all input": num_input}}
 
@@ -63,7 +67,9 @@ def without_ids(message: Json) -> Json:
     ],
     ids=json.dumps,
 )
-def test_a_stream_adds_up_to_the_whole_message(http: httpx.Client, saying: str, fields: Json) -> None:
+def test_a_stream_adds_up_to_the_whole_message(
+    http: httpx.Client, saying: str, fields: Json
+) -> None:
     body = asked(SAYINGS[saying], tools=[LOOK, REST], **fields)
     whole = http.post(PATH, json=body).json()
 
@@ -87,7 +93,11 @@ def test_a_message_has_what_anthropics_has(http: httpx.Client) -> None:
         "stop_sequence": None,
         "stop_details": None,
     }
-    assert (usage["output_tokens"], usage["service_tier"], usage["cache_creation_input_tokens"]) == (3, "standard", 0)
+    assert (
+        usage["output_tokens"],
+        usage["service_tier"],
+        usage["cache_creation_input_tokens"],
+    ) == (3, "standard", 0)
     assert "server_tool_use" not in usage
     assert response.headers["request-id"] == response.headers["x-request-id"]
 
@@ -104,24 +114,40 @@ def test_a_streamed_message_leaves_the_same_keys_out(http: httpx.Client) -> None
 def test_thinking_comes_before_the_text_and_is_signed(http: httpx.Client) -> None:
     thinking, text = answer_to(http, SAYINGS["thinking"], thinking=THINKING)["content"]
     assert thinking.pop("signature").startswith("ouzel-thinking-1.")
-    assert (thinking, text["text"]) == ({"type": "thinking", "thinking": "let me see"}, "It is an owl.")
+    assert (thinking, text["text"]) == (
+        {"type": "thinking", "thinking": "let me see"},
+        "It is an owl.",
+    )
 
 
 def test_thinking_that_is_not_shown_is_in_the_signature(http: httpx.Client) -> None:
     omitted = {"type": "adaptive", "display": "omitted"}
-    events = events_of(http.post(PATH, json=asked(SAYINGS["thinking"], thinking=omitted, stream=True)))
+    events = events_of(
+        http.post(PATH, json=asked(SAYINGS["thinking"], thinking=omitted, stream=True))
+    )
     assert "thinking_delta" not in str(events)
     block = folded(events)["content"][0]
     history = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [block]}]
-    answer_to(http, "", messages=[*history, {"role": "user", "content": [{"type": "text", "text": "Go on"}]}])
+    answer_to(
+        http,
+        "",
+        messages=[*history, {"role": "user", "content": [{"type": "text", "text": "Go on"}]}],
+    )
     assert block["thinking"] == ""
 
 
 def test_calls_are_blocks_with_ids_and_inputs(http: httpx.Client) -> None:
-    message = answer_to(http, SAYINGS["thinking, text and calls"], tools=[LOOK, REST], thinking=THINKING)
+    message = answer_to(
+        http, SAYINGS["thinking, text and calls"], tools=[LOOK, REST], thinking=THINKING
+    )
     _, text, look, rest = message["content"]
     assert (text["text"], message["stop_reason"]) == ("I look.\n", "tool_use")
-    assert (look["name"], look["input"], rest["name"], rest["input"]) == ("look", {"place": "up"}, "rest", {})
+    assert (look["name"], look["input"], rest["name"], rest["input"]) == (
+        "look",
+        {"place": "up"},
+        "rest",
+        {},
+    )
     assert look["id"].startswith("toolu_") and look["id"] != rest["id"]
 
 
@@ -146,7 +172,9 @@ def test_an_input_that_was_cut_is_shown_as_it_was_written(http: httpx.Client) ->
         ({"stop_sequences": ["xyz", "lo"]}, "stop_sequence", "lo", "Hel"),
     ],
 )
-def test_stop_reasons(http: httpx.Client, fields: Json, stop_reason: str, stop_sequence: str | None, text: str) -> None:
+def test_stop_reasons(
+    http: httpx.Client, fields: Json, stop_reason: str, stop_sequence: str | None, text: str
+) -> None:
     message = answer_to(http, "Hello, you", **fields)
     assert (message["stop_reason"], message["stop_sequence"]) == (stop_reason, stop_sequence)
     assert message["content"][0]["text"] == text
@@ -154,7 +182,11 @@ def test_stop_reasons(http: httpx.Client, fields: Json, stop_reason: str, stop_s
 
 def test_a_prompt_may_be_computed_for_the_cache_alone(http: httpx.Client) -> None:
     message = answer_to(http, "Hello", max_tokens=0)
-    assert (message["content"], message["stop_reason"], message["usage"]["output_tokens"]) == ([], "max_tokens", 0)
+    assert (message["content"], message["stop_reason"], message["usage"]["output_tokens"]) == (
+        [],
+        "max_tokens",
+        0,
+    )
 
 
 def test_what_is_in_the_cache_is_counted_apart() -> None:
@@ -185,7 +217,9 @@ def test_a_last_message_of_the_assistant_is_continued(http: httpx.Client) -> Non
     [({}, True), ({"thinking": {"type": "disabled"}}, True), ({"thinking": THINKING}, False)],
     ids=["absent", "disabled", "adaptive"],
 )
-def test_a_model_thinks_where_it_is_enabled(http: httpx.Client, thinking: Json, is_off: bool) -> None:
+def test_a_model_thinks_where_it_is_enabled(
+    http: httpx.Client, thinking: Json, is_off: bool
+) -> None:
     answer_to(http, "Hi", **thinking)
     assert last_prompt().endswith("</think>\n\n") is is_off
 

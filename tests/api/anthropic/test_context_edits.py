@@ -8,7 +8,17 @@ import pytest
 
 from ouzel.parsers.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
-from tests.api.anthropic.exchanges import LOOK, PATH, REST, Json, asked, error_of, events_of, folded, last_prompt
+from tests.api.anthropic.exchanges import (
+    LOOK,
+    PATH,
+    REST,
+    Json,
+    asked,
+    error_of,
+    events_of,
+    folded,
+    last_prompt,
+)
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
 
@@ -34,7 +44,12 @@ def http() -> Iterator[httpx.Client]:
 
 
 def call(number: int, name: str = "look") -> Json:
-    return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {"place": f"place-{number}"}}
+    return {
+        "type": "tool_use",
+        "id": f"toolu_{number}",
+        "name": name,
+        "input": {"place": f"place-{number}"},
+    }
 
 
 def result(number: int) -> Json:
@@ -51,7 +66,9 @@ def chat(*names: str) -> list[Json]:
 
 
 def body(messages: list[Json], *edits: Json) -> Json:
-    return asked("", messages=messages, tools=[LOOK, REST], context_management={"edits": list(edits)})
+    return asked(
+        "", messages=messages, tools=[LOOK, REST], context_management={"edits": list(edits)}
+    )
 
 
 def answered(http: httpx.Client, fields: Json, path: str = PATH) -> Json:
@@ -94,11 +111,15 @@ def tokens(value: int) -> Json:
 def test_results_of_old_calls_are_left_out_by_the_edits_rules(
     http: httpx.Client, edit: Json, results: list[int], inputs: list[int]
 ) -> None:
-    message = answered(http, body(chat("look", "rest", "look", "look", "look"), {"type": TOOLS, **edit}))
+    message = answered(
+        http, body(chat("look", "rest", "look", "look", "look"), {"type": TOOLS, **edit})
+    )
 
     assert (seen("result"), seen("place")) == (results, inputs)
     applied = message["context_management"]["applied_edits"]
-    assert [edit["cleared_tool_uses"] for edit in applied] == ([5 - len(results)] if len(results) < 5 else [])
+    assert [edit["cleared_tool_uses"] for edit in applied] == (
+        [5 - len(results)] if len(results) < 5 else []
+    )
 
 
 def test_what_was_cleared_is_counted_in_tokens(http: httpx.Client) -> None:
@@ -112,7 +133,11 @@ def test_what_was_cleared_is_counted_in_tokens(http: httpx.Client) -> None:
 
     assert counted["context_management"] == {"original_input_tokens": plain["input_tokens"]}
     assert plain["input_tokens"] - counted["input_tokens"] == applied["cleared_input_tokens"] > 900
-    assert applied == {"type": TOOLS, "cleared_tool_uses": 1, "cleared_input_tokens": applied["cleared_input_tokens"]}
+    assert applied == {
+        "type": TOOLS,
+        "cleared_tool_uses": 1,
+        "cleared_input_tokens": applied["cleared_input_tokens"],
+    }
 
 
 def test_a_stream_tells_the_applied_edits_at_its_end(http: httpx.Client) -> None:
@@ -133,7 +158,12 @@ def test_answers_say_nothing_of_a_context_that_is_not_managed(http: httpx.Client
 
 def thought(http: httpx.Client, text: str) -> list[Json]:
     message = folded(
-        events_of(http.post(PATH, json=asked(f"<think>{text}</think>A", thinking={"type": "adaptive"}, stream=True)))
+        events_of(
+            http.post(
+                PATH,
+                json=asked(f"<think>{text}</think>A", thinking={"type": "adaptive"}, stream=True),
+            )
+        )
     )
     content: list[Json] = message["content"]
     return content
@@ -166,7 +196,9 @@ def test_only_the_newest_turns_keep_their_thinking(http: httpx.Client) -> None:
         edit = {"type": THINKING} if keep is None else {"type": THINKING, "keep": keep}
         applied = answered(http, body(messages, edit))["context_management"]["applied_edits"]
         assert seen_thoughts() == thoughts
-        assert [edit["cleared_thinking_turns"] for edit in applied] == ([1] if "one" not in thoughts else [])
+        assert [edit["cleared_thinking_turns"] for edit in applied] == (
+            [1] if "one" not in thoughts else []
+        )
 
 
 def test_edits_are_applied_one_after_the_other(http: httpx.Client) -> None:
@@ -209,7 +241,10 @@ def test_the_number_of_edits_is_bounded(http: httpx.Client) -> None:
 def test_edits_make_a_chat_fit_that_is_too_long_without_them() -> None:
     messages = chat("look", "look")
     messages[2]["content"][0]["content"] = "x" * 30_000
-    fields = body(messages, {"type": TOOLS, "trigger": tokens(1000), "keep": uses(1), "clear_at_least": tokens(20_000)})
+    fields = body(
+        messages,
+        {"type": TOOLS, "trigger": tokens(1000), "keep": uses(1), "clear_at_least": tokens(20_000)},
+    )
     fields["max_tokens"] = 1
     with remembering_server(max_model_len=2048) as server, server.client() as http:
         plain = http.post(PATH, json=fields | {"context_management": None})
@@ -222,9 +257,16 @@ def test_a_chat_that_is_too_long_to_be_counted_reaches_its_trigger() -> None:
     """The tokens of a chat that is far longer than the context are estimated: the edit makes it fit all the same."""
     messages = chat("look", "look")
     messages[2]["content"][0]["content"] = "x" * 200_000
-    edit = {"type": TOOLS, "trigger": tokens(20_000), "keep": uses(1), "clear_at_least": tokens(20_000)}
+    edit = {
+        "type": TOOLS,
+        "trigger": tokens(20_000),
+        "keep": uses(1),
+        "clear_at_least": tokens(20_000),
+    }
     with remembering_server(max_model_len=2048) as server, server.client() as http:
-        [applied] = answered(http, body(messages, edit) | {"max_tokens": 1})["context_management"]["applied_edits"]
+        [applied] = answered(http, body(messages, edit) | {"max_tokens": 1})["context_management"][
+            "applied_edits"
+        ]
     assert applied["cleared_input_tokens"] > 20_000
 
 
@@ -233,13 +275,24 @@ def test_a_chat_that_is_too_long_to_be_counted_reaches_its_trigger() -> None:
     [
         ({"type": "compact_20260112"}, "context_management.edits[0].type must be one of"),
         ({"type": TOOLS, "keep": tokens(3)}, "context_management.edits[0].keep.type must be"),
-        ({"type": TOOLS, "trigger": uses(-1)}, "context_management.edits[0].trigger.value must be >= 0, given -1"),
-        ({"type": TOOLS, "clear_tool_inputs": 1}, "context_management.edits[0].clear_tool_inputs must be"),
-        ({"type": TOOLS, "exclude_tools": "look"}, "context_management.edits[0].exclude_tools must be a list"),
+        (
+            {"type": TOOLS, "trigger": uses(-1)},
+            "context_management.edits[0].trigger.value must be >= 0, given -1",
+        ),
+        (
+            {"type": TOOLS, "clear_tool_inputs": 1},
+            "context_management.edits[0].clear_tool_inputs must be",
+        ),
+        (
+            {"type": TOOLS, "exclude_tools": "look"},
+            "context_management.edits[0].exclude_tools must be a list",
+        ),
     ],
     ids=str,
 )
-def test_an_edit_that_is_not_honoured_is_named(http: httpx.Client, edit: Json, message: str) -> None:
+def test_an_edit_that_is_not_honoured_is_named(
+    http: httpx.Client, edit: Json, message: str
+) -> None:
     status, kind, text = error_of(http.post(PATH, json=body(chat("look"), edit)))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message), text

@@ -24,40 +24,92 @@ def said(role: str, *blocks: object) -> Json:
         ({"max_tokens": -2}, "max_tokens must be >= 0, given -2"),
         ({"messages": []}, "messages must have a length >= 1, given []"),
         ({"messages": "Hi"}, 'messages must be a list, given "Hi"'),
-        ({"messages": [{"role": "tool", "content": "x"}]}, 'messages[0].role must be one of "user", "assistant", "s'),
-        (said("user", {"type": "image", "source": {"type": "url", "url": "x"}}), "messages[0].content[0].type must be"),
+        (
+            {"messages": [{"role": "tool", "content": "x"}]},
+            'messages[0].role must be one of "user", "assistant", "s',
+        ),
+        (
+            said("user", {"type": "image", "source": {"type": "url", "url": "x"}}),
+            "messages[0].content[0].type must be",
+        ),
         (said("user", {"type": "text"}), "messages[0].content[0].text is required"),
         (said("user", {"text": "x"}), "messages[0].content[0].type is required"),
         (said("user", CALL), 'messages[0].content[0].type must be one of "text"'),
-        (said("user", {"type": "tool_result", "tool_use_id": "toolu_9"}), "messages[0].content[0].tool_use_id must be"),
-        (said("assistant", {"type": "server_tool_use", "id": "x"}), "messages[0].content[0].type must be that of a te"),
-        (said("assistant", CALL), 'messages[0] must be followed by the result of the tool call "toolu_1"'),
-        (said("user", {"type": "document", "source": {"type": "url", "url": "x"}}), "messages[0].content[0].source.ty"),
+        (
+            said("user", {"type": "tool_result", "tool_use_id": "toolu_9"}),
+            "messages[0].content[0].tool_use_id must be",
+        ),
+        (
+            said("assistant", {"type": "server_tool_use", "id": "x"}),
+            "messages[0].content[0].type must be that of a te",
+        ),
+        (
+            said("assistant", CALL),
+            'messages[0] must be followed by the result of the tool call "toolu_1"',
+        ),
+        (
+            said("user", {"type": "document", "source": {"type": "url", "url": "x"}}),
+            "messages[0].content[0].source.ty",
+        ),
         ({"system": 1}, "system must be a string or a list, given 1"),
         ({"tools": [{"name": "look"}]}, "tools[0].input_schema is required"),
-        ({"tools": [{"name": "a b", "input_schema": {"type": "object"}}]}, "tools[0].name must match"),
+        (
+            {"tools": [{"name": "a b", "input_schema": {"type": "object"}}]},
+            "tools[0].name must match",
+        ),
         ({"tools": [LOOK, LOOK]}, "tools[1].name must be unique, given 'look' again"),
-        ({"tools": [LOOK | {"input_schema": {"type": "array"}}]}, 'tools[0].input_schema.type must be "object"'),
-        ({"tools": [LOOK | {"allowed_callers": ["x"]}]}, 'tools[0].allowed_callers must have "direct"'),
+        (
+            {"tools": [LOOK | {"input_schema": {"type": "array"}}]},
+            'tools[0].input_schema.type must be "object"',
+        ),
+        (
+            {"tools": [LOOK | {"allowed_callers": ["x"]}]},
+            'tools[0].allowed_callers must have "direct"',
+        ),
         ({"tool_choice": {"type": "any"}}, "tool_choice needs tools"),
-        ({"tools": [LOOK], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice must name one of the tools"),
-        ({"tool_choice": {"type": "all"}}, 'tool_choice.type must be one of "auto", "any", "tool", "none", given "a'),
+        (
+            {"tools": [LOOK], "tool_choice": {"type": "tool", "name": "x"}},
+            "tool_choice must name one of the tools",
+        ),
+        (
+            {"tool_choice": {"type": "all"}},
+            'tool_choice.type must be one of "auto", "any", "tool", "none", given "a',
+        ),
         ({"stop_sequences": [""]}, "stop_sequences[0] must have a length >= 1"),
         ({"temperature": 3}, "temperature must be <= 2.0, given 3"),
-        ({"thinking": {"type": "enabled", "budget_tokens": 100}}, "thinking.budget_tokens must be >= 1024, given 100"),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 100}},
+            "thinking.budget_tokens must be >= 1024, given 100",
+        ),
         (
             {"thinking": {"type": "enabled", "budget_tokens": 1024}},
             "thinking.budget_tokens must be < 400, which is max",
         ),
         ({"thinking": {"type": "enabled"}}, "thinking.budget_tokens is required"),
-        ({"output_config": {"effort": "huge"}}, 'output_config.effort must be one of "high", "low", "max", "medium"'),
-        ({"output_config": {"format": {"type": "xml"}}}, 'output_config.format.type must be one of "json_schema"'),
-        ({"output_config": {"format": {"type": "json_schema"}}}, "output_config.format.schema is required"),
         (
-            {"output_config": {"format": {"type": "json_schema", "schema": {"not": {"type": "null"}}}}},
+            {"output_config": {"effort": "huge"}},
+            'output_config.effort must be one of "high", "low", "max", "medium"',
+        ),
+        (
+            {"output_config": {"format": {"type": "xml"}}},
+            'output_config.format.type must be one of "json_schema"',
+        ),
+        (
+            {"output_config": {"format": {"type": "json_schema"}}},
+            "output_config.format.schema is required",
+        ),
+        (
+            {
+                "output_config": {
+                    "format": {"type": "json_schema", "schema": {"not": {"type": "null"}}}
+                }
+            },
             "output_config.format.schema",
         ),
-        ({"context_management": {"edits": [{"type": "compact_20260112"}]}}, "context_management.edits[0].type must be"),
+        (
+            {"context_management": {"edits": [{"type": "compact_20260112"}]}},
+            "context_management.edits[0].type must be",
+        ),
         ({"mcp_servers": [{"type": "url"}]}, "mcp_servers must be empty"),
         ({"container": "x"}, 'container is not supported here, given "x"'),
         ({"n": 2}, "n is not supported here, given 2"),
@@ -83,9 +135,15 @@ def test_what_is_wrong_is_named(http: httpx.Client, fields: Json, message: str) 
 
 
 def test_reasons_are_given_for_blocks_that_cannot_be_read(http: httpx.Client) -> None:
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"}}
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"},
+    }
     inner = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [image]}
-    for block, place in ((image, "messages[0].content[0].type"), (inner, "messages[0].content[0].content[0].type")):
+    for block, place in (
+        (image, "messages[0].content[0].type"),
+        (inner, "messages[0].content[0].content[0].type"),
+    ):
         _, _, text = error_of(http.post(PATH, json=asked("Hi") | said("user", block)))
         assert text.startswith(place) and text.endswith('given "image": this model reads no images')
 
@@ -99,11 +157,15 @@ def test_no_malformed_request_is_more_than_refused(http: httpx.Client, path: str
         if response.status_code == 200 and request.what.endswith("huge"):
             continue  # more than fits is what fits
         if response.status_code != 400 or error_of(response)[1] != "invalid_request_error":
-            complaints.append(f"{request.field} ({request.what}): {response.status_code} {response.text[:200]}")
+            complaints.append(
+                f"{request.field} ({request.what}): {response.status_code} {response.text[:200]}"
+            )
     assert not complaints
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", '{"a":' * 100_000, '{"a": "\xff"}'.encode("latin-1")])
+@pytest.mark.parametrize(
+    "body", ["", "{", "[]", '{"a":' * 100_000, '{"a": "\xff"}'.encode("latin-1")]
+)
 def test_what_is_no_json_object_is_refused(http: httpx.Client, body: str | bytes) -> None:
     assert error_of(http.post(PATH, content=body))[:2] == (400, "invalid_request_error")
 
@@ -111,7 +173,10 @@ def test_what_is_no_json_object_is_refused(http: httpx.Client, body: str | bytes
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[httpx.Client]:
     limits = LimitsConfig(max_body_bytes=1000)
-    with running_server(limits=limits, config=ServerConfig(api_key=("sk-right",))) as server, server.client() as http:
+    with (
+        running_server(limits=limits, config=ServerConfig(api_key=("sk-right",))) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -119,7 +184,10 @@ def test_each_status_has_its_type(guarded: httpx.Client) -> None:
     key = {"x-api-key": "sk-right"}
     unknown = asked("Hi", model="claude-opus-9")
     answers = {
-        "authentication_error": (401, guarded.post(PATH, json=asked("Hi"), headers={"x-api-key": "sk-wrong"})),
+        "authentication_error": (
+            401,
+            guarded.post(PATH, json=asked("Hi"), headers={"x-api-key": "sk-wrong"}),
+        ),
         "not_found_error": (404, guarded.post(PATH, json=unknown, headers=key)),
         "request_too_large": (413, guarded.post(PATH, json=asked("x" * 2000), headers=key)),
         "invalid_request_error": (405, guarded.put(PATH, json=asked("Hi"), headers=key)),
@@ -127,25 +195,56 @@ def test_each_status_has_its_type(guarded: httpx.Client) -> None:
     for kind, (status, response) in answers.items():
         assert error_of(response)[:2] == (status, kind)
     assert guarded.post(PATH, json=asked("Hi"), headers=key).status_code == 200
-    assert guarded.post(PATH, json=asked("Hi"), headers={"authorization": "Bearer sk-right"}).status_code == 200
+    assert (
+        guarded.post(
+            PATH, json=asked("Hi"), headers={"authorization": "Bearer sk-right"}
+        ).status_code
+        == 200
+    )
 
 
 def test_paths_below_and_models_have_them_too(guarded: httpx.Client) -> None:
     version = {"anthropic-version": "2023-06-01", "x-api-key": "sk-right"}
     assert error_of(guarded.get(f"{PATH}/batches", headers=version))[:2] == (404, "not_found_error")
-    assert error_of(guarded.get("/v1/models/claude", headers=version))[:2] == (404, "not_found_error")
-    assert error_of(guarded.get("/v1/models", headers={"anthropic-version": "1"}))[:2] == (401, "authentication_error")
+    assert error_of(guarded.get("/v1/models/claude", headers=version))[:2] == (
+        404,
+        "not_found_error",
+    )
+    assert error_of(guarded.get("/v1/models", headers={"anthropic-version": "1"}))[:2] == (
+        401,
+        "authentication_error",
+    )
 
 
-def test_values_that_ask_for_nothing_and_hints_are_taken(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    neutral = {"n": 1, "stop": None, "logprobs": False, "skip_special_tokens": True, "response_format": None}
-    hints = {"diagnostics": {"previous_message_id": None}, "service_tier": "standard_only", "user": "me"}
+def test_values_that_ask_for_nothing_and_hints_are_taken(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    neutral = {
+        "n": 1,
+        "stop": None,
+        "logprobs": False,
+        "skip_special_tokens": True,
+        "response_format": None,
+    }
+    hints = {
+        "diagnostics": {"previous_message_id": None},
+        "service_tier": "standard_only",
+        "user": "me",
+    }
     edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
     effort = {"effort": "high"}
     with caplog.at_level("INFO"):
-        fields = {**neutral, **hints, "context_management": edits, "output_config": effort, "colour": "blue"}
+        fields = {
+            **neutral,
+            **hints,
+            "context_management": edits,
+            "output_config": effort,
+            "colour": "blue",
+        }
         assert http.post(PATH, json=asked("Hi", **fields)).status_code == 200
-    assert "taken, and not used: user" in caplog.text and "taken as hints: diagnostics" in caplog.text
+    assert (
+        "taken, and not used: user" in caplog.text and "taken as hints: diagnostics" in caplog.text
+    )
     assert "taken, and not used: output_config.effort" in caplog.text
     assert "ignored fields: 'colour'" in caplog.text
 

@@ -34,7 +34,9 @@ def answered(http: httpx.Client, *messages: Json, **fields: object) -> Json:
 def user(*blocks: Json | str) -> Json:
     return {
         "role": "user",
-        "content": [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks],
+        "content": [
+            {"type": "text", "text": block} if isinstance(block, str) else block for block in blocks
+        ],
     }
 
 
@@ -51,7 +53,9 @@ def test_a_turn_with_tools_goes_on_where_it_was(http: httpx.Client) -> None:
     calls = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
 
     results = [result(calls[0], "blue sky"), result(calls[1], [{"type": "text", "text": "rested"}])]
-    answered(http, first, {"role": "assistant", "content": message["content"]}, user(*results), **fields)
+    answered(
+        http, first, {"role": "assistant", "content": message["content"]}, user(*results), **fields
+    )
 
     assert last_prompt().startswith(before)
     written = f"<think>\nlet me see\n</think>\n\nI look.\n\n{CALL}\n{OTHER_CALL}<|im_end|>"
@@ -62,7 +66,12 @@ def test_a_turn_with_tools_goes_on_where_it_was(http: httpx.Client) -> None:
 
 def test_results_of_tools_come_before_what_the_user_says_beside_them(http: httpx.Client) -> None:
     call = {"type": "tool_use", "id": "toolu_01A", "name": "look", "input": {}}
-    answered(http, user("Hi"), {"role": "assistant", "content": [call]}, user("And now?", result("toolu_01A", "blue")))
+    answered(
+        http,
+        user("Hi"),
+        {"role": "assistant", "content": [call]},
+        user("And now?", result("toolu_01A", "blue")),
+    )
     assert last_prompt().index("blue") < last_prompt().index("And now?")
 
 
@@ -96,7 +105,8 @@ def test_messages_of_one_role_in_a_row_are_one(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "system", ["Be kind.", [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}]]
+    "system",
+    ["Be kind.", [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}]],
 )
 def test_a_system_prompt_is_a_text_or_blocks(http: httpx.Client, system: object) -> None:
     answered(http, user("Hi"), system=system)
@@ -136,22 +146,39 @@ def test_documents_and_search_results_are_texts(http: httpx.Client) -> None:
         "title": "Owls",
         "content": [{"type": "text", "text": "They fly."}],
     }
-    parts = {"type": "content", "content": [{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}]}
+    parts = {
+        "type": "content",
+        "content": [{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}],
+    }
     answered(
         http,
-        user({"type": "document", "source": source, "title": "On owls"}, found, {"type": "document", "source": parts}),
+        user(
+            {"type": "document", "source": source, "title": "On owls"},
+            found,
+            {"type": "document", "source": parts},
+        ),
     )
     for text in ("On owls\nAll owls see.", "Owls\nweb\nThey fly.", "One.\nTwo."):
         assert text in last_prompt()
 
 
 def test_tools_are_shown_with_their_examples(http: httpx.Client) -> None:
-    answered(http, user("Hi"), tools=[{**LOOK, "input_examples": [{"place": "down"}], "defer_loading": True}])
-    assert '"examples": [{"place": "down"}]' in last_prompt() and "Looks somewhere." in last_prompt()
+    answered(
+        http,
+        user("Hi"),
+        tools=[{**LOOK, "input_examples": [{"place": "down"}], "defer_loading": True}],
+    )
+    assert (
+        '"examples": [{"place": "down"}]' in last_prompt() and "Looks somewhere." in last_prompt()
+    )
 
 
-@pytest.mark.parametrize("kind", ["web_search_20250305", "code_execution_20250825", "tool_search_tool_regex_20251119"])
-def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(http: httpx.Client, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["web_search_20250305", "code_execution_20250825", "tool_search_tool_regex_20251119"]
+)
+def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(
+    http: httpx.Client, kind: str
+) -> None:
     hosted = {"type": kind, "name": "hosted"}
     servers = [{"type": "url", "url": "https://example.org", "name": "x"}]
     answer = http.post(PATH, json=asked("Hi", tools=[hosted, LOOK], mcp_servers=servers))
@@ -173,7 +200,9 @@ def test_ids_of_calls_are_read_back_as_the_parser_made_them() -> None:
     shown = [shown_call_id(call_id) for call_id in ids]
     assert [own_call_id(each) for each in shown] == ids
     assert all(re.fullmatch(r"toolu_[A-Za-z0-9_-]+", each) for each in shown)
-    assert [own_call_id(foreign) for foreign in ("toolu_01A", "toolu_own_!", "call_1", "toolu_own_")] == [
+    assert [
+        own_call_id(foreign) for foreign in ("toolu_01A", "toolu_own_!", "call_1", "toolu_own_")
+    ] == [
         "toolu_01A",
         "toolu_own_!",
         "call_1",

@@ -6,7 +6,14 @@ import httpx
 import pytest
 
 from tests.api.anthropic.exchanges import PATH, Json, asked, error_of, events_of, folded
-from tests.api.seeing import base64_of, data_url, last_prompt, last_request, seeing_server, sizes_seen
+from tests.api.seeing import (
+    base64_of,
+    data_url,
+    last_prompt,
+    last_request,
+    seeing_server,
+    sizes_seen,
+)
 
 LOOK = {"type": "text", "text": "Look"}
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
@@ -14,7 +21,10 @@ CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
 
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1200) as server, server.client() as http:
+    with (
+        seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1200) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -45,7 +55,11 @@ def after_call(*blocks: object) -> Json:
 
 
 def test_images_stand_where_the_blocks_are(seeing: httpx.Client) -> None:
-    blocks = [LOOK, image(56, 84, cache_control={"type": "ephemeral"}), {"type": "text", "text": " here"}]
+    blocks = [
+        LOOK,
+        image(56, 84, cache_control={"type": "ephemeral"}),
+        {"type": "text", "text": " here"},
+    ]
     sent = body(*blocks, from_url(data_url(28, 56)))
 
     answer = seeing.post(PATH, json=sent).json()
@@ -65,12 +79,18 @@ def test_messages_in_a_row_are_one_with_their_images(seeing: httpx.Client) -> No
     messages = [
         {"role": "user", "content": [image(28, 28)]},
         {"role": "user", "content": "one"},
-        {"role": "user", "content": [{"type": "text", "text": ""}, image(28, 56, transformations={})]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": ""}, image(28, 56, transformations={})],
+        },
     ]
 
     seeing.post(PATH, json=asked("") | {"messages": messages})
 
-    assert "<|im_start|>user\n<picture of 1>one<picture of 2><|im_end|>\n<|im_start|>assistant" in last_prompt()
+    assert (
+        "<|im_start|>user\n<picture of 1>one<picture of 2><|im_end|>\n<|im_start|>assistant"
+        in last_prompt()
+    )
     assert sizes_seen() == [(28, 28), (28, 56)]
 
 
@@ -79,14 +99,22 @@ def test_tools_show_images(seeing: httpx.Client) -> None:
 
     seeing.post(PATH, json=after_call(shown, image(28, 28)))
 
-    tool = "<tool_response>\nThe tool failed.\nLook\nthere<picture of 2>\n</tool_response><|im_end|>\n"
+    tool = (
+        "<tool_response>\nThe tool failed.\nLook\nthere<picture of 2>\n</tool_response><|im_end|>\n"
+    )
     assert f"{tool}<|im_start|>user\n<picture of 1><|im_end|>\n" in last_prompt()
     assert sizes_seen() == [(28, 56), (28, 28)]
 
 
 FAULTS: dict[str, tuple[Json, str]] = {
-    "no picture": (image(1, 1) | {"source": {"type": "base64", "data": "aGk="}}, "source.data must be a picture"),
-    "no base64": (image(1, 1) | {"source": {"type": "base64", "data": "*"}}, "source.data must have valid base64"),
+    "no picture": (
+        image(1, 1) | {"source": {"type": "base64", "data": "aGk="}},
+        "source.data must be a picture",
+    ),
+    "no base64": (
+        image(1, 1) | {"source": {"type": "base64", "data": "*"}},
+        "source.data must have valid base64",
+    ),
     "a URL": (from_url("https://example.org/a.png"), "source.url"),
     "no URL": (from_url("ftp://example.org/a.png"), "source.url must be a data URL"),
     "a file": (
@@ -98,10 +126,16 @@ FAULTS: dict[str, tuple[Json, str]] = {
         'source.type must be "text", "content", "base64" or "url", given "file": this server keeps no files',
     ),
     "no PDF": (
-        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="}},
+        {
+            "type": "document",
+            "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="},
+        },
         "source.data must be a PDF, which its 2 bytes are not",
     ),
-    "another source": (image(1, 1) | {"source": {"type": "text", "data": ""}}, 'source.type must be one of "base64"'),
+    "another source": (
+        image(1, 1) | {"source": {"type": "text", "data": ""}},
+        'source.type must be one of "base64"',
+    ),
     "no source": ({"type": "image"}, "source is required"),
     "as it is or not": (
         image(1, 1, transformations={"oversized_image": "error"}),
@@ -112,7 +146,9 @@ FAULTS: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/count_tokens"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, fault: str, path: str) -> None:
+def test_what_cannot_be_seen_is_refused_by_its_place(
+    seeing: httpx.Client, fault: str, path: str
+) -> None:
     block, complaint = FAULTS[fault]
     places = {
         "messages[0].content[1]": body(LOOK, block),

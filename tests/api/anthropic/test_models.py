@@ -37,15 +37,21 @@ def test_the_header_says_in_which_form_models_are_told(http: httpx.Client) -> No
         ({"lifecycle": "retired"}, [], False),
     ],
 )
-def test_models_come_page_by_page(http: httpx.Client, params: Json, ids: list[str], has_more: bool) -> None:
+def test_models_come_page_by_page(
+    http: httpx.Client, params: Json, ids: list[str], has_more: bool
+) -> None:
     page = http.get("/v1/models", headers=VERSION, params=params).json()
     assert ([info["id"] for info in page["data"]], page["has_more"]) == (ids, has_more)
 
 
-@pytest.mark.parametrize("params", [{"limit": 0}, {"limit": 1001}, {"limit": "x"}, {"after_id": "nobody"}])
+@pytest.mark.parametrize(
+    "params", [{"limit": 0}, {"limit": 1001}, {"limit": "x"}, {"after_id": "nobody"}]
+)
 def test_pages_that_are_none_are_refused(http: httpx.Client, params: Json) -> None:
     status, kind, message = error_of(http.get("/v1/models", headers=VERSION, params=params))
-    assert (status, kind) == (400, "invalid_request_error") and message.startswith(next(iter(params)))
+    assert (status, kind) == (400, "invalid_request_error") and message.startswith(
+        next(iter(params))
+    )
 
 
 def test_tokens_are_counted_as_they_are_used(http: httpx.Client) -> None:

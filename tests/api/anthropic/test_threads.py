@@ -11,7 +11,17 @@ from ouzel.api.anthropic.messages import Messages
 from ouzel.api.anthropic.threads import HeldConversation, HeldConversations, new_conversation
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest
-from tests.api.anthropic.exchanges import CALL, LOOK, PATH, Json, asked, error_of, events_of, folded, last_prompt
+from tests.api.anthropic.exchanges import (
+    CALL,
+    LOOK,
+    PATH,
+    Json,
+    asked,
+    error_of,
+    events_of,
+    folded,
+    last_prompt,
+)
 from tests.api.serving import running_server
 
 CREATE: Json = {"type": "create"}
@@ -42,7 +52,10 @@ def test_a_turn_is_read_after_all_that_was_said_before_it(http: httpx.Client) ->
     fields: Json = {"system": "Be kind.", "tools": [LOOK], "thinking": {"type": "adaptive"}}
     first = answered(http, f"<think>hm</think>I look.\n{CALL}", CREATE, **fields)
     call = first["content"][-1]["id"]
-    result: Json = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": "blue sky"}]}
+    result: Json = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": call, "content": "blue sky"}],
+    }
     second = answered(http, "", go_on(first), messages=[result], thinking={"type": "adaptive"})
     answered(http, "", go_on(second), messages=said("Thanks"), thinking={"type": "adaptive"})
     in_a_thread = last_prompt()
@@ -58,10 +71,14 @@ def test_a_turn_is_read_after_all_that_was_said_before_it(http: httpx.Client) ->
     assert in_a_thread == last_prompt()
 
 
-def test_a_call_without_its_result_is_named_by_the_id_that_the_client_knows(http: httpx.Client) -> None:
+def test_a_call_without_its_result_is_named_by_the_id_that_the_client_knows(
+    http: httpx.Client,
+) -> None:
     first = answered(http, CALL, CREATE, tools=[LOOK])
     text = error_of(http.post(PATH, json=asked("", thread=go_on(first), messages=[])))[2]
-    assert text.endswith(f'must be followed by the result of the tool call "{first["content"][-1]["id"]}"')
+    assert text.endswith(
+        f'must be followed by the result of the tool call "{first["content"][-1]["id"]}"'
+    )
 
 
 def test_a_streamed_message_is_held_as_a_whole_one(http: httpx.Client) -> None:
@@ -79,7 +96,9 @@ def test_the_fields_of_a_turn_are_its_own_but_system_and_tools(http: httpx.Clien
         response = http.post(PATH, json=asked("Go on", thread=go_on(second), **{field: value}))
         status, message, details = refused(response)
         assert (status, details) == (400, {"error_code": "thread_fingerprint_mismatch"})
-        assert message.startswith(f"{field} must be left out or be as it was when the thread was created, given ")
+        assert message.startswith(
+            f"{field} must be left out or be as it was when the thread was created, given "
+        )
 
 
 def test_system_and_tools_that_are_null_are_left_out(http: httpx.Client) -> None:
@@ -106,7 +125,10 @@ def test_a_turn_that_fails_leaves_the_thread_as_it_was(http: httpx.Client) -> No
 def test_errors_name_the_messages_that_the_client_sent(http: httpx.Client) -> None:
     first = answered(http, "Hello", CREATE)
     result = {"type": "tool_result", "tool_use_id": "toolu_9", "content": "x"}
-    for content, path in (([result], "messages[0].content[0].tool_use_id"), (7, "messages[0].content")):
+    for content, path in (
+        ([result], "messages[0].content[0].tool_use_id"),
+        (7, "messages[0].content"),
+    ):
         fields = asked("", thread=go_on(first), messages=[{"role": "user", "content": content}])
         assert error_of(http.post(PATH, json=fields))[2].startswith(f"{path} must be")
 
@@ -122,12 +144,17 @@ def test_without_new_messages_the_last_answer_is_continued(http: httpx.Client) -
     [
         ({"type": "x"}, 'thread.type must be one of "create", "continue"'),
         ({"type": "continue"}, "thread.previous_message_id is required"),
-        ({"type": "continue", "previous_message_id": 1}, "thread.previous_message_id must be a string"),
+        (
+            {"type": "continue", "previous_message_id": 1},
+            "thread.previous_message_id must be a string",
+        ),
         ("create", "thread must be an object"),
     ],
     ids=str,
 )
-def test_a_thread_of_another_form_is_refused(http: httpx.Client, thread: object, message: str) -> None:
+def test_a_thread_of_another_form_is_refused(
+    http: httpx.Client, thread: object, message: str
+) -> None:
     text = error_of(http.post(PATH, json=asked("Hi", thread=thread)))[2]
     assert text.startswith(message), text
 
@@ -136,19 +163,29 @@ def test_a_message_that_is_not_held_is_not_found(http: httpx.Client) -> None:
     unheld = answered(http, "Hello", None)
     status, message, details = refused(http.post(PATH, json=asked("Go on", thread=go_on(unheld))))
     assert (status, details) == (404, {"error_code": "thread_not_found"})
-    assert message.startswith("thread.previous_message_id must be the id of a message that is held here, given ")
+    assert message.startswith(
+        "thread.previous_message_id must be the id of a message that is held here, given "
+    )
 
 
 def test_tokens_are_not_counted_of_threads(http: httpx.Client) -> None:
     """The client sends the request again without what is unsupported."""
-    status, message, details = refused(http.post(f"{PATH}/count_tokens", json=asked("Hi", thread=CREATE)))
-    assert (status, details) == (400, {"error_code": "thread_unsupported_request", "unsupported": ["thread"]})
+    status, message, details = refused(
+        http.post(f"{PATH}/count_tokens", json=asked("Hi", thread=CREATE))
+    )
+    assert (status, details) == (
+        400,
+        {"error_code": "thread_unsupported_request", "unsupported": ["thread"]},
+    )
     assert message.startswith("thread must not be given")
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[httpx.Client]:
-    with running_server(config=ServerConfig(api_key=("sk-one", "sk-two"))) as server, server.client() as http:
+    with (
+        running_server(config=ServerConfig(api_key=("sk-one", "sk-two"))) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -156,15 +193,22 @@ def test_a_key_never_goes_on_with_the_thread_of_another(guarded: httpx.Client) -
     one, two = {"x-api-key": "sk-one"}, {"x-api-key": "sk-two"}
     first = guarded.post(PATH, json=asked("Hello", thread=CREATE), headers=one).json()
     go = asked("Go on", thread=go_on(first))
-    assert refused(guarded.post(PATH, json=go, headers=two))[2] == {"error_code": "thread_not_found"}
+    assert refused(guarded.post(PATH, json=go, headers=two))[2] == {
+        "error_code": "thread_not_found"
+    }
     assert guarded.post(PATH, json=go, headers=one).status_code == 200
-    assert refused(guarded.post(PATH, json=go, headers=two))[2] == {"error_code": "thread_not_found"}
+    assert refused(guarded.post(PATH, json=go, headers=two))[2] == {
+        "error_code": "thread_not_found"
+    }
 
 
 def test_a_model_and_its_adapters_hold_their_conversations_within_one_bound() -> None:
     """The conversation is found, whichever of them goes on with it."""
     adaptable = "tests.api.test_adapters:create_adaptable"
-    with running_server({"at_start": "a b"}, engine_factory=adaptable) as server, server.client() as http:
+    with (
+        running_server({"at_start": "a b"}, engine_factory=adaptable) as server,
+        server.client() as http,
+    ):
         first = answered(http, "Hello", CREATE, max_tokens=1)
         second = answered(http, "Go on", go_on(first), max_tokens=1, model="a")
         answered(http, "Go on", go_on(second), max_tokens=1, model="b")
@@ -199,12 +243,18 @@ def test_many_short_conversations_are_bounded_too() -> None:
 def test_a_conversation_that_is_too_long_to_be_held_can_go_on_without_a_thread() -> None:
     """Thinking of another server is in no prompt: the conversation could grow without end."""
     foreign = {"type": "thinking", "thinking": "x" * 2000, "signature": "x"}
-    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [foreign]}, *said("Go on")]
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [foreign]},
+        *said("Go on"),
+    ]
     with running_server() as server:
         messages_of = partial(Messages, server.model, LimitsConfig())
         body = asked("", messages=messages, thread=CREATE)
         messages_of(HeldConversations(max_bytes=10_000), None).prepare(body, 0.0)
-        with pytest.raises(ThreadUnsupported, match="a conversation of more than 2000 bytes, given"):
+        with pytest.raises(
+            ThreadUnsupported, match="a conversation of more than 2000 bytes, given"
+        ):
             messages_of(HeldConversations(max_bytes=2000), None).prepare(body, 0.0)
 
 
@@ -213,8 +263,14 @@ def test_a_body_is_as_long_as_the_conversation_that_it_continues() -> None:
     held.add("msg_1", conversation(40_000), previous_id=None)
     bodies = {b'{"thread": {"type": "continue", "previous_message_id": "msg_1"}}': 40_000}
     text = b'"messages": [{"role": "user", "content": "%s"}]' % (b"x" * 4000)
-    bodies |= {b'{%s, "thread": {"previous_message_id" : "msg_1", "type": "continue"}}' % text: 40_000}
-    bodies |= dict.fromkeys((b"{%s}" % text, b'{%s, "thread": {"previous_message_id": "msg_2"}}' % text), 0)
-    bodies |= dict.fromkeys((b"{", b"[]", b"{}", b'{"thread": 1}', b'{"thread": {"type": "create"}}'), 0)
+    bodies |= {
+        b'{%s, "thread": {"previous_message_id" : "msg_1", "type": "continue"}}' % text: 40_000
+    }
+    bodies |= dict.fromkeys(
+        (b"{%s}" % text, b'{%s, "thread": {"previous_message_id": "msg_2"}}' % text), 0
+    )
+    bodies |= dict.fromkeys(
+        (b"{", b"[]", b"{}", b'{"thread": 1}', b'{"thread": {"type": "create"}}'), 0
+    )
     for body, num_bytes in bodies.items():
         assert num_bytes <= held.num_held_bytes(body) <= num_bytes * 1.1

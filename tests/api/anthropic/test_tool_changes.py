@@ -67,9 +67,18 @@ def test_a_message_that_only_changes_tools_is_no_instruction(http: httpx.Client)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (removed("rest"), 'messages[1].content[0].tool.name must name one of the tools, given "rest"'),
-        (added(reference("rest")), 'messages[1].content[0].tool.name must name one of the tools, given "rest"'),
-        (added(definition({"name": "rest"})), "messages[1].content[0].tool.definition.input_schema is required"),
+        (
+            removed("rest"),
+            'messages[1].content[0].tool.name must name one of the tools, given "rest"',
+        ),
+        (
+            added(reference("rest")),
+            'messages[1].content[0].tool.name must name one of the tools, given "rest"',
+        ),
+        (
+            added(definition({"name": "rest"})),
+            "messages[1].content[0].tool.definition.input_schema is required",
+        ),
         (
             added(definition(SEARCH)),
             'messages[1].content[0].tool.definition.type must be one of "custom", "bash_20241022", ',
@@ -81,7 +90,9 @@ def test_a_message_that_only_changes_tools_is_no_instruction(http: httpx.Client)
         ({"type": "tool_removal"}, "messages[1].content[0].tool is required"),
     ],
 )
-def test_a_change_that_is_not_honoured_is_named(http: httpx.Client, change: Json, message: str) -> None:
+def test_a_change_that_is_not_honoured_is_named(
+    http: httpx.Client, change: Json, message: str
+) -> None:
     status, kind, text = error_of(http.post(PATH, json=body(change, tools=[LOOK])))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message), text
@@ -90,9 +101,16 @@ def test_a_change_that_is_not_honoured_is_named(http: httpx.Client, change: Json
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/count_tokens"])
 def test_a_chat_of_nothing_but_changes_is_refused(http: httpx.Client, path: str) -> None:
     fields = asked("", messages=[{"role": "system", "content": [removed("rest")]}], tools=[REST])
-    assert error_of(http.post(path, json=fields))[2] == "messages must have more than changes of the tools"
+    assert (
+        error_of(http.post(path, json=fields))[2]
+        == "messages must have more than changes of the tools"
+    )
 
 
 def test_a_tool_that_was_removed_cannot_be_chosen(http: httpx.Client) -> None:
-    fields = body(removed("rest"), tools=[LOOK, REST]) | {"tool_choice": {"type": "tool", "name": "rest"}}
-    assert error_of(http.post(PATH, json=fields))[2].startswith("tool_choice must name one of the tools")
+    fields = body(removed("rest"), tools=[LOOK, REST]) | {
+        "tool_choice": {"type": "tool", "name": "rest"}
+    }
+    assert error_of(http.post(PATH, json=fields))[2].startswith(
+        "tool_choice must name one of the tools"
+    )

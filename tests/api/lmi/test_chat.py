@@ -60,7 +60,9 @@ def test_the_documented_request_streamed_is_one_line_per_piece(lmi: httpx.Client
     body = json.loads(EXAMPLE) | {"stream": True}
     chunks = lines_of(lmi.post("/v1/chat/completions", json=body))
     assert all(list(chunk) == ["id", "object", "created", "choices"] for chunk in chunks)
-    assert {(chunk["id"], chunk["object"]) for chunk in chunks} == {(chunks[0]["id"], "chat.completion.chunk")}
+    assert {(chunk["id"], chunk["object"]) for chunk in chunks} == {
+        (chunks[0]["id"], "chat.completion.chunk")
+    }
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     assert choices[0]["delta"]["role"] == "assistant"
     assert choices[0]["delta"]["content"].startswith("W")  # with what came at once
@@ -84,7 +86,17 @@ def test_the_documented_request_streamed_is_one_line_per_piece(lmi: httpx.Client
         ({"stop": "wö", "include_stop_str_in_output": True}, "Hello, wö", "stop_sequence"),
         ({"ignore_eos": True, "max_tokens": 20}, "Hello, wörld 🦉", "length"),
         ({"stop_token_ids": [44]}, "Hello", "stop_sequence"),
-        ({"top_p": 1.0, "temperature": 0.0, "frequency_penalty": -2.0, "presence_penalty": 2.0, "seed": 7}, None, None),
+        (
+            {
+                "top_p": 1.0,
+                "temperature": 0.0,
+                "frequency_penalty": -2.0,
+                "presence_penalty": 2.0,
+                "seed": 7,
+            },
+            None,
+            None,
+        ),
         ({"logit_bias": {"243": -100.0, "64": -100.0}}, None, None),
         ({"user": "test", "model": "gpt2", "top_logprobs": None, "n": None}, None, None),
         ({"max_tokens": "5", "temperature": "0.5", "stream": None}, "Hello", "length"),
@@ -99,8 +111,14 @@ def test_a_folded_stream_is_the_unary_answer(
     chunks = lines_of(lmi.post("/invocations", json=body | {"stream": True}))
     assert len(unary) == (fields.get("n", n) or 1)
     for expected in unary:
-        own = [chunk["choices"][0] for chunk in chunks if chunk["choices"][0]["index"] == expected["index"]]
-        assert "".join(choice["delta"]["content"] for choice in own) == expected["message"]["content"]
+        own = [
+            chunk["choices"][0]
+            for chunk in chunks
+            if chunk["choices"][0]["index"] == expected["index"]
+        ]
+        assert (
+            "".join(choice["delta"]["content"] for choice in own) == expected["message"]["content"]
+        )
         assert own[-1]["finish_reason"] == expected["finish_reason"]
         assert expected["message"]["content"] == (content or "Hello, wörld 🦉")
         assert expected["finish_reason"] == (finish_reason or "eos_token")
@@ -122,7 +140,9 @@ def test_the_last_text_has_the_finish_reason(lmi: httpx.Client) -> None:
 
 def test_events_are_sent_to_those_who_accept_them(lmi: httpx.Client) -> None:
     body = saying("Hi", stream=True)
-    events = events_of(lmi.post("/v1/chat/completions", json=body, headers={"accept": "text/event-stream"}))
+    events = events_of(
+        lmi.post("/v1/chat/completions", json=body, headers={"accept": "text/event-stream"})
+    )
     assert events.pop() == "[DONE]"
     assert "".join(json.loads(event)["choices"][0]["delta"]["content"] for event in events) == "Hi"
 
@@ -149,7 +169,10 @@ def test_usage_is_in_a_stream_where_it_is_asked_for(lmi: httpx.Client) -> None:
 def test_every_alternative_is_shown_and_the_sampled_token_among_them(lmi: httpx.Client) -> None:
     def top(**fields: object) -> list[str]:
         answer = lmi.post("/invocations", json=saying("Hi", logprobs=True, **fields)).json()
-        return [entry["token"] for entry in answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]]
+        return [
+            entry["token"]
+            for entry in answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        ]
 
     assert top(top_logprobs=3) == ["H", "I", "J"]
     assert top() == top(top_logprobs=0) == ["H"]
@@ -191,21 +214,35 @@ def test_streamed_logprobs_can_be_as_lmi_has_them() -> None:
         ({"presence_penalty": 3}, "presence_penalty must be <= 2.0, given 3"),
         ({"logit_bias": {"2": 200}}, "logit_bias.2 must be <= 100.0, given 200"),
         ({"logit_bias": {"2": -200}}, "logit_bias.2 must be >= -100.0, given -200"),
-        ({"logit_bias": {"2435": -100.0}}, "logit_bias keys must be token ids from 0 to 259, given '2435'"),
+        (
+            {"logit_bias": {"2435": -100.0}},
+            "logit_bias keys must be token ids from 0 to 259, given '2435'",
+        ),
         ({"logprobs": True, "top_logprobs": -2}, "top_logprobs must be >= -1, given -2"),
         ({"logprobs": True, "top_logprobs": 30}, "top_logprobs must be <= 20, given 30"),
         ({"top_p": 7}, "top_p must be <= 1.0, given 7"),
         ({"max_tokens": 0}, "max_tokens must be >= 1, given 0"),
         ({"n": 0}, "n must be >= 1, given 0"),
         ({"messages": []}, "messages must be a non-empty list"),
-        ({"messages": [{"roles": "user", "content": "Hi"}]}, "messages[0].role must be a non-empty string"),
+        (
+            {"messages": [{"roles": "user", "content": "Hi"}]},
+            "messages[0].role must be a non-empty string",
+        ),
         ({"model": 5}, "model must be a string, given 5"),
     ],
 )
 def test_a_wrong_field_is_named(lmi: httpx.Client, fields: Json, message: str) -> None:
-    assert refusal_of(lmi.post("/v1/chat/completions", json=saying("Hi") | fields)).startswith(PREFIX + message)
+    assert refusal_of(lmi.post("/v1/chat/completions", json=saying("Hi") | fields)).startswith(
+        PREFIX + message
+    )
 
 
 def test_the_default_profile_chats_as_openai_does(http: httpx.Client) -> None:
-    assert http.post("/v1/chat/completions", json=saying("Hi", model="owl")).json()["error"]["param"] == "model"
-    assert http.post("/v1/chat/completions", json=saying("Hi", model="parrot")).json()["model"] == "org/parrot"
+    assert (
+        http.post("/v1/chat/completions", json=saying("Hi", model="owl")).json()["error"]["param"]
+        == "model"
+    )
+    assert (
+        http.post("/v1/chat/completions", json=saying("Hi", model="parrot")).json()["model"]
+        == "org/parrot"
+    )

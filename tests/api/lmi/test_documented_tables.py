@@ -42,9 +42,16 @@ def chat(client: httpx.Client, **fields: object) -> httpx.Response:
 
 
 def check_top_logprob(entry: Any) -> None:
-    assert list(entry) == ["token", "logprob", "bytes", *(["top_logprobs"] if "top_logprobs" in entry else [])]
+    assert list(entry) == [
+        "token",
+        "logprob",
+        "bytes",
+        *(["top_logprobs"] if "top_logprobs" in entry else []),
+    ]
     assert isinstance(entry["token"], str) and isinstance(entry["logprob"], float)
-    assert entry["bytes"] and all(isinstance(byte, int) and 0 <= byte < 256 for byte in entry["bytes"])
+    assert entry["bytes"] and all(
+        isinstance(byte, int) and 0 <= byte < 256 for byte in entry["bytes"]
+    )
 
 
 def check_logprobs(logprobs: Any, text: str) -> None:
@@ -84,12 +91,23 @@ def test_a_whole_answer_has_the_documented_objects(lmi: httpx.Client) -> None:
     answer = chat(lmi, **FIELDS).json()
 
     assert list(answer) == ["id", "object", "created", "choices", "usage"]
-    assert (type(answer["id"]), answer["object"], type(answer["created"])) == (str, "chat.completion", int)
+    assert (type(answer["id"]), answer["object"], type(answer["created"])) == (
+        str,
+        "chat.completion",
+        int,
+    )
     assert len(answer["choices"]) == 2
     for index, choice in enumerate(answer["choices"]):
         assert list(choice) == ["index", "message", "logprobs", "finish_reason"]
-        assert choice["index"] == index and choice["finish_reason"] in ("length", "eos_token", "stop_sequence")
-        assert list(choice["message"]) == ["role", "content"] and choice["message"]["role"] == "assistant"
+        assert choice["index"] == index and choice["finish_reason"] in (
+            "length",
+            "eos_token",
+            "stop_sequence",
+        )
+        assert (
+            list(choice["message"]) == ["role", "content"]
+            and choice["message"]["role"] == "assistant"
+        )
         check_logprobs(choice["logprobs"], choice["message"]["content"])
     usage = answer["usage"]
     assert sorted(usage) == ["completion_tokens", "prompt_tokens", "total_tokens"]
@@ -104,7 +122,11 @@ def test_a_stream_has_the_documented_objects(lmi: httpx.Client) -> None:
     lines = lines_of(response)
     for number, line in enumerate(lines):
         assert list(line) == ["id", "object", "created", "choices"]
-        assert (line["id"], line["object"], type(line["created"])) == (lines[0]["id"], "chat.completion.chunk", int)
+        assert (line["id"], line["object"], type(line["created"])) == (
+            lines[0]["id"],
+            "chat.completion.chunk",
+            int,
+        )
         [choice] = line["choices"]
         assert list(choice) == ["index", "delta", "logprobs", "finish_reason"]
         assert choice["index"] == 0
@@ -132,5 +154,9 @@ def test_the_documented_stream_with_its_own_logprobs() -> None:
         assert list(logprobs) == ["content"]
         for entry in logprobs["content"]:
             [alternative] = entry["top_logprobs"]
-            assert alternative == {"token": entry["logprob"], "logprob": entry["logprob"], "bytes": entry["bytes"]}
+            assert alternative == {
+                "token": entry["logprob"],
+                "logprob": entry["logprob"],
+                "bytes": entry["bytes"],
+            }
     check_logprobs(whole["choices"][0]["logprobs"], whole["choices"][0]["message"]["content"])

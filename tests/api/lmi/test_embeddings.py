@@ -15,7 +15,12 @@ from tests.api.requests import Json
 from tests.api.serving import RunningServer, running_server
 
 TOO_LONG = "a" * 300
-PATHS = ["/invocations", "/predictions/org_parrot", "/models/org/parrot/invoke", "/endpoints/parrot/invocations"]
+PATHS = [
+    "/invocations",
+    "/predictions/org_parrot",
+    "/models/org/parrot/invoke",
+    "/endpoints/parrot/invocations",
+]
 
 
 def serving_vectors(name: str, files: SentenceFiles, config: ServerConfig | None = None) -> Any:
@@ -42,7 +47,10 @@ def http(embedder: RunningServer) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def ranker() -> Iterator[httpx.Client]:
     """Its scores are the sigmoids of the numbers of tokens of both texts."""
-    with serving_vectors("create_scorer", SentenceFiles(modes=("mean",))) as server, server.client() as client:
+    with (
+        serving_vectors("create_scorer", SentenceFiles(modes=("mean",))) as server,
+        server.client() as client,
+    ):
         yield client
 
 
@@ -82,7 +90,9 @@ def test_parameters_and_neutral_fields(http: httpx.Client) -> None:
     assert posted(http, {"inputs": "ab", **neutral}) == of("ab")
 
 
-def test_unknown_parameters_are_ignored_in_one_line(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_parameters_are_ignored_in_one_line(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     assert posted(http, {"inputs": "ab", "parameters": {"zeal": 1}}) == of("ab")
     lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"]
@@ -156,13 +166,22 @@ def test_a_model_of_embeddings_scores_pairs_by_the_cosine(http: httpx.Client) ->
         ({"inputs": []}, "inputs must have a length >= 1, given []"),
         ({"inputs": ["a"] * 2049}, "inputs must have 1 to 2048 entries, given 2049"),
         ({"inputs": ["a", 3]}, "inputs[1] must be"),
-        ({"inputs": ["a", PAIR]}, "inputs[0] must be an object with text and text_pair: other inputs are pairs"),
+        (
+            {"inputs": ["a", PAIR]},
+            "inputs[0] must be an object with text and text_pair: other inputs are pairs",
+        ),
         ({"inputs": TOO_LONG}, "your inputs resulted in 300 tokens"),
         ({"inputs": ["a", TOO_LONG]}, "your inputs[1] resulted in 300 tokens"),
-        ({"inputs": "a", "stream": True}, "stream must be false: this model writes no text, given true"),
+        (
+            {"inputs": "a", "stream": True},
+            "stream must be false: this model writes no text, given true",
+        ),
         ({"inputs": "a", "adapters": "mine"}, "Adapter mine is not registered"),
         ({"inputs": "a", "parameters": {"adapter_id": 5}}, "adapter_id must be a string, given 5"),
-        ({"inputs": "a", "parameters": {"truncate": "x"}}, 'truncate must be true or false, given "x"'),
+        (
+            {"inputs": "a", "parameters": {"truncate": "x"}},
+            'truncate must be true or false, given "x"',
+        ),
         ({"inputs": "a", "texts": ["b"]}, "inputs must not be given beside query and texts"),
         ({"messages": [{"role": "user", "content": "a"}]}, "makes embeddings and no text"),
         ({"prompt": "a"}, "makes embeddings and no text"),
@@ -197,7 +216,9 @@ def test_what_is_wrong_with_texts_is_named(http: httpx.Client, body: object, mes
         ({"inputs": {"text": "a", "text_pair": TOO_LONG}}, "your inputs.text_pair resulted in"),
     ],
 )
-def test_what_is_wrong_with_pairs_is_named(ranker: httpx.Client, body: object, message: str) -> None:
+def test_what_is_wrong_with_pairs_is_named(
+    ranker: httpx.Client, body: object, message: str
+) -> None:
     refused = refusal_of(ranker.post("/invocations", json=body))
     assert refused.startswith(PREFIX) and message in refused
 

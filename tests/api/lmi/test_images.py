@@ -12,7 +12,14 @@ import pytest
 from ouzel.config import MediaConfig, ServerConfig
 from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
 from tests.api.requests import Json
-from tests.api.seeing import base64_of, data_url, last_prompt, last_request, seeing_server, sizes_seen
+from tests.api.seeing import (
+    base64_of,
+    data_url,
+    last_prompt,
+    last_request,
+    seeing_server,
+    sizes_seen,
+)
 
 PATHS = ["/v1/chat/completions", "/invocations", "/predictions/org_parrot"]
 LOOK: Json = {"type": "text", "text": "Look"}
@@ -21,7 +28,10 @@ LOOK: Json = {"type": "text", "text": "Look"}
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     directory = tmp_path_factory.mktemp("model")
-    with seeing_server(directory, config=ServerConfig(profile="lmi")) as server, server.client() as http:
+    with (
+        seeing_server(directory, config=ServerConfig(profile="lmi")) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -50,7 +60,10 @@ def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client, path: str)
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path: str) -> None:
-    refused = {url: refusal_of(seeing.post(path, json=saying(LOOK, shown(url)))) for url in ("data:,hi", "data:", "")}
+    refused = {
+        url: refusal_of(seeing.post(path, json=saying(LOOK, shown(url))))
+        for url in ("data:,hi", "data:", "")
+    }
 
     place = f"{PREFIX}messages[0].content[1].image_url.url must be"
     assert refused["data:,hi"].startswith(f"{place} a picture")
@@ -61,7 +74,9 @@ def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path:
 def test_a_model_of_texts_says_so(lmi: httpx.Client) -> None:
     text = refusal_of(lmi.post("/invocations", json=saying(LOOK, shown(data_url(28, 28)))))
 
-    assert text.endswith('messages[0].content[1].type must be "text", given "image_url": this model reads text only')
+    assert text.endswith(
+        'messages[0].content[1].type must be "text", given "image_url": this model reads text only'
+    )
 
 
 def test_bare_base64_is_a_picture_as_the_schema_documents(seeing: httpx.Client) -> None:
@@ -107,7 +122,10 @@ def test_urls_of_pictures_are_behind_the_list_of_hosts(
     port = picture_url.split(":")[2].split("/", maxsplit=1)[0]
     media = MediaConfig(allowed_media_domains=tuple(entry.format(port=port) for entry in allowed))
 
-    with seeing_server(tmp_path, config=ServerConfig(profile="lmi"), media=media) as server, server.client() as http:
+    with (
+        seeing_server(tmp_path, config=ServerConfig(profile="lmi"), media=media) as server,
+        server.client() as http,
+    ):
         answer = http.post("/invocations", json=saying(LOOK, shown(picture_url)))
 
     if message:
@@ -125,8 +143,13 @@ def test_all_opens_the_urls_of_every_public_host(tmp_path: Path) -> None:
         directory.mkdir()
         media = MediaConfig(allowed_media_domains=allowed)
         config = ServerConfig(profile="lmi")
-        with seeing_server(directory, config=config, media=media) as server, server.client() as http:
-            answer = http.post("/invocations", json=saying(LOOK, shown("http://pictures.invalid/a.png")))
+        with (
+            seeing_server(directory, config=config, media=media) as server,
+            server.client() as http,
+        ):
+            answer = http.post(
+                "/invocations", json=saying(LOOK, shown("http://pictures.invalid/a.png"))
+            )
             refused[allowed] = refusal_of(answer)
 
     assert "allowed_media_domains" in refused[()]

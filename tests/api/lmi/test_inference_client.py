@@ -17,11 +17,15 @@ def test_a_text(client: InferenceClient) -> None:
 
 
 def test_details(client: InferenceClient) -> None:
-    answer = client.text_generation("Hi", max_new_tokens=2, details=True, top_n_tokens=1, seed=3, stop=["x"])
+    answer = client.text_generation(
+        "Hi", max_new_tokens=2, details=True, top_n_tokens=1, seed=3, stop=["x"]
+    )
     assert answer.generated_text == "Hi"
     assert answer.details is not None
     assert (answer.details.finish_reason, answer.details.generated_tokens) == ("length", 2)
-    assert [(token.id, token.text, token.logprob, token.special) for token in answer.details.tokens] == [
+    assert [
+        (token.id, token.text, token.logprob, token.special) for token in answer.details.tokens
+    ] == [
         (72, "H", 0.0, False),
         (105, "i", 0.0, False),
     ]
@@ -32,7 +36,9 @@ def test_a_stream(client: InferenceClient) -> None:
 
 
 def test_a_stream_with_details(client: InferenceClient) -> None:
-    *_, last = client.text_generation("Hi", max_new_tokens=9, stream=True, details=True, stop=["Hi"])
+    *_, last = client.text_generation(
+        "Hi", max_new_tokens=9, stream=True, details=True, stop=["Hi"]
+    )
     assert last.token.text == ""
     assert last.generated_text == ""
     assert last.details is not None

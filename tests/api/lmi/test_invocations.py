@@ -27,7 +27,9 @@ NO_SCHEMA = "Input parsing failed: invalid payload. must contain prompt, inputs,
         ("/models/org/parrot/invoke", {}),
     ],
 )
-def test_the_one_model_goes_by_its_names(http: httpx.Client, path: str, headers: dict[str, str]) -> None:
+def test_the_one_model_goes_by_its_names(
+    http: httpx.Client, path: str, headers: dict[str, str]
+) -> None:
     assert http.post(path, json=BODY, headers=headers).json() == ANSWER
 
 
@@ -43,7 +45,9 @@ def test_the_one_model_goes_by_its_names(http: httpx.Client, path: str, headers:
         ("/models/owl/invoke", {}, "owl"),
     ],
 )
-def test_another_model_is_a_404(http: httpx.Client, path: str, headers: dict[str, str], name: str) -> None:
+def test_another_model_is_a_404(
+    http: httpx.Client, path: str, headers: dict[str, str], name: str
+) -> None:
     response = http.post(path, json=BODY, headers=headers)
     assert response.status_code == 404
     assert response.json() == {
@@ -58,16 +62,22 @@ def test_the_body_says_which_schema_it_is_in(http: httpx.Client) -> None:
     assert "choices" in http.post("/invocations", json={"messages": [message]}).json()
     assert "generated_text" in http.post("/invocations", json={"inputs": "Hi"}).json()
     assert http.post("/invocations", json={"prompt": "Hi"}).json()["object"] == "text_completion"
-    chunks = lines_of(http.post("/invocations", json={"prompt": "Hi", "max_tokens": 4, "stream": True}))
+    chunks = lines_of(
+        http.post("/invocations", json={"prompt": "Hi", "max_tokens": 4, "stream": True})
+    )
     assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == "HiHi"
 
 
 def test_the_fields_of_two_schemas_are_refused(http: httpx.Client) -> None:
-    assert "prompt is not supported" in refusal_of(http.post("/invocations", json={"inputs": "Hi", "prompt": "a"}))
+    assert "prompt is not supported" in refusal_of(
+        http.post("/invocations", json={"inputs": "Hi", "prompt": "a"})
+    )
 
 
 @pytest.mark.parametrize("body", [{}, {"input": "Hi"}, {"messages": None}])
-def test_a_body_in_no_schema_is_refused_in_the_documented_words(http: httpx.Client, body: Json) -> None:
+def test_a_body_in_no_schema_is_refused_in_the_documented_words(
+    http: httpx.Client, body: Json
+) -> None:
     assert refusal_of(http.post("/invocations", json=body)) == NO_SCHEMA
 
 
@@ -93,20 +103,34 @@ def test_the_reason_phrase_is_one_line(http: httpx.Client) -> None:
     ("content_type", "content"),
     [
         ("application/json", b'{"inputs": "Hi", "parameters": {"max_new_tokens": 4}}'),
-        ("Application/JSON; charset=utf-8", b'{"inputs": "Hi", "parameters": {"max_new_tokens": 4}}'),
+        (
+            "Application/JSON; charset=utf-8",
+            b'{"inputs": "Hi", "parameters": {"max_new_tokens": 4}}',
+        ),
         (None, b'{"inputs": "Hi", "parameters": {"max_new_tokens": 4}}'),
         ("text/plain; charset=utf-8", b"HiHi"),
     ],
 )
 def test_content_types(http: httpx.Client, content_type: str | None, content: bytes) -> None:
     headers = {} if content_type is None else {"content-type": content_type}
-    assert http.post("/invocations", content=content, headers=headers).json()["generated_text"].startswith("HiHi")
+    assert (
+        http.post("/invocations", content=content, headers=headers)
+        .json()["generated_text"]
+        .startswith("HiHi")
+    )
 
 
-@pytest.mark.parametrize("content_type", ["text/html", "image/png", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize(
+    "content_type", ["text/html", "image/png", "application/x-www-form-urlencoded"]
+)
 def test_other_content_types_are_named(http: httpx.Client, content_type: str) -> None:
-    message = refusal_of(http.post("/invocations", content=b"x", headers={"content-type": content_type}))
-    assert message == f"{PREFIX}Content-Type must be application/json, text/plain or text/csv, given {content_type!r}"
+    message = refusal_of(
+        http.post("/invocations", content=b"x", headers={"content-type": content_type})
+    )
+    assert (
+        message
+        == f"{PREFIX}Content-Type must be application/json, text/plain or text/csv, given {content_type!r}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +141,9 @@ def test_other_content_types_are_named(http: httpx.Client, content_type: str) ->
     ],
 )
 def test_an_adapter_that_is_not_there_is_named(http: httpx.Client, headers: dict[str, str]) -> None:
-    assert "Adapter mine is not registered" in refusal_of(http.post("/invocations", json=BODY, headers=headers))
+    assert "Adapter mine is not registered" in refusal_of(
+        http.post("/invocations", json=BODY, headers=headers)
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,11 +155,17 @@ def test_an_adapter_that_is_not_there_is_named(http: httpx.Client, headers: dict
         {"X-Amzn-SageMaker-Custom-Attributes": "a=b;handler=other"},
     ],
 )
-def test_headers_that_ask_for_what_is_not_here_are_refused(http: httpx.Client, headers: dict[str, str]) -> None:
-    assert "is not supported by this server" in refusal_of(http.post("/invocations", json=BODY, headers=headers))
+def test_headers_that_ask_for_what_is_not_here_are_refused(
+    http: httpx.Client, headers: dict[str, str]
+) -> None:
+    assert "is not supported by this server" in refusal_of(
+        http.post("/invocations", json=BODY, headers=headers)
+    )
 
 
-def test_other_custom_attributes_are_ignored_in_one_line(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_other_custom_attributes_are_ignored_in_one_line(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     headers = {"X-Amzn-SageMaker-Custom-Attributes": "accept_eula=true;b=2;x-synchronous=true"}
     assert http.post("/invocations", json=BODY, headers=headers).json() == ANSWER
@@ -143,8 +175,13 @@ def test_other_custom_attributes_are_ignored_in_one_line(http: httpx.Client, cap
 
 def test_the_request_id_may_be_that_of_sagemaker(http: httpx.Client) -> None:
     headers = {"X-Amzn-SageMaker-Inference-Id": "inference-7"}
-    assert http.post("/invocations", json=BODY, headers=headers).headers["x-request-id"] == "inference-7"
-    assert http.post("/invocations", json={}, headers=headers).headers["x-request-id"] == "inference-7"
+    assert (
+        http.post("/invocations", json=BODY, headers=headers).headers["x-request-id"]
+        == "inference-7"
+    )
+    assert (
+        http.post("/invocations", json={}, headers=headers).headers["x-request-id"] == "inference-7"
+    )
     both = headers | {"x-request-id": "mine"}
     assert http.post("/invocations", json=BODY, headers=both).headers["x-request-id"] == "mine"
 
@@ -177,7 +214,9 @@ def test_a_key_guards_all_but_ping() -> None:
 
 def test_a_body_that_is_too_long_is_a_413() -> None:
     with running_server(limits=LimitsConfig(max_body_bytes=1024)) as server:
-        response = httpx.post(f"{server.url}/invocations", json={"inputs": "a" * 2000}, timeout=None)
+        response = httpx.post(
+            f"{server.url}/invocations", json={"inputs": "a" * 2000}, timeout=None
+        )
     assert (response.status_code, response.json()["code"]) == (413, 413)
 
 
@@ -210,7 +249,9 @@ def test_a_bug_of_ours_is_a_500_without_details(http: httpx.Client) -> None:
 
 
 def posted_csv(http: httpx.Client, text: str | bytes) -> httpx.Response:
-    return http.post("/invocations", content=text, headers={"content-type": "text/csv; charset=utf-8"})
+    return http.post(
+        "/invocations", content=text, headers={"content-type": "text/csv; charset=utf-8"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -223,7 +264,9 @@ def posted_csv(http: httpx.Client, text: str | bytes) -> httpx.Response:
         ("inputs\nü", ["ü"]),
     ],
 )
-def test_a_csv_body_is_a_batch_of_its_inputs(http: httpx.Client, text: str, answers: list[str]) -> None:
+def test_a_csv_body_is_a_batch_of_its_inputs(
+    http: httpx.Client, text: str, answers: list[str]
+) -> None:
     found = posted_csv(http, text.encode())
 
     assert found.status_code == 200, found.text
@@ -239,10 +282,22 @@ def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Cli
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the first row of a CSV body must name the column inputs, or the columns text and text_pair, given"),
-        ("question,context\na,b", "the first row of a CSV body must name the column inputs, or the columns"),
-        ("invalid,header\nvalue1,value2", "the first row of a CSV body must name the column inputs, or the columns"),
-        ("inputs,inputs\na,b", "the first row of a CSV body must name the column inputs once, given it twice"),
+        (
+            "",
+            "the first row of a CSV body must name the column inputs, or the columns text and text_pair, given",
+        ),
+        (
+            "question,context\na,b",
+            "the first row of a CSV body must name the column inputs, or the columns",
+        ),
+        (
+            "invalid,header\nvalue1,value2",
+            "the first row of a CSV body must name the column inputs, or the columns",
+        ),
+        (
+            "inputs,inputs\na,b",
+            "the first row of a CSV body must name the column inputs once, given it twice",
+        ),
         ("inputs\n", "a CSV body must have a row behind the names of its columns, given none"),
         (
             "inputs\nHi, there",
@@ -252,14 +307,22 @@ def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Cli
             "inputs,other\na,b\na",
             "row 3 of a CSV body must have 2 cells, as the first row has, given 1: the column other is missing",
         ),
-        ('inputs,other\na,b\n"",b', "row 3 of a CSV body must have a text in the column inputs, given none"),
+        (
+            'inputs,other\na,b\n"",b',
+            "row 3 of a CSV body must have a text in the column inputs, given none",
+        ),
         ('inputs\nab\n"a"b', "row 3 of a CSV body is not valid CSV: ',' expected after '\"'"),
         ('inputs\n"ab', "row 2 of a CSV body is not valid CSV: unexpected end of data"),
-        ("inputs\n" + "," * 2**20, "a CSV body must have <= 1048576 commas and line ends, given 1048577"),
+        (
+            "inputs\n" + "," * 2**20,
+            "a CSV body must have <= 1048576 commas and line ends, given 1048577",
+        ),
         ("inputs\n" + "a\n" * 2**16, "a CSV body must have <= 65536 rows, given more"),
         (b"inputs\n\xff", "a text/csv body must be UTF-8: invalid start byte at byte 7"),
         ("text,text_pair\na,b", 'inputs[0] must be a string, given {"text":"a","text_pair":"b"}'),
     ],
 )
-def test_what_is_wrong_with_a_csv_body_is_named(http: httpx.Client, text: str | bytes, message: str) -> None:
+def test_what_is_wrong_with_a_csv_body_is_named(
+    http: httpx.Client, text: str | bytes, message: str
+) -> None:
     assert refusal_of(posted_csv(http, text)).startswith(PREFIX + message)

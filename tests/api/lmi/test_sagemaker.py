@@ -27,7 +27,9 @@ def messages_of(response: httpx.Response) -> list[tuple[dict[str, str], bytes]]:
         message, rest = rest[:length], rest[length:]
         assert len(message) == length and prelude_crc == crc32(message[:8])
         assert struct.unpack(">I", message[-4:]) == (crc32(message[:-4]),)
-        messages.append((headers_in(message[12 : 12 + headers_length]), message[12 + headers_length : -4]))
+        messages.append(
+            (headers_in(message[12 : 12 + headers_length]), message[12 + headers_length : -4])
+        )
     return messages
 
 
@@ -54,7 +56,9 @@ def payload_of(response: httpx.Response) -> bytes:
 
 @pytest.mark.parametrize("name", ["parrot", "org-parrot", "org_parrot"])
 def test_an_endpoint_is_a_model_by_its_name(http: httpx.Client, name: str) -> None:
-    answer = http.post(f"/endpoints/{name}/invocations", json=BODY, headers={"authorization": "AWS4-HMAC-SHA256 x"})
+    answer = http.post(
+        f"/endpoints/{name}/invocations", json=BODY, headers={"authorization": "AWS4-HMAC-SHA256 x"}
+    )
     assert answer.json() == {"generated_text": "HiHi"}
 
 
@@ -68,7 +72,11 @@ def test_a_stream_comes_in_parts(http: httpx.Client) -> None:
 
 def test_a_stream_of_events_comes_in_parts(http: httpx.Client) -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], "stream": True}
-    response = http.post(STREAMED, json=body, headers={"x-amzn-sagemaker-accept": "text/event-stream", "accept": "*/*"})
+    response = http.post(
+        STREAMED,
+        json=body,
+        headers={"x-amzn-sagemaker-accept": "text/event-stream", "accept": "*/*"},
+    )
     assert response.headers["x-amzn-sagemaker-content-type"].startswith("text/event-stream")
     assert payload_of(response).endswith(b"data: [DONE]\n\n")
 
@@ -80,7 +88,9 @@ def test_an_answer_that_is_no_stream_comes_in_a_part(http: httpx.Client) -> None
 
 
 def test_an_error_in_a_stream_is_a_part_too(http: httpx.Client) -> None:
-    response = http.post(STREAMED, json={"messages": [{"role": "user", "content": "ab|fail|"}], "stream": True})
+    response = http.post(
+        STREAMED, json={"messages": [{"role": "user", "content": "ab|fail|"}], "stream": True}
+    )
     *_, last = payload_of(response).splitlines()
     assert json.loads(last)["code"] == "ModelError"
 
@@ -89,7 +99,11 @@ def test_an_error_in_a_stream_is_a_part_too(http: httpx.Client) -> None:
 def test_a_refused_body_is_a_model_error(http: httpx.Client, path: str) -> None:
     response = http.post(path, json={"inputs": ""})
     error = response.json()
-    assert (response.status_code, error["code"], error["OriginalStatusCode"]) == (424, "ModelError", 424)
+    assert (response.status_code, error["code"], error["OriginalStatusCode"]) == (
+        424,
+        "ModelError",
+        424,
+    )
     assert json.loads(error["OriginalMessage"])["error"].startswith(PREFIX)
     assert error["OriginalMessage"] in error["Message"]
 
@@ -114,12 +128,18 @@ def test_headers_that_ask_for_something_else_are_refused(http: httpx.Client, nam
 def test_an_unknown_endpoint_is_a_validation_error(http: httpx.Client) -> None:
     response = http.post("/endpoints/owl/invocations", json=BODY)
     assert response.status_code == 400
-    assert response.json() == {"code": "ValidationError", "Message": "Model or workflow not found: owl"}
+    assert response.json() == {
+        "code": "ValidationError",
+        "Message": "Model or workflow not found: owl",
+    }
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[httpx.Client]:
-    with running_server(config=ServerConfig(api_key=("sk-one",))) as server, server.client() as client:
+    with (
+        running_server(config=ServerConfig(api_key=("sk-one",))) as server,
+        server.client() as client,
+    ):
         yield client
 
 
@@ -127,6 +147,11 @@ def test_a_signature_is_no_key(guarded: httpx.Client) -> None:
     signed = {"authorization": "AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host, Signature=c"}
     refused = guarded.post("/endpoints/parrot/invocations", json=BODY, headers=signed)
     assert (refused.status_code, refused.json()["code"]) == (401, "AccessDeniedException")
-    assert "Authorization AWS4-HMAC-SHA256 is none: send the key as 'X-Api-Key: KEY'" in refused.json()["Message"]
-    with_key = guarded.post("/endpoints/parrot/invocations", json=BODY, headers=signed | {"x-api-key": "sk-one"})
+    assert (
+        "Authorization AWS4-HMAC-SHA256 is none: send the key as 'X-Api-Key: KEY'"
+        in refused.json()["Message"]
+    )
+    with_key = guarded.post(
+        "/endpoints/parrot/invocations", json=BODY, headers=signed | {"x-api-key": "sk-one"}
+    )
     assert with_key.json() == {"generated_text": "HiHi"}

@@ -14,8 +14,12 @@ from tests.api.requests import Json
 from tests.api.serving import END, running_server
 
 
-def ask(client: httpx.Client, inputs: object, *, stream: object = False, **parameters: object) -> httpx.Response:
-    return client.post("/invocations", json={"inputs": inputs, "parameters": parameters, "stream": stream})
+def ask(
+    client: httpx.Client, inputs: object, *, stream: object = False, **parameters: object
+) -> httpx.Response:
+    return client.post(
+        "/invocations", json={"inputs": inputs, "parameters": parameters, "stream": stream}
+    )
 
 
 def events_of(response: httpx.Response) -> list[Any]:
@@ -64,7 +68,11 @@ def test_the_end_token_is_counted_and_listed(lmi: httpx.Client) -> None:
         ({}, "Hello", "eos_token"),
         ({"skip_special_tokens": False}, "Hello<|im_end|>", "eos_token"),
         ({"ignore_eos_token": True, "max_new_tokens": 8}, "HelloHe", "length"),
-        ({"ignore_eos_token": True, "max_new_tokens": 6, "skip_special_tokens": False}, "Hello<|im_end|>", "length"),
+        (
+            {"ignore_eos_token": True, "max_new_tokens": 6, "skip_special_tokens": False},
+            "Hello<|im_end|>",
+            "length",
+        ),
         ({"max_new_tokens": 5}, "Hello", "length"),
         ({"return_full_text": True, "max_new_tokens": 2}, "Hello<|im_end|>He", "length"),
         ({"truncate": 3, "max_new_tokens": 2}, "lo", "length"),
@@ -84,18 +92,25 @@ def test_a_stream_is_the_unary_answer_token_by_token(
     assert len(lines) == details["generated_tokens"]
     assert all(line.keys() == {"token", "top_tokens"} for line in lines[:-1])
     assert lines[-1]["generated_text"] == text
-    assert lines[-1]["details"] == {name: details[name] for name in ("finish_reason", "generated_tokens", "inputs")}
+    assert lines[-1]["details"] == {
+        name: details[name] for name in ("finish_reason", "generated_tokens", "inputs")
+    }
     prompt = inputs if parameters.get("return_full_text") else ""
     assert prompt + "".join(line["token"]["text"] for line in lines) == text
 
 
 @pytest.mark.parametrize("text", ["wörld 🦉 ok", "🦉", "ö"])
 @pytest.mark.parametrize("max_new_tokens", range(1, 8))
-def test_the_texts_of_the_tokens_add_up_to_the_text(lmi: httpx.Client, text: str, max_new_tokens: int) -> None:
+def test_the_texts_of_the_tokens_add_up_to_the_text(
+    lmi: httpx.Client, text: str, max_new_tokens: int
+) -> None:
     lines = lines_of(ask(lmi, text, stream=True, max_new_tokens=max_new_tokens))
     assert "".join(line["token"]["text"] for line in lines) == lines[-1]["generated_text"]
     assert len(lines) == max_new_tokens
-    assert lines[-1]["generated_text"] == ask(lmi, text, max_new_tokens=max_new_tokens).json()["generated_text"]
+    assert (
+        lines[-1]["generated_text"]
+        == ask(lmi, text, max_new_tokens=max_new_tokens).json()["generated_text"]
+    )
 
 
 def test_the_last_line_has_details_only_where_they_are_asked_for(lmi: httpx.Client) -> None:
@@ -116,7 +131,10 @@ def test_the_prompt_and_its_logprobs(lmi: httpx.Client) -> None:
     assert ask(lmi, "Hi", **asked).json()["details"]["prefill"] == prefill
     assert lines_of(ask(lmi, "Hi", stream=True, **asked))[-1]["details"]["prefill"] == prefill
     answers = ask(lmi, ["Hi", "i"], n=2, **asked).json()
-    assert [answer["details"]["prefill"] for answer in answers] == [prefill, [token(105, log_prob=None)]]
+    assert [answer["details"]["prefill"] for answer in answers] == [
+        prefill,
+        [token(105, log_prob=None)],
+    ]
 
 
 def test_a_list_of_inputs_is_answered_with_a_list(lmi: httpx.Client) -> None:
@@ -133,7 +151,8 @@ def test_several_sequences_are_the_best_and_the_others(lmi: httpx.Client, name: 
     sequence = {"finish_reason": "length", "generated_tokens": 2, "tokens": [token(72), token(105)]}
     assert answer == {
         "generated_text": "HiHi",
-        "details": sequence | {"inputs": "Hi", "best_of_sequences": [sequence | {"generated_text": "HiHi"}] * 2},
+        "details": sequence
+        | {"inputs": "Hi", "best_of_sequences": [sequence | {"generated_text": "HiHi"}] * 2},
     }
     batch = ask(lmi, ["Hi", "Ho"], **parameters).json()
     assert [each["generated_text"] for each in batch] == ["HiHi", "HoHo"]
@@ -149,10 +168,20 @@ def test_a_stream_has_the_best_of_several(lmi: httpx.Client) -> None:
 def test_events_on_demand(lmi: httpx.Client) -> None:
     expected = [{"token": token(72)}, {"token": token(105), "generated_text": "Hi"}]
     body = {"inputs": "Hi", "parameters": {"max_new_tokens": 2}, "stream": True}
-    assert events_of(lmi.post("/invocations", json=body, headers={"accept": "text/event-stream"})) == expected
-    assert events_of(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="sse")) == expected
-    assert lines_of(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="jsonlines")) == expected
-    assert ask(lmi, "Hi", max_new_tokens=2, output_formatter="json").json() == {"generated_text": "Hi"}
+    assert (
+        events_of(lmi.post("/invocations", json=body, headers={"accept": "text/event-stream"}))
+        == expected
+    )
+    assert (
+        events_of(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="sse")) == expected
+    )
+    assert (
+        lines_of(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="jsonlines"))
+        == expected
+    )
+    assert ask(lmi, "Hi", max_new_tokens=2, output_formatter="json").json() == {
+        "generated_text": "Hi"
+    }
 
 
 def test_stream_may_stand_among_the_parameters(lmi: httpx.Client) -> None:
@@ -167,7 +196,9 @@ def test_tgi_compatibility(tgi: httpx.Client) -> None:
         {"id": 105, "text": "i", "logprob": 0.0, "special": False},
     ]
     end: Json = {"finish_reason": "length", "generated_tokens": 2, "inputs": "Hi"}
-    assert ask(tgi, "Hi", max_new_tokens=2).json() == [{"generated_text": "Hi", "details": end | {"tokens": tokens}}]
+    assert ask(tgi, "Hi", max_new_tokens=2).json() == [
+        {"generated_text": "Hi", "details": end | {"tokens": tokens}}
+    ]
     assert ask(tgi, "Hi", max_new_tokens=2, details=False).json() == [{"generated_text": "Hi"}]
     assert events_of(ask(tgi, "Hi", stream=True, max_new_tokens=2)) == [
         {"token": tokens[0]},
@@ -186,16 +217,24 @@ def test_tgi_compatibility(tgi: httpx.Client) -> None:
         ({"stream": "maybe"}, 'stream must be true or false, given "maybe"'),
         ({"adapters": "mine"}, "Adapter mine is not registered"),
         ({"adapters": ["mine"]}, "Adapter mine is not registered"),
-        ({"adapters": ["", ""]}, "Number of adapters is not equal to the number of inputs, given 2 and 1"),
+        (
+            {"adapters": ["", ""]},
+            "Number of adapters is not equal to the number of inputs, given 2 and 1",
+        ),
         ({"adapters": 5}, "adapters must be a string or a list of strings, given 5"),
         ({"adapters": [5]}, "adapters must be a string or a list of strings, given [5]"),
         ({"cached_prompt": "x"}, "cached_prompt is not supported"),
-        ({"inputs": ["a", "b"], "stream": True}, "inputs must be a string when stream is true, given a list"),
+        (
+            {"inputs": ["a", "b"], "stream": True},
+            "inputs must be a string when stream is true, given a list",
+        ),
         ({"inputs": ["a"] * 1000}, "inputs must have <= "),
     ],
 )
 def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> None:
-    assert refusal_of(lmi.post("/invocations", json={"inputs": "Hi"} | body)).startswith(PREFIX + message)
+    assert refusal_of(lmi.post("/invocations", json={"inputs": "Hi"} | body)).startswith(
+        PREFIX + message
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,11 +250,23 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
         ({"top_n_tokens": 2}, "top_n_tokens needs details to be true, given 2"),
         ({"logprobs": -1}, "logprobs must be >= 0, given -1"),
         ({"prompt_logprobs": "x"}, 'prompt_logprobs must be an integer, given "x"'),
-        ({"output_formatter": "sse"}, 'output_formatter must be json when stream is false, given "sse"'),
-        ({"output_formatter": "3p"}, 'output_formatter must be json when stream is false, given "3p"'),
+        (
+            {"output_formatter": "sse"},
+            'output_formatter must be json when stream is false, given "sse"',
+        ),
+        (
+            {"output_formatter": "3p"},
+            'output_formatter must be json when stream is false, given "3p"',
+        ),
         ({"bad_sequences": [""]}, "bad_sequences[0] must have a length >= 1"),
-        ({"decoder_input_details": True}, "decoder_input_details needs details to be true, given true"),
-        ({"return_token_ids": True}, "return_token_ids is not a parameter of this schema (use details), given true"),
+        (
+            {"decoder_input_details": True},
+            "decoder_input_details needs details to be true, given true",
+        ),
+        (
+            {"return_token_ids": True},
+            "return_token_ids is not a parameter of this schema (use details), given true",
+        ),
         ({"min_length": -1}, "min_length must be >= 0, given -1"),
         ({"min_length": 5, "max_new_tokens": 4}, "min_length must be <= 4, given 5"),
         ({"min_tokens": 5, "max_new_tokens": 4}, "min_tokens must be <= 4, given 5"),
@@ -226,7 +277,10 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
         ({"stream": True, "n": 2}, "n must be 1 when stream is true, given 2"),
         ({"best_of": -1}, "best_of must be >= 1, given -1"),
         ({"num_beams": 3, "temperature": 1}, "temperature must be 0 in a beam search, given 1"),
-        ({"stream": True, "output_formatter": "json"}, "output_formatter must be jsonlines or sse when stream is true"),
+        (
+            {"stream": True, "output_formatter": "json"},
+            "output_formatter must be jsonlines or sse when stream is true",
+        ),
     ],
 )
 def test_a_wrong_parameter_is_named(lmi: httpx.Client, parameters: Json, message: str) -> None:
@@ -235,7 +289,13 @@ def test_a_wrong_parameter_is_named(lmi: httpx.Client, parameters: Json, message
 
 
 def test_values_that_ask_for_nothing_are_taken(lmi: httpx.Client) -> None:
-    nothing: Json = {"watermark": False, "bad_sequences": [], "min_length": 1, "adapter_id": None, "grammar": None}
+    nothing: Json = {
+        "watermark": False,
+        "bad_sequences": [],
+        "min_length": 1,
+        "adapter_id": None,
+        "grammar": None,
+    }
     assert ask(lmi, "Hi", max_new_tokens=2, **nothing).json() == {"generated_text": "Hi"}
 
 
@@ -243,32 +303,63 @@ def test_min_length_keeps_the_output_from_ending(lmi: httpx.Client) -> None:
     """A stop string ends the output unless it comes too early."""
     assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"]).json() == {"generated_text": "H"}
     for name in ("min_length", "min_tokens"):
-        assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], **{name: 3}).json() == {"generated_text": "HiH"}
-    assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], min_length=3, min_tokens=3).json() == {"generated_text": "HiH"}
+        assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], **{name: 3}).json() == {
+            "generated_text": "HiH"
+        }
+    assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], min_length=3, min_tokens=3).json() == {
+        "generated_text": "HiH"
+    }
 
 
 def test_logprobs_of_vllms_names_change_nothing(lmi: httpx.Client) -> None:
     shown: Json = {"max_new_tokens": 2, "details": True, "decoder_input_details": True}
-    assert ask(lmi, "Hi", logprobs=5, prompt_logprobs=1, **shown).json() == ask(lmi, "Hi", **shown).json()
+    assert (
+        ask(lmi, "Hi", logprobs=5, prompt_logprobs=1, **shown).json()
+        == ask(lmi, "Hi", **shown).json()
+    )
     plain = ask(lmi, "Hi", max_new_tokens=2, logprobs=5, prompt_logprobs=1).json()
     assert plain == {"generated_text": "Hi"}
 
 
-def test_unknown_parameters_are_ignored_in_one_line(lmi: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_parameters_are_ignored_in_one_line(
+    lmi: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     assert ask(lmi, "Hi", max_new_tokens=2, zeal=1).json() == {"generated_text": "Hi"}
-    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"] == [
-        "ignored fields: 'zeal'"
-    ]
+    assert [
+        record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"
+    ] == ["ignored fields: 'zeal'"]
 
 
 def test_a_batch_takes_its_places(lmi: httpx.Client) -> None:
     with running_server({"max_num_seqs": 1}, LimitsConfig(max_queued_requests=1)) as server:
-        response = httpx.post(f"{server.url}/invocations", json={"inputs": ["a", "b", "c"]}, timeout=None)
-    assert refusal_of(response) == f"{PREFIX}inputs must have <= 2 entries of 1 sequences each, given 3"
+        response = httpx.post(
+            f"{server.url}/invocations", json={"inputs": ["a", "b", "c"]}, timeout=None
+        )
+    assert (
+        refusal_of(response)
+        == f"{PREFIX}inputs must have <= 2 entries of 1 sequences each, given 3"
+    )
 
 
-STRANGE: list[object] = [True, False, 0, -1, 1.5, 1e308, 2**64, "", "a", "1", [], [1], ["a"], [None], {}, {"1": 1}]
+STRANGE: list[object] = [
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    1e308,
+    2**64,
+    "",
+    "a",
+    "1",
+    [],
+    [1],
+    ["a"],
+    [None],
+    {},
+    {"1": 1},
+]
 
 
 @pytest.mark.parametrize("name", Parameters.__struct_fields__)

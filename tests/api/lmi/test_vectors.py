@@ -42,7 +42,10 @@ TEXTS = {244: "He", 576: "llo", 4558: " world"}
 LOGPROBS = {244: -0.334532, 576: -0.123123, 4558: -0.567854}
 USAGE = Usage(prompt_tokens=5, cached_tokens=0, completion_tokens=3, reasoning_tokens=0)
 TOKENS = [{"id": id_, "text": text, "log_prob": LOGPROBS[id_]} for id_, text in TEXTS.items()]
-TGI_TOKENS = [{"id": id_, "text": text, "logprob": LOGPROBS[id_], "special": False} for id_, text in TEXTS.items()]
+TGI_TOKENS = [
+    {"id": id_, "text": text, "logprob": LOGPROBS[id_], "special": False}
+    for id_, text in TEXTS.items()
+]
 
 
 def position(token_id: int) -> PositionLogprobs:
@@ -51,14 +54,17 @@ def position(token_id: int) -> PositionLogprobs:
 
 def events(index: int = 0) -> list[Event]:
     outputs = [
-        Output(index, [ContentDelta(text)], [token_id], [position(token_id)]) for token_id, text in TEXTS.items()
+        Output(index, [ContentDelta(text)], [token_id], [position(token_id)])
+        for token_id, text in TEXTS.items()
     ]
     return [*outputs, Finished(index, FinishReason.LENGTH, None)]
 
 
 @pytest.fixture(scope="module")
 def model() -> ServedModel:
-    vocabulary = {text.replace(" ", "Ġ"): id_ for id_, text in TEXTS.items()}  # a byte-level BPE writes spaces so
+    vocabulary = {
+        text.replace(" ", "Ġ"): id_ for id_, text in TEXTS.items()
+    }  # a byte-level BPE writes spaces so
     library_tokenizer = tokenizers.Tokenizer(models.BPE(vocabulary, []))
     library_tokenizer.decoder = decoders.ByteLevel()
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {})
@@ -142,32 +148,43 @@ def test_details_with_prefill(model: ServedModel) -> None:
     answer = whole(standard(model, has_details=True), [scored, *events()])
     assert answer == {
         "generated_text": "Hello world",
-        "details": DETAILS | {"tokens": TOKENS, "prefill": [TOKENS[0] | {"log_prob": None}, *TOKENS[1:]]},
+        "details": DETAILS
+        | {"tokens": TOKENS, "prefill": [TOKENS[0] | {"log_prob": None}, *TOKENS[1:]]},
     }
 
 
 def test_tgi_compatible(model: ServedModel) -> None:
     assert whole(standard(model, has_details=True, shows_prompt=True, is_tgi=True), events()) == [
-        {"generated_text": "This is a wonderful dayHello world", "details": DETAILS | {"tokens": TGI_TOKENS}}
+        {
+            "generated_text": "This is a wonderful dayHello world",
+            "details": DETAILS | {"tokens": TGI_TOKENS},
+        }
     ]
 
 
-@pytest.mark.parametrize(("is_beam_search", "name"), [(False, "best_of_sequences"), (True, "beam_sequences")])
+@pytest.mark.parametrize(
+    ("is_beam_search", "name"), [(False, "best_of_sequences"), (True, "beam_sequences")]
+)
 def test_several_sequences(model: ServedModel, is_beam_search: bool, name: str) -> None:
     sequence = {"finish_reason": "length", "generated_tokens": 3, "tokens": TOKENS}
     assert whole(standard(model, n=2, is_beam_search=is_beam_search), events(0) + events(1)) == {
         "generated_text": "Hello world",
-        "details": sequence | {"inputs": INPUTS, name: [sequence | {"generated_text": "Hello world"}]},
+        "details": sequence
+        | {"inputs": INPUTS, name: [sequence | {"generated_text": "Hello world"}]},
     }
 
 
 @pytest.mark.parametrize(("is_beam_search", "first"), [(False, "llo"), (True, "He")])
-def test_samples_are_ordered_and_beams_are(model: ServedModel, is_beam_search: bool, first: str) -> None:
+def test_samples_are_ordered_and_beams_are(
+    model: ServedModel, is_beam_search: bool, first: str
+) -> None:
     def short(index: int, token_id: int) -> list[Event]:
         output = Output(index, [ContentDelta(TEXTS[token_id])], [token_id], [position(token_id)])
         return [output, Finished(index, FinishReason.LENGTH, None)]
 
-    answer = whole(standard(model, n=2, is_beam_search=is_beam_search), short(0, 244) + short(1, 576))
+    answer = whole(
+        standard(model, n=2, is_beam_search=is_beam_search), short(0, 244) + short(1, 576)
+    )
     assert isinstance(answer, dict)
     assert answer["generated_text"] == first
 
@@ -189,20 +206,30 @@ def test_lines(model: ServedModel, more: Json, tokens: list[Json], end: Json) ->
     """A step of the engine gives the last token and the end together."""
     answer = standard(model, is_stream=True, **more)
     *first, last, finished = events()
-    shown = [line for step in ([event] for event in first) for line in json_of(answer.chunks(step, USAGE))]
+    shown = [
+        line
+        for step in ([event] for event in first)
+        for line in json_of(answer.chunks(step, USAGE))
+    ]
     shown += json_of(answer.chunks([last, finished], USAGE))
     assert shown == [{"token": tokens[0]}, {"token": tokens[1]}, {"token": tokens[2], **end}]
 
 
 @pytest.mark.parametrize("is_strict", [False, True])
 def test_chat(model: ServedModel, is_strict: bool) -> None:
-    asked = ChatCompletionRequest(model="model", messages=[], logprobs=True, top_logprobs=1, stream=True)
-    openai = ChatAnswer(Envelope("chatcmpl-0", 1, "model", "fp"), model, asked, Prompt(INPUTS, [244]))
+    asked = ChatCompletionRequest(
+        model="model", messages=[], logprobs=True, top_logprobs=1, stream=True
+    )
+    openai = ChatAnswer(
+        Envelope("chatcmpl-0", 1, "model", "fp"), model, asked, Prompt(INPUTS, [244])
+    )
     answer = LmiChatAnswer(openai, JSON_LINES, is_strict=is_strict)
     shown = json_of(answer.chunks(events(), USAGE))
     text, logprob, text_bytes = " world", -0.567854, list(b" world")
     top = {"token": logprob if is_strict else text, "logprob": logprob, "bytes": text_bytes}
-    logprobs = {"content": [{"token": text, "logprob": logprob, "bytes": text_bytes, "top_logprobs": [top]}]}
+    logprobs = {
+        "content": [{"token": text, "logprob": logprob, "bytes": text_bytes, "top_logprobs": [top]}]
+    }
     assert [chunk["choices"][0]["delta"] for chunk in shown] == [  # type: ignore[index]
         {"content": "He", "role": "assistant"},
         {"content": "llo"},

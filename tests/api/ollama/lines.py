@@ -41,13 +41,17 @@ def folded(lines: list[Json]) -> Json:
 
 
 def without_times(answer: Json) -> Json:
-    return {name: value for name, value in answer.items() if name not in (*STATISTICS, "created_at")}
+    return {
+        name: value for name, value in answer.items() if name not in (*STATISTICS, "created_at")
+    }
 
 
 def prompt_heard() -> str:
     """The text of the newest prompt that the attentive parrot got; its tokens are bytes and three marks."""
     marks = {256: b"<|im_start|>", 257: b"<|im_end|>"}
-    return b"".join(marks.get(token_id) or bytes([token_id]) for token_id in prompts_heard[-1]).decode()
+    return b"".join(
+        marks.get(token_id) or bytes([token_id]) for token_id in prompts_heard[-1]
+    ).decode()
 
 
 def error_of(response: httpx.Response, status: int) -> str:

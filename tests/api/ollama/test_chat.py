@@ -23,7 +23,10 @@ from tests.api.serving import running_server
 
 ADD: Json = {
     "type": "function",
-    "function": {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+    "function": {
+        "name": "add",
+        "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}},
+    },
 }
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1e3,\n "b": "é"}}\n</tool_call>'
 
@@ -32,10 +35,15 @@ def test_a_chat_streams_unless_told_otherwise(ollama: httpx.Client) -> None:
     lines = lines_of(ollama.post("/api/chat", json=chat("Hello")))
     *pieces, last = lines
     assert [line["done"] for line in lines] == [False] * len(pieces) + [True]
-    assert all(line["model"] == "parrot" and str(line["created_at"]).endswith("Z") for line in lines)
+    assert all(
+        line["model"] == "parrot" and str(line["created_at"]).endswith("Z") for line in lines
+    )
     assert folded(lines)["message"] == {"role": "assistant", "content": "Hello"}
     assert (last["done_reason"], last["message"]) == ("stop", {"role": "assistant", "content": ""})
-    assert (last["prompt_eval_count"], last["eval_count"]) == (len("user\nHello\nassistant\n") + 3, 6)
+    assert (last["prompt_eval_count"], last["eval_count"]) == (
+        len("user\nHello\nassistant\n") + 3,
+        6,
+    )
 
 
 def test_durations_are_measured_and_add_up(ollama: httpx.Client) -> None:
@@ -57,14 +65,18 @@ def test_durations_are_measured_and_add_up(ollama: httpx.Client) -> None:
         {"tools": [ADD]},
     ],
 )
-@pytest.mark.parametrize("said", ["Hello", f"<think>\nHm.\n</think>\n\nI see. {CALL}", f"{CALL}\n{CALL}"])
+@pytest.mark.parametrize(
+    "said", ["Hello", f"<think>\nHm.\n</think>\n\nI see. {CALL}", f"{CALL}\n{CALL}"]
+)
 def test_a_whole_answer_is_its_stream_folded(ollama: httpx.Client, said: str, fields: Json) -> None:
     lines = lines_of(ollama.post("/api/chat", json=chat(said, **fields)))
     answer = whole(ollama.post("/api/chat", json=chat(said, stream=False, **fields)))
     streamed_logprobs = [entry for line in lines for entry in line.get("logprobs", [])]
     assert answer.get("logprobs", []) == streamed_logprobs
     assert _without_ids(without_times(answer)) == _without_ids(
-        without_times(folded(lines) | ({"logprobs": streamed_logprobs} if streamed_logprobs else {}))
+        without_times(
+            folded(lines) | ({"logprobs": streamed_logprobs} if streamed_logprobs else {})
+        )
     )
 
 
@@ -123,7 +135,11 @@ def test_not_to_think_is_a_hint_for_a_model_that_always_does() -> None:
 def test_history_has_thinking_calls_and_results(ollama: httpx.Client) -> None:
     messages = [
         {"role": "User", "content": "Add."},
-        {"role": "assistant", "thinking": "Hm.", "tool_calls": [{"function": {"name": "add", "arguments": {"a": 1}}}]},
+        {
+            "role": "assistant",
+            "thinking": "Hm.",
+            "tool_calls": [{"function": {"name": "add", "arguments": {"a": 1}}}],
+        },
         {"role": "tool", "tool_name": "add", "content": "2"},
     ]
     whole(ollama.post("/api/chat", json=chat("", messages=messages, tools=[ADD], stream=False)))
@@ -142,8 +158,14 @@ def test_ids_join_calls_and_results() -> None:
     )
     calls: list[Json] = [{"function": {"name": name, "arguments": {}}} for name in ("a", "b")]
     calls.append({"id": "own", "function": {"name": "c"}})
-    results = [{"role": "tool", "tool_name": name, "content": name} for name in ("b", "a", "c", "d")]
-    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": calls}, *results]
+    results = [
+        {"role": "tool", "tool_name": name, "content": name} for name in ("b", "a", "c", "d")
+    ]
+    messages = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "tool_calls": calls},
+        *results,
+    ]
     with (
         running_server(chat_template=template, engine_factory="create_attentive_parrot") as server,
         server.client() as http,
@@ -157,7 +179,11 @@ def test_ids_join_calls_and_results() -> None:
 
 def test_an_answer_that_is_begun_is_gone_on_with(ollama: httpx.Client) -> None:
     messages = [{"role": "user", "content": "Once"}, {"role": "assistant", "content": "upon a"}]
-    whole(ollama.post("/api/chat", json=chat("", messages=messages, stream=False, options={"num_predict": 2})))
+    whole(
+        ollama.post(
+            "/api/chat", json=chat("", messages=messages, stream=False, options={"num_predict": 2})
+        )
+    )
     assert prompt_heard().endswith("upon a")
 
 
@@ -171,7 +197,17 @@ def test_an_answer_that_is_begun_is_gone_on_with(ollama: httpx.Client) -> None:
         ({"num_predict": 10**6}, "Hello"),
         ({"stop": "l"}, "He"),
         ({"stop": ["o", "e"]}, "H"),
-        ({"seed": -1, "temperature": 0.0, "top_k": 40, "top_p": 0.9, "min_p": 0.0, "typical_p": 1.0}, "Hello"),
+        (
+            {
+                "seed": -1,
+                "temperature": 0.0,
+                "top_k": 40,
+                "top_p": 0.9,
+                "min_p": 0.0,
+                "typical_p": 1.0,
+            },
+            "Hello",
+        ),
         ({"repeat_penalty": 1.1, "repeat_last_n": -1, "penalize_newline": True}, "Hello"),
         ({"repeat_penalty": 1.1, "repeat_last_n": 0, "penalize_newline": False}, "Hello"),
         ({"repeat_last_n": 64, "penalize_newline": False, "presence_penalty": 0}, "Hello"),
@@ -194,7 +230,9 @@ def test_options_are_honoured(ollama: httpx.Client, fields: Json, said: str) -> 
         ({"num_predict": 2, "options": {"num_predict": 3}}, "Hel"),
     ],
 )
-def test_options_may_stand_beside_the_options(ollama: httpx.Client, fields: Json, said: str) -> None:
+def test_options_may_stand_beside_the_options(
+    ollama: httpx.Client, fields: Json, said: str
+) -> None:
     answer = whole(ollama.post("/api/chat", json=chat("Hello", stream=False, **fields)))
     assert answer["message"]["content"] == said
 
@@ -210,11 +248,22 @@ def test_there_may_be_as_many_tools_as_at_the_other_doors() -> None:
     assert len(msgspec.convert(body, OllamaChatRequest).tools or []) == MAX_TOOLS
 
 
-def test_what_is_said_of_the_machine_is_a_hint(ollama: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    hints = {"num_ctx": 131072, "num_keep": 5, "num_batch": 2, "num_gpu": 1, "main_gpu": 0, "low_vram": False}
+def test_what_is_said_of_the_machine_is_a_hint(
+    ollama: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    hints = {
+        "num_ctx": 131072,
+        "num_keep": 5,
+        "num_batch": 2,
+        "num_gpu": 1,
+        "main_gpu": 0,
+        "low_vram": False,
+    }
     hints |= {"use_mmap": True, "use_mlock": False, "numa": False, "num_thread": 8, "f16_kv": True}
     with caplog.at_level(logging.INFO, "ouzel.wire.decode"):
-        answer = whole(ollama.post("/api/chat", json=chat("Hi", stream=False, options=hints, keep_alive="5m")))
+        answer = whole(
+            ollama.post("/api/chat", json=chat("Hi", stream=False, options=hints, keep_alive="5m"))
+        )
     assert answer["message"] == {"role": "assistant", "content": "Hi"}
     logged = " ".join(record.getMessage() for record in caplog.records)
     assert "keep_alive" in logged and all(f"options.{name}" in logged for name in hints)
@@ -232,13 +281,17 @@ def test_what_is_said_of_the_machine_is_a_hint(ollama: httpx.Client, caplog: pyt
         ({"keep_alive": 0.0, "messages": None}, "unload"),
     ],
 )
-def test_a_chat_without_messages_loads_or_unloads_the_model(ollama: httpx.Client, fields: Json, reason: str) -> None:
+def test_a_chat_without_messages_loads_or_unloads_the_model(
+    ollama: httpx.Client, fields: Json, reason: str
+) -> None:
     answer = whole(ollama.post("/api/chat", json={"model": "parrot", **fields}))
     assert (answer["done"], answer["done_reason"]) == (True, reason)
     assert answer["message"] == {"role": "assistant", "content": ""}
 
 
-@pytest.mark.parametrize("name", ["parrot", "parrot:latest", "org/parrot", "org/parrot:latest", "", None])
+@pytest.mark.parametrize(
+    "name", ["parrot", "parrot:latest", "org/parrot", "org/parrot:latest", "", None]
+)
 def test_names_have_a_tag_or_none(ollama: httpx.Client, name: str | None) -> None:
     answer = whole(ollama.post("/api/chat", json=chat("Hi", model=name, stream=False)))
     assert answer["model"] == (name or "org/parrot")
@@ -246,7 +299,10 @@ def test_names_have_a_tag_or_none(ollama: httpx.Client, name: str | None) -> Non
 
 @pytest.mark.parametrize("name", ["nobody", "parrot:8b", "org/parrot:latest:latest", ":latest"])
 def test_an_unknown_model_is_not_found(ollama: httpx.Client, name: str) -> None:
-    assert error_of(ollama.post("/api/chat", json=chat("Hi", model=name)), 404) == f"model '{name}' not found"
+    assert (
+        error_of(ollama.post("/api/chat", json=chat("Hi", model=name)), 404)
+        == f"model '{name}' not found"
+    )
 
 
 def test_no_content_type_is_needed(ollama: httpx.Client) -> None:
@@ -256,7 +312,11 @@ def test_no_content_type_is_needed(ollama: httpx.Client) -> None:
 
 
 def test_a_chat_that_does_not_fit_loses_its_oldest_turns(ollama: httpx.Client) -> None:
-    turns = [{"role": role, "content": f"{n} " + "x" * 900} for n in range(4) for role in ("user", "assistant")]
+    turns = [
+        {"role": role, "content": f"{n} " + "x" * 900}
+        for n in range(4)
+        for role in ("user", "assistant")
+    ]
     messages = [{"role": "system", "content": "Be."}, *turns, {"role": "user", "content": "Now."}]
     whole(ollama.post("/api/chat", json=chat("", messages=messages, stream=False)))
     heard = prompt_heard()
@@ -268,13 +328,22 @@ def test_a_chat_that_does_not_fit_loses_its_oldest_turns(ollama: httpx.Client) -
 
 
 def test_a_form_is_obeyed() -> None:
-    schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"const": 1}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
     with running_server(engine_factory="create_guided_parrot") as server, server.client() as http:
         options = {"temperature": 0, "num_predict": 40}
         for form, said in ((schema, '{"a": 1}'), ("json", '{"b": [2]}'), ("", "Hi")):
-            answer = whole(http.post("/api/chat", json=chat(said, format=form, stream=False, options=options)))
+            answer = whole(
+                http.post("/api/chat", json=chat(said, format=form, stream=False, options=options))
+            )
             assert answer["message"] == {"role": "assistant", "content": said}
-        answer = whole(http.post("/api/chat", json=chat("no", format=schema, stream=False, options=options)))
+        answer = whole(
+            http.post("/api/chat", json=chat("no", format=schema, stream=False, options=options))
+        )
         assert str(answer["message"]["content"]).startswith("{")
         bad = http.post("/api/chat", json=chat("Hi", format={"type": "nothing"}))
         assert error_of(bad, 400).startswith("format")

@@ -22,6 +22,10 @@ def test_it_names_every_path() -> None:
 def test_it_names_every_field_and_option() -> None:
     fields = DOCUMENT.split("## Fields of chats and prompts")[1].split("\n## ")[0]
     own_options = set(ModelOptions.__struct_fields__) - set(SamplingFields.__struct_fields__)
-    structs = {*OllamaChatRequest.__struct_fields__, *OllamaGenerateRequest.__struct_fields__, *own_options}
+    structs = {
+        *OllamaChatRequest.__struct_fields__,
+        *OllamaGenerateRequest.__struct_fields__,
+        *own_options,
+    }
     assert structs - {"model", "options"} <= set(re.findall(r"`(\w+)`", fields))
     assert f"Ollama {API_VERSION}," in DOCUMENT

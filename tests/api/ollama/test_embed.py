@@ -29,7 +29,9 @@ def unit(*values: float) -> list[float]:
 
 
 def test_vectors_have_the_length_one(ollama: httpx.Client) -> None:
-    answer = ollama.post("/api/embed", json={"model": "parrot", "input": ["aB", "c"], "keep_alive": "5m"}).json()
+    answer = ollama.post(
+        "/api/embed", json={"model": "parrot", "input": ["aB", "c"], "keep_alive": "5m"}
+    ).json()
     assert answer["embeddings"][0] == pytest.approx(unit(195, 2, 97, 2))
     assert answer["embeddings"][1] == pytest.approx(unit(99, 1, 99, 1))
     assert (answer["model"], answer["prompt_eval_count"]) == ("parrot", 3)
@@ -49,7 +51,10 @@ def test_num_ctx_is_the_limit_of_a_text(ollama: httpx.Client) -> None:
     long = {"input": ["a" * 9, "a"], "options": {"num_ctx": 5, "temperature": 0}}
     assert ollama.post("/api/embed", json=long).json()["prompt_eval_count"] == 6
     refused = ollama.post("/api/embed", json=long | {"truncate": False})
-    assert refused.status_code == 400 and "your input[0] resulted in 9 tokens" in refused.json()["error"]
+    assert (
+        refused.status_code == 400
+        and "your input[0] resulted in 9 tokens" in refused.json()["error"]
+    )
     roomy = {"input": "a" * 300, "options": {"num_ctx": 32768}}
     assert ollama.post("/api/embed", json=roomy).json()["prompt_eval_count"] == 64
     assert ollama.post("/api/embed", json=roomy | {"truncate": False}).status_code == 400
@@ -65,14 +70,22 @@ def test_without_a_text_there_are_no_vectors(ollama: httpx.Client) -> None:
 
 
 def test_the_older_form_gives_the_vector_as_the_model_makes_it(ollama: httpx.Client) -> None:
-    assert ollama.post("/api/embeddings", json={"prompt": "ab"}).json() == {"embedding": [195, 2, 97, 2]}
+    assert ollama.post("/api/embeddings", json={"prompt": "ab"}).json() == {
+        "embedding": [195, 2, 97, 2]
+    }
 
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [({"model": "other", "input": "a"}, 404), ({"input": "a", "dimensions": 2}, 400), ({"input": 3}, 400)],
+    [
+        ({"model": "other", "input": "a"}, 404),
+        ({"input": "a", "dimensions": 2}, 400),
+        ({"input": 3}, 400),
+    ],
 )
-def test_what_cannot_be_is_refused(ollama: httpx.Client, body: dict[str, object], status: int) -> None:
+def test_what_cannot_be_is_refused(
+    ollama: httpx.Client, body: dict[str, object], status: int
+) -> None:
     response = ollama.post("/api/embed", json=body)
     assert response.status_code == status and response.json()["error"]
 

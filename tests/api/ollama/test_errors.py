@@ -17,13 +17,17 @@ GOOD: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
-def test_each_malformed_request_is_answered_with_the_name_of_its_field(ollama: httpx.Client, path: str) -> None:
+def test_each_malformed_request_is_answered_with_the_name_of_its_field(
+    ollama: httpx.Client, path: str
+) -> None:
     requests = list(malformed_requests(path, GOOD[path]))
     assert len(requests) > 100
     for request in requests:
         response = ollama.post(path, json=request.body)
         assert 400 <= response.status_code < 500, (request, response.text)
-        name = "num_predict" if request.field == "max_output_tokens" else request.field  # by which it is read
+        name = (
+            "num_predict" if request.field == "max_output_tokens" else request.field
+        )  # by which it is read
         assert name in error_of(response, response.status_code), request
     whole(ollama.post(path, json=GOOD[path]))
 
@@ -36,9 +40,18 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(ollama: h
         ({"options": {"num_predict": -3}}, "options.num_predict must be >= -2, given -3"),
         ({"options": {"mirostat": 1}}, "options.mirostat must be <= 0, given 1"),
         ({"options": {"tfs_z": 0.5}}, "options.tfs_z must be >= 1.0, given 0.5"),
-        ({"options": {"min_tokens": 9, "num_predict": 4}}, "options.min_tokens must be <= 4, given 9"),
-        ({"options": {"repeat_penalty": 1.1, "repeat_last_n": -2}}, "options.repeat_last_n must be >= -1, given -2"),
-        ({"options": {"presence_penalty": 1, "penalize_newline": False}}, "options.penalize_newline must be true"),
+        (
+            {"options": {"min_tokens": 9, "num_predict": 4}},
+            "options.min_tokens must be <= 4, given 9",
+        ),
+        (
+            {"options": {"repeat_penalty": 1.1, "repeat_last_n": -2}},
+            "options.repeat_last_n must be >= -1, given -2",
+        ),
+        (
+            {"options": {"presence_penalty": 1, "penalize_newline": False}},
+            "options.penalize_newline must be true",
+        ),
         ({"options": {"stop": [""]}}, "options.stop[0] must have a length >= 1"),
         ({"options": []}, "options must be an object, given []"),
         ({"keep_alive": "soon"}, "keep_alive must match"),
@@ -50,19 +63,33 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(ollama: h
         ({"temperature": 3}, "options.temperature must be <= 2.0, given 3"),
         ({"n": 2}, "n is not a field of this endpoint, given 2"),
         ({"tool_choice": "required"}, "tool_choice needs tools"),
-        ({"response_format": {"type": "text"}}, "response_format is not a field of this endpoint (use format)"),
+        (
+            {"response_format": {"type": "text"}},
+            "response_format is not a field of this endpoint (use format)",
+        ),
         ({"prompt": "Hi"}, "prompt is not supported by this server"),
         ({"messages": [{"role": "user", "content": 1}]}, "messages[0].content must be"),
         ({"messages": ["Hi"]}, "messages[0] must be an object"),
         ({"messages": [{"content": "Hi"}]}, "messages[0].role must be"),
-        ({"messages": [{"role": "user", "images": ["aGk="]}]}, "messages[0].images must not be given"),
-        ({"messages": [{"role": "assistant", "tool_calls": [1]}]}, "messages[0].tool_calls[0] must be an object"),
+        (
+            {"messages": [{"role": "user", "images": ["aGk="]}]},
+            "messages[0].images must not be given",
+        ),
+        (
+            {"messages": [{"role": "assistant", "tool_calls": [1]}]},
+            "messages[0].tool_calls[0] must be an object",
+        ),
         ({"messages": [{"role": "user", "content": "x" * 5000}]}, ""),
-        ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name must match"),
+        (
+            {"tools": [{"type": "function", "function": {"name": "a b"}}]},
+            "tools[0].function.name must match",
+        ),
         ({"tools": [{"type": "function"}]}, "tools[0].function is required"),
     ],
 )
-def test_a_wrong_field_is_named_as_ollama_names_it(ollama: httpx.Client, fields: Json, message: str) -> None:
+def test_a_wrong_field_is_named_as_ollama_names_it(
+    ollama: httpx.Client, fields: Json, message: str
+) -> None:
     assert error_of(ollama.post("/api/chat", json=chat("Hi", **fields)), 400).startswith(message)
 
 
@@ -76,10 +103,16 @@ def test_a_model_that_cannot_think_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("body", "reason"),
-    [(b"", "the body must be a JSON object"), (b"[]", "the body must be"), (b"{", "the body is not valid JSON")],
+    [
+        (b"", "the body must be a JSON object"),
+        (b"[]", "the body must be"),
+        (b"{", "the body is not valid JSON"),
+    ],
 )
 @pytest.mark.parametrize("path", GOOD)
-def test_what_is_no_object_is_refused(ollama: httpx.Client, path: str, body: bytes, reason: str) -> None:
+def test_what_is_no_object_is_refused(
+    ollama: httpx.Client, path: str, body: bytes, reason: str
+) -> None:
     assert error_of(ollama.post(path, content=body), 400).startswith(reason)
 
 
@@ -99,12 +132,17 @@ def test_a_failure_in_a_stream_is_its_last_line(ollama: httpx.Client) -> None:
 
 @pytest.mark.parametrize("profile", ["openai", "ovms"])
 def test_the_guard_and_the_door_say_so_in_any_profile(profile: Profile) -> None:
-    config, limits = ServerConfig(api_key=("secret",), profile=profile), LimitsConfig(max_body_bytes=200)
+    config, limits = (
+        ServerConfig(api_key=("secret",), profile=profile),
+        LimitsConfig(max_body_bytes=200),
+    )
     with running_server(config=config, limits=limits) as server, server.client() as http:
         response = http.post("/api/chat", json=chat("Hi"))
         assert "an API key is needed" in error_of(response, 401)
         http.headers["authorization"] = "Bearer secret"
-        assert "must be <= 200 bytes" in error_of(http.post("/api/chat", json=chat("Hi" * 100)), 413)
+        assert "must be <= 200 bytes" in error_of(
+            http.post("/api/chat", json=chat("Hi" * 100)), 413
+        )
         assert whole(http.post("/api/chat", json=chat("Hi", stream=False)))["done"]
 
 

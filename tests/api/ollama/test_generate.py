@@ -3,7 +3,15 @@
 import httpx
 import pytest
 
-from tests.api.ollama.lines import Json, error_of, folded, lines_of, prompt_heard, whole, without_times
+from tests.api.ollama.lines import (
+    Json,
+    error_of,
+    folded,
+    lines_of,
+    prompt_heard,
+    whole,
+    without_times,
+)
 from tests.api.serving import byte_tokenizer, running_server
 
 
@@ -11,7 +19,9 @@ def prompt(text: str, **fields: object) -> Json:
     return {"model": "parrot", "prompt": text, **fields}
 
 
-@pytest.mark.parametrize("fields", [{}, {"think": True}, {"raw": True, "options": {"num_predict": 9}}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"think": True}, {"raw": True, "options": {"num_predict": 9}}]
+)
 @pytest.mark.parametrize("said", ["Hello", "<think>\nHm.\n</think>\n\nYes."])
 def test_a_whole_answer_is_its_stream_folded(ollama: httpx.Client, said: str, fields: Json) -> None:
     lines = lines_of(ollama.post("/api/generate", json=prompt(said, **fields)))
@@ -21,16 +31,26 @@ def test_a_whole_answer_is_its_stream_folded(ollama: httpx.Client, said: str, fi
 
 
 def test_a_prompt_is_a_users_message(ollama: httpx.Client) -> None:
-    answer = whole(ollama.post("/api/generate", json=prompt("<think>\nHm.\n</think>\n\nYes.", stream=False)))
-    assert (answer["response"], answer["thinking"], answer["done_reason"]) == ("Yes.", "Hm.", "stop")
+    answer = whole(
+        ollama.post("/api/generate", json=prompt("<think>\nHm.\n</think>\n\nYes.", stream=False))
+    )
+    assert (answer["response"], answer["thinking"], answer["done_reason"]) == (
+        "Yes.",
+        "Hm.",
+        "stop",
+    )
     whole(ollama.post("/api/generate", json=prompt("Hi", system="Be.", think=False, stream=False)))
-    assert prompt_heard().startswith("<|im_start|>system\nBe.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n")
+    assert prompt_heard().startswith(
+        "<|im_start|>system\nBe.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+    )
 
 
 def test_the_context_of_an_answer_is_gone_on_from(ollama: httpx.Client) -> None:
     first = whole(ollama.post("/api/generate", json=prompt("One", stream=False)))
     assert first["context"][-4:] == [*b"One", 257]
-    second = whole(ollama.post("/api/generate", json=prompt("Two", context=first["context"], stream=False)))
+    second = whole(
+        ollama.post("/api/generate", json=prompt("Two", context=first["context"], stream=False))
+    )
     assert prompt_heard().count("<|im_start|>user\n") == 2
     assert "One<|im_end|><|im_start|>user\nTwo<|im_end|>" in prompt_heard()
     assert second["response"] == "Two"
@@ -38,7 +58,11 @@ def test_the_context_of_an_answer_is_gone_on_from(ollama: httpx.Client) -> None:
 
 
 def test_raw_takes_the_text_as_it_is(ollama: httpx.Client) -> None:
-    answer = whole(ollama.post("/api/generate", json=prompt("abc", raw=True, stream=False, options={"num_predict": 4})))
+    answer = whole(
+        ollama.post(
+            "/api/generate", json=prompt("abc", raw=True, stream=False, options={"num_predict": 4})
+        )
+    )
     assert (prompt_heard(), answer["response"], answer["done_reason"]) == ("abc", "abca", "length")
     assert "context" not in answer
 
@@ -46,9 +70,13 @@ def test_raw_takes_the_text_as_it_is(ollama: httpx.Client) -> None:
 def test_without_a_template_every_prompt_is_raw() -> None:
     setup = running_server(has_chat_template=False, engine_factory="create_attentive_parrot")
     with setup as server, server.client() as http:
-        answer = whole(http.post("/api/generate", json=prompt("ab", stream=False, options={"num_predict": 3})))
+        answer = whole(
+            http.post("/api/generate", json=prompt("ab", stream=False, options={"num_predict": 3}))
+        )
         assert (prompt_heard(), answer["response"]) == ("ab", "aba")
-        assert error_of(http.post("/api/generate", json=prompt("ab", system="x")), 400).startswith("system must not")
+        assert error_of(http.post("/api/generate", json=prompt("ab", system="x")), 400).startswith(
+            "system must not"
+        )
         assert http.post("/api/show", json={}).json()["template"] == ""
 
 
@@ -56,16 +84,27 @@ def test_a_suffix_asks_for_the_middle() -> None:
     tokenizer = byte_tokenizer("<fim_prefix>", "<fim_suffix>", "<fim_middle>")
     with running_server(tokenizer=tokenizer) as server, server.client() as http:
         options = {"num_predict": 6, "ignore_eos": True}
-        answer = whole(http.post("/api/generate", json=prompt("ab", suffix="yz", stream=False, options=options)))
+        answer = whole(
+            http.post(
+                "/api/generate", json=prompt("ab", suffix="yz", stream=False, options=options)
+            )
+        )
         assert (answer["response"], answer["prompt_eval_count"]) == ("abyz", 7)
-        assert whole(http.post("/api/generate", json=prompt("", suffix="yz", stream=False)))["prompt_eval_count"] == 5
+        assert (
+            whole(http.post("/api/generate", json=prompt("", suffix="yz", stream=False)))[
+                "prompt_eval_count"
+            ]
+            == 5
+        )
         assert http.post("/api/show", json={}).json()["capabilities"] == ["completion", "insert"]
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"), [({}, "load"), ({"prompt": ""}, "load"), ({"keep_alive": "0m"}, "unload")]
 )
-def test_nothing_to_answer_loads_or_unloads_the_model(ollama: httpx.Client, fields: Json, reason: str) -> None:
+def test_nothing_to_answer_loads_or_unloads_the_model(
+    ollama: httpx.Client, fields: Json, reason: str
+) -> None:
     answer = whole(ollama.post("/api/generate", json={"model": "parrot", **fields}))
     assert (answer["response"], answer["done"], answer["done_reason"]) == ("", True, reason)
 
@@ -80,11 +119,18 @@ def test_nothing_to_answer_loads_or_unloads_the_model(ollama: httpx.Client, fiel
         ({"raw": True, "context": [1]}, "context must not be given with raw"),
         ({"raw": True, "think": True}, "think must not be given with raw"),
         ({"context": [72, 260]}, "context[1] must be a token id from 0 to 259, given 260"),
-        ({"messages": [{"role": "user", "content": "Hi"}]}, "messages is not a field of this endpoint"),
+        (
+            {"messages": [{"role": "user", "content": "Hi"}]},
+            "messages is not a field of this endpoint",
+        ),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_name(ollama: httpx.Client, fields: Json, message: str) -> None:
-    assert error_of(ollama.post("/api/generate", json=prompt("Hi", **fields)), 400).startswith(message)
+def test_what_cannot_be_honoured_is_refused_by_name(
+    ollama: httpx.Client, fields: Json, message: str
+) -> None:
+    assert error_of(ollama.post("/api/generate", json=prompt("Hi", **fields)), 400).startswith(
+        message
+    )
 
 
 def test_a_prompt_that_does_not_fit_is_named(ollama: httpx.Client) -> None:

@@ -6,12 +6,22 @@ import httpx
 import pytest
 
 from tests.api.ollama.lines import Json, chat, error_of, folded, lines_of, whole
-from tests.api.seeing import base64_of, data_url, last_prompt, last_request, seeing_server, sizes_seen
+from tests.api.seeing import (
+    base64_of,
+    data_url,
+    last_prompt,
+    last_request,
+    seeing_server,
+    sizes_seen,
+)
 
 
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1200) as server, server.client() as http:
+    with (
+        seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1200) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -32,7 +42,10 @@ def test_images_stand_before_what_is_said(seeing: httpx.Client) -> None:
 
     answer = whole(seeing.post("/api/chat", json={**body, "stream": False}))
 
-    assert last_prompt() == "<|im_start|>user\n<picture of 6><picture of 2>Look<|im_end|>\n<|im_start|>assistant\n"
+    assert (
+        last_prompt()
+        == "<|im_start|>user\n<picture of 6><picture of 2>Look<|im_end|>\n<|im_start|>assistant\n"
+    )
     assert sizes_seen() == [(56, 84), (28, 56)]
     assert answer["message"]["content"] == "Look"
     assert answer["prompt_eval_count"] == len(last_request().prompt_token_ids)
@@ -59,7 +72,12 @@ def test_either_may_be_left_out(seeing: httpx.Client, given: Json, shown: str) -
 
 def test_a_tool_shows_images(seeing: httpx.Client) -> None:
     called = {"role": "assistant", "tool_calls": [{"function": {"name": "look", "arguments": {}}}]}
-    result = {"role": "tool", "tool_name": "look", "content": "There", "images": [base64_of(28, 56)]}
+    result = {
+        "role": "tool",
+        "tool_name": "look",
+        "content": "There",
+        "images": [base64_of(28, 56)],
+    }
 
     whole(seeing.post("/api/chat", json=talk(message("Go"), called, result, stream=False)))
 
@@ -71,7 +89,10 @@ def test_a_prompt_has_its_images_before_it(seeing: httpx.Client) -> None:
 
     answer = whole(seeing.post("/api/generate", json={**body, "stream": False}))
 
-    assert "Be kind.<|im_end|>\n<|im_start|>user\n<picture of 6><picture of 2>Look<|im_end|>\n" in last_prompt()
+    assert (
+        "Be kind.<|im_end|>\n<|im_start|>user\n<picture of 6><picture of 2>Look<|im_end|>\n"
+        in last_prompt()
+    )
     assert sizes_seen() == [(56, 84), (28, 56)]
     assert answer["response"] == "Look" and "context" not in answer
     streamed = lines_of(seeing.post("/api/generate", json=body))
@@ -87,7 +108,9 @@ def test_images_alone_are_a_prompt(seeing: httpx.Client) -> None:
 
 
 def test_a_chat_that_does_not_fit_loses_its_oldest_images(seeing: httpx.Client) -> None:
-    turns = [message("Look", base64_of(560, width)) for width in (560, 588, 616)]  # 400, 420, 440 tokens
+    turns = [
+        message("Look", base64_of(560, width)) for width in (560, 588, 616)
+    ]  # 400, 420, 440 tokens
 
     whole(seeing.post("/api/chat", json=talk(*turns, message("And?"), stream=False)))
 
@@ -113,8 +136,13 @@ FAULTS: dict[str, tuple[object, str]] = {
 def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, fault: str) -> None:
     images, complaint = FAULTS[fault]
 
-    of_chat = error_of(seeing.post("/api/chat", json=talk(message("Hi"), {**message("Look"), "images": images})), 400)
-    of_prompt = error_of(seeing.post("/api/generate", json=prompt("Look") | {"images": images}), 400)
+    of_chat = error_of(
+        seeing.post("/api/chat", json=talk(message("Hi"), {**message("Look"), "images": images})),
+        400,
+    )
+    of_prompt = error_of(
+        seeing.post("/api/generate", json=prompt("Look") | {"images": images}), 400
+    )
 
     assert of_chat.startswith(f"messages[1].images{complaint}")
     assert of_prompt.startswith(f"images{complaint}")
@@ -128,15 +156,25 @@ def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, fault
         ({"context": [72]}, "context must not be given beside images: use /api/chat"),
     ],
 )
-def test_images_need_the_template_and_the_whole_chat(seeing: httpx.Client, fields: Json, complaint: str) -> None:
+def test_images_need_the_template_and_the_whole_chat(
+    seeing: httpx.Client, fields: Json, complaint: str
+) -> None:
     refused = seeing.post("/api/generate", json=prompt("Look", base64_of(28, 28), **fields))
 
     assert error_of(refused, 400).startswith(complaint)
 
 
 def test_a_model_that_sees_says_so(seeing: httpx.Client) -> None:
-    assert whole(seeing.post("/api/show", json={}))["capabilities"] == ["completion", "vision", "tools"]
-    assert whole(seeing.get("/api/tags"))["models"][0]["capabilities"] == ["completion", "vision", "tools"]
+    assert whole(seeing.post("/api/show", json={}))["capabilities"] == [
+        "completion",
+        "vision",
+        "tools",
+    ]
+    assert whole(seeing.get("/api/tags"))["models"][0]["capabilities"] == [
+        "completion",
+        "vision",
+        "tools",
+    ]
 
 
 def test_without_prompt_and_images_there_is_nothing_to_say(seeing: httpx.Client) -> None:

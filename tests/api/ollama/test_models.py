@@ -20,14 +20,22 @@ def test_every_name_is_listed_with_a_tag(ollama: httpx.Client) -> None:
     for path in ("/api/tags", "/api/ps"):
         models = whole(ollama.get(path))["models"]
         assert [model["name"] for model in models] == ["org/parrot:latest", "parrot:latest"]
-        assert all(model["model"] == model["name"] and len(model["digest"]) == 64 for model in models)
+        assert all(
+            model["model"] == model["name"] and len(model["digest"]) == 64 for model in models
+        )
     assert models[0]["context_length"] == 4096
-    assert whole(ollama.get("/api/tags"))["models"][0]["capabilities"] == ["completion", "tools", "thinking"]
+    assert whole(ollama.get("/api/tags"))["models"][0]["capabilities"] == [
+        "completion",
+        "tools",
+        "thinking",
+    ]
     assert ollama.head("/api/tags").status_code == 200
 
 
 def test_a_model_says_what_it_is_and_can() -> None:
-    defaults = SamplingDefaults(temperature=0.7, top_k=20, repetition_penalty=1.05, stop_strings=["a\nb"])
+    defaults = SamplingDefaults(
+        temperature=0.7, top_k=20, repetition_penalty=1.05, stop_strings=["a\nb"]
+    )
     with running_server(sampling_defaults=defaults) as server, server.client() as http:
         card = whole(http.post("/api/show", json={"name": "parrot", "verbose": True}))
     assert card["model_info"] == {
@@ -56,17 +64,24 @@ def test_a_model_that_thinks_and_calls_says_so(ollama: httpx.Client) -> None:
 
 def test_the_files_of_a_model_say_how_large_it_is() -> None:
     facts = read_model_facts(MODEL_DIRECTORY)
-    assert (facts.file_format, facts.num_parameters, facts.num_layers) == ("safetensors", 3_968_384, 5)
+    assert (facts.file_format, facts.num_parameters, facts.num_layers) == (
+        "safetensors",
+        3_968_384,
+        5,
+    )
     assert facts.num_bytes is not None and 3_968_384 < facts.num_bytes < 2 * 3_968_384  # in int8
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"1234567", struct.pack("<Q", 2**60) + b"{", struct.pack("<Q", 5) + b"[[[[[", b"x" * 100]
+    "content",
+    [b"", b"1234567", struct.pack("<Q", 2**60) + b"{", struct.pack("<Q", 5) + b"[[[[[", b"x" * 100],
 )
 def test_files_that_are_none_say_nothing(tmp_path: Path, content: bytes) -> None:
     assert read_model_facts(tmp_path) == NO_FACTS
     (tmp_path / "model.safetensors").write_bytes(content)
-    (tmp_path / "config.json").write_text(json.dumps({"hidden_size": "large", "num_hidden_layers": True}))
+    (tmp_path / "config.json").write_text(
+        json.dumps({"hidden_size": "large", "num_hidden_layers": True})
+    )
     facts = read_model_facts(tmp_path)
     assert (facts.num_parameters, facts.hidden_size, facts.num_layers) == (None, None, None)
 
@@ -78,13 +93,18 @@ def test_the_version_is_high_enough_for_editors(ollama: httpx.Client) -> None:
 
 @pytest.mark.parametrize("stream", [True, False, None])
 def test_the_served_model_is_pulled_already(ollama: httpx.Client, stream: bool | None) -> None:
-    assert whole(ollama.post("/api/pull", json={"model": "parrot", "stream": stream})) == {"status": "success"}
+    assert whole(ollama.post("/api/pull", json={"model": "parrot", "stream": stream})) == {
+        "status": "success"
+    }
 
 
 def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
     message = error_of(ollama.post("/api/pull", json={"name": "llama3"}), 404)
     assert message.startswith(f"model 'llama3' cannot be pulled: {ONE_MODEL}")
-    assert error_of(ollama.post("/api/show", json={"model": "llama3"}), 404) == "model 'llama3' not found"
+    assert (
+        error_of(ollama.post("/api/show", json={"model": "llama3"}), 404)
+        == "model 'llama3' not found"
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,6 +117,8 @@ def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
         ("POST", "/api/blobs/sha256:29fdb92e57cf0827", "uploaded"),
     ],
 )
-def test_what_is_not_here_is_answered_with_what_is(ollama: httpx.Client, method: str, path: str, what: str) -> None:
+def test_what_is_not_here_is_answered_with_what_is(
+    ollama: httpx.Client, method: str, path: str, what: str
+) -> None:
     message = error_of(ollama.request(method, path, json={"model": "parrot", "input": "x"}), 400)
     assert what in message and ONE_MODEL in message

@@ -26,7 +26,9 @@ def ovms() -> Iterator[httpx.Client]:
 def babbler() -> Iterator[httpx.Client]:
     """Our own engine, for what needs more than one possible answer."""
     with (
-        running_server(config=ServerConfig(profile="ovms"), engine_factory="create_babbler") as server,
+        running_server(
+            config=ServerConfig(profile="ovms"), engine_factory="create_babbler"
+        ) as server,
         server.client() as http,
     ):
         yield http

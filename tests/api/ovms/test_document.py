@@ -28,4 +28,6 @@ def test_links_lead_somewhere() -> None:
 
 def test_the_index_names_every_document() -> None:
     index = (DOCUMENTS / "README.md").read_text()
-    assert all(f"({path.name})" in index for path in DOCUMENTS.glob("*.md") if path.name != "README.md")
+    assert all(
+        f"({path.name})" in index for path in DOCUMENTS.glob("*.md") if path.name != "README.md"
+    )

@@ -32,7 +32,9 @@ NOT_JSON = "The file is not valid json - "
         ('{"model": "nobody", "stream": 1}', "stream field is not a boolean"),
     ],
 )
-def test_what_is_no_request_is_a_412(ovms: httpx.Client, path: str, body: str | bytes, reason: str) -> None:
+def test_what_is_no_request_is_a_412(
+    ovms: httpx.Client, path: str, body: str | bytes, reason: str
+) -> None:
     response = ovms.post(path, content=body)
     assert (response.status_code, response.json()) == (412, {"error": NOT_JSON + reason})
 
@@ -44,7 +46,9 @@ def test_a_stream_that_is_null_is_not_given(ovms: httpx.Client) -> None:
 def test_an_unknown_model_comes_before_a_wrong_field(ovms: httpx.Client) -> None:
     response = ovms.post(PATH, json={"model": "nobody", "temperature": 9})
     assert response.status_code == 404
-    assert response.json() == {"error": "Mediapipe graph definition with requested name is not found"}
+    assert response.json() == {
+        "error": "Mediapipe graph definition with requested name is not found"
+    }
 
 
 @pytest.mark.parametrize(
@@ -54,11 +58,16 @@ def test_an_unknown_model_comes_before_a_wrong_field(ovms: httpx.Client) -> None
         ({"max_tokens": 0}, "max_tokens must be >= 1, given 0"),
         ({"messages": []}, "messages must"),
         ({"stream_options": {"include_usage": True}}, "stream_options needs stream to be true"),
-        ({"num_assistant_tokens": 5}, "num_assistant_tokens needs --prompt-lookup, --draft-model or --mtp"),
+        (
+            {"num_assistant_tokens": 5},
+            "num_assistant_tokens needs --prompt-lookup, --draft-model or --mtp",
+        ),
         ({"seed": 10**400}, "seed must be"),
     ],
 )
-def test_a_wrong_field_is_named_within_ovms_words(ovms: httpx.Client, fields: Json, message: str) -> None:
+def test_a_wrong_field_is_named_within_ovms_words(
+    ovms: httpx.Client, fields: Json, message: str
+) -> None:
     response = ovms.post(PATH, json=chat("Hi") | fields)
     assert response.status_code == 400
     assert response.json().keys() == {"error"}
@@ -89,7 +98,9 @@ def test_a_number_that_is_none_is_named(ovms: httpx.Client) -> None:
         ),
     ],
 )
-def test_wrong_paths_and_methods(ovms: httpx.Client, method: str, path: str, status: int, text: str) -> None:
+def test_wrong_paths_and_methods(
+    ovms: httpx.Client, method: str, path: str, status: int, text: str
+) -> None:
     response = ovms.request(method, path)
     assert (response.status_code, response.json()) == (status, {"error": text})
 
@@ -97,12 +108,17 @@ def test_wrong_paths_and_methods(ovms: httpx.Client, method: str, path: str, sta
 def test_a_wrong_key_is_a_401() -> None:
     config = ServerConfig(profile="ovms", api_key=("sk-right",))
     with running_server(config=config) as server, server.client() as http:
-        refused = [http.get("/v3/models"), http.post(PATH, json=chat("Hi"), headers={"authorization": "Bearer no"})]
+        refused = [
+            http.get("/v3/models"),
+            http.post(PATH, json=chat("Hi"), headers={"authorization": "Bearer no"}),
+        ]
         ready = http.get("/v2/health/ready")
         right = http.post(PATH, json=chat("Hi"), headers={"authorization": "Bearer sk-right"})
     for response in refused:
         assert response.status_code == 401
-        assert response.json() == {"error": "Unauthorized request due to invalid or missing api-key"}
+        assert response.json() == {
+            "error": "Unauthorized request due to invalid or missing api-key"
+        }
     assert (ready.status_code, right.status_code) == (200, 200)
 
 
@@ -110,7 +126,10 @@ def test_a_body_that_is_too_long() -> None:
     config, limits = ServerConfig(profile="ovms"), LimitsConfig(max_body_bytes=1024)
     with running_server(limits=limits, config=config) as server:
         response = httpx.post(server.url + PATH, content=b" " * 1025)
-    assert (response.status_code, response.json()) == (413, {"error": "the request body must be <= 1024 bytes long"})
+    assert (response.status_code, response.json()) == (
+        413,
+        {"error": "the request body must be <= 1024 bytes long"},
+    )
 
 
 def test_a_failure_within_a_stream_is_an_event(ovms: httpx.Client) -> None:

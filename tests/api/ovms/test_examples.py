@@ -73,7 +73,9 @@ def test_the_streamed_example_has_the_documented_shape(either: httpx.Client) -> 
     chunks = [json.loads(event) for event in events]
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
     assert chunks[0]["choices"][0]["delta"]["role"] == "assistant"
-    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (
+        len(chunks) - 1
+    ) + ["stop"]
     assert len({(chunk["model"], chunk["created"]) for chunk in chunks}) == 1
 
 

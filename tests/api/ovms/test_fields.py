@@ -32,7 +32,10 @@ def streamed_texts(http: httpx.Client, **fields: object) -> list[str]:
     events = events_of(http.post(COMPLETIONS, json=PROMPT | fields | {"stream": True}))
     pieces = [choice for event in events[:-1] for choice in json.loads(event)["choices"]]
     num_choices = 1 + max(piece["index"] for piece in pieces)
-    return ["".join(piece["text"] for piece in pieces if piece["index"] == index) for index in range(num_choices)]
+    return [
+        "".join(piece["text"] for piece in pieces if piece["index"] == index)
+        for index in range(num_choices)
+    ]
 
 
 def test_a_message_always_has_a_text_and_a_list_of_calls(ovms: httpx.Client) -> None:
@@ -45,11 +48,15 @@ def test_the_stop_string_is_shown_in_streams_only(ovms: httpx.Client) -> None:
     asked: Json = {"stop": ["lo"]}
     (choice,) = choices(ovms, CHAT, chat("Hello", **asked))
     assert (choice["message"]["content"], choice["finish_reason"]) == ("Hel", "stop")
-    assert content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, **asked)))) == "Hello"
+    assert (
+        content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, **asked)))) == "Hello"
+    )
 
 
 @pytest.mark.parametrize(("shows", "text"), [(True, "Hello"), (False, "Hel")])
-def test_the_stop_string_is_shown_or_hidden_as_the_request_says(ovms: httpx.Client, shows: bool, text: str) -> None:
+def test_the_stop_string_is_shown_or_hidden_as_the_request_says(
+    ovms: httpx.Client, shows: bool, text: str
+) -> None:
     asked: Json = {"stop": "lo", "include_stop_str_in_output": shows}
     (choice,) = choices(ovms, CHAT, chat("Hello", **asked))
     assert choice["message"]["content"] == text
@@ -57,7 +64,9 @@ def test_the_stop_string_is_shown_or_hidden_as_the_request_says(ovms: httpx.Clie
 
 
 def test_a_stream_without_a_stop_string_ends_as_it_does_elsewhere(ovms: httpx.Client) -> None:
-    assert content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, stop=[])))) == "Hello"
+    assert (
+        content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, stop=[])))) == "Hello"
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
@@ -70,7 +79,10 @@ def test_best_of_is_a_number_of_beams(babbler: httpx.Client, n: int) -> None:
 
 def test_length_penalty_weighs_beams(babbler: httpx.Client) -> None:
     asked: Json = {"best_of": 4, "stop_token_ids": [*range(100)], "max_tokens": 12}
-    (short,), (long,) = texts(babbler, length_penalty=-9, **asked), texts(babbler, length_penalty=9, **asked)
+    (short,), (long,) = (
+        texts(babbler, length_penalty=-9, **asked),
+        texts(babbler, length_penalty=9, **asked),
+    )
     assert len(short) < len(long)
 
 
@@ -90,9 +102,13 @@ def test_fields_of_the_other_way_to_choose_are_not_read_and_named(
     babbler: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    assert texts(babbler, best_of=3, temperature=0.7, top_p=0.9, top_k=3, min_p=0.1) == texts(babbler, best_of=3)
+    assert texts(babbler, best_of=3, temperature=0.7, top_p=0.9, top_k=3, min_p=0.1) == texts(
+        babbler, best_of=3
+    )
     assert texts(babbler, length_penalty=3, seed=1) == texts(babbler, seed=1)
-    assert [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"] == [
+    assert [
+        record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"
+    ] == [
         "ignored fields: 'min_p', 'temperature', 'top_k', 'top_p'",
         "ignored fields: 'length_penalty'",
     ]
@@ -137,7 +153,10 @@ def test_a_completion_without_a_limit_goes_on_to_the_end_of_the_context() -> Non
         (limited,) = choices(http, COMPLETIONS, body | {"max_tokens": 2})
     assert unary["usage"]["completion_tokens"] == 61
     assert unary["choices"][0]["finish_reason"] == "length"
-    assert "".join(json.loads(event)["choices"][0]["text"] for event in streamed[:-1]) == unary["choices"][0]["text"]
+    assert (
+        "".join(json.loads(event)["choices"][0]["text"] for event in streamed[:-1])
+        == unary["choices"][0]["text"]
+    )
     assert (limited["text"], limited["finish_reason"]) == ("ab", "length")
 
 
@@ -145,7 +164,9 @@ def test_logprobs_work_in_streams_too(ovms: httpx.Client) -> None:
     (choice,) = choices(ovms, CHAT, chat("Hi", logprobs=True))
     events = events_of(ovms.post(CHAT, json=chat("Hi", logprobs=True, stream=True)))[:-1]
     shown = [json.loads(event)["choices"][0]["logprobs"] for event in events]
-    assert [entry for each in shown if each for entry in each["content"]] == choice["logprobs"]["content"]
+    assert [entry for each in shown if each for entry in each["content"]] == choice["logprobs"][
+        "content"
+    ]
 
 
 def test_the_default_profile_reads_them_as_openai_and_vllm_do(http: httpx.Client) -> None:
@@ -165,7 +186,9 @@ def test_a_message_may_have_no_content(
     assert ours.status_code == (200 if role == "assistant" and fields != {"content": []} else 400)
 
 
-def test_what_the_template_is_told_by_name_counts_before_an_effort(http: httpx.Client, ovms: httpx.Client) -> None:
+def test_what_the_template_is_told_by_name_counts_before_an_effort(
+    http: httpx.Client, ovms: httpx.Client
+) -> None:
     body = chat("Hi", reasoning_effort="high", chat_template_kwargs={"enable_thinking": False})
     assert choices(ovms, CHAT, body)[0]["message"]["content"] == "Hi"
     assert http.post(CHAT, json=body).status_code == 400
@@ -174,7 +197,9 @@ def test_what_the_template_is_told_by_name_counts_before_an_effort(http: httpx.C
 def test_more_tokens_than_there_are_is_the_profiles_default_to_refuse() -> None:
     options = read_options({"profile": "ovms"}, {})
     assert options.limits.strict_max_tokens
-    assert not read_options({"profile": "ovms", "strict_max_tokens": False}, {}).limits.strict_max_tokens
+    assert not read_options(
+        {"profile": "ovms", "strict_max_tokens": False}, {}
+    ).limits.strict_max_tokens
     assert not read_options({}, {}).limits.strict_max_tokens
 
 
@@ -182,7 +207,11 @@ def test_variables_that_the_template_does_not_read_have_no_effect_and_are_named(
     http: httpx.Client, ovms: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel.prompts")
-    body = chat("Hi", chat_template_kwargs={"enable_thinking": True, "colour": "red"}, reasoning_effort="high")
+    body = chat(
+        "Hi",
+        chat_template_kwargs={"enable_thinking": True, "colour": "red"},
+        reasoning_effort="high",
+    )
     assert choices(ovms, CHAT, body)[0]["message"]["content"] == "Hi"
     assert [record.getMessage() for record in caplog.records] == [
         "the chat template does not read 'chat_template_kwargs.enable_thinking', 'chat_template_kwargs.colour'"
@@ -200,14 +229,18 @@ def test_a_variable_of_the_servers_own_is_refused(ovms: httpx.Client, name: str)
     assert f"chat_template_kwargs.{name} must not be given" in response.json()["error"]
 
 
-@pytest.mark.parametrize("fields", [{}, {"best_of": 3}, {"use_beam_search": True, "n": 2}, {"num_beam_groups": 1}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"best_of": 3}, {"use_beam_search": True, "n": 2}, {"num_beam_groups": 1}]
+)
 def test_a_lone_diversity_penalty_has_no_effect(
     babbler: httpx.Client, caplog: pytest.LogCaptureFixture, fields: Json
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel.wire.decode")
     asked = fields | {"seed": 1}
     assert texts(babbler, diversity_penalty=1.0, **asked) == texts(babbler, **asked)
-    assert [record.getMessage() for record in caplog.records] == ["ignored fields: 'diversity_penalty'"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "ignored fields: 'diversity_penalty'"
+    ]
 
 
 def test_a_diversity_penalty_keeps_groups_of_beams_apart(babbler: httpx.Client) -> None:

@@ -9,7 +9,14 @@ from ouzel.config import ServerConfig
 from tests.api.ovms.test_errors import WRAPPER
 from tests.api.ovms.test_examples import IMAGE, JSON, PATH
 from tests.api.requests import Json, content_of, events_of
-from tests.api.seeing import base64_of, data_url, last_prompt, last_request, seeing_server, sizes_seen
+from tests.api.seeing import (
+    base64_of,
+    data_url,
+    last_prompt,
+    last_request,
+    seeing_server,
+    sizes_seen,
+)
 
 TAG = "<ov_genai_image_0>"  # OVMS refuses texts with its own placeholder; here nothing is to be forged by it
 
@@ -17,7 +24,10 @@ TAG = "<ov_genai_image_0>"  # OVMS refuses texts with its own placeholder; here 
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     directory = tmp_path_factory.mktemp("model")
-    with seeing_server(directory, config=ServerConfig(profile="ovms")) as server, server.client() as http:
+    with (
+        seeing_server(directory, config=ServerConfig(profile="ovms")) as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -34,7 +44,9 @@ def said(text: str) -> Json:
 
 
 def test_the_documented_example_is_answered(seeing: httpx.Client) -> None:
-    example = IMAGE.replace("llava", "parrot").replace("/9j/4AAQSkZJRgABAQAAAQABAAD/2wBD ...", base64_of(56, 84))
+    example = IMAGE.replace("llava", "parrot").replace(
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBD ...", base64_of(56, 84)
+    )
 
     answer = seeing.post(PATH, content=example, headers=JSON).json()
 
@@ -44,7 +56,12 @@ def test_the_documented_example_is_answered(seeing: httpx.Client) -> None:
 
 
 def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client) -> None:
-    sent = body(said(f"One {TAG}"), shown(data_url(28, 28)), said("two"), shown(f"base64,{base64_of(28, 56)}"))
+    sent = body(
+        said(f"One {TAG}"),
+        shown(data_url(28, 28)),
+        said("two"),
+        shown(f"base64,{base64_of(28, 56)}"),
+    )
 
     streamed = seeing.post(PATH, json={**sent, "stream": True})
 
@@ -53,9 +70,14 @@ def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client) -> None:
     assert sizes_seen() == [(28, 28), (28, 56)]
 
 
-@pytest.mark.parametrize("image_url", [data_url(28, 56), {"url": data_url(28, 56)}], ids=["a text", "an object"])
+@pytest.mark.parametrize(
+    "image_url", [data_url(28, 56), {"url": data_url(28, 56)}], ids=["a text", "an object"]
+)
 def test_responses_take_both_forms_of_a_picture(seeing: httpx.Client, image_url: object) -> None:
-    content = [{"type": "input_text", "text": "Look"}, {"type": "input_image", "image_url": image_url}]
+    content = [
+        {"type": "input_text", "text": "Look"},
+        {"type": "input_image", "image_url": image_url},
+    ]
     sent = {"model": "parrot", "input": [{"role": "user", "content": content}]}
 
     answer = seeing.post("/v3/responses", json=sent).json()
@@ -73,7 +95,9 @@ def test_responses_take_both_forms_of_a_picture(seeing: httpx.Client, image_url:
         ("/etc/hostname", "allowed_local_media_path"),
     ],
 )
-def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, url: str, complaint: str) -> None:
+def test_what_cannot_be_seen_is_refused_by_its_place(
+    seeing: httpx.Client, url: str, complaint: str
+) -> None:
     response = seeing.post(PATH, json=body(said("Look"), shown(url)))
 
     text = response.json()["error"]
@@ -85,4 +109,6 @@ def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, url: 
 def test_a_model_of_texts_says_so(ovms: httpx.Client) -> None:
     text = ovms.post(PATH, json=body(said("Look"), shown(data_url(28, 28)))).json()["error"]
 
-    assert text.endswith('messages[0].content[1].type must be "text", given "image_url": this model reads text only')
+    assert text.endswith(
+        'messages[0].content[1].type must be "text", given "image_url": this model reads text only'
+    )

@@ -16,7 +16,11 @@ from tests.prompts.families import QWEN
 CHAT = "/v3/chat/completions"
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>'
 SAID = f"<think>\nhm\n</think>\n\n{CALL}"
-TOOLS: Json = {"tools": [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]}
+TOOLS: Json = {
+    "tools": [
+        {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
+    ]
+}
 END = "<|im_end|>"
 
 
@@ -44,9 +48,13 @@ def test_calls_and_reasoning_stay_in_the_text(thinking: httpx.Client) -> None:
 
 
 def test_a_stream_shows_the_same_text(thinking: httpx.Client) -> None:
-    events = events_of(thinking.post(CHAT, json=chat(SAID, stream=True, skip_special_tokens=False, **TOOLS)))
+    events = events_of(
+        thinking.post(CHAT, json=chat(SAID, stream=True, skip_special_tokens=False, **TOOLS))
+    )
     assert content_of(events) == SAID + END
-    assert not any('"tool_calls":[' in event or '"finish_reason":"tool_calls"' in event for event in events)
+    assert not any(
+        '"tool_calls":[' in event or '"finish_reason":"tool_calls"' in event for event in events
+    )
 
 
 def test_without_tools_reasoning_stays_in_the_text_too(thinking: httpx.Client) -> None:
@@ -76,9 +84,17 @@ def test_a_call_that_must_come_is_forced_and_shown_as_text() -> None:
     )
     with setup as server, server.client() as http:
         choice = choice_of(
-            http, "Hello", temperature=0, skip_special_tokens=False, tool_choice="required", max_tokens=50, **TOOLS
+            http,
+            "Hello",
+            temperature=0,
+            skip_special_tokens=False,
+            tool_choice="required",
+            max_tokens=50,
+            **TOOLS,
         )
-    assert choice["message"]["content"].startswith('<tool_call>\n{"name": "get_weather", "arguments": {')
+    assert choice["message"]["content"].startswith(
+        '<tool_call>\n{"name": "get_weather", "arguments": {'
+    )
     assert choice["message"]["tool_calls"] == []
 
 

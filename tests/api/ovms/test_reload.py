@@ -19,14 +19,22 @@ ADMIN, USER = "sk-admin", "sk-user"
         (ServerConfig(admin_api_key=ADMIN, api_key=(USER,)), {"": 401, USER: 401, ADMIN: 400}),
         (ServerConfig(profile="ovms"), {"": 400}),
         (ServerConfig(profile="ovms", api_key=(USER,)), {"": 401, USER: 400}),
-        (ServerConfig(profile="ovms", admin_api_key=ADMIN, api_key=(USER,)), {"": 401, USER: 401, ADMIN: 400}),
+        (
+            ServerConfig(profile="ovms", admin_api_key=ADMIN, api_key=(USER,)),
+            {"": 401, USER: 401, ADMIN: 400},
+        ),
     ],
 )
 def test_only_who_may_change_a_server_has_it_read_its_models_again(
     config: ServerConfig, status_by_key: Mapping[str, int]
 ) -> None:
     with running_server(config=config) as server, server.client() as http:
-        responses = {key: http.post(PATH, headers={"api-key": key} if key else {}) for key in status_by_key}
+        responses = {
+            key: http.post(PATH, headers={"api-key": key} if key else {}) for key in status_by_key
+        }
 
     assert {key: response.status_code for key, response in responses.items()} == status_by_key
-    assert all((NO_FILE in response.text) == (response.status_code == 400) for response in responses.values())
+    assert all(
+        (NO_FILE in response.text) == (response.status_code == 400)
+        for response in responses.values()
+    )

@@ -57,7 +57,9 @@ def http(server: RunningServer) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def default_http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with (
-        thinking_server(f"sqlite:///{tmp_path_factory.mktemp('default')}/responses.sqlite3") as server,
+        thinking_server(
+            f"sqlite:///{tmp_path_factory.mktemp('default')}/responses.sqlite3"
+        ) as server,
         server.client() as http,
     ):
         yield http
@@ -79,7 +81,9 @@ def events_in(answer: httpx.Response) -> list[Any]:
     """The events of a whole stream, of which all but the response in some of them are OpenAI's to the letter."""
     pairs = named_events(answer)
     events = [json.loads(data) for _, data in pairs]
-    check_lives([strict_event(name, data) for name, data in pairs if "response" not in json.loads(data)])
+    check_lives(
+        [strict_event(name, data) for name, data in pairs if "response" not in json.loads(data)]
+    )
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     return events
 
@@ -89,18 +93,30 @@ def streamed(http: httpx.Client, body: Json) -> list[Any]:
 
 
 def text_in(response: Any) -> str:
-    return "".join(part["text"] for item in response["output"] if item["type"] == "message" for part in item["content"])
+    return "".join(
+        part["text"]
+        for item in response["output"]
+        if item["type"] == "message"
+        for part in item["content"]
+    )
 
 
 def folded(types: Sequence[str]) -> list[str]:
     """The types without repetitions in a row."""
-    return [kind for position, kind in enumerate(types) if position == 0 or types[position - 1] != kind]
+    return [
+        kind for position, kind in enumerate(types) if position == 0 or types[position - 1] != kind
+    ]
 
 
 def without_ids(response: Any) -> Any:
     names = ("id", "created_at", "completed_at", "usage", "call_id")
-    items = [{name: value for name, value in item.items() if name not in names} for item in response["output"]]
-    return {name: value for name, value in response.items() if name not in names} | {"output": items}
+    items = [
+        {name: value for name, value in item.items() if name not in names}
+        for item in response["output"]
+    ]
+    return {name: value for name, value in response.items() if name not in names} | {
+        "output": items
+    }
 
 
 @pytest.mark.parametrize("fields", [{}, {"reasoning": {"effort": "high", "summary": "auto"}}])
@@ -109,23 +125,38 @@ def test_reasoning_is_a_summary(http: httpx.Client, fields: Json) -> None:
     assert reasoning["type"] == "reasoning"
     assert reasoning["summary"] == [{"type": "summary_text", "text": "let me see"}]
     assert reasoning["content"] == []
-    assert message["content"] == [{"type": "output_text", "text": "It is an owl.", "logprobs": [], "annotations": []}]
+    assert message["content"] == [
+        {"type": "output_text", "text": "It is an owl.", "logprobs": [], "annotations": []}
+    ]
 
 
 def test_a_stream_has_the_events_of_the_document_in_its_order(http: httpx.Client) -> None:
     events = streamed(http, said(THOUGHT))
     types = folded([event["type"] for event in events])
-    assert types == ["response.created", "response.in_progress", *OF_SUMMARY, *OF_TEXT, "response.completed"]
+    assert types == [
+        "response.created",
+        "response.in_progress",
+        *OF_SUMMARY,
+        *OF_TEXT,
+        "response.completed",
+    ]
     of_summary = [event for event in events if "reasoning_summary" in event["type"]]
     assert {(event["output_index"], event["summary_index"]) for event in of_summary} == {(0, 0)}
     assert len({event["item_id"] for event in of_summary}) == 1
-    assert "".join(event["delta"] for event in of_summary if event["type"].endswith(".delta")) == "let me see"
+    assert (
+        "".join(event["delta"] for event in of_summary if event["type"].endswith(".delta"))
+        == "let me see"
+    )
     assert {event["output_index"] for event in events if "output_text" in event["type"]} == {1}
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-@pytest.mark.parametrize("fields", [{}, {"max_output_tokens": 12}, {"include": ["reasoning.encrypted_content"]}])
-def test_a_stream_ends_with_the_whole_response(http: httpx.Client, saying: str, fields: Json) -> None:
+@pytest.mark.parametrize(
+    "fields", [{}, {"max_output_tokens": 12}, {"include": ["reasoning.encrypted_content"]}]
+)
+def test_a_stream_ends_with_the_whole_response(
+    http: httpx.Client, saying: str, fields: Json
+) -> None:
     body = said(SAYINGS[saying], **fields)
     end = streamed(http, body)[-1]["response"]
     assert without_ids(end) == without_ids(made(http, body))
@@ -144,32 +175,49 @@ def test_a_limit_of_tokens_has_ovms_reason(http: httpx.Client) -> None:
     end = streamed(http, body)[-1]
     assert end["type"] == "response.incomplete"
     for response in (made(http, body), end["response"]):
-        assert (response["status"], response["incomplete_details"]) == ("incomplete", {"reason": "max_tokens"})
+        assert (response["status"], response["incomplete_details"]) == (
+            "incomplete",
+            {"reason": "max_tokens"},
+        )
         assert "completed_at" not in response
 
 
 def test_completed_at_is_there_once_it_is_completed(http: httpx.Client) -> None:
-    responses = [event["response"] for event in streamed(http, said("Hello")) if "response" in event]
+    responses = [
+        event["response"] for event in streamed(http, said("Hello")) if "response" in event
+    ]
     assert ["completed_at" in response for response in responses] == [False, False, True]
     assert made(http, said("Hello"))["completed_at"] >= 1_700_000_000
 
 
-@pytest.mark.parametrize(("fields", "text"), [({}, "Hello"), ({"include_stop_str_in_output": False}, "Hel")])
+@pytest.mark.parametrize(
+    ("fields", "text"), [({}, "Hello"), ({"include_stop_str_in_output": False}, "Hel")]
+)
 def test_a_stream_shows_its_stop_string(http: httpx.Client, fields: Json, text: str) -> None:
     asked = said("Hello", stop=["lo"], **fields)
     assert text_in(streamed(http, asked)[-1]["response"]) == text
     assert text_in(made(http, asked)) == "Hel"
 
 
-def test_best_of_is_a_number_of_beams(babbler: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_best_of_is_a_number_of_beams(
+    babbler: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     fragile = {str(ord(character)): -100 for character in "#\a"}  # to the parser of this server
-    asked: Json = {"model": "parrot", "input": "añb", "max_output_tokens": 12, "logit_bias": fragile}
+    asked: Json = {
+        "model": "parrot",
+        "input": "añb",
+        "max_output_tokens": 12,
+        "logit_bias": fragile,
+    }
     beams = made(babbler, asked | {"num_beams": 4, "n": 3})["output"]
     caplog.set_level(logging.INFO, logger="ouzel")
     found = made(babbler, asked | {"best_of": 4, "n": 3, "temperature": 0.7})["output"]
     assert [item["content"] for item in found] == [item["content"] for item in beams]
     assert len(found) == 3
-    assert text_in(streamed(babbler, asked | {"best_of": 4})[-1]["response"]) == found[0]["content"][0]["text"]
+    assert (
+        text_in(streamed(babbler, asked | {"best_of": 4})[-1]["response"])
+        == found[0]["content"][0]["text"]
+    )
     plain = made(babbler, asked | {"seed": 1})
     assert text_in(made(babbler, asked | {"seed": 1, "length_penalty": 3})) == text_in(plain)
     ignored = [each.getMessage() for each in caplog.records if each.name == "ouzel.wire.decode"]
@@ -184,7 +232,11 @@ def test_best_of_is_a_number_of_beams(babbler: httpx.Client, caplog: pytest.LogC
     ],
 )
 def test_template_variables_count_before_an_effort(
-    http: httpx.Client, default_http: httpx.Client, caplog: pytest.LogCaptureFixture, name: str, fields: Json
+    http: httpx.Client,
+    default_http: httpx.Client,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    fields: Json,
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     asked = said("Hi", chat_template_kwargs={"enable_thinking": False}, **fields)
@@ -203,10 +255,16 @@ def test_template_variables_count_before_an_effort(
         ('{"input": "Hi"}', 412, NOT_JSON + "model field is missing in JSON body"),
         ('{"model": 1, "input": "Hi"}', 412, NOT_JSON + "model field is not a string"),
         ('{"model": "parrot", "stream": 1}', 412, NOT_JSON + "stream field is not a boolean"),
-        ('{"model": "nobody", "input": 1}', 404, "Mediapipe graph definition with requested name is not found"),
+        (
+            '{"model": "nobody", "input": 1}',
+            404,
+            "Mediapipe graph definition with requested name is not found",
+        ),
     ],
 )
-def test_faults_that_ovms_finds_before_it_asks_a_model(http: httpx.Client, body: str, status: int, text: str) -> None:
+def test_faults_that_ovms_finds_before_it_asks_a_model(
+    http: httpx.Client, body: str, status: int, text: str
+) -> None:
     answer = http.post(PATH, content=body)
     assert (answer.status_code, answer.json()) == (status, {"error": text})
 
@@ -221,7 +279,9 @@ def test_a_message_of_the_input_has_a_content(http: httpx.Client, content: Json)
 
 def test_counting_a_prompt_needs_no_model(http: httpx.Client) -> None:
     asked = said("Hi", chat_template_kwargs={"enable_thinking": False}, reasoning={"effort": "low"})
-    counted = http.post(f"{PATH}/input_tokens", json={name: asked[name] for name in asked if name != "model"})
+    counted = http.post(
+        f"{PATH}/input_tokens", json={name: asked[name] for name in asked if name != "model"}
+    )
     assert counted.json()["input_tokens"] == made(http, asked)["usage"]["input_tokens"]
 
 
@@ -242,11 +302,15 @@ def test_a_summary_is_listed_and_read_back(http: httpx.Client) -> None:
     listed = http.get(f"{PATH}/{second['id']}/input_items", params={"order": "asc"}).json()["data"]
     assert [item["type"] for item in listed] == ["message", "reasoning", "message", "message"]
     assert listed[1] == first["output"][0]
-    answer = made(http, {"model": "parrot", "input": [listed[1] | {"content": None}, listed[2], listed[3]]})
+    answer = made(
+        http, {"model": "parrot", "input": [listed[1] | {"content": None}, listed[2], listed[3]]}
+    )
     assert text_in(answer) == "Bye"
 
 
-def test_ten_turns_give_the_engine_the_prompts_of_the_default_dialect(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_ten_turns_give_the_engine_the_prompts_of_the_default_dialect(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     prompts = []
     for profile in ("openai", "ovms"):
         url = f"sqlite:///{tmp_path_factory.mktemp('turns')}/responses.sqlite3"
@@ -265,7 +329,9 @@ def test_a_server_of_the_other_profile_ends_a_response_in_its_own_form(tmp_path:
     url = f"sqlite:///{tmp_path}/responses.sqlite3"
     body = said("<think>" + 1500 * "hm ", stream=True, background=True)
     with (
-        thinking_server(url, max_model_len=8192, step_s=0.01, config=ServerConfig(profile="ovms")) as slow,
+        thinking_server(
+            url, max_model_len=8192, step_s=0.01, config=ServerConfig(profile="ovms")
+        ) as slow,
         thinking_server(url) as other,
         slow.client() as slow_http,
         other.client() as http,
@@ -304,22 +370,31 @@ def test_a_websocket_speaks_the_dialect(server: RunningServer) -> None:
 
 def test_the_official_client_reads_a_stream(client: openai.OpenAI, http: httpx.Client) -> None:
     events = list(client.responses.create(model="parrot", input=THOUGHT, stream=True))
-    pieces = [event.delta for event in events if event.type == "response.reasoning_summary_text.delta"]
+    pieces = [
+        event.delta for event in events if event.type == "response.reasoning_summary_text.delta"
+    ]
     assert "".join(pieces) == "let me see"
     with client.responses.stream(model="parrot", input=THOUGHT) as stream:
         followed = list(stream)
         final = stream.get_final_response()
     assert folded([event.type for event in followed]) == folded([event.type for event in events])
     [reasoning, _] = final.output
-    assert reasoning.type == "reasoning" and [part.text for part in reasoning.summary] == ["let me see"]
+    assert reasoning.type == "reasoning" and [part.text for part in reasoning.summary] == [
+        "let me see"
+    ]
     assert final.output_text == "It is an owl."
     assert strict_response(http.get(f"{PATH}/{final.id}").text).output_text == final.output_text
 
 
 def test_the_default_dialect_stays_as_it_is(default_http: httpx.Client) -> None:
-    answer = default_http.post(PATH, json=said(THOUGHT, max_output_tokens=30, stop="owl", stream=True))
+    answer = default_http.post(
+        PATH, json=said(THOUGHT, max_output_tokens=30, stop="owl", stream=True)
+    )
     events = [json.loads(data) for _, data in named_events(answer)]
     types = {event["type"] for event in events}
-    assert "response.reasoning_text.delta" in types and "response.reasoning_summary_text.delta" not in types
+    assert (
+        "response.reasoning_text.delta" in types
+        and "response.reasoning_summary_text.delta" not in types
+    )
     assert "completed_at" in events[0]["response"]
     assert events[-1]["response"]["incomplete_details"] == {"reason": "max_output_tokens"}

@@ -18,7 +18,9 @@ from tests.prompts.families import QWEN
 PATH = "/v3/responses"
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>'
 RAW = f"<think>\nhm\n</think>\n\n{CALL}<|im_end|>"
-TOOLS: Json = {"tools": [{"type": "function", "name": "get_weather", "parameters": {"type": "object"}}]}
+TOOLS: Json = {
+    "tools": [{"type": "function", "name": "get_weather", "parameters": {"type": "object"}}]
+}
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +55,13 @@ def test_raw_output_is_one_message(thinking: httpx.Client) -> None:
     streamed = thinking.post(PATH, json=body(said, stream=True, skip_special_tokens=False, **TOOLS))
     frames = [frame for frame in streamed.text.split("\n\n") if "data: {" in frame]
     events = [json.loads(frame[frame.index("data: ") + 6 :]) for frame in frames]
-    assert "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta") == RAW
-    assert {event["item"]["type"] for event in events if event["type"] == "response.output_item.added"} == {"message"}
+    assert (
+        "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+        == RAW
+    )
+    assert {
+        event["item"]["type"] for event in events if event["type"] == "response.output_item.added"
+    } == {"message"}
 
 
 def test_reasoning_and_calls_are_items_otherwise(thinking: httpx.Client) -> None:
@@ -84,7 +91,12 @@ def test_a_lone_diversity_penalty_has_no_effect(http: httpx.Client, ovms: httpx.
 def test_a_format_that_cannot_be_made_is_dropped(thinking: httpx.Client, stream: bool) -> None:
     schema: Json = {"type": "array", "uniqueItems": True}
     for fields in (
-        {"response_format": {"type": "json_schema", "json_schema": {"name": "any", "schema": schema}}},
+        {
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "any", "schema": schema},
+            }
+        },
         {"text": {"format": {"type": "json_schema", "name": "any", "schema": schema}}},
     ):
         answer = thinking.post(PATH, json=body("Hello", stream=stream, **fields))

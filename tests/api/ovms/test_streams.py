@@ -18,7 +18,11 @@ from tests.prompts.families import QWEN
 CHAT = "/v3/chat/completions"
 COMPLETIONS = "/v3/completions"
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>'
-TOOLS: Json = {"tools": [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]}
+TOOLS: Json = {
+    "tools": [
+        {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
+    ]
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +53,13 @@ def choices_of(chunks: list[dict[str, Any]], index: int = 0) -> list[dict[str, A
     return [choice for choice in choices if choice["index"] == index]
 
 
-@pytest.mark.parametrize("said", ["Hello", "ä", "<think>\nhm\n</think>\n\nHello", CALL, f"Wait. {CALL}", "Hi\n\n\n"])
+@pytest.mark.parametrize(
+    "said", ["Hello", "ä", "<think>\nhm\n</think>\n\nHello", CALL, f"Wait. {CALL}", "Hi\n\n\n"]
+)
 @pytest.mark.parametrize("n", [1, 3])
-def test_each_choice_is_opened_once_and_ended_by_its_last_delta(thinking: httpx.Client, said: str, n: int) -> None:
+def test_each_choice_is_opened_once_and_ended_by_its_last_delta(
+    thinking: httpx.Client, said: str, n: int
+) -> None:
     chunks = streamed(thinking, CHAT, chat(said, n=n, **TOOLS))
 
     reason = "tool_calls" if "tool_call" in said else "stop"
@@ -59,13 +67,19 @@ def test_each_choice_is_opened_once_and_ended_by_its_last_delta(thinking: httpx.
         first, *others = choices_of(chunks, index)
         assert first["delta"] == {"role": "assistant", "content": None}
         assert first["finish_reason"] is None
-        assert [choice["finish_reason"] for choice in others] == [None] * (len(others) - 1) + [reason]
-        assert all(len(choice["delta"]) in (1, 2) and "role" not in choice["delta"] for choice in others)
+        assert [choice["finish_reason"] for choice in others] == [None] * (len(others) - 1) + [
+            reason
+        ]
+        assert all(
+            len(choice["delta"]) in (1, 2) and "role" not in choice["delta"] for choice in others
+        )
         assert all(piece for choice in others for piece in choice["delta"].values())
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
-def test_a_choice_that_its_limit_ends_says_so_with_its_last_text(thinking: httpx.Client, limit: int) -> None:
+def test_a_choice_that_its_limit_ends_says_so_with_its_last_text(
+    thinking: httpx.Client, limit: int
+) -> None:
     first, *others, last = choices_of(streamed(thinking, CHAT, chat("Hello", max_tokens=limit)))
     assert first["delta"] == {"role": "assistant", "content": None}
     assert "".join(choice["delta"]["content"] for choice in [*others, last]) == "Hello"[:limit]
@@ -99,8 +113,15 @@ def test_a_hidden_stop_string_leaves_the_reason_to_the_last_text(thinking: httpx
 
 
 def test_the_usage_of_several_choices_only_grows(thinking: httpx.Client) -> None:
-    asked: Json = {"n": 3, "max_tokens": 3, "stream_options": {"include_usage": True, "continuous_usage_stats": True}}
-    numbers = [chunk["usage"]["completion_tokens"] for chunk in streamed(thinking, CHAT, chat("Hello", **asked))]
+    asked: Json = {
+        "n": 3,
+        "max_tokens": 3,
+        "stream_options": {"include_usage": True, "continuous_usage_stats": True},
+    }
+    numbers = [
+        chunk["usage"]["completion_tokens"]
+        for chunk in streamed(thinking, CHAT, chat("Hello", **asked))
+    ]
     assert numbers == sorted(numbers)
     assert numbers[-1] == 9
 
@@ -116,8 +137,12 @@ def test_usage_logprobs_and_token_ids_are_complete(thinking: httpx.Client) -> No
     assert chunks[0]["prompt_token_ids"] == whole["prompt_token_ids"]
     assert all("prompt_token_ids" not in chunk for chunk in chunks[1:])
     (unary,) = whole["choices"]
-    assert [token_id for choice in choices for token_id in choice["token_ids"]] == unary["token_ids"]
-    entries = [entry for choice in choices if choice["logprobs"] for entry in choice["logprobs"]["content"]]
+    assert [token_id for choice in choices for token_id in choice["token_ids"]] == unary[
+        "token_ids"
+    ]
+    entries = [
+        entry for choice in choices if choice["logprobs"] for entry in choice["logprobs"]["content"]
+    ]
     assert entries == unary["logprobs"]["content"]
 
 
@@ -129,10 +154,14 @@ def test_a_completion_opens_and_ends_likewise(thinking: httpx.Client) -> None:
         assert (first["text"], first["finish_reason"]) == ("", None)
         assert "".join(choice["text"] for choice in others) == text
         assert all(choice["text"] for choice in others)
-        assert [choice["finish_reason"] for choice in others] == [None] * (len(others) - 1) + ["length"]
+        assert [choice["finish_reason"] for choice in others] == [None] * (len(others) - 1) + [
+            "length"
+        ]
 
 
-def test_a_completion_shows_as_much_of_prompt_and_tokens_as_a_whole_one(thinking: httpx.Client) -> None:
+def test_a_completion_shows_as_much_of_prompt_and_tokens_as_a_whole_one(
+    thinking: httpx.Client,
+) -> None:
     body: Json = {"model": "parrot", "prompt": "abc", "max_tokens": 4, "echo": True, "logprobs": 1}
     body |= {"return_token_ids": True, "prompt_logprobs": 1}
     (whole,) = thinking.post(COMPLETIONS, json=body).json()["choices"]
@@ -143,7 +172,9 @@ def test_a_completion_shows_as_much_of_prompt_and_tokens_as_a_whole_one(thinking
     assert first["prompt_token_ids"] == whole["prompt_token_ids"]
     assert first["prompt_logprobs"] == whole["prompt_logprobs"]
     assert [token_id for choice in others for token_id in choice["token_ids"]] == whole["token_ids"]
-    tokens = [token for choice in others for token in (choice["logprobs"] or {"tokens": []})["tokens"]]
+    tokens = [
+        token for choice in others for token in (choice["logprobs"] or {"tokens": []})["tokens"]
+    ]
     assert tokens == whole["logprobs"]["tokens"]
 
 
@@ -156,8 +187,12 @@ def test_the_openai_client_reads_both(server: RunningServer) -> None:
         assert (first.choices[0].delta.role, first.choices[0].delta.content) == ("assistant", None)
         assert "".join(chunk.choices[0].delta.content or "" for chunk in others) == "Hello"
         assert others[-1].choices[0].finish_reason == "stop"
-        with client.chat.completions.stream(model="parrot", messages=[{"role": "user", "content": "Hello"}]) as helper:
+        with client.chat.completions.stream(
+            model="parrot", messages=[{"role": "user", "content": "Hello"}]
+        ) as helper:
             assert helper.get_final_completion().choices[0].message.content == "Hello"
-        pieces = list(client.completions.create(model="parrot", prompt="abc", max_tokens=4, stream=True))
+        pieces = list(
+            client.completions.create(model="parrot", prompt="abc", max_tokens=4, stream=True)
+        )
         assert "".join(piece.choices[0].text for piece in pieces) == "abca"
         assert pieces[-1].choices[0].finish_reason == "length"

@@ -57,14 +57,19 @@ def http() -> Iterator[httpx.Client]:
 )
 def test_what_is_no_request_is_a_412(http: httpx.Client, path: str, body: str, reason: str) -> None:
     response = http.post(path, content=body)
-    assert (response.status_code, response.json()) == (412, {"error": f"The file is not valid json - {reason}"})
+    assert (response.status_code, response.json()) == (
+        412,
+        {"error": f"The file is not valid json - {reason}"},
+    )
 
 
 @pytest.mark.parametrize("path", EMBEDDINGS + RANKS)
 def test_an_unknown_model_is_a_404(http: httpx.Client, path: str) -> None:
     response = http.post(path, json={"model": "nobody"})
     assert response.status_code == 404
-    assert response.json() == {"error": "Mediapipe graph definition with requested name is not found"}
+    assert response.json() == {
+        "error": "Mediapipe graph definition with requested name is not found"
+    }
 
 
 @pytest.mark.parametrize(
@@ -99,10 +104,15 @@ def test_a_wrong_field_is_named_within_ovms_words(
 
 @pytest.mark.parametrize("path", EMBEDDINGS)
 def test_embeddings_have_the_keys_of_ovms_documents(http: httpx.Client, path: str) -> None:
-    answer = http.post(path, json={"model": EMBEDDER, "input": ["ab", "c"], "encoding_format": "float"}).json()
+    answer = http.post(
+        path, json={"model": EMBEDDER, "input": ["ab", "c"], "encoding_format": "float"}
+    ).json()
     assert answer.keys() == {"object", "data", "model", "usage"}
     assert answer["object"] == "list" and answer["model"] == EMBEDDER
-    assert [(entry["object"], entry["index"]) for entry in answer["data"]] == [("embedding", 0), ("embedding", 1)]
+    assert [(entry["object"], entry["index"]) for entry in answer["data"]] == [
+        ("embedding", 0),
+        ("embedding", 1),
+    ]
     assert answer["usage"] == {"prompt_tokens": 3, "total_tokens": 3}
 
 
@@ -115,7 +125,9 @@ def test_the_example_of_ovms_documents_is_ranked(http: httpx.Client) -> None:
         "top_n": 1,
     }
     answer = http.post("/v3/rerank", json=body).json()
-    assert answer["results"] == [{"index": 1, "relevance_score": 13.0, "document": {"text": "Farewell"}}]
+    assert answer["results"] == [
+        {"index": 1, "relevance_score": 13.0, "document": {"text": "Farewell"}}
+    ]
 
 
 def test_documents_may_have_titles_as_ovms_reads_them(http: httpx.Client) -> None:

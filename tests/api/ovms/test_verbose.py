@@ -36,7 +36,9 @@ def test_a_completion_does_too(verbose: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"stream_options": {"include_usage": True}}])
-def test_one_chunk_of_a_stream_has_it_the_one_that_ends_the_choice(verbose: httpx.Client, more: dict[str, Any]) -> None:
+def test_one_chunk_of_a_stream_has_it_the_one_that_ends_the_choice(
+    verbose: httpx.Client, more: dict[str, Any]
+) -> None:
     events = events_of(verbose.post(CHAT, json=chat("Hello", stream=True, **more)))
     [told] = [json.loads(event) for event in events if "__verbose" in event]
     assert told["__verbose"] == {"prompt": PROMPT, "content": "Hello<|im_end|>"}

@@ -56,7 +56,10 @@ def error(event: ResponsesServerEvent) -> Json:
     """What an error event says, without what is null."""
     assert event.type == "error", event
     assert event.status is not None
-    return {"status": event.status, **{name: value for name, value in event.error.to_dict().items() if value}}
+    return {
+        "status": event.status,
+        **{name: value for name, value in event.error.to_dict().items() if value},
+    }
 
 
 @contextmanager

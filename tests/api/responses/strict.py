@@ -14,7 +14,13 @@ from tests.api.requests import Json
 
 # Keys of OpenAI's own answers, of OpenResponses, and of OpenVINO Model Server's events.
 _BEYOND_THE_TYPES: dict[type[pydantic.BaseModel], set[str]] = {
-    Response: {"store", "frequency_penalty", "presence_penalty", "prompt_token_ids", "token_ids"},  # two are ours
+    Response: {
+        "store",
+        "frequency_penalty",
+        "presence_penalty",
+        "prompt_token_ids",
+        "token_ids",
+    },  # two are ours
     openai_types.ResponseCustomToolCall: {"status"},
 }
 _ITEM: pydantic.TypeAdapter[ConversationItem] = pydantic.TypeAdapter(ConversationItem)
@@ -55,7 +61,9 @@ def strict_events(answer: httpx.Response) -> list[ResponseStreamEvent]:
     if types[1] == "response.queued":
         del types[1]
     assert types[0] == "response.created"
-    assert types[1] == "response.in_progress" or (len(types) == 2 < len(events))  # or it ended in the queue
+    assert types[1] == "response.in_progress" or (
+        len(types) == 2 < len(events)
+    )  # or it ended in the queue
     assert events[-1].type in ("response.completed", "response.incomplete", "response.failed")
     check_lives(events)
     return events
@@ -66,7 +74,9 @@ def strict_end(answer: httpx.Response) -> Response:
     end = strict_events(answer)[-1]
     assert isinstance(
         end,
-        openai_types.ResponseCompletedEvent | openai_types.ResponseIncompleteEvent | openai_types.ResponseFailedEvent,
+        openai_types.ResponseCompletedEvent
+        | openai_types.ResponseIncompleteEvent
+        | openai_types.ResponseFailedEvent,
     )
     return end.response
 
@@ -83,7 +93,9 @@ def named_events(answer: httpx.Response) -> list[tuple[str, str]]:
     assert answer.headers["content-type"].startswith("text/event-stream")
     *frames, done, nothing = answer.text.split("\n\n")
     assert (done, nothing) == ("data: [DONE]", "")
-    pairs = [frame.split("\n") for frame in frames if not frame.startswith(":")]  # else it is a comment: it waited
+    pairs = [
+        frame.split("\n") for frame in frames if not frame.startswith(":")
+    ]  # else it is a comment: it waited
     return [(name.removeprefix("event: "), data.removeprefix("data: ")) for name, data in pairs]
 
 
@@ -124,8 +136,12 @@ def without_ids(response: BaseModel) -> Json:
 
 def check(model: pydantic.BaseModel, *, allowed: set[str] | None = None) -> None:
     is_response = isinstance(model, openai_types.Response)
-    is_of_arguments = "FunctionCallArguments" in type(model).__name__  # of a stream's events and of a WebSocket's
-    known = _BEYOND_THE_TYPES.get(type(model), {"call_id"} if is_of_arguments else set()) | (allowed or set())
+    is_of_arguments = (
+        "FunctionCallArguments" in type(model).__name__
+    )  # of a stream's events and of a WebSocket's
+    known = _BEYOND_THE_TYPES.get(type(model), {"call_id"} if is_of_arguments else set()) | (
+        allowed or set()
+    )
     unknown = set(model.model_extra or {}) - known
     assert not unknown, f"{type(model).__name__} has no {unknown}"
     if is_response:

@@ -35,12 +35,18 @@ _device_may_compute = threading.Event()
 class HeldRunner(FakeRunner):
     def __init__(self) -> None:
         super().__init__(
-            vocab_size=260, num_blocks=4096, max_model_len=16_000, max_num_seqs=2, max_num_batched_tokens=512
+            vocab_size=260,
+            num_blocks=4096,
+            max_model_len=16_000,
+            max_num_seqs=2,
+            max_num_batched_tokens=512,
         )
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         _device_may_compute.wait()
-        if "Fail!" in "".join(map(chr, batch.token_ids)):  # a drawn token, which may be any, is alone in its step
+        if "Fail!" in "".join(
+            map(chr, batch.token_ids)
+        ):  # a drawn token, which may be any, is alone in its step
             raise RuntimeError("the device failed")
         return super().run(batch)
 
@@ -103,7 +109,9 @@ class Stream:
         self._lines = answer.iter_lines()
 
     def event(self) -> Json:
-        name = next(line for line in self._lines if line.startswith("event: ")).removeprefix("event: ")
+        name = next(line for line in self._lines if line.startswith("event: ")).removeprefix(
+            "event: "
+        )
         data = next(self._lines).removeprefix("data: ")
         strict_event(name, data)
         event: Json = json.loads(data)
@@ -132,14 +140,23 @@ def names(events: list[Json]) -> list[str]:
 def wait_until_free(server: RunningServer) -> None:
     def is_free() -> bool:
         stats = server.engine.stats()
-        return server.engine.num_unfinished == 0 and stats is not None and stats.num_used_blocks == 0
+        return (
+            server.engine.num_unfinished == 0 and stats is not None and stats.num_used_blocks == 0
+        )
 
     wait_until(is_free)
 
 
-def test_a_response_is_cancelled_by_its_id_before_its_first_token(kept_or_not: tuple[RunningServer, Json]) -> None:
+def test_a_response_is_cancelled_by_its_id_before_its_first_token(
+    kept_or_not: tuple[RunningServer, Json],
+) -> None:
     server, fields = kept_or_not
-    with server.client() as http, server.client() as other, held_device(), streamed(http, asking(**fields)) as stream:
+    with (
+        server.client() as http,
+        server.client() as other,
+        held_device(),
+        streamed(http, asking(**fields)) as stream,
+    ):
         events = [stream.event(), stream.event()]
         response_id = events[0]["response"]["id"]
 
@@ -163,11 +180,16 @@ def test_a_response_that_is_not_kept_is_gone_when_it_has_ended(server: RunningSe
             wait_until(lambda: other.post(f"/v1/responses/{response_id}/cancel").status_code == 404)
 
 
-def test_a_response_goes_on_from_its_beginning_to_its_end(kept_or_not: tuple[RunningServer, Json]) -> None:
+def test_a_response_goes_on_from_its_beginning_to_its_end(
+    kept_or_not: tuple[RunningServer, Json],
+) -> None:
     server, fields = kept_or_not
     with server.client() as http:
         with held_device():
-            opened = http.send(http.build_request("POST", "/v1/responses", json=asking("Hi", **fields)), stream=True)
+            opened = http.send(
+                http.build_request("POST", "/v1/responses", json=asking("Hi", **fields)),
+                stream=True,
+            )
             stream = Stream(opened)
             events = [stream.event(), stream.event()]
         events += stream.until("response.incomplete")
@@ -183,13 +205,18 @@ def test_a_failure_after_the_beginning_is_an_event_and_is_kept(server: RunningSe
         assert "[DONE]" in stream.rest()
         failed = events[-1]["response"]
         assert names(events) == [*BEGUN, "response.failed"]
-        assert (failed["id"], failed["error"]["code"]) == (events[0]["response"]["id"], "server_error")
+        assert (failed["id"], failed["error"]["code"]) == (
+            events[0]["response"]["id"],
+            "server_error",
+        )
         assert "the device failed" in failed["error"]["message"]
         assert http.get(f"/v1/responses/{failed['id']}").json() == failed
     wait_until_free(server)
 
 
-def test_a_failure_of_an_answer_that_is_whole_is_a_status_and_not_kept(server: RunningServer) -> None:
+def test_a_failure_of_an_answer_that_is_whole_is_a_status_and_not_kept(
+    server: RunningServer,
+) -> None:
     with server.client() as http:
         answer = http.post("/v1/responses", json=asking("Fail!", stream=False))
     assert answer.status_code == 500
@@ -202,12 +229,18 @@ def test_a_failure_of_an_answer_that_is_whole_is_a_status_and_not_kept(server: R
         ({"input": LONG * 2}, 400, "input"),
         ({"model": "another"}, 404, "model"),
         ({"max_output_tokens": 0}, 400, "max_output_tokens"),
-        ({"text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "no"}}}}, 400, "text.format"),
+        (
+            {"text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "no"}}}},
+            400,
+            "text.format",
+        ),
         ({"regex": "("}, 400, "regex"),
         ({"grammar": "root ::= x"}, 400, "grammar"),
     ],
 )
-def test_a_request_that_is_wrong_is_a_status(server: RunningServer, fields: Json, status: int, param: str) -> None:
+def test_a_request_that_is_wrong_is_a_status(
+    server: RunningServer, fields: Json, status: int, param: str
+) -> None:
     with server.client() as http:
         answer = http.post("/v1/responses", json=asking() | fields)
     assert (answer.status_code, str(error_of(answer)["param"])[: len(param)]) == (status, param)
@@ -231,14 +264,18 @@ def test_a_response_with_a_grammar_begins_when_that_is_compiled(server: RunningS
 
 def test_a_full_server_is_a_status() -> None:
     with (
-        running_server(limits=LimitsConfig(max_queued_requests=1), engine_factory=FACTORY) as server,
+        running_server(
+            limits=LimitsConfig(max_queued_requests=1), engine_factory=FACTORY
+        ) as server,
         server.client() as http,
         held_device(),
         streamed(http, asking()) as first,
         streamed(http, asking()) as second,
         streamed(http, asking()) as third,
     ):
-        assert names([stream.event() for stream in (first, second, third)]) == ["response.created"] * 3
+        assert (
+            names([stream.event() for stream in (first, second, third)]) == ["response.created"] * 3
+        )
         refused = http.post("/v1/responses", json=asking())
         assert (refused.status_code, error_of(refused)["code"]) == (429, "overloaded")
 
@@ -251,7 +288,9 @@ def test_a_client_that_leaves_before_the_first_token_cancels(server: RunningServ
     wait_until_free(server)
 
 
-def test_a_response_in_the_background_is_queued_until_its_first_token(server: RunningServer) -> None:
+def test_a_response_in_the_background_is_queued_until_its_first_token(
+    server: RunningServer,
+) -> None:
     with server.client() as http, server.client() as other:
         with held_device(), streamed(http, asking(background=True)) as stream:
             events = [stream.event(), stream.event()]
@@ -287,7 +326,9 @@ def test_a_response_of_a_socket_is_cancelled_before_its_first_token(
     wait_until_free(server)
 
 
-def test_a_response_that_is_steered_before_its_first_token_gives_way(server: RunningServer, socket: Socket) -> None:
+def test_a_response_that_is_steered_before_its_first_token_gives_way(
+    server: RunningServer, socket: Socket
+) -> None:
     with held_device():
         socket.create("Hi", max_output_tokens=2)
         [created] = socket.until("response.created")
@@ -306,10 +347,15 @@ def test_another_key_cancels_nothing() -> None:
     config = ServerConfig(api_key=("sk-one", "sk-other"))
     with (
         running_server(config=config, engine_factory=FACTORY) as server,
-        httpx.Client(base_url=server.url, timeout=None, headers={"authorization": "Bearer sk-one"}) as http,
+        httpx.Client(
+            base_url=server.url, timeout=None, headers={"authorization": "Bearer sk-one"}
+        ) as http,
         held_device(),
         streamed(http, asking()) as stream,
     ):
         path = f"/v1/responses/{stream.event()['response']['id']}/cancel"
-        assert httpx.post(server.url + path, headers={"authorization": "Bearer sk-other"}).status_code == 404
+        assert (
+            httpx.post(server.url + path, headers={"authorization": "Bearer sk-other"}).status_code
+            == 404
+        )
         assert http.post(path).status_code == 200

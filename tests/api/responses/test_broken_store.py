@@ -44,7 +44,9 @@ def broken(file: Path, *moments: str) -> Iterator[None]:
     """The database fails at these moments."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         for number, moment in enumerate(moments):
-            connection.execute(f"CREATE TRIGGER broken_{number} {moment} BEGIN SELECT json('no JSON'); END")
+            connection.execute(
+                f"CREATE TRIGGER broken_{number} {moment} BEGIN SELECT json('no JSON'); END"
+            )
         try:
             yield
         finally:
@@ -56,7 +58,9 @@ def is_idle(server: RunningServer) -> bool:
     return server.engine.num_unfinished == 0
 
 
-@pytest.mark.parametrize("fields", [{}, {"stream": True}, {"background": True}, {"background": True, "stream": True}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"stream": True}, {"background": True}, {"background": True, "stream": True}]
+)
 def test_what_cannot_be_kept_from_the_beginning_is_refused(
     server: RunningServer, http: httpx.Client, file: Path, fields: dict[str, object]
 ) -> None:
@@ -68,7 +72,9 @@ def test_what_cannot_be_kept_from_the_beginning_is_refused(
 
 
 def test_an_answer_whose_end_cannot_be_kept_is_refused(http: httpx.Client, file: Path) -> None:
-    conversation_id = http.post("/v1/conversations", json={}).json()["id"]  # so that it is kept from its beginning
+    conversation_id = http.post("/v1/conversations", json={}).json()[
+        "id"
+    ]  # so that it is kept from its beginning
     with broken(file, ENDS):
         answer = http.post("/v1/responses", json=hello(conversation=conversation_id))
     assert (answer.status_code, error_of(answer)["code"]) == (503, "store_unavailable")
@@ -111,7 +117,10 @@ def test_a_deleted_file_is_a_503_that_says_so_until_it_is_back(
 ) -> None:
     kept_id = http.post("/v1/responses", json=hello()).json()["id"]
     aside = file.rename(file.with_name("aside"))
-    answers = [http.post("/v1/responses", json=hello(**fields)), http.get(f"/v1/responses/{kept_id}")]
+    answers = [
+        http.post("/v1/responses", json=hello(**fields)),
+        http.get(f"/v1/responses/{kept_id}"),
+    ]
     aside.rename(file)
     for answer in answers:
         assert answer.status_code == 503

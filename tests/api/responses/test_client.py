@@ -13,14 +13,22 @@ import openai
 import pydantic
 import pytest
 from openai.lib.streaming.responses._responses import ResponseStreamState
-from openai.types.responses import CompactedResponse, InputTokenCountResponse, Response, ResponseStreamEvent
+from openai.types.responses import (
+    CompactedResponse,
+    InputTokenCountResponse,
+    Response,
+    ResponseStreamEvent,
+)
 
 from tests.api.requests import Json
 from tests.api.responses.strict import strict_event, strict_response
 from tests.api.responses.test_response import LOOK, SAYINGS
 from tests.api.serving import RunningServer, running_server
 
-TOOLS = [{**LOOK, "strict": False}, {"type": "function", "name": "rest", "parameters": {}, "strict": False}]
+TOOLS = [
+    {**LOOK, "strict": False},
+    {"type": "function", "name": "rest", "parameters": {}, "strict": False},
+]
 ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -58,7 +66,12 @@ async def opened(stream: Any) -> AsyncIterator[Any]:
 
 
 def ask(said: str, **fields: object) -> Json:
-    return {"model": "parrot", "input": [{"role": "user", "content": said}], "tools": TOOLS, **fields}
+    return {
+        "model": "parrot",
+        "input": [{"role": "user", "content": said}],
+        "tools": TOOLS,
+        **fields,
+    }
 
 
 def typed(response: object) -> Response:
@@ -75,7 +88,9 @@ def plain(model: pydantic.BaseModel) -> Json:
 
 
 def _unparsed(given: Json) -> Json:
-    return {name: value for name, value in given.items() if name not in ("parsed", "parsed_arguments")}
+    return {
+        name: value for name, value in given.items() if name not in ("parsed", "parsed_arguments")
+    }
 
 
 # Made
@@ -88,9 +103,15 @@ async def test_created_is_retrieved(client: Any, saying: str) -> None:
 
 
 @pytest.mark.parametrize("saying", [*SAYINGS, "-half a sent<|fail|>", "-<think>hm<|fail|>"])
-@pytest.mark.parametrize("fields", [{}, {"max_output_tokens": 40, "reasoning": {"summary": "auto"}}])
-async def test_a_stream_folded_by_the_client_is_what_is_retrieved(client: Any, saying: str, fields: Json) -> None:
-    stream = await done(client.responses.create(**ask(SAYINGS.get(saying, saying), stream=True, **fields)))
+@pytest.mark.parametrize(
+    "fields", [{}, {"max_output_tokens": 40, "reasoning": {"summary": "auto"}}]
+)
+async def test_a_stream_folded_by_the_client_is_what_is_retrieved(
+    client: Any, saying: str, fields: Json
+) -> None:
+    stream = await done(
+        client.responses.create(**ask(SAYINGS.get(saying, saying), stream=True, **fields))
+    )
     events = await all_of(stream)
     for event in events:
         assert strict_event(event.type, event.to_json()).to_dict() == event.to_dict()
@@ -119,7 +140,9 @@ def folded_by_the_client(events: list[Any]) -> Response:
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-async def test_the_final_response_of_a_stream_is_what_is_retrieved(client: Any, saying: str) -> None:
+async def test_the_final_response_of_a_stream_is_what_is_retrieved(
+    client: Any, saying: str
+) -> None:
     async with opened(client.responses.stream(**ask(SAYINGS[saying]))) as stream:
         final = await done(stream.get_final_response())
     assert plain(final) == plain(typed(await done(client.responses.retrieve(final.id))))
@@ -145,7 +168,9 @@ async def test_what_is_made_to_a_form_is_parsed(client: Any) -> None:
 
 @pytest.mark.parametrize("after", [None, 0, 4])
 async def test_a_stream_is_retrieved_from_any_event_on(client: Any, after: int | None) -> None:
-    stream = await done(client.responses.create(**ask(SAYINGS["reasoning, text and calls"], stream=True)))
+    stream = await done(
+        client.responses.create(**ask(SAYINGS["reasoning, text and calls"], stream=True))
+    )
     events: list[ResponseStreamEvent] = await all_of(stream)
     assert events[0].type == "response.created"
     response_id = events[0].response.id
@@ -161,20 +186,34 @@ async def test_a_stream_is_retrieved_from_any_event_on(client: Any, after: int |
 
 async def test_input_items_come_in_pages(client: Any) -> None:
     first = await done(client.responses.create(**ask(SAYINGS["calls"])))
-    outputs = [{"type": "function_call_output", "call_id": item.call_id, "output": "Done."} for item in first.output]
-    second = await done(client.responses.create(**ask("", input=outputs, previous_response_id=first.id)))
+    outputs = [
+        {"type": "function_call_output", "call_id": item.call_id, "output": "Done."}
+        for item in first.output
+    ]
+    second = await done(
+        client.responses.create(**ask("", input=outputs, previous_response_id=first.id))
+    )
 
     listed = await all_of(client.responses.input_items.list(second.id, limit=2, order="asc"))
     backwards = await all_of(client.responses.input_items.list(second.id, limit=3))
 
-    types = ["message", "function_call", "function_call", "function_call_output", "function_call_output"]
+    types = [
+        "message",
+        "function_call",
+        "function_call",
+        "function_call_output",
+        "function_call_output",
+    ]
     assert [item.type for item in listed] == types
     assert backwards == listed[::-1]
     assert [item.id for item in listed[1:3]] == [item.id for item in first.output]
     rest = client.responses.input_items.list(second.id, order="asc", after=listed[2].id)
     assert await all_of(rest) == listed[3:]
     for item in listed:
-        assert type(item).model_validate_json(item.to_json(), strict=True) == item and not item.model_extra
+        assert (
+            type(item).model_validate_json(item.to_json(), strict=True) == item
+            and not item.model_extra
+        )
 
 
 async def test_input_tokens_are_counted_as_a_response_counts_them(client: Any) -> None:
@@ -188,18 +227,31 @@ async def test_input_tokens_are_counted_as_a_response_counts_them(client: Any) -
 
 
 async def test_a_conversation_is_compacted_and_goes_on(client: Any) -> None:
-    said = [{"role": "user", "content": "I am Olga."}, {"role": "assistant", "content": "Hello, Olga."}]
+    said = [
+        {"role": "user", "content": "I am Olga."},
+        {"role": "assistant", "content": "Hello, Olga."},
+    ]
     compacted = await done(client.responses.compact(model="parrot", input=said))
     assert isinstance(compacted, CompactedResponse) and not compacted.model_extra
     assert compacted.output[-1].type == "compaction"
     assert compacted.usage.total_tokens > 0
-    shortened = [item.to_dict(warnings=False) for item in compacted.output]  # its type has no users' messages
-    typed(await done(client.responses.create(**ask("", input=[*shortened, {"role": "user", "content": "And?"}]))))
+    shortened = [
+        item.to_dict(warnings=False) for item in compacted.output
+    ]  # its type has no users' messages
+    typed(
+        await done(
+            client.responses.create(
+                **ask("", input=[*shortened, {"role": "user", "content": "And?"}])
+            )
+        )
+    )
 
 
 async def test_a_response_continues_another(client: Any) -> None:
     first = await done(client.responses.create(**ask("Hello")))
-    second = typed(await done(client.responses.create(**ask("And?", previous_response_id=first.id))))
+    second = typed(
+        await done(client.responses.create(**ask("And?", previous_response_id=first.id)))
+    )
     assert second.previous_response_id == first.id
     assert second.usage.input_tokens > first.usage.total_tokens  # type: ignore[union-attr]
 
@@ -211,13 +263,18 @@ async def test_responses_are_made_in_a_conversation(client: Any) -> None:
     assert first.conversation is not None and first.conversation.id == conversation.id
 
     [added] = (await done(client.conversations.items.create(conversation.id, items=[said]))).data
-    found = await done(client.conversations.items.retrieve(added.id, conversation_id=conversation.id))
+    found = await done(
+        client.conversations.items.retrieve(added.id, conversation_id=conversation.id)
+    )
     assert found == added
     listed = await all_of(client.conversations.items.list(conversation.id, limit=3, order="asc"))
     assert [item.role for item in listed] == ["user", "user", "assistant", "user"]
     assert listed[3] == added
     for item in listed:
-        assert type(item).model_validate_json(item.to_json(), strict=True) == item and not item.model_extra
+        assert (
+            type(item).model_validate_json(item.to_json(), strict=True) == item
+            and not item.model_extra
+        )
 
     await done(client.conversations.items.delete(added.id, conversation_id=conversation.id))
     changed = await done(client.conversations.update(conversation.id, metadata={"of": "cats"}))
@@ -236,8 +293,14 @@ async def test_a_background_response_is_followed_to_its_end(client: Any) -> None
     queued = typed(await done(client.responses.create(**ask("Hello", background=True))))
     assert queued.status in ("queued", "in_progress") and queued.background
     events = await all_of(await done(client.responses.retrieve(queued.id, stream=True)))
-    assert [event.type for event in events[:3]] == ["response.created", "response.queued", "response.in_progress"]
-    assert plain(folded_by_the_client(events)) == plain(await done(client.responses.retrieve(queued.id)))
+    assert [event.type for event in events[:3]] == [
+        "response.created",
+        "response.queued",
+        "response.in_progress",
+    ]
+    assert plain(folded_by_the_client(events)) == plain(
+        await done(client.responses.retrieve(queued.id))
+    )
 
 
 async def test_a_background_response_is_streamed_from_the_beginning(client: Any) -> None:
@@ -265,7 +328,9 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.mark.parametrize("kind", [openai.OpenAI, openai.AsyncOpenAI])
 async def test_a_running_response_is_cancelled(slow: RunningServer, kind: Any) -> None:
     async with connected(kind, slow) as client:
-        running = await done(client.responses.create(model="parrot", input="x" * 2000, background=True))
+        running = await done(
+            client.responses.create(model="parrot", input="x" * 2000, background=True)
+        )
         cancelled = typed(await done(client.responses.cancel(running.id)))
         assert (cancelled.status, cancelled.id) == ("cancelled", running.id)
         events = await all_of(await done(client.responses.retrieve(running.id, stream=True)))

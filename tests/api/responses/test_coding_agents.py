@@ -16,7 +16,10 @@ SHELL: Json = {
     "strict": False,
     "parameters": {
         "type": "object",
-        "properties": {"command": {"type": "array", "items": {"type": "string"}}, "timeout_ms": {"type": "number"}},
+        "properties": {
+            "command": {"type": "array", "items": {"type": "string"}},
+            "timeout_ms": {"type": "number"},
+        },
         "required": ["command"],
         "additionalProperties": False,
     },
@@ -28,14 +31,29 @@ def text(role: str, *said: str) -> Json:
     return {"type": "message", "id": None, "role": role, "content": parts, "phase": None}
 
 
-FIRST_TURN: list[Json] = [text("developer", "Ask before you write."), text("user", "<cwd>/home</cwd>", "Hi")]
+FIRST_TURN: list[Json] = [
+    text("developer", "Ask before you write."),
+    text("user", "<cwd>/home</cwd>", "Hi"),
+]
 LATER: list[Json] = [
     {"type": "reasoning", "id": None, "summary": [], "content": None, "encrypted_content": None},
-    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": None},
+    {
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": "hm"}],
+        "encrypted_content": None,
+    },
     {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"},
-    message("assistant", [{"type": "output_text", "text": "I look."}], type="message", id="msg_1", end_turn=None),
+    message(
+        "assistant",
+        [{"type": "output_text", "text": "I look."}],
+        type="message",
+        id="msg_1",
+        end_turn=None,
+    ),
     call("call_1", "look", '{"command": ["ls"]}'),
-    output("call_1", [{"type": "input_text", "text": "a.py"}, {"type": "input_text", "text": "b.py"}]),
+    output(
+        "call_1", [{"type": "input_text", "text": "a.py"}, {"type": "input_text", "text": "b.py"}]
+    ),
 ]
 
 
@@ -60,7 +78,9 @@ def request(*items: Json, **fields: object) -> Json:
 
 
 def ended(http: httpx.Client, body: Json) -> Response:
-    answer = http.post("/v1/responses", json=body, headers={"Accept": "text/event-stream", "session_id": "0199c2"})
+    answer = http.post(
+        "/v1/responses", json=body, headers={"Accept": "text/event-stream", "session_id": "0199c2"}
+    )
     assert answer.status_code == 200, answer.text
     *events, end = strict_events(answer)
     assert isinstance(end, ResponseCompletedEvent)
@@ -73,7 +93,9 @@ def ended(http: httpx.Client, body: Json) -> Response:
 def test_each_turn_is_sent_back_whole(thinker_http: httpx.Client, saying: str) -> None:
     tools = [SHELL, {**SHELL, "name": "rest"}]
     question, next_question = text("user", SAYINGS[saying]), text("user", "And?")
-    items = ended(thinker_http, request(question, tools=tools)).model_dump(mode="json", exclude_unset=True)["output"]
+    items = ended(thinker_http, request(question, tools=tools)).model_dump(
+        mode="json", exclude_unset=True
+    )["output"]
     outputs = [output(item["call_id"]) for item in items if item["type"] == "function_call"]
 
     again = ended(thinker_http, request(question, *items, *outputs, next_question, tools=tools))
@@ -103,7 +125,9 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_done_is_refused_before_the_stream(thinker_http: httpx.Client, case: str) -> None:
+def test_what_cannot_be_done_is_refused_before_the_stream(
+    thinker_http: httpx.Client, case: str
+) -> None:
     body, param, told = REFUSED[case]
 
     answer = thinker_http.post("/v1/responses", json=body)

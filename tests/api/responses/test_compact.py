@@ -37,7 +37,11 @@ def compacted(http: httpx.Client, **body: object) -> Json:
     output = shown["output"]
     assert isinstance(output, list)
     # As OpenAI's answers do, the list begins with a user's messages; the client's type of it has none.
-    check(CompactedResponse.model_validate_json(json.dumps({**shown, "output": output[-1:]}), strict=True))
+    check(
+        CompactedResponse.model_validate_json(
+            json.dumps({**shown, "output": output[-1:]}), strict=True
+        )
+    )
     for user in output[:-1]:
         check(OpenAIMessage.model_validate_json(json.dumps(user), strict=True))
     return shown
@@ -62,7 +66,14 @@ def test_what_the_user_said_stays_and_the_rest_is_summarised(thinker_http: httpx
     assert [each["content"][0]["text"] for each in output[:-1]] == ["What is it?", "And?"]
     assert [each["id"].partition("_")[0] for each in output] == ["msg", "msg", "cmp"]
     summary = summary_in(shown)
-    for said in ("Be kind.", "Be brief.", "What is it?", "I look.", "[call of look]\n{}", "[result of look]\nan owl"):
+    for said in (
+        "Be kind.",
+        "Be brief.",
+        "What is it?",
+        "I look.",
+        "[call of look]\n{}",
+        "[result of look]\nan owl",
+    ):
         assert said in summary
     assert "hm" not in summary
 
@@ -76,7 +87,9 @@ def test_the_usage_is_that_of_the_summary(thinker_http: httpx.Client) -> None:
 
 
 def test_a_kept_response_is_compacted_with_what_led_to_it(thinker_http: httpx.Client) -> None:
-    first = strict_response(thinker_http.post("/v1/responses", json={"model": "parrot", "input": "Hello"}).text)
+    first = strict_response(
+        thinker_http.post("/v1/responses", json={"model": "parrot", "input": "Hello"}).text
+    )
     shown = compacted(thinker_http, previous_response_id=first.id)
     assert "[user]\nHello\n\n[assistant]\nHello" in summary_in(shown)
     shown = compacted(thinker_http, previous_response_id=first.id, input="Bye")
@@ -84,10 +97,14 @@ def test_a_kept_response_is_compacted_with_what_led_to_it(thinker_http: httpx.Cl
 
 
 def test_the_conversation_goes_on_from_what_is_left(thinker_http: httpx.Client) -> None:
-    output = compacted(thinker_http, input=[message("user", "Hello"), message("assistant", "Hi")])["output"]
+    output = compacted(thinker_http, input=[message("user", "Hello"), message("assistant", "Hi")])[
+        "output"
+    ]
     assert isinstance(output, list)
     response = strict_response(
-        thinker_http.post("/v1/responses", json={"model": "parrot", "input": [*output, message("user", "Bye")]}).text
+        thinker_http.post(
+            "/v1/responses", json={"model": "parrot", "input": [*output, message("user", "Bye")]}
+        ).text
     )
     assert response.output_text.startswith("Hello\n\n[What was said before, summarised]\n")
     assert response.output_text.endswith("[End of the summary]\n\nBye")
@@ -109,8 +126,12 @@ PLACES: list[list[Message]] = [
 @pytest.mark.parametrize("items", PLACES)
 def test_every_chat_template_takes_a_summary(family: str, items: list[Message]) -> None:
     messages = messages_of(input_items_of(items), None)
-    template = ChatTemplate({"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"})
-    prompt = PromptRenderer(byte_tokenizer(), template, 4096).render_chat([each.fields for each in messages])
+    template = ChatTemplate(
+        {"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"}
+    )
+    prompt = PromptRenderer(byte_tokenizer(), template, 4096).render_chat(
+        [each.fields for each in messages]
+    )
     assert "summarised]\nX\n" in prompt.text
 
 
@@ -143,25 +164,45 @@ FOREIGN += [GOOD[:at] + ("A" if GOOD[at] != "A" else "B") + GOOD[at + 1 :] for a
 
 
 @pytest.mark.parametrize("content", [*FOREIGN, 7, None])
-def test_an_altered_or_foreign_summary_is_refused(thinker_http: httpx.Client, content: object) -> None:
-    body: Json = {"model": "parrot", "input": [USER, {"type": "compaction", "encrypted_content": content}]}
+def test_an_altered_or_foreign_summary_is_refused(
+    thinker_http: httpx.Client, content: object
+) -> None:
+    body: Json = {
+        "model": "parrot",
+        "input": [USER, {"type": "compaction", "encrypted_content": content}],
+    }
     for path in ("/v1/responses", "/v1/responses/compact", "/v1/responses/input_tokens"):
         answer = thinker_http.post(path, json=body)
-        assert (answer.status_code, error_of(answer)["param"]) == (400, "input[1].encrypted_content")
+        assert (answer.status_code, error_of(answer)["param"]) == (
+            400,
+            "input[1].encrypted_content",
+        )
 
 
-def test_what_is_too_long_for_one_summary_is_summarised_in_parts(thinker_http: httpx.Client) -> None:
-    talk = [message(role, f"{number} {'word ' * 20}") for number in range(60) for role in ("user", "assistant")]
+def test_what_is_too_long_for_one_summary_is_summarised_in_parts(
+    thinker_http: httpx.Client,
+) -> None:
+    talk = [
+        message(role, f"{number} {'word ' * 20}")
+        for number in range(60)
+        for role in ("user", "assistant")
+    ]
     shown = compacted(thinker_http, input=talk)
     usage = shown["usage"]
     assert isinstance(usage, dict) and usage["input_tokens"] > 3 * 4096
     assert usage["output_tokens"] % (4096 // 8) == 0  # each summary here meets its limit
-    assert summary_in(shown).startswith("<summary_of_what_was_before>\n<summary_of_what_was_before>\n")
+    assert summary_in(shown).startswith(
+        "<summary_of_what_was_before>\n<summary_of_what_was_before>\n"
+    )
     assert len(shown["output"]) == 61  # type: ignore[arg-type]  # a list
 
 
 def test_what_needs_too_many_summaries_is_refused_before_the_first() -> None:
-    talk = [message(role, f"{number} {'word ' * 20}") for number in range(60) for role in ("user", "assistant")]
+    talk = [
+        message(role, f"{number} {'word ' * 20}")
+        for number in range(60)
+        for role in ("user", "assistant")
+    ]
     limits = LimitsConfig(max_prompts=2)
     with running_server({"max_model_len": 4096}, limits=limits) as server, server.client() as http:
         answer = http.post("/v1/responses/compact", json={"model": "parrot", "input": talk})
@@ -178,7 +219,14 @@ def test_calls_count_by_their_arguments_when_the_number_of_summaries_is_estimate
     calls: list[Json] = []
     for number in range(8):
         arguments = json.dumps({"text": "x" * 1000})
-        calls.append({"type": "function_call", "call_id": f"c{number}", "name": "write", "arguments": arguments})
+        calls.append(
+            {
+                "type": "function_call",
+                "call_id": f"c{number}",
+                "name": "write",
+                "arguments": arguments,
+            }
+        )
         calls.append({"type": "function_call_output", "call_id": f"c{number}", "output": "ok"})
     talk = [message("user", "word " * 200) for _ in range(8)]
     limits = LimitsConfig(max_prompts=16)
@@ -190,7 +238,11 @@ def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Clien
     body: Json = {"model": "parrot", "input": [USER, message("assistant", "word " * 800), USER]}
     answer = thinker_http.post("/v1/responses/compact", json=body)
     error = error_of(answer)
-    assert (answer.status_code, error["code"], error["param"]) == (400, "context_length_exceeded", "input[1]")
+    assert (answer.status_code, error["code"], error["param"]) == (
+        400,
+        "context_length_exceeded",
+        "input[1]",
+    )
     assert "4096" in error["message"]
 
 
@@ -206,8 +258,12 @@ def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Clien
         ({"previous_response_id": "resp_9"}, "previous_response_id"),
     ],
 )
-def test_what_is_not_honoured_is_refused(thinker_http: httpx.Client, fields: Json, param: str) -> None:
-    answer = thinker_http.post("/v1/responses/compact", json={"model": "parrot", "input": "Hi", **fields})
+def test_what_is_not_honoured_is_refused(
+    thinker_http: httpx.Client, fields: Json, param: str
+) -> None:
+    answer = thinker_http.post(
+        "/v1/responses/compact", json={"model": "parrot", "input": "Hi", **fields}
+    )
     assert answer.status_code == (404 if param in ("model", "previous_response_id") else 400)
     assert error_of(answer)["param"] == param
 
@@ -215,7 +271,9 @@ def test_what_is_not_honoured_is_refused(thinker_http: httpx.Client, fields: Jso
 def test_a_model_that_writes_nothing_is_a_fault(tmp_path: Path) -> None:
     defaults = SamplingDefaults(stop_strings="<conversation>")
     with running_server(sampling_defaults=defaults) as server:
-        answer = httpx.post(f"{server.url}/v1/responses/compact", json={"model": "parrot", "input": "Hi"})
+        answer = httpx.post(
+            f"{server.url}/v1/responses/compact", json={"model": "parrot", "input": "Hi"}
+        )
     assert (answer.status_code, error_of(answer)["code"]) == (500, "engine_failed")
     assert "no summary" in error_of(answer)["message"]
 
@@ -233,15 +291,22 @@ def test_who_leaves_ends_the_summary() -> None:
         assert metric(httpx.get(metrics).text, "ouzel_num_aborts_total") == 1
 
 
-@pytest.mark.filterwarnings("ignore:Pydantic serializer")  # the client's type of the list has no user's messages
+@pytest.mark.filterwarnings(
+    "ignore:Pydantic serializer"
+)  # the client's type of the list has no user's messages
 def test_the_clients_compact(thinker: RunningServer, thinker_client: openai.OpenAI) -> None:
     items: list[ResponseInputItemParam] = [{"role": "user", "content": "Hello"}]
 
     async def compact() -> CompactedResponse:
-        async with openai.AsyncOpenAI(base_url=f"{thinker.url}/v1", api_key="none", max_retries=0) as client:
+        async with openai.AsyncOpenAI(
+            base_url=f"{thinker.url}/v1", api_key="none", max_retries=0
+        ) as client:
             return await client.responses.compact(model="parrot", input=items)
 
-    for made in (thinker_client.responses.compact(model="parrot", input=items), asyncio.run(compact())):
+    for made in (
+        thinker_client.responses.compact(model="parrot", input=items),
+        asyncio.run(compact()),
+    ):
         assert made.output[-1].type == "compaction"
         response = thinker_client.responses.create(model="parrot", input=[*made.output, *items])  # type: ignore[list-item]
         assert response.output_text.endswith("Hello")

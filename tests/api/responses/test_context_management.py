@@ -18,7 +18,9 @@ from tests.api.responses.ways import WAYS, Send, Way
 
 DEVELOPER = message("developer", "Be brief.")
 TALK: list[Json] = [
-    message(role, f"{role} {number} " + "word " * 20) for number in range(5) for role in ("user", "assistant")
+    message(role, f"{role} {number} " + "word " * 20)
+    for number in range(5)
+    for role in ("user", "assistant")
 ]
 LAST = message("user", "And now?")
 
@@ -58,15 +60,21 @@ def test_a_context_past_the_threshold_is_summarised_and_answered(made: Made) -> 
     text = text_in(response)
     assert [item.type for item in response.output] == ["compaction", "message"]
     assert "[user]\nuser 0 word" in text and "Be brief." not in text
-    assert text.endswith("[End of the summary]\n\nAnd now?") and "And now?" not in text.removesuffix("And now?")
+    assert text.endswith(
+        "[End of the summary]\n\nAnd now?"
+    ) and "And now?" not in text.removesuffix("And now?")
     assert response.output_text == text
     same = made(body(DEVELOPER, message("user", text)))
     assert response.usage is not None and same.usage is not None
     assert response.usage.input_tokens == same.usage.input_tokens
 
 
-@pytest.mark.parametrize(("threshold", "items"), [(5000, [*TALK, LAST]), (None, [*TALK, LAST]), (1, [LAST])])
-def test_a_shorter_one_is_left_as_it_is(made: Made, threshold: int | None, items: list[Json]) -> None:
+@pytest.mark.parametrize(
+    ("threshold", "items"), [(5000, [*TALK, LAST]), (None, [*TALK, LAST]), (1, [LAST])]
+)
+def test_a_shorter_one_is_left_as_it_is(
+    made: Made, threshold: int | None, items: list[Json]
+) -> None:
     """And so is one in which nothing was said before."""
     response = made(body(*items, **managed(threshold)))
     assert [item.type for item in response.output] == ["message"]
@@ -90,7 +98,9 @@ def test_a_stream_has_it_first(thinker_http: httpx.Client) -> None:
     assert named_events(replayed) == named_events(answer)
 
 
-def test_without_a_threshold_it_is_what_leaves_no_room(thinker_http: httpx.Client, made: Made) -> None:
+def test_without_a_threshold_it_is_what_leaves_no_room(
+    thinker_http: httpx.Client, made: Made
+) -> None:
     too_long = [*TALK * 4, LAST]
     refused = thinker_http.post("/v1/responses", json=body(*too_long))
     assert error_of(refused)["code"] == "context_length_exceeded"
@@ -111,7 +121,12 @@ def test_the_next_turn_goes_on_from_it(thinker_http: httpx.Client, way: Way) -> 
         second = send(message("user", "More"), model="parrot")
     text = CONTEXT.unpack(first["output"][0]["encrypted_content"])
 
-    context = [DEVELOPER, message("user", text), message("assistant", text), message("user", "More")]
+    context = [
+        DEVELOPER,
+        message("user", text),
+        message("assistant", text),
+        message("user", "More"),
+    ]
     counted = thinker_http.post("/v1/responses/input_tokens", json=body(*context)).json()
     assert [item["type"] for item in second["output"]] == ["message"]
     assert second["usage"]["input_tokens"] == counted["input_tokens"]
@@ -125,7 +140,15 @@ def test_it_is_summarised_again_with_the_users_last_words(made: Made) -> None:
 
 
 def test_all_before_it_is_forgotten_but_leading_system_messages() -> None:
-    given = [DEVELOPER, *TALK, call("a"), output("a"), compaction("Context."), message("assistant", "Yes."), LAST]
+    given = [
+        DEVELOPER,
+        *TALK,
+        call("a"),
+        output("a"),
+        compaction("Context."),
+        message("assistant", "Yes."),
+        LAST,
+    ]
     shown = [each.fields for each in messages_of(input_items_of(given), "You are.")]
     assert shown == [
         message("system", "You are."),
@@ -137,13 +160,18 @@ def test_all_before_it_is_forgotten_but_leading_system_messages() -> None:
 
 
 def test_a_call_that_is_forgotten_has_no_output_any_more() -> None:
-    with pytest.raises(InvalidRequest, match=r"input\[2\]\.call_id must be the call_id of a function_call before it"):
+    with pytest.raises(
+        InvalidRequest,
+        match=r"input\[2\]\.call_id must be the call_id of a function_call before it",
+    ):
         messages_of(input_items_of([call("a"), compaction("Context."), output("a")]), None)
 
 
 def test_counting_leaves_it_as_it_is(thinker_http: httpx.Client) -> None:
     counts = [
-        thinker_http.post("/v1/responses/input_tokens", json=body(*TALK, LAST, **fields)).json()["input_tokens"]
+        thinker_http.post("/v1/responses/input_tokens", json=body(*TALK, LAST, **fields)).json()[
+            "input_tokens"
+        ]
         for fields in ({}, managed(500))
     ]
     assert counts[0] == counts[1] > 500

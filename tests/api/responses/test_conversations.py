@@ -33,15 +33,21 @@ def new_conversation(http: httpx.Client, **body: object) -> str:
 
 def items_of(http: httpx.Client, conversation_id: str) -> list[Json]:
     """All, oldest first."""
-    answer = http.get(f"/v1/conversations/{conversation_id}/items", params={"order": "asc", "limit": 100})
+    answer = http.get(
+        f"/v1/conversations/{conversation_id}/items", params={"order": "asc", "limit": 100}
+    )
     assert answer.status_code == 200
     data: list[Json] = json.loads(answer.text)["data"]
     return data
 
 
 @pytest.mark.parametrize("prefix", ["/v1", "/v3", "/v3/v1"])
-def test_a_conversation_is_made_found_labelled_and_deleted(thinker_http: httpx.Client, prefix: str) -> None:
-    made = strict_conversation(thinker_http.post(f"{prefix}/conversations", json={"metadata": {"a": "1"}}).text)
+def test_a_conversation_is_made_found_labelled_and_deleted(
+    thinker_http: httpx.Client, prefix: str
+) -> None:
+    made = strict_conversation(
+        thinker_http.post(f"{prefix}/conversations", json={"metadata": {"a": "1"}}).text
+    )
     path = f"{prefix}/conversations/{made.id}"
     assert made.metadata == {"a": "1"} and made.created_at > 1_700_000_000
 
@@ -51,7 +57,11 @@ def test_a_conversation_is_made_found_labelled_and_deleted(thinker_http: httpx.C
     assert labelled.metadata == {"b": "2"}
     assert strict_conversation(thinker_http.post(path, json={"metadata": None}).text).metadata == {}
 
-    assert thinker_http.delete(path).json() == {"id": made.id, "object": "conversation.deleted", "deleted": True}
+    assert thinker_http.delete(path).json() == {
+        "id": made.id,
+        "object": "conversation.deleted",
+        "deleted": True,
+    }
     assert thinker_http.get(path).status_code == thinker_http.delete(path).status_code == 404
 
 
@@ -73,7 +83,9 @@ def test_items_are_listed_page_by_page(thinker_client: openai.OpenAI) -> None:
     for order, expected in (("asc", "01234"), ("desc", "43210")):
         listed = thinker_client.conversations.items.list(conversation.id, order=order, limit=2)  # type: ignore[arg-type]
         assert [len(page.data) for page in listed.iter_pages()] == [2, 2, 1]
-        assert "".join(json.loads(item.to_json())["content"][0]["text"] for item in listed) == expected
+        assert (
+            "".join(json.loads(item.to_json())["content"][0]["text"] for item in listed) == expected
+        )
 
 
 def test_a_deleted_item_is_gone_from_its_conversation(thinker_http: httpx.Client) -> None:
@@ -97,7 +109,9 @@ def test_an_item_may_stand_for_a_kept_one(thinker_http: httpx.Client) -> None:
 
 def test_what_a_client_sends_beyond_an_item_is_not_kept(thinker_http: httpx.Client) -> None:
     part = {"type": "output_text", "text": "Hi", "annotations": [{"type": "x"}], "more": 1}
-    conversation_id = new_conversation(thinker_http, items=[message("assistant", [part], id="msg_mine", more=1)])
+    conversation_id = new_conversation(
+        thinker_http, items=[message("assistant", [part], id="msg_mine", more=1)]
+    )
     [item] = strict_items(thinker_http.get(f"/v1/conversations/{conversation_id}/items").text).data
     assert item.id != "msg_mine"
 
@@ -110,13 +124,21 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
         '"input_video"',
     ),
     "an unknown type": ({"items": [{"type": "telepathy"}]}, "items[0].type", '"telepathy"'),
-    "an unknown status": ({"items": [message("user", "Hi", status="done")]}, "items[0].status", '"done"'),
+    "an unknown status": (
+        {"items": [message("user", "Hi", status="done")]},
+        "items[0].status",
+        '"done"',
+    ),
     "an output of no call": ({"items": [output("call_9")]}, "items[0].call_id", '"call_9"'),
     "a text": ({"items": "Hi"}, "items", '"Hi"'),
     "too many items": ({"items": [USER] * 21}, "items", "20"),
 }
 REFUSED_OF_NEW: dict[str, tuple[Json, str, str]] = {
-    "a reference to nothing": ({"items": [{"type": "item_reference", "id": "msg_9"}]}, "items[0]", "msg_9"),
+    "a reference to nothing": (
+        {"items": [{"type": "item_reference", "id": "msg_9"}]},
+        "items[0]",
+        "msg_9",
+    ),
     "too many labels": ({"metadata": {str(number): "" for number in range(17)}}, "metadata", "16"),
     "a long label": ({"metadata": {"a": "b" * 513}}, "metadata.a", "512"),
     "a number as label": ({"metadata": {"a": 7}}, "metadata.a", "7"),
@@ -145,7 +167,9 @@ def test_nothing_is_added_when_one_item_is_wrong(thinker_http: httpx.Client, cas
 
 def test_a_call_id_counts_once_in_a_conversation(thinker_http: httpx.Client) -> None:
     conversation_id = new_conversation(thinker_http, items=[call("call_1")])
-    answer = thinker_http.post(f"/v1/conversations/{conversation_id}/items", json={"items": [call("call_1")]})
+    answer = thinker_http.post(
+        f"/v1/conversations/{conversation_id}/items", json={"items": [call("call_1")]}
+    )
     assert (answer.status_code, error_of(answer)["param"]) == (400, "items[0].call_id")
 
 
@@ -173,8 +197,12 @@ def test_an_unknown_conversation_is_not_found(
 
 def test_one_key_does_not_find_what_belongs_to_another(tmp_path: Path) -> None:
     keys = ("sk-one", "sk-two")
-    with running_server(config=ServerConfig(api_key=keys), store_url=f"sqlite:///{tmp_path}/store.sqlite3") as server:
-        one, two = (openai.OpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0) for key in keys)
+    with running_server(
+        config=ServerConfig(api_key=keys), store_url=f"sqlite:///{tmp_path}/store.sqlite3"
+    ) as server:
+        one, two = (
+            openai.OpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0) for key in keys
+        )
         with one, two:
             conversation_id = one.conversations.create(items=[{"role": "user", "content": "Hi"}]).id
             [item] = one.conversations.items.list(conversation_id)
@@ -182,9 +210,15 @@ def test_one_key_does_not_find_what_belongs_to_another(tmp_path: Path) -> None:
                 lambda: two.conversations.retrieve(conversation_id),
                 lambda: two.conversations.delete(conversation_id),
                 lambda: list(two.conversations.items.list(conversation_id)),
-                lambda: two.conversations.items.delete(str(item.id), conversation_id=conversation_id),
-                lambda: two.responses.create(model="parrot", input="Hi", conversation=conversation_id),
-                lambda: two.conversations.create(items=[{"type": "item_reference", "id": str(item.id)}]),
+                lambda: two.conversations.items.delete(
+                    str(item.id), conversation_id=conversation_id
+                ),
+                lambda: two.responses.create(
+                    model="parrot", input="Hi", conversation=conversation_id
+                ),
+                lambda: two.conversations.create(
+                    items=[{"type": "item_reference", "id": str(item.id)}]
+                ),
             ]
             for ask in asks:
                 with pytest.raises(openai.NotFoundError):
@@ -208,14 +242,22 @@ def test_a_list_that_cannot_be_given_is_refused(thinker_http: httpx.Client, quer
 
 def test_an_empty_list_of_items_is_a_list(thinker_http: httpx.Client) -> None:
     path = f"/v1/conversations/{new_conversation(thinker_http)}/items"
-    empty: Json = {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
+    empty: Json = {
+        "object": "list",
+        "data": [],
+        "first_id": None,
+        "last_id": None,
+        "has_more": False,
+    }
     for answer in (thinker_http.get(path), thinker_http.post(path, json={"items": []})):
         assert answer.json() == empty
 
 
 def test_the_asynchronous_client_drives_every_operation(thinker: RunningServer) -> None:
     async def drive() -> list[object]:
-        async with openai.AsyncOpenAI(base_url=f"{thinker.url}/v1", api_key="none", max_retries=0) as client:
+        async with openai.AsyncOpenAI(
+            base_url=f"{thinker.url}/v1", api_key="none", max_retries=0
+        ) as client:
             made = await client.conversations.create(metadata={"a": "1"})
             added = await client.conversations.items.create(
                 made.id, items=[{"type": "message", "role": "user", "content": "Hi"}]

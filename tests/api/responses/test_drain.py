@@ -41,7 +41,9 @@ async def hosted(tmp_path: Path, *, drain_timeout_s: float = 3600) -> AsyncItera
     setup = ServerSetup({"step_s": 0.01}, limits)
     engine = EngineClient(setup.engine_spec(), in_thread=True)
     await engine.start()
-    store = await open_store(f"sqlite:///{tmp_path}/responses.sqlite3", max_age_s=3600, max_bytes=2**30)
+    store = await open_store(
+        f"sqlite:///{tmp_path}/responses.sqlite3", max_age_s=3600, max_bytes=2**30
+    )
     yield Hosted(create_app(setup.model_on(engine), limits, ServerConfig(), store), store)
     await store.close()
     await engine.close()
@@ -65,7 +67,9 @@ class Lifetime:
 
 
 def client_of(app: ASGIApp) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=None)
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=None
+    )
 
 
 async def test_a_lifespan_ends_when_what_runs_in_the_background_has_ended(tmp_path: Path) -> None:
@@ -86,14 +90,18 @@ async def test_a_lifespan_waits_no_longer_than_it_may(tmp_path: Path) -> None:
     async with hosted(tmp_path, drain_timeout_s=0.05) as host, client_of(host.app) as http:
         lifetime = Lifetime(host.app)
         await lifetime.tell("startup")
-        response_id = (await http.post("/v1/responses", json={**BACKGROUND, "input": SAID * 60})).json()["id"]
+        response_id = (
+            await http.post("/v1/responses", json={**BACKGROUND, "input": SAID * 60})
+        ).json()["id"]
         while (await host.stored(response_id)).status is Status.QUEUED:
             await asyncio.sleep(0.005)
         await lifetime.tell("shutdown")
         assert (await host.stored(response_id)).status is Status.FAILED
 
 
-async def test_a_plain_uvicorn_that_stops_finishes_what_runs_in_the_background(tmp_path: Path) -> None:
+async def test_a_plain_uvicorn_that_stops_finishes_what_runs_in_the_background(
+    tmp_path: Path,
+) -> None:
     async with hosted(tmp_path) as host:
         server = uvicorn.Server(uvicorn.Config(host.app, port=0, lifespan="on", log_config=None))
         serving = asyncio.create_task(server.serve())

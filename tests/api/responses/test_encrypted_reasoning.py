@@ -11,7 +11,13 @@ from ouzel.responses.input_items import input_items_of, messages_of
 from ouzel.responses.item_fields import Message
 from ouzel.responses.packed_text import REASONING, SUMMARY
 from tests.api.requests import Json, error_of
-from tests.api.responses.strict import named_events, strict_events, strict_item, strict_items, strict_response
+from tests.api.responses.strict import (
+    named_events,
+    strict_events,
+    strict_item,
+    strict_items,
+    strict_response,
+)
 from tests.api.responses.test_conversations import new_conversation
 from tests.api.responses.test_input import call, message, output, reasoning
 from tests.api.responses.test_response import SAYINGS, said
@@ -38,18 +44,28 @@ def encrypted_in(body: object) -> list[object]:
     return [found for value in body.values() for found in encrypted_in(value)]
 
 
-@pytest.mark.parametrize("ending", [{}, {"max_output_tokens": 12}, {"reasoning": {"summary": "auto"}}])
+@pytest.mark.parametrize(
+    "ending", [{}, {"max_output_tokens": 12}, {"reasoning": {"summary": "auto"}}]
+)
 def test_items_have_the_same_text_once_more(thinker_http: httpx.Client, ending: Json) -> None:
-    shown = thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning"], include=[INCLUDE], **ending))
+    shown = thinker_http.post(
+        "/v1/responses", json=said(SAYINGS["reasoning"], include=[INCLUDE], **ending)
+    )
     first = strict_response(shown.text).output[0]
     assert isinstance(first, openai_types.ResponseReasoningItem) and first.content is not None
     assert first.encrypted_content == REASONING.pack(first.content[0].text)
 
 
 def test_events_have_it_from_the_first_to_the_last(thinker_http: httpx.Client) -> None:
-    answer = thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning"], include=[INCLUDE], stream=True))
+    answer = thinker_http.post(
+        "/v1/responses", json=said(SAYINGS["reasoning"], include=[INCLUDE], stream=True)
+    )
     strict_events(answer)
-    assert [(name, found) for name, data in named_events(answer) for found in encrypted_in(json.loads(data))] == [
+    assert [
+        (name, found)
+        for name, data in named_events(answer)
+        for found in encrypted_in(json.loads(data))
+    ] == [
         ("response.output_item.added", REASONING.pack("")),
         ("response.output_item.done", PACKED),
         ("response.completed", PACKED),
@@ -101,7 +117,9 @@ def test_the_best_form_of_it_counts(case: str) -> None:
 
 
 @pytest.mark.parametrize("content", [FOREIGN, PACKED[:-4], SUMMARY.pack("let me see"), "ä"])
-def test_what_nobody_here_can_read_is_left_out(content: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_nobody_here_can_read_is_left_out(
+    content: str, caplog: pytest.LogCaptureFixture
+) -> None:
     given = [message("user", "Hi"), item(content), call("a"), output("a")]
     with caplog.at_level(logging.INFO, "ouzel.responses"):
         shown = messages_of(input_items_of(given), None)
@@ -114,7 +132,9 @@ def test_the_model_reads_what_an_agent_holds(thinker_http: httpx.Client) -> None
     """Of a turn that goes on after a call, the template shows the reasoning."""
 
     def num_tokens(*thoughts: Message) -> int:
-        body = said("", input=[message("user", "Hi"), *thoughts, call("a"), output("a")], store=False)
+        body = said(
+            "", input=[message("user", "Hi"), *thoughts, call("a"), output("a")], store=False
+        )
         usage = strict_response(thinker_http.post("/v1/responses", json=body).text).usage
         assert usage is not None
         return usage.input_tokens
@@ -129,20 +149,29 @@ def test_what_is_left_out_is_left_out_too_when_it_is_continued(thinker_http: htt
     more = message("user", "go on")
     continued = said("", input=[more], previous_response_id=first["id"])
     resent = said("", input=[*given, *first["output"], more])
-    kept, sent = [thinker_http.post("/v1/responses/input_tokens", json=each).json() for each in (continued, resent)]
+    kept, sent = [
+        thinker_http.post("/v1/responses/input_tokens", json=each).json()
+        for each in (continued, resent)
+    ]
     assert kept == sent
 
 
 def test_a_conversation_keeps_its_text(thinker_http: httpx.Client) -> None:
-    conversation = new_conversation(thinker_http, items=[item(PACKED), message("assistant", "An owl.")])
+    conversation = new_conversation(
+        thinker_http, items=[item(PACKED), message("assistant", "An owl.")]
+    )
     path = f"/v1/conversations/{conversation}/items"
 
     plain = thinker_http.get(path, params={"order": "asc"}).json()["data"][0]
-    packed = strict_items(thinker_http.get(path, params={"order": "asc", "include": INCLUDE}).text).data[0]
+    packed = strict_items(
+        thinker_http.get(path, params={"order": "asc", "include": INCLUDE}).text
+    ).data[0]
 
     assert plain["content"] == [{"type": "reasoning_text", "text": "let me see"}]
     assert "encrypted_content" not in plain
-    single = strict_item(thinker_http.get(f"{path}/{plain['id']}", params={"include": INCLUDE}).text)
+    single = strict_item(
+        thinker_http.get(f"{path}/{plain['id']}", params={"include": INCLUDE}).text
+    )
     assert encrypted_in([packed.to_dict(), single.to_dict()]) == [PACKED, PACKED]
 
 
@@ -161,13 +190,21 @@ NEVER_THERE = [
 
 
 def test_what_no_item_has_is_taken_as_a_hint(thinker_http: httpx.Client) -> None:
-    response = strict_response(thinker_http.post("/v1/responses", json=said("Hi", include=NEVER_THERE)).text)
+    response = strict_response(
+        thinker_http.post("/v1/responses", json=said("Hi", include=NEVER_THERE)).text
+    )
     assert response.output_text == "Hi"
-    listed = thinker_http.get(f"/v1/responses/{response.id}/input_items", params={"include[]": NEVER_THERE})
+    listed = thinker_http.get(
+        f"/v1/responses/{response.id}/input_items", params={"include[]": NEVER_THERE}
+    )
     assert strict_items(listed.text).data
 
 
 def test_what_nobody_knows_is_a_400(http: httpx.Client) -> None:
-    error = error_of(http.post("/v1/responses", json={"model": "parrot", "input": "Hi", "include": ["reasoning"]}))
+    error = error_of(
+        http.post(
+            "/v1/responses", json={"model": "parrot", "input": "Hi", "include": ["reasoning"]}
+        )
+    )
     assert error["param"] == "include[0]"
     assert INCLUDE in error["message"] and error["message"].endswith(', given "reasoning"')

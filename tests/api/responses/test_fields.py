@@ -38,9 +38,17 @@ REFUSED: list[tuple[Json, str, str]] = [
         '"function", "custom", "allowed_tools", given',
     ),
     ({"tool_choice": "required"}, "tool_choice", "tools"),
-    ({"text": {"format": {"type": "grammar"}}}, "text.format.type", '"json_object", "json_schema", given "grammar"'),
+    (
+        {"text": {"format": {"type": "grammar"}}},
+        "text.format.type",
+        '"json_object", "json_schema", given "grammar"',
+    ),
     ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema", "required"),
-    ({"text": {"format": {"type": "json_schema", "name": "a b", "schema": {}}}}, "text.format.name", "a b"),
+    (
+        {"text": {"format": {"type": "json_schema", "name": "a b", "schema": {}}}},
+        "text.format.name",
+        "a b",
+    ),
     ({"text": {"verbosity": "some"}}, "text.verbosity", "some"),
     ({"text": {"tone": "low"}}, "text.tone", "low"),
     ({"reasoning": {"effort": "high"}}, "reasoning.effort", "reasoning_effort"),
@@ -52,7 +60,11 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"max_tokens": 0}, "max_tokens", "0"),
     ({"metadata": {"x" * 65: "y"}}, "metadata", "length <= 64"),
     ({"metadata": {"x": "y" * 513}}, "metadata.x", "512"),
-    ({"stream": False, "stream_options": {"include_obfuscation": False}}, "stream_options", "stream"),
+    (
+        {"stream": False, "stream_options": {"include_obfuscation": False}},
+        "stream_options",
+        "stream",
+    ),
     ({"stream": True, "stream_options": {"usage": True}}, "stream_options.usage", "true"),
     ({"stream": True, "n": 2}, "n", "2"),
     ({"truncation": "auto", "truncate_prompt_tokens": 5}, "truncation", "auto"),
@@ -69,16 +81,36 @@ def test_what_is_not_honoured_is_a_400_that_names_it(
     http: httpx.Client, fields: tuple[Json, str, str], is_stream: bool
 ) -> None:
     given, param, told = fields
-    answer = http.post("/v1/responses", json={"model": "parrot", "input": "Hi", "stream": is_stream, **given})
+    answer = http.post(
+        "/v1/responses", json={"model": "parrot", "input": "Hi", "stream": is_stream, **given}
+    )
     error = error_of(answer)
-    assert (answer.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
-    assert param.rpartition(".")[2].partition("[")[0] in error["message"] and told in error["message"]
+    assert (answer.status_code, error["type"], error["param"]) == (
+        400,
+        "invalid_request_error",
+        param,
+    )
+    assert (
+        param.rpartition(".")[2].partition("[")[0] in error["message"] and told in error["message"]
+    )
 
 
 NEUTRAL: list[Json] = [
     {"store": False},
-    {"store": None, "background": False, "previous_response_id": None, "conversation": None, "prompt": None},
-    {"service_tier": "flex", "include": [], "tools": [], "tool_choice": "auto", "truncation": "disabled"},
+    {
+        "store": None,
+        "background": False,
+        "previous_response_id": None,
+        "conversation": None,
+        "prompt": None,
+    },
+    {
+        "service_tier": "flex",
+        "include": [],
+        "tools": [],
+        "tool_choice": "auto",
+        "truncation": "disabled",
+    },
     {"text": {"format": {"type": "text"}, "verbosity": "medium"}, "reasoning": {}, "metadata": {}},
     {"reasoning": {"effort": "none", "summary": None}, "response_format": {"type": "text"}},
     {
@@ -122,7 +154,12 @@ def test_hints_are_taken_and_named_in_the_log(
 
 
 def test_a_stream_always_has_the_usage_that_some_ask_for(http: httpx.Client) -> None:
-    body = {"model": "parrot", "input": "Hi", "stream": True, "stream_options": {"include_usage": True}}
+    body = {
+        "model": "parrot",
+        "input": "Hi",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
     assert strict_end(http.post("/v1/responses", json=body)).usage is not None
 
 
@@ -135,7 +172,9 @@ def test_a_stream_always_has_the_usage_that_some_ask_for(http: httpx.Client) -> 
         ("GET", "/v1/responses/resp_1/input_items"),
     ],
 )
-def test_without_a_store_there_is_nothing_to_find(http: httpx.Client, method: str, path: str) -> None:
+def test_without_a_store_there_is_nothing_to_find(
+    http: httpx.Client, method: str, path: str
+) -> None:
     answer = http.request(method, path)
     assert answer.status_code == 404
     assert "'resp_1' not found" in error_of(answer)["message"]
@@ -154,7 +193,9 @@ def test_without_a_store_there_is_nothing_to_find(http: httpx.Client, method: st
     ],
 )
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_the_fields_of_the_chat_work(http: httpx.Client, fields: Json, expected: str, is_stream: bool) -> None:
+def test_the_fields_of_the_chat_work(
+    http: httpx.Client, fields: Json, expected: str, is_stream: bool
+) -> None:
     body = {"model": "parrot", "input": "one two three", **fields}
     if not is_stream:
         assert strict_response(http.post("/v1/responses", json=body).text).output_text == expected
@@ -167,7 +208,10 @@ def test_the_fields_of_the_chat_work(http: httpx.Client, fields: Json, expected:
 def test_tokens_in_logprobs_may_be_ids(http: httpx.Client) -> None:
     body = {"model": "parrot", "input": "Hi", "logprobs": True, "return_tokens_as_token_ids": True}
     message = http.post("/v1/responses", json=body).json()["output"][0]
-    assert [entry["token"] for entry in message["content"][0]["logprobs"]] == ["token_id:72", "token_id:105"]
+    assert [entry["token"] for entry in message["content"][0]["logprobs"]] == [
+        "token_id:72",
+        "token_id:105",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +228,9 @@ def verbose() -> Iterator[RunningServer]:
 def test_verbosity_and_effort_reach_the_chat_template(verbose: RunningServer) -> None:
     lengths = []
     for fields in ({}, {"text": {"verbosity": "low"}}, {"reasoning": {"effort": "high"}}):
-        answer = httpx.post(f"{verbose.url}/v1/responses", json={"model": "parrot", "input": "Hi", **fields})
+        answer = httpx.post(
+            f"{verbose.url}/v1/responses", json={"model": "parrot", "input": "Hi", **fields}
+        )
         usage = strict_response(answer.text).usage
         assert usage is not None
         lengths.append(usage.input_tokens)
@@ -192,11 +238,21 @@ def test_verbosity_and_effort_reach_the_chat_template(verbose: RunningServer) ->
 
 
 def test_two_efforts_that_differ_are_refused(verbose: RunningServer) -> None:
-    body = {"model": "parrot", "input": "Hi", "reasoning": {"effort": "high"}, "reasoning_effort": "low"}
+    body = {
+        "model": "parrot",
+        "input": "Hi",
+        "reasoning": {"effort": "high"},
+        "reasoning_effort": "low",
+    }
     error = error_of(httpx.post(f"{verbose.url}/v1/responses", json=body))
     assert error["param"] == "reasoning_effort"
 
 
 def test_a_second_form_is_refused(http: httpx.Client) -> None:
-    body: Json = {"model": "parrot", "input": "Hi", "text": {"format": {"type": "json_object"}}, "guided_regex": "a+"}
+    body: Json = {
+        "model": "parrot",
+        "input": "Hi",
+        "text": {"format": {"type": "json_object"}},
+        "guided_regex": "a+",
+    }
     assert error_of(http.post("/v1/responses", json=body))["param"] == "guided_regex"

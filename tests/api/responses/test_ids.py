@@ -35,7 +35,9 @@ def test_what_continues_a_response_has_its_digits(thinker_http: httpx.Client) ->
     second = create(thinker_http, previous_response_id=first)
     branch = create(thinker_http, previous_response_id=first, background=True)
     third = create(thinker_http, previous_response_id=second)
-    compacted = thinker_http.post("/v1/responses/compact", json={"previous_response_id": third}).json()["id"]
+    compacted = thinker_http.post(
+        "/v1/responses/compact", json={"previous_response_id": third}
+    ).json()["id"]
     chain = [first, second, branch, third, compacted]
     assert {digits(each) for each in chain} == {digits(first)}
     assert len(set(chain)) == len(chain)
@@ -43,14 +45,20 @@ def test_what_continues_a_response_has_its_digits(thinker_http: httpx.Client) ->
 
 def test_conversations_begin_with_digits_of_their_own(thinker_http: httpx.Client) -> None:
     roots = {digits(create(thinker_http)) for _ in range(3)}
-    roots |= {digits(thinker_http.post("/v1/conversations", json={}).json()["id"]) for _ in range(3)}
+    roots |= {
+        digits(thinker_http.post("/v1/conversations", json={}).json()["id"]) for _ in range(3)
+    }
     assert len(roots) == 6
 
 
 @pytest.mark.parametrize("as_object", [False, True])
-def test_a_response_in_a_conversation_has_its_digits(thinker_http: httpx.Client, as_object: bool) -> None:
+def test_a_response_in_a_conversation_has_its_digits(
+    thinker_http: httpx.Client, as_object: bool
+) -> None:
     conversation_id = thinker_http.post("/v1/conversations", json={}).json()["id"]
-    in_it = create(thinker_http, conversation={"id": conversation_id} if as_object else conversation_id)
+    in_it = create(
+        thinker_http, conversation={"id": conversation_id} if as_object else conversation_id
+    )
     after_it = create(thinker_http, previous_response_id=in_it)
     assert digits(conversation_id) == digits(in_it) == digits(after_it)
 

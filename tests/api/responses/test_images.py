@@ -22,7 +22,9 @@ BROKEN = "data:image/png;base64,aGk="
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     store_url = f"sqlite:///{tmp_path_factory.mktemp('store')}/responses.sqlite3"
-    with seeing_server(tmp_path_factory.mktemp("model"), max_model_len=1200, store_url=store_url) as server:
+    with seeing_server(
+        tmp_path_factory.mktemp("model"), max_model_len=1200, store_url=store_url
+    ) as server:
         yield server
 
 
@@ -69,7 +71,10 @@ def test_pictures_stand_where_the_input_has_them(http: httpx.Client, picture: Js
 def test_a_low_detail_is_smaller(http: httpx.Client) -> None:
     prompts = []
     for detail in ("low", "original"):
-        http.post("/v1/responses", json=body(message("user", [shown(560, 560, detail=detail)]), max_output_tokens=1))
+        http.post(
+            "/v1/responses",
+            json=body(message("user", [shown(560, 560, detail=detail)]), max_output_tokens=1),
+        )
         prompts.append(last_prompt())
 
     assert "<picture of 324>" in prompts[0] and "<picture of 400>" in prompts[1]
@@ -78,7 +83,9 @@ def test_a_low_detail_is_smaller(http: httpx.Client) -> None:
 def test_tools_show_pictures(http: httpx.Client) -> None:
     custom: Json = {"type": "custom_tool_call", "call_id": "b", "name": "draw", "input": "+"}
     drawn: Json = {"type": "custom_tool_call_output", "call_id": "b", "output": [shown(56, 84)]}
-    asked = body(message("user", "Go"), call("a"), output("a", [LOOK, shown(28, 56)]), custom, drawn)
+    asked = body(
+        message("user", "Go"), call("a"), output("a", [LOOK, shown(28, 56)]), custom, drawn
+    )
 
     strict_response(http.post("/v1/responses", json=asked).text)
 
@@ -101,7 +108,9 @@ def test_a_websocket_sees_them_too(server: RunningServer) -> None:
     with socket_to(server.url) as socket:
         first = socket.response([message("user", [LOOK, shown(28, 56)])], store=False)
         assert sizes_seen() == [(28, 56)]
-        second = socket.response([message("user", [shown(84, 28)])], store=False, previous_response_id=first.id)
+        second = socket.response(
+            [message("user", [shown(84, 28)])], store=False, previous_response_id=first.id
+        )
         assert sizes_seen() == [(28, 56), (84, 28)]
         socket.create([message("user", [{"type": "input_image", "image_url": BROKEN}])])
         [event] = socket.events()
@@ -120,24 +129,41 @@ def test_one_in_the_background_sees_them(http: httpx.Client) -> None:
 
 def test_they_are_kept_as_they_were_sent(http: httpx.Client) -> None:
     with_detail, without = shown(28, 28, detail="original"), shown(28, 56)
-    as_an_object = {"type": "input_image", "image_url": {"url": "https://example.org/a.png", "detail": "low"}}
-    items = [message("user", [with_detail, LOOK, without, as_an_object]), call("a"), output("a", [without])]
+    as_an_object = {
+        "type": "input_image",
+        "image_url": {"url": "https://example.org/a.png", "detail": "low"},
+    }
+    items = [
+        message("user", [with_detail, LOOK, without, as_an_object]),
+        call("a"),
+        output("a", [without]),
+    ]
     conversation_id = new_conversation(http, items=items)
 
-    listed = strict_items(http.get(f"/v1/conversations/{conversation_id}/items", params={"order": "asc"}).text)
+    listed = strict_items(
+        http.get(f"/v1/conversations/{conversation_id}/items", params={"order": "asc"}).text
+    )
 
     content = [with_detail, LOOK, {**without, "detail": "auto"}]
-    content.append({"type": "input_image", "image_url": "https://example.org/a.png", "detail": "low"})
+    content.append(
+        {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "low"}
+    )
     assert listed.data[0].to_dict()["content"] == content
     assert listed.data[2].to_dict()["output"] == [{**without, "detail": "auto"}]
 
 
-def test_the_input_of_a_response_shows_them(http: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_input_of_a_response_shows_them(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     include = ["message.input_image.image_url"]
     picture = shown(28, 28, detail="auto")
-    response = http.post("/v1/responses", json=body(message("user", [picture]), include=include)).json()
+    response = http.post(
+        "/v1/responses", json=body(message("user", [picture]), include=include)
+    ).json()
 
-    listed = http.get(f"/v1/responses/{response['id']}/input_items", params={"include": include}).json()
+    listed = http.get(
+        f"/v1/responses/{response['id']}/input_items", params={"include": include}
+    ).json()
 
     assert listed["data"][0]["content"] == [picture]
     assert "nothing here has" not in caplog.text
@@ -162,7 +188,9 @@ def test_pictures_of_a_leading_system_message_stay(http: httpx.Client) -> None:
     system = message("system", [shown(280, 280)])
     turns = [message("user", [shown(560, width), LOOK]) for width in (560, 588, 616)]
 
-    assert http.post("/v1/responses", json=body(system, *turns, truncation="auto")).status_code == 200
+    assert (
+        http.post("/v1/responses", json=body(system, *turns, truncation="auto")).status_code == 200
+    )
 
     assert sizes_seen() == [(280, 280), (560, 588), (560, 616)]
 
@@ -203,10 +231,26 @@ def test_what_the_user_showed_last_outlives_a_compaction(http: httpx.Client, way
 PICTURE = {"type": "input_image", "image_url": "data:,"}
 FAULTS: dict[str, tuple[Json, str, str]] = {
     "no picture": (shown(1, 1) | {"image_url": BROKEN}, ".image_url", "must be a picture"),
-    "no base64": (shown(1, 1) | {"image_url": {"url": "data:;base64,*"}}, ".image_url.url", "valid base64"),
-    "no URL": ({"type": "input_image"}, ".image_url", "a URL, a data URL, base64 or a path, given nothing"),
-    "a file": ({"type": "input_image", "file_id": "file-1"}, ".file_id", 'this server keeps no files, given "file-1"'),
-    "a URL": (shown(1, 1) | {"image_url": "https://example.org/a.png"}, ".image_url", "allowed_media_domains"),
+    "no base64": (
+        shown(1, 1) | {"image_url": {"url": "data:;base64,*"}},
+        ".image_url.url",
+        "valid base64",
+    ),
+    "no URL": (
+        {"type": "input_image"},
+        ".image_url",
+        "a URL, a data URL, base64 or a path, given nothing",
+    ),
+    "a file": (
+        {"type": "input_image", "file_id": "file-1"},
+        ".file_id",
+        'this server keeps no files, given "file-1"',
+    ),
+    "a URL": (
+        shown(1, 1) | {"image_url": "https://example.org/a.png"},
+        ".image_url",
+        "allowed_media_domains",
+    ),
     "a detail": (shown(1, 1, detail="huge"), ".detail", "one of auto, low, high, original"),
     "another part": (
         {"type": "input_audio"},
@@ -222,7 +266,8 @@ def test_what_cannot_be_seen_is_refused_by_its_place(http: httpx.Client, fault: 
 
     for stream in (False, True):
         response = http.post(
-            "/v1/responses", json=body(message("user", "Hi"), message("user", [LOOK, part]), stream=stream)
+            "/v1/responses",
+            json=body(message("user", "Hi"), message("user", [LOOK, part]), stream=stream),
         )
         assert response.status_code == 400
         error = error_of(response)
@@ -238,20 +283,30 @@ def test_what_a_tool_shows_is_refused_by_its_place(http: httpx.Client) -> None:
     assert error["param"] == "input[1].output[1].image_url"
 
 
-def test_a_picture_that_was_kept_and_is_none_is_refused_by_what_leads_to_it(http: httpx.Client) -> None:
+def test_a_picture_that_was_kept_and_is_none_is_refused_by_what_leads_to_it(
+    http: httpx.Client,
+) -> None:
     broken = message("user", [{"type": "input_image", "image_url": BROKEN}])
     conversation_id = new_conversation(http, items=[broken])
 
-    error = error_of(http.post("/v1/responses", json=body(message("user", "Hi"), conversation=conversation_id)))
+    error = error_of(
+        http.post("/v1/responses", json=body(message("user", "Hi"), conversation=conversation_id))
+    )
 
     assert error["param"] == "conversation.content[0].image_url"
 
 
 def test_answers_have_no_pictures(http: httpx.Client) -> None:
-    error = error_of(http.post("/v1/responses", json=body(message("assistant", [PICTURE]), message("user", "Hi"))))
+    error = error_of(
+        http.post(
+            "/v1/responses", json=body(message("assistant", [PICTURE]), message("user", "Hi"))
+        )
+    )
 
     assert error["param"] == "input[0].content[0].type"
-    assert error["message"].endswith('must be one of input_text, output_text, refusal, given "input_image"')
+    assert error["message"].endswith(
+        'must be one of input_text, output_text, refusal, given "input_image"'
+    )
 
 
 def test_a_model_of_texts_keeps_none(thinker_http: httpx.Client) -> None:

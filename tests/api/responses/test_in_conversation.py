@@ -19,7 +19,9 @@ def answered(http: httpx.Client, way: str, body: Json) -> Json:
     """The response, when it has ended."""
     if way == "stream":
         return strict_end(http.post("/v1/responses", json={**body, "stream": True})).to_dict()
-    made = strict_response(http.post("/v1/responses", json={**body, "background": way == "background"}).text)
+    made = strict_response(
+        http.post("/v1/responses", json={**body, "background": way == "background"}).text
+    )
     if way == "background":
         http.get(f"/v1/responses/{made.id}", params={"stream": True})  # to its end
     return strict_response(http.get(f"/v1/responses/{made.id}").text).to_dict()
@@ -38,7 +40,9 @@ def test_input_and_output_are_appended_in_order(thinker_http: httpx.Client, way:
 
     outputs = [output(str(item["call_id"]), "done") for item in items[4:]]
     expected = counted(thinker_http, **said("", input=[*items, *outputs]))
-    second = answered(thinker_http, way, said("", input=outputs, conversation={"id": conversation_id}))
+    second = answered(
+        thinker_http, way, said("", input=outputs, conversation={"id": conversation_id})
+    )
     assert second["usage"]["input_tokens"] == expected  # type: ignore[index]  # an object
     types = [item["type"] for item in items_of(thinker_http, conversation_id)[6:]]
     assert types == ["function_call_output", "function_call_output", "message"]
@@ -47,7 +51,9 @@ def test_input_and_output_are_appended_in_order(thinker_http: httpx.Client, way:
 def test_without_input_the_conversation_goes_on(thinker_http: httpx.Client) -> None:
     conversation_id = new_conversation(thinker_http, items=[USER])
     response = strict_response(
-        thinker_http.post("/v1/responses", json={"model": "parrot", "conversation": conversation_id}).text
+        thinker_http.post(
+            "/v1/responses", json={"model": "parrot", "conversation": conversation_id}
+        ).text
     )
     assert response.output_text == "Hi"
     assert len(items_of(thinker_http, conversation_id)) == 2
@@ -60,9 +66,13 @@ def test_an_empty_conversation_needs_input(thinker_http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_a_failed_response_leaves_a_conversation_as_it_was(thinker_http: httpx.Client, is_stream: bool) -> None:
+def test_a_failed_response_leaves_a_conversation_as_it_was(
+    thinker_http: httpx.Client, is_stream: bool
+) -> None:
     conversation_id = new_conversation(thinker_http, items=[USER])
-    thinker_http.post("/v1/responses", json=said("a<|fail|>", conversation=conversation_id, stream=is_stream))
+    thinker_http.post(
+        "/v1/responses", json=said("a<|fail|>", conversation=conversation_id, stream=is_stream)
+    )
     assert len(items_of(thinker_http, conversation_id)) == 1
     answered(thinker_http, "unary", said("Hello", conversation=conversation_id))  # it is not locked
     assert len(items_of(thinker_http, conversation_id)) == 3
@@ -83,7 +93,9 @@ def test_a_refused_response_leaves_a_conversation_as_it_was(thinker_http: httpx.
         ({"input": [call("call_1"), call("call_1")]}, "input[1].call_id"),
     ],
 )
-def test_what_does_not_go_with_a_conversation_is_refused(thinker_http: httpx.Client, fields: Json, param: str) -> None:
+def test_what_does_not_go_with_a_conversation_is_refused(
+    thinker_http: httpx.Client, fields: Json, param: str
+) -> None:
     body = said("Hi", conversation=new_conversation(thinker_http), **fields)
     answer = thinker_http.post("/v1/responses", json=body)
     assert (answer.status_code, error_of(answer)["param"]) == (400, param)
@@ -112,7 +124,9 @@ def test_one_response_at_a_time_is_made_in_a_conversation(slow: RunningServer) -
             client.responses.create(model="parrot", input="Hi", conversation=conversation_id)
         assert (locked.value.code, locked.value.param) == ("conversation_locked", "conversation")
         with pytest.raises(openai.BadRequestError) as locked:
-            client.conversations.items.create(conversation_id, items=[{"role": "user", "content": "Hi"}])
+            client.conversations.items.create(
+                conversation_id, items=[{"role": "user", "content": "Hi"}]
+            )
         assert locked.value.code == "conversation_locked"
 
         client.responses.cancel(running.id)

@@ -50,7 +50,10 @@ CASES: dict[str, tuple[object, list[Message]]] = {
         [message(role, "Hi") for role in ("system", "developer", "user", "assistant")],
         [message(role, "Hi") for role in ("system", "developer", "user", "assistant")],
     ),
-    "parts": ([message("user", [{"type": "input_text", "text": "Hi"}] * 2)], [message("user", [TEXT, TEXT])]),
+    "parts": (
+        [message("user", [{"type": "input_text", "text": "Hi"}] * 2)],
+        [message("user", [TEXT, TEXT])],
+    ),
     "an assistant's parts": (
         [message("assistant", [{"type": "output_text", "text": "Hi", "annotations": []}])],
         [message("assistant", [TEXT])],
@@ -95,7 +98,12 @@ CASES: dict[str, tuple[object, list[Message]]] = {
         [CALLED, SEEN],
     ),
     "an output without a call id is of the oldest call": (
-        [call("a"), call("b"), {"type": "function_call_output", "output": "seen"}, {**output("b"), "call_id": None}],
+        [
+            call("a"),
+            call("b"),
+            {"type": "function_call_output", "output": "seen"},
+            {**output("b"), "call_id": None},
+        ],
         [
             message("assistant", "", tool_calls=[tool_call("a"), tool_call("b")]),
             SEEN,
@@ -103,7 +111,11 @@ CASES: dict[str, tuple[object, list[Message]]] = {
         ],
     ),
     "an output without a call id is of the oldest call of its kind": (
-        [call("a"), PATCHED | {"call_id": None, "id": "b"}, {"type": "custom_tool_call_output", "output": "seen"}],
+        [
+            call("a"),
+            PATCHED | {"call_id": None, "id": "b"},
+            {"type": "custom_tool_call_output", "output": "seen"},
+        ],
         [
             message("assistant", "", tool_calls=[tool_call("a"), PATCH_CALL]),
             message("tool", "seen", tool_call_id="b", name="patch"),
@@ -122,7 +134,14 @@ CASES: dict[str, tuple[object, list[Message]]] = {
             message("user", "Hi", id="msg_of_another", status=None, phase=None),
             message(
                 "assistant",
-                [{"type": "output_text", "text": "Hi", "annotations": [{"type": "url_citation"}], "logprobs": None}],
+                [
+                    {
+                        "type": "output_text",
+                        "text": "Hi",
+                        "annotations": [{"type": "url_citation"}],
+                        "logprobs": None,
+                    }
+                ],
                 id="msg_2",
                 phase="final_answer",
                 end_turn=True,
@@ -148,9 +167,15 @@ CASES: dict[str, tuple[object, list[Message]]] = {
     ),
     "reasoning after text begins a message": (
         [message("assistant", "Hi"), reasoning("hm"), call("a")],
-        [message("assistant", "Hi"), message("assistant", "", reasoning_content="hm", tool_calls=[tool_call("a")])],
+        [
+            message("assistant", "Hi"),
+            message("assistant", "", reasoning_content="hm", tool_calls=[tool_call("a")]),
+        ],
     ),
-    "reasoning alone": ([reasoning("hm"), USER], [message("assistant", "", reasoning_content="hm"), USER]),
+    "reasoning alone": (
+        [reasoning("hm"), USER],
+        [message("assistant", "", reasoning_content="hm"), USER],
+    ),
     "two messages stay two": ([message("assistant", "Hi")] * 2, [message("assistant", "Hi")] * 2),
 }
 
@@ -180,14 +205,22 @@ REFUSED: dict[str, tuple[object, str, str]] = {
     "an unknown role": ([message("tool", "Hi")], "input[0].role", '"tool"'),
     "no content": ([{"role": "user"}], "input[0].content", "null"),
     "empty content": ([message("user", [])], "input[0].content", "[]"),
-    "an image": ([message("user", [{"type": "input_image"}])], "input[0].content[0].type", "reads text only"),
+    "an image": (
+        [message("user", [{"type": "input_image"}])],
+        "input[0].content[0].type",
+        "reads text only",
+    ),
     "a part of the chat": ([message("user", [TEXT])], "input[0].content[0].type", '"text"'),
     "a text that is none": (
         [message("user", [{"type": "input_text", "text": 7}])],
         "input[0].content[0].text",
         "7",
     ),
-    "a call without id": ([{"type": "function_call", "name": "look", "arguments": "{}"}], "input[0].call_id", "null"),
+    "a call without id": (
+        [{"type": "function_call", "name": "look", "arguments": "{}"}],
+        "input[0].call_id",
+        "null",
+    ),
     "a call without name": ([call("a", "")], "input[0].name", '""'),
     "arguments that are no text": ([{**call("a"), "arguments": {}}], "input[0].arguments", "{}"),
     "a call twice": ([call("a"), call("a")], "input[1].call_id", '"a"'),
@@ -198,8 +231,16 @@ REFUSED: dict[str, tuple[object, str, str]] = {
     ),
     "an output of no call": ([USER, output("a")], "input[1].call_id", '"a"'),
     "an output that is none": ([call("a"), output("a", 7)], "input[1].output", "7"),
-    "an image as output": ([call("a"), output("a", [{"type": "input_image"}])], "input[1].output[0].type", "text only"),
-    "reasoning that is no list": ([{"type": "reasoning", "content": "x"}], "input[0].content", '"x"'),
+    "an image as output": (
+        [call("a"), output("a", [{"type": "input_image"}])],
+        "input[1].output[0].type",
+        "text only",
+    ),
+    "reasoning that is no list": (
+        [{"type": "reasoning", "content": "x"}],
+        "input[0].content",
+        '"x"',
+    ),
     "reasoning of another kind": (
         [{"type": "reasoning", "summary": [{"type": "text", "text": "x"}]}],
         "input[0].summary[0].type",
@@ -220,16 +261,26 @@ def test_what_cannot_be_shown_to_the_model_is_refused(http: httpx.Client, case: 
 def test_call_ids_that_are_left_out_are_kept_complete(thinker_http: httpx.Client) -> None:
     given = [{**call("b"), "call_id": None, "id": "a"}, {**output("a"), "call_id": None}, USER]
     response = thinker_http.post("/v1/responses", json={"model": "parrot", "input": given}).json()
-    listed = thinker_http.get(f"/v1/responses/{response['id']}/input_items", params={"order": "asc"})
+    listed = thinker_http.get(
+        f"/v1/responses/{response['id']}/input_items", params={"order": "asc"}
+    )
     assert [item.call_id for item in strict_items(listed.text).data[:2]] == ["a", "a"]  # type: ignore[union-attr]  # of calls
 
 
 def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None:
     tools = [{"type": "function", "function": {"name": "look", "parameters": LOOK["parameters"]}}]
-    items = [USER, reasoning("hm"), message("assistant", "I look."), call("a"), output("a"), message("user", "And?")]
+    items = [
+        USER,
+        reasoning("hm"),
+        message("assistant", "I look."),
+        call("a"),
+        output("a"),
+        message("user", "And?"),
+    ]
     response = strict_response(
         thinker_http.post(
-            "/v1/responses", json={"model": "parrot", "input": items, "instructions": "Be brief.", "tools": tools}
+            "/v1/responses",
+            json={"model": "parrot", "input": items, "instructions": "Be brief.", "tools": tools},
         ).text
     )
     messages = [each.fields for each in messages_of(input_items_of(items), "Be brief.")]
@@ -247,29 +298,50 @@ def test_resent_items_go_on_where_the_model_stopped(thinker_http: httpx.Client) 
         body = said("", input=items)
         answer = thinker_http.post("/v1/responses", json=body)
         response = strict_response(answer.text)
-        assert [item.type for item in response.output] == ["reasoning", "message", "function_call", "function_call"]
+        assert [item.type for item in response.output] == [
+            "reasoning",
+            "message",
+            "function_call",
+            "function_call",
+        ]
         given = json.loads(answer.text)["output"]
         items += given
-        items += [output(item["call_id"], "done") for item in given if item["type"] == "function_call"]
+        items += [
+            output(item["call_id"], "done") for item in given if item["type"] == "function_call"
+        ]
 
 
 def turns(num: int, **fields: object) -> Json:
-    talk = [message(role, f"{number} {'word ' * 5}") for number in range(num) for role in ("user", "assistant")]
+    talk = [
+        message(role, f"{number} {'word ' * 5}")
+        for number in range(num)
+        for role in ("user", "assistant")
+    ]
     return {"model": "parrot", "input": [*talk, message("user", "the last")], **fields}
 
 
 def test_an_input_that_is_too_long_is_refused(http: httpx.Client) -> None:
     answer = http.post("/v1/responses", json=turns(1000))
     error = error_of(answer)
-    assert (answer.status_code, error["code"], error["param"]) == (400, "context_length_exceeded", "input")
+    assert (answer.status_code, error["code"], error["param"]) == (
+        400,
+        "context_length_exceeded",
+        "input",
+    )
 
 
 @pytest.mark.parametrize("limit", [None, 20])
 def test_truncation_leaves_out_the_oldest_turns(http: httpx.Client, limit: int | None) -> None:
     body = turns(1000, truncation="auto", max_output_tokens=limit, instructions="Be brief.")
     response = strict_response(http.post("/v1/responses", json=body).text)
-    assert (response.status, response.output_text, response.truncation) == ("completed", "the last", "auto")
-    short = strict_response(http.post("/v1/responses", json=turns(0, instructions="Be brief.")).text)
+    assert (response.status, response.output_text, response.truncation) == (
+        "completed",
+        "the last",
+        "auto",
+    )
+    short = strict_response(
+        http.post("/v1/responses", json=turns(0, instructions="Be brief.")).text
+    )
     assert response.usage is not None and short.usage is not None
     assert response.usage.input_tokens > 10 * short.usage.input_tokens
 
@@ -283,6 +355,12 @@ def test_truncation_leaves_alone_what_fits(http: httpx.Client) -> None:
     assert usages[0].input_tokens == usages[1].input_tokens
 
 
-def test_a_last_turn_that_is_too_long_is_refused_whatever_the_truncation(http: httpx.Client) -> None:
-    body = {"model": "parrot", "input": [USER, message("user", "word " * 10_000)], "truncation": "auto"}
+def test_a_last_turn_that_is_too_long_is_refused_whatever_the_truncation(
+    http: httpx.Client,
+) -> None:
+    body = {
+        "model": "parrot",
+        "input": [USER, message("user", "word " * 10_000)],
+        "truncation": "auto",
+    }
     assert error_of(http.post("/v1/responses", json=body))["code"] == "context_length_exceeded"

@@ -19,12 +19,24 @@ SHAPES: dict[str, Json] = {
     "a text": {"input": "Hello"},
     "items": {"input": TALK},
     "instructions": {"input": "Hello", "instructions": "Be brief."},
-    "tools": {"input": "Hello", "tools": [LOOK], "tool_choice": "auto", "parallel_tool_calls": False},
+    "tools": {
+        "input": "Hello",
+        "tools": [LOOK],
+        "tool_choice": "auto",
+        "parallel_tool_calls": False,
+    },
     "no tool": {"input": "Hello", "tools": [LOOK], "tool_choice": "none"},
-    "a form": {"input": "Hello", "text": {"format": {"type": "json_schema", "name": "a", "schema": SCHEMA}}},
+    "a form": {
+        "input": "Hello",
+        "text": {"format": {"type": "json_schema", "name": "a", "schema": SCHEMA}},
+    },
     "reasoning": {"input": "Hello", "reasoning": {"summary": "auto"}, "enable_thinking": False},
     "truncation": {**turns(100), "truncation": "auto"},
-    "the template's own": {"input": "Hello", "add_generation_prompt": False, "add_special_tokens": True},
+    "the template's own": {
+        "input": "Hello",
+        "add_generation_prompt": False,
+        "add_special_tokens": True,
+    },
     "a prompt that is cut": {"input": "Hello", "truncate_prompt_tokens": 7},
 }
 
@@ -48,10 +60,18 @@ def test_the_count_is_that_of_the_response(thinker_http: httpx.Client, shape: st
 
 
 @pytest.mark.parametrize("field", ["previous_response_id", "conversation"])
-@pytest.mark.parametrize("given", [{"input": "And?"}, {"input": []}, {}], ids=["with input", "none", "without"])
-def test_what_the_input_continues_is_counted_too(thinker_http: httpx.Client, field: str, given: Json) -> None:
-    first = strict_response(thinker_http.post("/v1/responses", json={"model": "parrot", "input": TALK}).text)
-    earlier = first.id if field == "previous_response_id" else new_conversation(thinker_http, items=TALK)
+@pytest.mark.parametrize(
+    "given", [{"input": "And?"}, {"input": []}, {}], ids=["with input", "none", "without"]
+)
+def test_what_the_input_continues_is_counted_too(
+    thinker_http: httpx.Client, field: str, given: Json
+) -> None:
+    first = strict_response(
+        thinker_http.post("/v1/responses", json={"model": "parrot", "input": TALK}).text
+    )
+    earlier = (
+        first.id if field == "previous_response_id" else new_conversation(thinker_http, items=TALK)
+    )
     num_tokens = counted(thinker_http, **given, **{field: earlier})
     assert num_tokens == counted(thinker_http, **given, **{field: earlier})  # counting adds nothing
     assert num_tokens == used(thinker_http, **given, **{field: earlier})
@@ -76,7 +96,9 @@ def test_nothing_is_generated(thinker_http: httpx.Client) -> None:
         ({"previous_response_id": "resp_9"}, "previous_response_id"),
     ],
 )
-def test_what_no_response_would_be_made_of_is_not_counted(thinker_http: httpx.Client, body: Json, param: str) -> None:
+def test_what_no_response_would_be_made_of_is_not_counted(
+    thinker_http: httpx.Client, body: Json, param: str
+) -> None:
     answer = thinker_http.post("/v1/responses/input_tokens", json=body)
     same = thinker_http.post("/v1/responses", json={"model": "parrot", **body})
     assert (answer.status_code, error_of(answer)) == (same.status_code, error_of(same))
@@ -85,8 +107,13 @@ def test_what_no_response_would_be_made_of_is_not_counted(thinker_http: httpx.Cl
 
 def test_the_clients_count(thinker: RunningServer, thinker_client: openai.OpenAI) -> None:
     async def count() -> int:
-        async with openai.AsyncOpenAI(base_url=f"{thinker.url}/v1", api_key="none", max_retries=0) as client:
+        async with openai.AsyncOpenAI(
+            base_url=f"{thinker.url}/v1", api_key="none", max_retries=0
+        ) as client:
             return (await client.responses.input_tokens.count(input="Hello")).input_tokens
 
     counted = thinker_client.responses.input_tokens.count(model="parrot", input="Hello")
-    assert json.loads(counted.to_json()) == {"object": "response.input_tokens", "input_tokens": asyncio.run(count())}
+    assert json.loads(counted.to_json()) == {
+        "object": "response.input_tokens",
+        "input_tokens": asyncio.run(count()),
+    }

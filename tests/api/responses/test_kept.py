@@ -17,7 +17,9 @@ from tests.api.serving import RunningServer, running_server
 
 @pytest.mark.parametrize("saying", SAYINGS)
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_what_is_read_is_what_was_answered(thinker_http: httpx.Client, saying: str, is_stream: bool) -> None:
+def test_what_is_read_is_what_was_answered(
+    thinker_http: httpx.Client, saying: str, is_stream: bool
+) -> None:
     answer = thinker_http.post("/v1/responses", json=said(SAYINGS[saying], stream=is_stream))
     response = strict_end(answer) if is_stream else strict_response(answer.text)
 
@@ -32,12 +34,16 @@ def test_a_stream_is_replayed_as_it_was(thinker_http: httpx.Client, after: int) 
     events = named_events(thinker_http.post("/v1/responses", json=body))
     response_id = json.loads(events[0][1])["response"]["id"]
 
-    replayed = thinker_http.get(f"/v1/responses/{response_id}", params={"stream": True, "starting_after": after})
+    replayed = thinker_http.get(
+        f"/v1/responses/{response_id}", params={"stream": True, "starting_after": after}
+    )
 
     assert named_events(replayed) == events[after + 1 :]
 
 
-def test_a_background_response_is_queued_first_and_made_when_nobody_waits(thinker_client: openai.OpenAI) -> None:
+def test_a_background_response_is_queued_first_and_made_when_nobody_waits(
+    thinker_client: openai.OpenAI,
+) -> None:
     response = thinker_client.responses.create(model="parrot", input="Hello", background=True)
     assert response.status in ("queued", "in_progress") and response.background
     with thinker_client.responses.retrieve(response.id, stream=True) as stream:
@@ -49,8 +55,12 @@ def test_a_background_response_is_queued_first_and_made_when_nobody_waits(thinke
 
 def test_the_next_turn_continues(thinker_client: openai.OpenAI) -> None:
     first = thinker_client.responses.create(model="parrot", input="Hello")
-    second = thinker_client.responses.create(model="parrot", input="And you?", previous_response_id=first.id)
-    third = thinker_client.responses.create(model="parrot", input="Bye", previous_response_id=second.id)
+    second = thinker_client.responses.create(
+        model="parrot", input="And you?", previous_response_id=first.id
+    )
+    third = thinker_client.responses.create(
+        model="parrot", input="Bye", previous_response_id=second.id
+    )
     assert third.previous_response_id == second.id
     listed = list(thinker_client.responses.input_items.list(third.id, order="asc", limit=2))
     texts = [json.loads(item.to_json())["content"][0]["text"] for item in listed]
@@ -58,7 +68,9 @@ def test_the_next_turn_continues(thinker_client: openai.OpenAI) -> None:
 
 
 def test_what_is_not_to_be_kept_leaves_nothing(thinker_http: httpx.Client) -> None:
-    response = strict_response(thinker_http.post("/v1/responses", json=said("Hello", store=False)).text)
+    response = strict_response(
+        thinker_http.post("/v1/responses", json=said("Hello", store=False)).text
+    )
     answer = thinker_http.get(f"/v1/responses/{response.id}")
     assert answer.status_code == 404
     assert response.id in error_of(answer)["message"]
@@ -70,7 +82,9 @@ def test_deleted_is_gone(thinker_client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError):
         thinker_client.responses.retrieve(response.id)
     with pytest.raises(openai.NotFoundError, match=response.id) as raised:
-        thinker_client.responses.create(model="parrot", input="And?", previous_response_id=response.id)
+        thinker_client.responses.create(
+            model="parrot", input="And?", previous_response_id=response.id
+        )
     assert raised.value.code == "previous_response_not_found"
 
 
@@ -91,12 +105,18 @@ def test_a_running_response_is_cancelled(slow: RunningServer) -> None:
         cancelled = client.responses.cancel(response.id)
         assert cancelled.status == "cancelled"
         assert 0 < len(cancelled.output_text) < 2000
-        assert client.responses.cancel(response.id) == client.responses.retrieve(response.id) == cancelled
+        assert (
+            client.responses.cancel(response.id)
+            == client.responses.retrieve(response.id)
+            == cancelled
+        )
         with client.responses.retrieve(response.id, stream=True) as stream:
             assert list(stream)[-1].type == "response.incomplete"
 
 
-ITEM: pydantic.TypeAdapter[openai_types.ResponseItem] = pydantic.TypeAdapter(openai_types.ResponseItem)
+ITEM: pydantic.TypeAdapter[openai_types.ResponseItem] = pydantic.TypeAdapter(
+    openai_types.ResponseItem
+)
 TEXT, ANSWER, REFUSAL = (
     {"type": "input_text", "text": "Hi"},
     {"type": "output_text", "text": "Hi"},
@@ -105,9 +125,16 @@ TEXT, ANSWER, REFUSAL = (
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "developer"])
-def test_messages_are_listed_with_the_parts_that_their_role_has(thinker_http: httpx.Client, role: str) -> None:
-    given = [{"role": role, "content": [TEXT, ANSWER, REFUSAL]}, {"role": "user", "content": "Hello"}]
-    response_id = thinker_http.post("/v1/responses", json={"model": "parrot", "input": given}).json()["id"]
+def test_messages_are_listed_with_the_parts_that_their_role_has(
+    thinker_http: httpx.Client, role: str
+) -> None:
+    given = [
+        {"role": role, "content": [TEXT, ANSWER, REFUSAL]},
+        {"role": "user", "content": "Hello"},
+    ]
+    response_id = thinker_http.post(
+        "/v1/responses", json={"model": "parrot", "input": given}
+    ).json()["id"]
 
     listed = thinker_http.get(f"/v1/responses/{response_id}/input_items?order=asc").json()["data"]
 

@@ -150,7 +150,10 @@ def user(text: str) -> Json:
 CASES: dict[str, Json] = {
     "a text": {"input": [user("Say hello in three words.")]},
     "a system prompt": {
-        "input": [{"type": "message", "role": "system", "content": "You are a pirate."}, user("Say hello.")]
+        "input": [
+            {"type": "message", "role": "system", "content": "You are a pirate."},
+            user("Say hello."),
+        ]
     },
     "a tool": {"input": [user(CALL)], "tools": [LOOK]},
     "several turns": {
@@ -160,12 +163,21 @@ CASES: dict[str, Json] = {
             user("Who am I?"),
         ]
     },
-    "values that count": {"input": [user("Hi")], "presence_penalty": 0.5, "frequency_penalty": -1, "metadata": {}},
+    "values that count": {
+        "input": [user("Hi")],
+        "presence_penalty": 0.5,
+        "frequency_penalty": -1,
+        "metadata": {},
+    },
 }
 
 
 def check(response: Response, case: str) -> None:
-    assert response.status == "completed" and response.completed_at is not None and response.usage is not None
+    assert (
+        response.status == "completed"
+        and response.completed_at is not None
+        and response.usage is not None
+    )
     kind = FunctionCall if case == "a tool" else Message
     assert [type(item) for item in response.output] == [kind]
     penalties = CASES[case].get("presence_penalty", 0), CASES[case].get("frequency_penalty", 0)

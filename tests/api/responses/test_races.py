@@ -65,7 +65,9 @@ LONG = "x" * 3000
 
 def begun(http: httpx.Client, **fields: object) -> str:
     """The id of a response in the background, before its first token."""
-    response_id: str = http.post("/v1/responses", json=saying(LONG, background=True, **fields)).json()["id"]
+    response_id: str = http.post(
+        "/v1/responses", json=saying(LONG, background=True, **fields)
+    ).json()["id"]
     return response_id
 
 
@@ -84,7 +86,9 @@ def test_cancelled_before_the_first_token(http: httpx.Client) -> None:
     while has_begun:
         response_id = begun(http)
         cancelled = strict_response(http.post(f"/v1/responses/{response_id}/cancel").text)
-        names = [name for name, _ in named_events(http.get(f"/v1/responses/{response_id}?stream=true"))]
+        names = [
+            name for name, _ in named_events(http.get(f"/v1/responses/{response_id}?stream=true"))
+        ]
         has_begun = "response.in_progress" in names
     assert (cancelled.status, cancelled.output) == ("cancelled", [])
     assert names == ["response.created", "response.queued", "response.incomplete"]
@@ -96,12 +100,16 @@ def test_a_client_that_leaves_before_the_first_token(
 ) -> None:
     def stored_ids() -> set[str]:
         with closing(sqlite3.connect(file)) as connection:
-            return {response_id for (response_id,) in connection.execute("SELECT id FROM responses")}
+            return {
+                response_id for (response_id,) in connection.execute("SELECT id FROM responses")
+            }
 
     earlier_ids = stored_ids()
     body = json.dumps(saying(LONG, stream=is_stream)).encode()
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        head = f"POST /v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = (
+            f"POST /v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
         connection.sendall(head.encode() + body)
         wait_until(lambda: stored_ids() != earlier_ids)
     wait_until(lambda: server.engine.num_unfinished == 0)
@@ -151,7 +159,9 @@ def test_a_foreground_response_is_cancelled_by_its_id(http: httpx.Client) -> Non
         data = next(line for line in lines if line.startswith("data: "))
         response_id = json.loads(data.removeprefix("data: "))["response"]["id"]
         assert http.post(f"/v1/responses/{response_id}/cancel").json()["status"] == "cancelled"
-        assert [line for line in lines if line.startswith("event: ")][-1] == "event: response.incomplete"
+        assert [line for line in lines if line.startswith("event: ")][
+            -1
+        ] == "event: response.incomplete"
 
 
 @pytest.mark.parametrize("ending", ["cancel", "delete"])
@@ -214,7 +224,9 @@ def test_an_engine_that_dies(file: Path, fields: Json) -> None:
 def test_a_server_that_stops_leaves_its_queue(file: Path, other: RunningServer) -> None:
     """What had not begun runs on another, what had has failed."""
     with (
-        running_server({"step_s": 0.3}, LimitsConfig(drain_timeout_s=3), store_url=f"sqlite:///{file}") as server,
+        running_server(
+            {"step_s": 0.3}, LimitsConfig(drain_timeout_s=3), store_url=f"sqlite:///{file}"
+        ) as server,
         httpx.Client(base_url=server.url, timeout=None) as http,
     ):
         speaking = begun(http)
@@ -224,4 +236,6 @@ def test_a_server_that_stops_leaves_its_queue(file: Path, other: RunningServer) 
         assert status_of(http, speaking) == "failed"
         wait_until(lambda: status_of(http, short) == "completed")
         events = named_events(http.get(f"/v1/responses/{short}?stream=true"))
-        assert [json.loads(data)["sequence_number"] for _, data in events] == list(range(len(events)))
+        assert [json.loads(data)["sequence_number"] for _, data in events] == list(
+            range(len(events))
+        )

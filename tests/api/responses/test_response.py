@@ -10,12 +10,22 @@ import pytest
 
 from ouzel.config import ServerConfig
 from tests.api.requests import Json, error_of
-from tests.api.responses.strict import named_events, strict_end, strict_events, strict_response, without_ids
+from tests.api.responses.strict import (
+    named_events,
+    strict_end,
+    strict_events,
+    strict_response,
+    without_ids,
+)
 from tests.api.serving import END, MODEL, START, RunningServer, running_server
 
 CALL = '<tool_call>\n{"name": "look", "arguments": {"at": "the owl"}}\n</tool_call>'
 OTHER_CALL = '<tool_call>\n{"name": "rest", "arguments": {}}\n</tool_call>'
-LOOK = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}
+LOOK = {
+    "type": "function",
+    "name": "look",
+    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+}
 REST = {"type": "function", "function": {"name": "rest", "description": "Sit down."}}
 SAYINGS = {
     "text": "Hello, wörld 🦉",
@@ -28,7 +38,12 @@ SAYINGS = {
 
 
 def said(what: str, **fields: object) -> Json:
-    return {"model": "parrot", "input": [{"role": "user", "content": what}], "tools": [LOOK, REST], **fields}
+    return {
+        "model": "parrot",
+        "input": [{"role": "user", "content": what}],
+        "tools": [LOOK, REST],
+        **fields,
+    }
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
@@ -38,13 +53,20 @@ def said(what: str, **fields: object) -> Json:
         {},
         {"max_output_tokens": 40},
         {"reasoning": {"summary": "auto"}},
-        {"include": ["message.output_text.logprobs", "reasoning.encrypted_content"], "top_logprobs": 2},
+        {
+            "include": ["message.output_text.logprobs", "reasoning.encrypted_content"],
+            "top_logprobs": 2,
+        },
         {"stream_options": {"include_obfuscation": True}},
     ],
 )
-def test_a_stream_ends_with_the_whole_response(thinker_http: httpx.Client, saying: str, fields: Json) -> None:
+def test_a_stream_ends_with_the_whole_response(
+    thinker_http: httpx.Client, saying: str, fields: Json
+) -> None:
     body = said(SAYINGS[saying], **fields)
-    unary = strict_response(thinker_http.post("/v1/responses", json=body | {"stream_options": None}).text)
+    unary = strict_response(
+        thinker_http.post("/v1/responses", json=body | {"stream_options": None}).text
+    )
 
     events = strict_events(thinker_http.post("/v1/responses", json=body | {"stream": True}))
 
@@ -52,7 +74,9 @@ def test_a_stream_ends_with_the_whole_response(thinker_http: httpx.Client, sayin
     assert end.type in ("response.completed", "response.incomplete")
     usage = unary.usage
     assert usage is not None and end.response.usage is not None
-    usage.input_tokens_details = end.response.usage.input_tokens_details  # the second finds the prompt in the cache
+    usage.input_tokens_details = (
+        end.response.usage.input_tokens_details
+    )  # the second finds the prompt in the cache
     assert without_ids(end.response) == without_ids(unary)
 
 
@@ -67,14 +91,18 @@ def test_deltas_add_up_to_what_is_done(thinker_http: httpx.Client, saying: str) 
             key = (subject, event["item_id"])
             sums[key] = sums.get(key, "") + event["delta"]
         elif stage == "done" and ("text" in event or "arguments" in event):
-            assert event.get("text", event.get("arguments")) == sums.get((subject, event["item_id"]), "")
+            assert event.get("text", event.get("arguments")) == sums.get(
+                (subject, event["item_id"]), ""
+            )
 
 
 def test_events_of_a_calls_arguments_name_the_call(thinker_http: httpx.Client) -> None:
     answer = thinker_http.post("/v1/responses", json=said(SAYINGS["calls"], stream=True))
     events = [json.loads(data) for _, data in named_events(answer)]
     call_ids = {
-        event["item"]["id"]: event["item"]["call_id"] for event in events if "output_item.added" in event["type"]
+        event["item"]["id"]: event["item"]["call_id"]
+        for event in events
+        if "output_item.added" in event["type"]
     }
     of_arguments = [event for event in events if "function_call_arguments" in event["type"]]
     assert {event["item_id"]: event["call_id"] for event in of_arguments} == call_ids
@@ -109,8 +137,15 @@ def test_ids_are_never_the_same(client: openai.OpenAI) -> None:
 
 
 def test_items_come_in_the_order_in_which_they_are_made(thinker_http: httpx.Client) -> None:
-    response = strict_response(thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning, text and calls"])).text)
-    assert [item.type for item in response.output] == ["reasoning", "message", "function_call", "function_call"]
+    response = strict_response(
+        thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning, text and calls"])).text
+    )
+    assert [item.type for item in response.output] == [
+        "reasoning",
+        "message",
+        "function_call",
+        "function_call",
+    ]
     reasoning, message, look, rest = response.output
     assert reasoning.type == "reasoning" and message.type == "message"
     assert look.type == "function_call" and rest.type == "function_call"
@@ -119,7 +154,11 @@ def test_items_come_in_the_order_in_which_they_are_made(thinker_http: httpx.Clie
     assert response.output_text.strip() == "I look."
     assert (look.name, json.loads(look.arguments)) == ("look", {"at": "the owl"})
     assert (rest.name, json.loads(rest.arguments)) == ("rest", {})
-    assert look.call_id.startswith("call_") and str(look.id).startswith("fc_") and look.call_id != rest.call_id
+    assert (
+        look.call_id.startswith("call_")
+        and str(look.id).startswith("fc_")
+        and look.call_id != rest.call_id
+    )
     assert response.usage is not None and response.usage.output_tokens_details.reasoning_tokens > 0
 
 
@@ -132,7 +171,11 @@ def test_a_summary_that_is_asked_for_is_the_reasoning_itself(thinker_http: httpx
 
 @pytest.mark.parametrize(
     ("saying", "limit", "kept"),
-    [("Hello", 3, "message"), ("<think>let me see</think>An owl.", 12, "reasoning"), (CALL, 45, "function_call")],
+    [
+        ("Hello", 3, "message"),
+        ("<think>let me see</think>An owl.", 12, "reasoning"),
+        (CALL, 45, "function_call"),
+    ],
 )
 def test_the_limit_of_tokens_makes_it_incomplete(
     thinker_http: httpx.Client, saying: str, limit: int, kept: str
@@ -140,7 +183,10 @@ def test_the_limit_of_tokens_makes_it_incomplete(
     body = said(saying, max_output_tokens=limit)
     response = strict_response(thinker_http.post("/v1/responses", json=body).text)
     assert response.status == "incomplete"
-    assert response.incomplete_details is not None and response.incomplete_details.reason == "max_output_tokens"
+    assert (
+        response.incomplete_details is not None
+        and response.incomplete_details.reason == "max_output_tokens"
+    )
     assert response.completed_at is None
     assert response.max_output_tokens == limit
     last = response.output[-1].to_dict()
@@ -159,7 +205,9 @@ def test_logprobs_are_those_of_the_text_only(thinker_http: httpx.Client) -> None
 
 
 def test_without_being_asked_for_there_are_no_logprobs(http: httpx.Client) -> None:
-    response = strict_response(http.post("/v1/responses", json={"model": "parrot", "input": "Hi"}).text)
+    response = strict_response(
+        http.post("/v1/responses", json={"model": "parrot", "input": "Hi"}).text
+    )
     message = response.output[0]
     assert message.type == "message" and message.content[0].type == "output_text"
     assert message.content[0].logprobs == []
@@ -189,7 +237,8 @@ def test_what_was_asked_is_repeated(thinker_http: httpx.Client) -> None:
     }
     response = strict_response(thinker_http.post("/v1/responses", json=said("Hi", **asked)).text)
     shown = json.loads(response.to_json())
-    asked["text"] = {"format": {**asked["text"]["format"], "description": None}, "verbosity": "medium"}  # type: ignore[index]
+    text_format = {**asked["text"]["format"], "description": None}  # type: ignore[index]
+    asked["text"] = {"format": text_format, "verbosity": "medium"}
     assert {name: shown[name] for name in asked} == asked
     assert [tool["name"] for tool in shown["tools"]] == ["look", "rest"]
     assert all(tool["type"] == "function" and tool["strict"] is False for tool in shown["tools"])
@@ -203,7 +252,11 @@ def test_defaults_are_shown_as_they_count(http: httpx.Client) -> None:
         "auto",
         "disabled",
     )
-    assert (shown["store"], shown["background"], shown["parallel_tool_calls"]) == (False, False, True)
+    assert (shown["store"], shown["background"], shown["parallel_tool_calls"]) == (
+        False,
+        False,
+        True,
+    )
     assert (shown["metadata"], shown["tools"], shown["max_output_tokens"]) == ({}, [], None)
 
 
@@ -221,10 +274,14 @@ def test_token_ids_are_shown_when_asked_for(thinker_http: httpx.Client, store: b
 def test_token_ids_of_what_fails_are_those_that_were_made(thinker_http: httpx.Client) -> None:
     body = said("ab|fail|", return_token_ids=True, stream=True, tools=[])
     failed = strict_end(thinker_http.post("/v1/responses", json=body)).to_dict()
-    assert failed["status"] == "failed" and "prompt_token_ids" in failed and "token_ids" not in failed
+    assert (
+        failed["status"] == "failed" and "prompt_token_ids" in failed and "token_ids" not in failed
+    )
 
 
-@pytest.mark.parametrize("choice", [{"mode": "auto", "tools": [{"type": "function", "name": "look"}]}])
+@pytest.mark.parametrize(
+    "choice", [{"mode": "auto", "tools": [{"type": "function", "name": "look"}]}]
+)
 def test_allowed_tools_are_read_flat_and_nested(thinker_http: httpx.Client, choice: Json) -> None:
     flat = {"type": "allowed_tools", **choice}
     for tool_choice in (flat, {"type": "allowed_tools", "allowed_tools": choice}):
@@ -234,35 +291,60 @@ def test_allowed_tools_are_read_flat_and_nested(thinker_http: httpx.Client, choi
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v3/responses", "/v3/v1/responses"])
 def test_all_prefixes_answer(http: httpx.Client, path: str) -> None:
-    assert strict_response(http.post(path, json={"model": "parrot", "input": "Hi"}).text).output_text == "Hi"
+    assert (
+        strict_response(http.post(path, json={"model": "parrot", "input": "Hi"}).text).output_text
+        == "Hi"
+    )
 
 
 def test_the_mark_at_the_end_can_be_left_out() -> None:
     with running_server(config=ServerConfig(responses_done=False)) as server:
-        answer = httpx.post(f"{server.url}/v1/responses", json={"model": "parrot", "input": "Hi", "stream": True})
+        answer = httpx.post(
+            f"{server.url}/v1/responses", json={"model": "parrot", "input": "Hi", "stream": True}
+        )
     assert answer.text.rsplit("\n\n", 2)[1].startswith("event: response.completed\n")
 
 
 def test_obfuscated_deltas_are_alike_in_length(http: httpx.Client) -> None:
-    body = {"model": "parrot", "input": "Hello", "stream": True, "stream_options": {"include_obfuscation": True}}
-    deltas = [json.loads(data) for name, data in named_events(http.post("/v1/responses", json=body)) if "delta" in name]
+    body = {
+        "model": "parrot",
+        "input": "Hello",
+        "stream": True,
+        "stream_options": {"include_obfuscation": True},
+    }
+    deltas = [
+        json.loads(data)
+        for name, data in named_events(http.post("/v1/responses", json=body))
+        if "delta" in name
+    ]
     assert {len(event["delta"] + event["obfuscation"]) for event in deltas} == {16}
 
 
 @pytest.mark.parametrize("before", ["", "<think>hm", "text", CALL])
-def test_a_fault_in_the_midst_closes_the_items_and_fails_the_response(thinker_http: httpx.Client, before: str) -> None:
+def test_a_fault_in_the_midst_closes_the_items_and_fails_the_response(
+    thinker_http: httpx.Client, before: str
+) -> None:
     answer = thinker_http.post("/v1/responses", json=said(f"-{before}<|fail|>", stream=True))
     assert answer.status_code == 200
     end = strict_events(answer)[-1]
     assert end.type == "response.failed"
-    assert (end.response.status, end.response.completed_at, end.response.usage) == ("failed", None, None)
+    assert (end.response.status, end.response.completed_at, end.response.usage) == (
+        "failed",
+        None,
+        None,
+    )
     assert end.response.error is not None
-    assert (end.response.error.code, end.response.error.message) == ("server_error", "scripted failure")
+    assert (end.response.error.code, end.response.error.message) == (
+        "server_error",
+        "scripted failure",
+    )
     assert end.response.output[-1].to_dict()["status"] == "incomplete"
 
 
 @pytest.mark.parametrize("bug", ["#", "\a"])
-def test_a_bug_of_ours_fails_the_stream_and_tells_only_the_log(http: httpx.Client, bug: str) -> None:
+def test_a_bug_of_ours_fails_the_stream_and_tells_only_the_log(
+    http: httpx.Client, bug: str
+) -> None:
     begins_before_it_fails = {"model": "parrot", "input": "a" * 2000 + bug, "stream": True}
     end = strict_events(http.post("/v1/responses", json=begins_before_it_fails))[-1]
     assert end.type == "response.failed" and end.response.error is not None
@@ -275,10 +357,16 @@ def test_a_whole_response_that_fails_is_an_error(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("saying", ["text", "reasoning", "calls"])
-def test_the_clients_accumulator_gives_the_whole_response(thinker_client: openai.OpenAI, saying: str) -> None:
+def test_the_clients_accumulator_gives_the_whole_response(
+    thinker_client: openai.OpenAI, saying: str
+) -> None:
     tools = [{**LOOK, "strict": False}]
     unary = thinker_client.responses.create(model="parrot", input=SAYINGS[saying], tools=tools)  # type: ignore[arg-type]
-    with thinker_client.responses.stream(model="parrot", input=SAYINGS[saying], tools=tools) as stream:  # type: ignore[arg-type]
+    with thinker_client.responses.stream(
+        model="parrot",
+        input=SAYINGS[saying],
+        tools=tools,  # type: ignore[arg-type]
+    ) as stream:
         final = stream.get_final_response()
     assert final.output_text == unary.output_text
     assert [item.type for item in final.output] == [item.type for item in unary.output]
@@ -288,7 +376,9 @@ def test_the_clients_accumulator_gives_the_whole_response(thinker_client: openai
 
 def test_the_asynchronous_client_reads_both(server: RunningServer) -> None:
     async def ask() -> tuple[str, str]:
-        async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
+        async with openai.AsyncOpenAI(
+            base_url=f"{server.url}/v1", api_key="none", max_retries=0
+        ) as client:
             unary = await client.responses.create(model="parrot", input="Hello")
             async with client.responses.stream(model="parrot", input="Hello") as stream:
                 final = await stream.get_final_response()

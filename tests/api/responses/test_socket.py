@@ -51,7 +51,9 @@ def test_the_client_converses(server: RunningServer, path: str) -> None:
     ):
         connection.response.create(model="parrot", input="Hello")
         first = next(event for event in connection if event.type == "response.completed").response
-        connection.response.create(model="parrot", input="Bye", previous_response_id=first.id, store=False)
+        connection.response.create(
+            model="parrot", input="Bye", previous_response_id=first.id, store=False
+        )
         second = next(event for event in connection if event.type == "response.completed").response
     assert (first.output_text, second.output_text) == ("Hello", "Bye")
     assert second.previous_response_id == first.id
@@ -76,7 +78,9 @@ async def test_the_asynchronous_client_converses(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-def test_events_are_those_of_a_stream(thinker_http: httpx.Client, thinker_socket: Socket, saying: str) -> None:
+def test_events_are_those_of_a_stream(
+    thinker_http: httpx.Client, thinker_socket: Socket, saying: str
+) -> None:
     body = said(SAYINGS[saying], stream_options={"include_obfuscation": True}, store=False)
     streamed = named_events(thinker_http.post("/v1/responses", json={**body, "stream": True}))
 
@@ -94,12 +98,18 @@ def test_events_are_those_of_a_stream(thinker_http: httpx.Client, thinker_socket
     assert without_ids(end) == without_ids(whole)
 
 
-def test_what_is_not_kept_is_continued_on_its_connection_only(thinker: RunningServer, thinker_socket: Socket) -> None:
+def test_what_is_not_kept_is_continued_on_its_connection_only(
+    thinker: RunningServer, thinker_socket: Socket
+) -> None:
     first = thinker_socket.response("Hello", store=False)
     second = thinker_socket.response("Bye", store=False, previous_response_id=first.id)
     again = thinker_socket.response("Or stay", store=False, previous_response_id=first.id)
 
-    assert [response.output_text for response in (first, second, again)] == ["Hello", "Bye", "Or stay"]
+    assert [response.output_text for response in (first, second, again)] == [
+        "Hello",
+        "Bye",
+        "Or stay",
+    ]
     assert again.usage is not None and second.usage is not None
     assert again.usage.input_tokens == second.usage.input_tokens + len("Or stay") - len("Bye")
     with socket_to(thinker.url) as other:
@@ -111,7 +121,9 @@ def test_what_is_not_kept_is_continued_on_its_connection_only(thinker: RunningSe
 
 
 def test_what_all_connections_remember_is_bounded_and_the_oldest_goes_first() -> None:
-    limits = LimitsConfig(max_body_bytes=2**14, max_body_bytes_total=2**14)  # four times so much is remembered
+    limits = LimitsConfig(
+        max_body_bytes=2**14, max_body_bytes_total=2**14
+    )  # four times so much is remembered
     with running_server({"max_model_len": 2**16}, limits) as server, ExitStack() as stack:
 
         def reply(socket: Socket, what: str, previous_id: str | None) -> Response | Json:
@@ -144,7 +156,9 @@ def test_a_kept_response_has_the_whole_history_of_those_that_are_not(
     second = thinker_socket.response("And?", store=False, previous_response_id=first.id)
     kept = thinker_socket.response("Bye", previous_response_id=second.id)
     assert kept.previous_response_id == second.id
-    after = thinker_client.responses.create(model="parrot", input="Now", previous_response_id=kept.id)
+    after = thinker_client.responses.create(
+        model="parrot", input="Now", previous_response_id=kept.id
+    )
     listed = thinker_client.responses.input_items.list(after.id, order="asc")
     texts = [json.loads(item.to_json())["content"][0]["text"] for item in listed]
     assert texts == ["Hello", "Hello", "And?", "And?", "Bye", "Bye", "Now"]
@@ -167,7 +181,9 @@ def test_a_prompt_is_computed_for_later(thinker_socket: Socket, store: bool) -> 
     assert warm.usage is not None
     assert (warm.usage.output_tokens, warm.usage.total_tokens) == (0, warm.usage.input_tokens)
 
-    thinker_socket.send("response.create", model="parrot", previous_response_id=warm.id, store=store)
+    thinker_socket.send(
+        "response.create", model="parrot", previous_response_id=warm.id, store=store
+    )
     response = ended(thinker_socket.events()[-1])
 
     assert response.output_text == long
@@ -184,7 +200,10 @@ def test_lanes_run_beside_each_other_and_each_in_order(slow_socket: Socket) -> N
     while sum(event.type == "response.completed" for event in events) < 4:
         events.append(slow_socket.event())
 
-    lanes = {lane: [event for event in events if event.stream_id == lane] for lane in ("planner", "critic", None)}
+    lanes = {
+        lane: [event for event in events if event.stream_id == lane]
+        for lane in ("planner", "critic", None)
+    }
     for lane_events in lanes.values():
         numbers = [event.sequence_number for event in lane_events]
         assert numbers == [number for length in runs(numbers) for number in range(length)]
@@ -192,7 +211,9 @@ def test_lanes_run_beside_each_other_and_each_in_order(slow_socket: Socket) -> N
              for lane, lane_events in lanes.items()}  # fmt: skip
     assert texts == {"planner": ["a", "c"], "critic": ["b"], None: ["d"]}
     began = [event.stream_id for event in events if event.type == "response.created"]
-    ends_at = next(number for number, event in enumerate(events) if event.type == "response.completed")
+    ends_at = next(
+        number for number, event in enumerate(events) if event.type == "response.completed"
+    )
     assert sorted(began[:3], key=str) == sorted(["planner", "critic", None], key=str)
     assert sum(event.type == "response.created" for event in events[:ends_at]) == 3
 
@@ -222,7 +243,11 @@ def test_a_connection_has_so_many_lanes(socket: Socket) -> None:
     refusal = socket.event()
     assert refusal.stream_id == "lane-32"
     assert error(refusal)["code"] == "websocket_stream_limit_reached"
-    assert socket.response("x").output_text == socket.response("x", stream_id="lane-7").output_text == "x"
+    assert (
+        socket.response("x").output_text
+        == socket.response("x", stream_id="lane-7").output_text
+        == "x"
+    )
 
 
 def test_a_response_is_cancelled(slow: RunningServer, slow_socket: Socket) -> None:

@@ -18,12 +18,19 @@ PAGE = "https://chat.example.org"
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[RunningServer]:
-    with running_server(config=ServerConfig(api_key=("sk-right",), allowed_origins=(PAGE,))) as server:
+    with running_server(
+        config=ServerConfig(api_key=("sk-right",), allowed_origins=(PAGE,))
+    ) as server:
         yield server
 
 
-def refusal(server: RunningServer, path: str = "/v1/responses", **headers: str) -> tuple[int, Json, dict[str, str]]:
-    with pytest.raises(InvalidStatus) as raised, socket_to(server.url, path=path, additional_headers=headers):
+def refusal(
+    server: RunningServer, path: str = "/v1/responses", **headers: str
+) -> tuple[int, Json, dict[str, str]]:
+    with (
+        pytest.raises(InvalidStatus) as raised,
+        socket_to(server.url, path=path, additional_headers=headers),
+    ):
         pass
     response = raised.value.response
     assert response.headers["content-type"] == "application/json"
@@ -57,28 +64,39 @@ def test_elsewhere_it_is_a_404(server: RunningServer, path: str) -> None:
     )
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example.org", "null", "http://127.0.0.1:1", "http://[::1", ""])
-def test_pages_of_other_origins_are_a_403(server: RunningServer, guarded: RunningServer, origin: str) -> None:
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example.org", "null", "http://127.0.0.1:1", "http://[::1", ""]
+)
+def test_pages_of_other_origins_are_a_403(
+    server: RunningServer, guarded: RunningServer, origin: str
+) -> None:
     for each in (server, guarded):
         status, told, _ = refusal(each, origin=origin, authorization="Bearer sk-right")
         assert (status, told["code"]) == (403, "origin_not_allowed")
         assert origin in str(told["message"])
 
 
-def test_a_refusal_is_no_error_of_the_server(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refusal_is_no_error_of_the_server(
+    server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
     refusal(server, "/v1/nowhere")
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
 
 def test_pages_of_allowed_origins_may(guarded: RunningServer) -> None:
     for origin in (PAGE, guarded.url):
-        with socket_to(guarded.url, additional_headers={"authorization": "Bearer sk-right"}, origin=origin) as socket:
+        with socket_to(
+            guarded.url, additional_headers={"authorization": "Bearer sk-right"}, origin=origin
+        ) as socket:
             assert socket.response("Hello").output_text == "Hello"
 
 
 def test_all_origins_may_where_all_are_allowed() -> None:
     config = ServerConfig(allowed_origins=("*",))
-    with running_server(config=config) as server, socket_to(server.url, origin="https://evil.example.org") as socket:
+    with (
+        running_server(config=config) as server,
+        socket_to(server.url, origin="https://evil.example.org") as socket,
+    ):
         assert socket.response("Hello").output_text == "Hello"
 
 
@@ -99,15 +117,23 @@ def opens(server: RunningServer) -> bool:
         return False
 
 
-def test_each_response_has_a_line_in_the_log(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_response_has_a_line_in_the_log(
+    server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     with socket_to(server.url, additional_headers={"x-request-id": "abc"}) as socket:
         socket.response("Hello")
         socket.create("Hello", temperature=3)
         socket.events()
     wait_until(lambda: "GET /v1/responses 101 duration_s=" in caplog.text)
-    lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.api.http.request_log"]
-    assert lines[0].startswith("response.create /v1/responses 200 model=org/parrot prompt_tokens=24 completion_")
+    lines = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "ouzel.api.http.request_log"
+    ]
+    assert lines[0].startswith(
+        "response.create /v1/responses 200 model=org/parrot prompt_tokens=24 completion_"
+    )
     assert lines[1].startswith("response.create /v1/responses 400 duration_s=")
 
 
@@ -122,7 +148,11 @@ def test_it_takes_requests_for_so_long_and_finishes_them() -> None:
 
 
 def test_a_server_that_stops_finishes_what_runs_and_says_goodbye() -> None:
-    with running_server({"step_s": 0.01}) as server, socket_to(server.url) as idle, socket_to(server.url) as busy:
+    with (
+        running_server({"step_s": 0.01}) as server,
+        socket_to(server.url) as idle,
+        socket_to(server.url) as busy,
+    ):
         busy.create("x" * 200)
         busy.until("response.created")
         stopping = threading.Thread(target=drain_and_stop, args=(server,))
@@ -160,7 +190,9 @@ def test_messages_that_wait_take_of_the_bytes_for_bodies_until_they_are_answered
         [*_, created] = busy.until("response.created")
         busy.create("x" * 900_000)
         busy.send("response.cancel", response_id="resp_of_nobody")
-        assert "resp_of_nobody" in str(error(busy.until("error")[-1])["message"])  # so what was sent before is taken
+        assert "resp_of_nobody" in str(
+            error(busy.until("error")[-1])["message"]
+        )  # so what was sent before is taken
 
         def told_of_another() -> Json:
             other.create("x" * 400_000)
@@ -180,5 +212,8 @@ def test_a_message_of_very_many_values_is_refused_alone(server: RunningServer) -
     with socket_to(server.url) as socket:
         socket.create([{}] * 300_000)
         told = error(socket.event())
-        assert (told["status"], "must have <= 262144 objects" in str(told["message"])) == (400, True)
+        assert (told["status"], "must have <= 262144 objects" in str(told["message"])) == (
+            400,
+            True,
+        )
         assert socket.response("Hello").output_text == "Hello"

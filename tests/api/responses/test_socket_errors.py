@@ -47,10 +47,18 @@ def create(**fields: object) -> str:
         (create(n=2), "n", "must be 1 beside stream"),
         (create(store=True), "store", "keeps nothing"),
         (create(conversation="conv_1"), "conversation", "keeps nothing"),
-        (create(previous_response_id="resp_1", conversation="conv_1"), "conversation", "beside previous_response_id"),
+        (
+            create(previous_response_id="resp_1", conversation="conv_1"),
+            "conversation",
+            "beside previous_response_id",
+        ),
         ('{"type": "response.cancel"}', "response_id", "given null"),
         ('{"type": "response.cancel", "response_id": "resp_1"}', "response_id", "given resp_1"),
-        ('{"type": "response.cancel", "response_id": "resp_1", "now": 1}', "now", "takes response_id only"),
+        (
+            '{"type": "response.cancel", "response_id": "resp_1", "now": 1}',
+            "now",
+            "takes response_id only",
+        ),
         ('{"type": "response.steer", "input": "x"}', "previous_response_id", "given null"),
         ('{"type": "response.steer", "previous_response_id": "resp_1"}', "input", "given null"),
     ],
@@ -58,7 +66,11 @@ def create(**fields: object) -> str:
 def test_bad_messages(socket: Socket, frame: str | bytes, param: str | None, words: str) -> None:
     socket.connection.send(frame)
     told = error(socket.event())
-    assert (told["status"], told["type"], told.get("param")) == (400, "invalid_request_error", param)
+    assert (told["status"], told["type"], told.get("param")) == (
+        400,
+        "invalid_request_error",
+        param,
+    )
     assert words in str(told["message"])
     assert socket.response("Hello").output_text == "Hello"
 
@@ -76,12 +88,17 @@ def test_a_model_that_is_not_there_is_a_404(socket: Socket) -> None:
 
 
 def test_a_long_message_is_read_beside_the_event_loop(socket: Socket) -> None:
-    said: list[Json] = [{"role": "user", "content": [{"type": "input_text", "text": "Hello"}], "note": "x" * 10_000}]
+    said: list[Json] = [
+        {"role": "user", "content": [{"type": "input_text", "text": "Hello"}], "note": "x" * 10_000}
+    ]
     assert socket.response(said).output_text == "Hello"
 
 
 def test_a_message_that_is_too_long_ends_the_connection() -> None:
-    with running_server(limits=LimitsConfig(max_body_bytes=1024)) as server, socket_to(server.url) as socket:
+    with (
+        running_server(limits=LimitsConfig(max_body_bytes=1024)) as server,
+        socket_to(server.url) as socket,
+    ):
         socket.create("x" * 2000)
         with pytest.raises(ConnectionClosed) as closed:
             socket.event()
@@ -108,7 +125,10 @@ def test_a_dead_engine_is_replaced_under_an_open_connection() -> None:
 
 def test_a_full_server_says_when_to_try_again() -> None:
     limits = LimitsConfig(max_queued_requests=0)
-    with running_server({"max_num_seqs": 1, "step_s": 0.01}, limits) as server, socket_to(server.url) as socket:
+    with (
+        running_server({"max_num_seqs": 1, "step_s": 0.01}, limits) as server,
+        socket_to(server.url) as socket,
+    ):
         socket.create("x" * 300, stream_id="a")
         socket.until("response.created")
         socket.create("Hello", stream_id="b")
@@ -145,7 +165,9 @@ def test_a_client_that_never_reads_is_left(caplog: pytest.LogCaptureFixture) -> 
 
 
 @pytest.mark.parametrize("bug", ["#", "\a"])
-def test_a_bug_of_ours_tells_only_the_log(socket: Socket, caplog: pytest.LogCaptureFixture, bug: str) -> None:
+def test_a_bug_of_ours_tells_only_the_log(
+    socket: Socket, caplog: pytest.LogCaptureFixture, bug: str
+) -> None:
     socket.create(bug)
     end = socket.events()[-1]
     assert end.type == "response.failed"

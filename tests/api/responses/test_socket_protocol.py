@@ -20,14 +20,23 @@ MASK = bytes(4)  # changes nothing
 
 
 def opening(method: str = "GET") -> bytes:
-    headers = ["Host: localhost", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+    headers = [
+        "Host: localhost",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+    ]
     headers.append(f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}")
     return "\r\n".join([f"{method} /v1/responses HTTP/1.1", *headers, "", ""]).encode()
 
 
 def frame(opcode: int, data: bytes, *, is_last: bool = True) -> bytes:
     head = bytes([opcode | (0x80 if is_last else 0)])
-    length = bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | 126]) + len(data).to_bytes(2, "big")
+    length = (
+        bytes([0x80 | len(data)])
+        if len(data) < 126
+        else bytes([0x80 | 126]) + len(data).to_bytes(2, "big")
+    )
     return head + length + MASK + data
 
 
@@ -48,7 +57,11 @@ class Frames:
 
     def next(self) -> tuple[int, bytes]:
         head, short = self._bytes.read(2)
-        length = short if short < 126 else int.from_bytes(self._bytes.read(2 if short == 126 else 8), "big")
+        length = (
+            short
+            if short < 126
+            else int.from_bytes(self._bytes.read(2 if short == 126 else 8), "big")
+        )
         return head & 0x0F, self._bytes.read(length)
 
 
@@ -71,7 +84,9 @@ def test_a_message_may_come_in_the_smallest_fragments(server: RunningServer) -> 
     with opened(server) as connection, Frames(connection) as frames:
         connection.sendall(frame(TEXT, b"", is_last=False))
         for byte in message:
-            connection.sendall(frame(0, bytes([byte]), is_last=False) + frame(0, b"", is_last=False))
+            connection.sendall(
+                frame(0, bytes([byte]), is_last=False) + frame(0, b"", is_last=False)
+            )
         connection.sendall(frame(PING, b"between") + frame(0, b""))
         assert frames.next() == (PONG, b"between")
         while (event := json.loads(frames.next()[1]))["type"] != "response.completed":
@@ -102,7 +117,9 @@ def test_pings_are_answered_as_far_as_the_client_reads() -> None:
             assert len(answered) < num // 2
 
 
-def test_who_reads_nothing_does_not_keep_a_connection_open(caplog: pytest.LogCaptureFixture) -> None:
+def test_who_reads_nothing_does_not_keep_a_connection_open(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     with running_server(limits=LimitsConfig(write_timeout_s=0.1)) as server:
         server.shrink_send_buffers()
@@ -112,19 +129,33 @@ def test_who_reads_nothing_does_not_keep_a_connection_open(caplog: pytest.LogCap
             assert "response.create /v1/responses 200" in caplog.text
 
 
-def test_who_vanishes_takes_what_runs_with_it_and_not_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_who_vanishes_takes_what_runs_with_it_and_not_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with running_server({"step_s": 0.002}) as server:
         for delay_ms in range(40):
             with opened(server) as connection:
-                lanes = [frame(TEXT, create("Hello", stream_id=f"lane-{number}")) for number in range(16)]
+                lanes = [
+                    frame(TEXT, create("Hello", stream_id=f"lane-{number}")) for number in range(16)
+                ]
                 connection.sendall(b"".join(lanes))
                 time.sleep(delay_ms / 1000)  # somewhere in the midst
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
-        wait_until(lambda: server.engine.num_unfinished == 0 and server.engine.num_free == server.engine.max_admitted)
+                connection.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )  # a reset
+        wait_until(
+            lambda: (
+                server.engine.num_unfinished == 0
+                and server.engine.num_free == server.engine.max_admitted
+            )
+        )
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
 
 def test_a_websocket_begins_with_a_get(server: RunningServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port)) as connection, connection.makefile("rb") as answer:
+    with (
+        socket.create_connection(("127.0.0.1", server.port)) as connection,
+        connection.makefile("rb") as answer,
+    ):
         connection.sendall(opening("POST"))
         assert answer.read().startswith(b"HTTP/1.1 400 ")

@@ -53,7 +53,9 @@ def refusal(event: ResponsesServerEvent) -> tuple[str, object]:
 
 
 def test_reasoning_is_finished_and_the_successor_reads_the_input(socket: Socket) -> None:
-    response_id, events = begin(socket, LONG_THOUGHT, stream_id="main", metadata={"a": "b"}, instructions="Be brief.")
+    response_id, events = begin(
+        socket, LONG_THOUGHT, stream_id="main", metadata={"a": "b"}, instructions="Be brief."
+    )
     steer(socket, response_id, "Look again")
     events += socket.events()
     [accepted] = [event for event in events if event.type == "response.steer.accepted"]
@@ -78,10 +80,18 @@ def test_reasoning_is_finished_and_the_successor_reads_the_input(socket: Socket)
 def test_an_answer_is_finished_before_its_successor(socket: Socket) -> None:
     response_id, _ = begin(socket, "x" * 300)
     steer(socket, response_id, "First")
-    steer(socket, response_id, [{"role": "user", "content": [{"type": "input_text", "text": "Second"}]}])
+    steer(
+        socket,
+        response_id,
+        [{"role": "user", "content": [{"type": "input_text", "text": "Second"}]}],
+    )
     socket.create("Then", previous_response_id=None)
     first, second, third = (ended(socket.until("response.completed")[-1]) for _ in range(3))
-    assert [response.output_text for response in (first, second, third)] == ["x" * 300, "Second", "Then"]
+    assert [response.output_text for response in (first, second, third)] == [
+        "x" * 300,
+        "Second",
+        "Then",
+    ]
     assert (second.previous_response_id, third.previous_response_id) == (response_id, None)
 
 
@@ -104,7 +114,9 @@ def test_input_waits_for_the_output_of_a_call(socket: Socket) -> None:
     assert error(socket.event())["status"] == 400
     right: Json = {"type": "function_call_output", "call_id": call.call_id, "output": "An owl."}
     both = [socket.response([right], previous_response_id=response_id) for _ in range(2)]
-    with_input, without = (response.usage.input_tokens for response in both if response.usage is not None)
+    with_input, without = (
+        response.usage.input_tokens for response in both if response.usage is not None
+    )
     assert with_input - without >= len("Look at the tail too")
 
 
@@ -115,7 +127,10 @@ def test_input_waits_for_the_output_of_a_call(socket: Socket) -> None:
         ([], "non-empty list"),
         (["x"], "input[0] must be a user's message"),
         ([{"role": "system", "content": "x"}], "input[0] must be a user's message"),
-        ([{"type": "function_call_output", "call_id": "c", "output": "x"}], "input[0] must be a user's message"),
+        (
+            [{"type": "function_call_output", "call_id": "c", "output": "x"}],
+            "input[0] must be a user's message",
+        ),
         ([{"role": "user", "content": 7}], "input[0].content"),
         ([{"role": "user", "content": "x", "id": "msg_1"}], 'given "id"'),
     ],
@@ -160,11 +175,19 @@ def test_input_for_a_response_that_is_cancelled_is_given_back(socket: Socket) ->
 
 
 def test_input_that_the_model_cannot_read_is_given_back(socket: Socket) -> None:
-    picture = [{"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": "data:,"}]}]
+    picture = [
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_image", "image_url": "data:,"}],
+        }
+    ]
     response_id, _ = begin(socket, "x" * 300)
     steer(socket, response_id, picture)
     socket.until("response.completed")
-    told = json.loads(socket.connection.recv())  # the client's type wants `detail` in an image, clients need not
+    told = json.loads(
+        socket.connection.recv()
+    )  # the client's type wants `detail` in an image, clients need not
     assert (told["type"], told["error"]["code"]) == (FAILED, "successor_creation_failed")
     assert "reads text only" in told["error"]["message"]
     assert told["steer"]["input"] == picture
@@ -180,7 +203,9 @@ def test_input_that_waits_counts_towards_the_bytes_of_all_bodies() -> None:
         socket_to(server.url) as first,
         socket_to(server.url) as second,
     ):
-        begun = [(socket, begin(socket, LONG_THOUGHT, store=False)[0]) for socket in (first, second)]
+        begun = [
+            (socket, begin(socket, LONG_THOUGHT, store=False)[0]) for socket in (first, second)
+        ]
         for socket, response_id in begun:
             steer(socket, response_id, "x" * 150_000)
         assert first.until("response.steer.accepted")

@@ -24,7 +24,13 @@ AGENTS: Json = {
     "name": "agents",
     "description": "Other agents.",
     "tools": [
-        {"type": "function", "name": "spawn", "description": "Starts one.", "strict": False, "parameters": None},
+        {
+            "type": "function",
+            "name": "spawn",
+            "description": "Starts one.",
+            "strict": False,
+            "parameters": None,
+        },
         {"type": "custom", "name": "tell", "description": "Tells it."},
     ],
 }
@@ -34,7 +40,12 @@ CREW: Json = {
     "description": "The crew.",
     "tools": [{"type": "function", "name": "spawn"}],
 }
-PATCH: Json = {"type": "custom", "name": "patch", "description": "Edits files.", "format": {"type": "text"}}
+PATCH: Json = {
+    "type": "custom",
+    "name": "patch",
+    "description": "Edits files.",
+    "format": {"type": "text"},
+}
 SEARCH: Json = {"type": "web_search", "external_web_access": False}
 TEXT = '+a "b"\n\t\\n é'
 
@@ -63,7 +74,10 @@ def guided_http() -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def attentive_http() -> Iterator[httpx.Client]:
-    with calling_server(engine_factory="create_attentive_parrot") as server, server.client() as client:
+    with (
+        calling_server(engine_factory="create_attentive_parrot") as server,
+        server.client() as client,
+    ):
         yield client
 
 
@@ -74,16 +88,33 @@ def written(name: str, arguments: object) -> str:
 
 
 def body(said: str, *tools: object, **fields: object) -> Json:
-    return {"model": "parrot", "input": [{"role": "user", "content": said}], "tools": tools, **fields}
+    return {
+        "model": "parrot",
+        "input": [{"role": "user", "content": said}],
+        "tools": tools,
+        **fields,
+    }
 
 
 @pytest.mark.parametrize(
     ("tools", "said", "expected"),
     [
-        ([AGENTS, LOOK], written("spawn", {}), {"name": "spawn", "namespace": "agents", "arguments": "{}"}),
+        (
+            [AGENTS, LOOK],
+            written("spawn", {}),
+            {"name": "spawn", "namespace": "agents", "arguments": "{}"},
+        ),
         ([AGENTS, LOOK], written("look", {}), {"name": "look", "arguments": "{}"}),
-        ([AGENTS, CREW], written("crew__spawn", {}), {"name": "spawn", "namespace": "crew", "arguments": "{}"}),
-        ([AGENTS], written("tell", {"input": TEXT}), {"name": "tell", "namespace": "agents", "input": TEXT}),
+        (
+            [AGENTS, CREW],
+            written("crew__spawn", {}),
+            {"name": "spawn", "namespace": "crew", "arguments": "{}"},
+        ),
+        (
+            [AGENTS],
+            written("tell", {"input": TEXT}),
+            {"name": "tell", "namespace": "agents", "input": TEXT},
+        ),
         ([PATCH], written("patch", {"input": TEXT}), {"name": "patch", "input": TEXT}),
         ([PATCH], written("patch", {"text": "a"}), {"name": "patch", "input": '{"text": "a"}'}),
     ],
@@ -96,7 +127,9 @@ def test_a_call_is_the_clients_in_a_stream_and_whole(
 
     [item] = unary.output
     assert isinstance(item, ResponseFunctionToolCall | ResponseCustomToolCall)
-    assert {key: value for key, value in item.to_dict().items() if key in {*expected, "namespace"}} == expected
+    assert {
+        key: value for key, value in item.to_dict().items() if key in {*expected, "namespace"}
+    } == expected
     assert item.type == ("custom_tool_call" if "input" in expected else "function_call")
     added = next(event.item for event in events if event.type == "response.output_item.added")
     assert added.to_dict() | {"arguments": "", "input": ""} == {
@@ -107,7 +140,11 @@ def test_a_call_is_the_clients_in_a_stream_and_whole(
         "arguments": "",
         "input": "",
     }
-    deltas = [event.to_dict()["delta"] for event in events if event.type.endswith(("input.delta", "arguments.delta"))]
+    deltas = [
+        event.to_dict()["delta"]
+        for event in events
+        if event.type.endswith(("input.delta", "arguments.delta"))
+    ]
     assert "".join(map(str, deltas)) == expected.get("input", expected.get("arguments"))
     end = events[-1]
     assert end.type == "response.completed"
@@ -136,19 +173,32 @@ def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(
 
 
 def test_what_is_kept_is_continued_under_the_same_names(thinker_http: httpx.Client) -> None:
-    first = thinker_http.post("/v1/responses", json=body(written("crew__spawn", {}), AGENTS, CREW)).json()
+    first = thinker_http.post(
+        "/v1/responses", json=body(written("crew__spawn", {}), AGENTS, CREW)
+    ).json()
     [item] = first["output"]
     answered = {"type": "function_call_output", "call_id": item["call_id"], "output": "done"}
     later = body("", AGENTS, CREW) | {"input": [answered], "previous_response_id": first["id"]}
     resent = body("", AGENTS, CREW) | {
         "input": [{"role": "user", "content": written("crew__spawn", {})}, item, answered]
     }
-    kept, sent = [thinker_http.post("/v1/responses/input_tokens", json=each).json() for each in (later, resent)]
+    kept, sent = [
+        thinker_http.post("/v1/responses/input_tokens", json=each).json()
+        for each in (later, resent)
+    ]
     assert kept == sent
 
 
-def test_parts_of_an_output_are_read_and_calls_are_matched_by_their_kind(thinker_http: httpx.Client) -> None:
-    called = {"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": TEXT, "status": "completed"}
+def test_parts_of_an_output_are_read_and_calls_are_matched_by_their_kind(
+    thinker_http: httpx.Client,
+) -> None:
+    called = {
+        "type": "custom_tool_call",
+        "call_id": "a",
+        "name": "patch",
+        "input": TEXT,
+        "status": "completed",
+    }
     answered: Json = {
         "type": "custom_tool_call_output",
         "call_id": "a",
@@ -157,20 +207,41 @@ def test_parts_of_an_output_are_read_and_calls_are_matched_by_their_kind(thinker
     asked = body("Hi", PATCH)
     asked["input"] = [{"role": "user", "content": "Hi"}, called, answered]
     assert thinker_http.post("/v1/responses", json=asked).status_code == 200
-    asked["input"] = [{"role": "user", "content": "Hi"}, called, {**answered, "type": "function_call_output"}]
+    asked["input"] = [
+        {"role": "user", "content": "Hi"},
+        called,
+        {**answered, "type": "function_call_output"},
+    ]
     error = error_of(thinker_http.post("/v1/responses", json=asked))
-    assert error["message"] == 'input[2].call_id must be the call_id of a function_call before it, given "a"'
+    assert (
+        error["message"]
+        == 'input[2].call_id must be the call_id of a function_call before it, given "a"'
+    )
 
 
 def test_what_is_kept_of_a_call_is_whole(thinker_http: httpx.Client) -> None:
-    called = {"type": "custom_tool_call", "call_id": "a", "name": "tell", "namespace": "agents", "input": TEXT}
+    called = {
+        "type": "custom_tool_call",
+        "call_id": "a",
+        "name": "tell",
+        "namespace": "agents",
+        "input": TEXT,
+    }
     answered = {"type": "custom_tool_call_output", "call_id": "a", "output": "done"}
     hosted = {"type": "web_search_call", "id": "ws_1", "status": "searching"}
-    asked = body("", AGENTS) | {"input": [called, answered, hosted, {"role": "user", "content": "Hi"}]}
+    asked = body("", AGENTS) | {
+        "input": [called, answered, hosted, {"role": "user", "content": "Hi"}]
+    }
     kept = thinker_http.post("/v1/responses", json=asked).json()
-    items = thinker_http.get(f"/v1/responses/{kept['id']}/input_items", params={"order": "asc"}).json()["data"]
+    items = thinker_http.get(
+        f"/v1/responses/{kept['id']}/input_items", params={"order": "asc"}
+    ).json()["data"]
     assert [{key: item.get(key) for key in called} for item in items[:1]] == [called]
-    assert [item["type"] for item in items] == ["custom_tool_call", "custom_tool_call_output", "message"]
+    assert [item["type"] for item in items] == [
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "message",
+    ]
 
 
 def test_the_response_repeats_the_tools_as_they_were_sent(
@@ -179,13 +250,23 @@ def test_the_response_repeats_the_tools_as_they_were_sent(
     tools = [AGENTS, LOOK, grammar("regex", "[0-9]+"), SEARCH]
     shown = thinker_http.post("/v1/responses", json=body("Hi", *tools, tool_choice="none")).json()
     left_out = {**SEARCH, "left_out": True}
-    assert shown["tools"] == [AGENTS, {**LOOK, "description": None, "strict": False}, tools[2], left_out]
+    assert shown["tools"] == [
+        AGENTS,
+        {**LOOK, "description": None, "strict": False},
+        tools[2],
+        left_out,
+    ]
     choice = {
         "type": "allowed_tools",
         "mode": "auto",
-        "tools": [{"type": "custom", "name": "tell", "namespace": "agents"}, {"type": "function", "name": "look"}],
+        "tools": [
+            {"type": "custom", "name": "tell", "namespace": "agents"},
+            {"type": "function", "name": "look"},
+        ],
     }
-    shown = guided_http.post("/v1/responses", json=body("Hi", AGENTS, LOOK, tool_choice=choice)).json()
+    shown = guided_http.post(
+        "/v1/responses", json=body("Hi", AGENTS, LOOK, tool_choice=choice)
+    ).json()
     assert shown["tool_choice"] == choice
 
 
@@ -193,11 +274,17 @@ def test_tools_of_unknown_types_are_left_out_where_there_are_others(
     thinker_http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    asked = [body("Hi", LOOK, *more) for more in ([], [SEARCH, {"type": "mcp", "server_label": "x", "headers": {}}])]
+    asked = [
+        body("Hi", LOOK, *more)
+        for more in ([], [SEARCH, {"type": "mcp", "server_label": "x", "headers": {}}])
+    ]
     plain, more = [thinker_http.post("/v1/responses", json=each).json() for each in asked]
     assert plain["usage"]["input_tokens"] == more["usage"]["input_tokens"]
     [line] = [record.message for record in caplog.records if "left out" in record.message]
-    assert line == 'left out tools that this server does not run: tools[1] ("web_search"), tools[2] ("mcp")'
+    assert (
+        line
+        == 'left out tools that this server does not run: tools[1] ("web_search"), tools[2] ("mcp")'
+    )
     assert not [record.message for record in caplog.records if "ignored fields" in record.message]
 
 
@@ -213,58 +300,125 @@ def test_a_response_warns_of_tools_that_were_left_out(thinker_http: httpx.Client
     stream = thinker_http.post("/v1/responses", json=body("Hi", LOOK, SEARCH, stream=True))
     assert stream.headers["x-ouzel-warnings"] == SEARCH_WARNING
     (_, first), *_, (_, last) = named_events(stream)
-    assert [json.loads(event)["response"]["warnings"] for event in (first, last)] == [[SEARCH_WARNING]] * 2
+    assert [json.loads(event)["response"]["warnings"] for event in (first, last)] == [
+        [SEARCH_WARNING]
+    ] * 2
     plain = thinker_http.post("/v1/responses", json=body("Hi", LOOK))
     assert "x-ouzel-warnings" not in plain.headers and "warnings" not in plain.json()
 
 
 def test_a_chat_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) -> None:
     look = {"type": "function", "function": {"name": "look"}}
-    asked = {"model": "parrot", "messages": [{"role": "user", "content": "Hi"}], "tools": [look, SEARCH]}
+    asked = {
+        "model": "parrot",
+        "messages": [{"role": "user", "content": "Hi"}],
+        "tools": [look, SEARCH],
+    }
     answer = thinker_http.post("/v1/chat/completions", json=asked)
-    assert answer.headers["x-ouzel-warnings"] == SEARCH_WARNING and answer.json()["warnings"] == [SEARCH_WARNING]
+    assert answer.headers["x-ouzel-warnings"] == SEARCH_WARNING and answer.json()["warnings"] == [
+        SEARCH_WARNING
+    ]
     stream = thinker_http.post("/v1/chat/completions", json=asked | {"stream": True})
     assert stream.headers["x-ouzel-warnings"] == SEARCH_WARNING
     first, *others = events_of(stream)
-    assert json.loads(first)["warnings"] == [SEARCH_WARNING] and not any("warnings" in chunk for chunk in others)
+    assert json.loads(first)["warnings"] == [SEARCH_WARNING] and not any(
+        "warnings" in chunk for chunk in others
+    )
     plain = thinker_http.post("/v1/chat/completions", json=asked | {"tools": [look]})
     assert "x-ouzel-warnings" not in plain.headers and "warnings" not in plain.json()
 
 
 @pytest.mark.parametrize(
-    "kind", ["säge\r\nx: y" * 50, "\x7f\x00\x1b", "\x7f" * 99, "🦉" * 99], ids=["text", "control", "delete", "owl"]
+    "kind",
+    ["säge\r\nx: y" * 50, "\x7f\x00\x1b", "\x7f" * 99, "🦉" * 99],
+    ids=["text", "control", "delete", "owl"],
 )
 def test_a_warning_is_ascii_and_bounded(thinker_http: httpx.Client, kind: str) -> None:
     """Servers of HTTP refuse to send control characters in a header."""
     tools = [LOOK, *({"type": kind} for _ in range(100))]
     text = thinker_http.post("/v1/responses", json=body("Hi", *tools)).headers["x-ouzel-warnings"]
-    assert text.isascii() and text.isprintable() and text.count("was left out") >= 5 and len(text) <= 4000
+    assert (
+        text.isascii()
+        and text.isprintable()
+        and text.count("was left out") >= 5
+        and len(text) <= 4000
+    )
 
 
 @pytest.mark.parametrize(
     ("fields", "param", "complaint"),
     [
-        ({"tools": [SEARCH]}, "tools[0].type", 'given "web_search": this server runs no tools of its own'),
+        (
+            {"tools": [SEARCH]},
+            "tools[0].type",
+            'given "web_search": this server runs no tools of its own',
+        ),
         ({"tools": [{"name": "x"}]}, "tools[0].type", "required"),
-        ({"tools": [LOOK], "tool_choice": {"type": "web_search"}}, "tool_choice.type", 'given "web_search"'),
+        (
+            {"tools": [LOOK], "tool_choice": {"type": "web_search"}},
+            "tool_choice.type",
+            'given "web_search"',
+        ),
         ({"tool_choice": {"type": "custom", "name": "look"}}, "tool_choice", "given 'look'"),
         ({"tool_choice": {"type": "function", "name": "patch"}}, "tool_choice", "given 'patch'"),
-        ({"tool_choice": {"type": "function", "name": "spawn", "namespace": "x"}}, "tool_choice", "given 'x.spawn'"),
+        (
+            {"tool_choice": {"type": "function", "name": "spawn", "namespace": "x"}},
+            "tool_choice",
+            "given 'x.spawn'",
+        ),
         ({"tools": [{"type": "custom"}]}, "tools[0].custom", "required"),
-        ({"tools": [PATCH, {**LOOK, "name": "patch"}]}, "tools[1].name", "must be unique, given 'patch' again"),
+        (
+            {"tools": [PATCH, {**LOOK, "name": "patch"}]},
+            "tools[1].name",
+            "must be unique, given 'patch' again",
+        ),
         ({"tools": [{**AGENTS, "tools": None}]}, "tools[0].tools", "required"),
         ({"tools": [{**AGENTS, "name": "a b"}]}, "tools[0].name", "must match"),
-        ({"tools": [{**AGENTS, "tools": [SEARCH]}]}, "tools[0].tools[0].type", 'given "web_search"'),
-        ({"tools": [{**CREW, "tools": [{"type": "function", "name": f"f{n}"} for n in range(1025)]}]}, "tools", "1024"),
-        ({"tools": [{**PATCH, "format": {"type": "grammar"}}]}, "tools[0].format.syntax", "required"),
-        ({"tools": [grammar("ebnf", "")]}, "tools[0].format.syntax", '"lark", "regex", given "ebnf"'),
-        ({"tools": [grammar("lark", "start: b")]}, "tools", "custom tool 'patch': format.definition: the rule 'b'"),
-        ({"tools": [grammar("regex", "a(?=b)")]}, "tools", "custom tool 'patch': format.definition has look-around"),
-        ({"input": [{"type": "custom_tool_call", "call_id": "a", "name": "b"}]}, "input[0].input", "a string"),
+        (
+            {"tools": [{**AGENTS, "tools": [SEARCH]}]},
+            "tools[0].tools[0].type",
+            'given "web_search"',
+        ),
+        (
+            {
+                "tools": [
+                    {**CREW, "tools": [{"type": "function", "name": f"f{n}"} for n in range(1025)]}
+                ]
+            },
+            "tools",
+            "1024",
+        ),
+        (
+            {"tools": [{**PATCH, "format": {"type": "grammar"}}]},
+            "tools[0].format.syntax",
+            "required",
+        ),
+        (
+            {"tools": [grammar("ebnf", "")]},
+            "tools[0].format.syntax",
+            '"lark", "regex", given "ebnf"',
+        ),
+        (
+            {"tools": [grammar("lark", "start: b")]},
+            "tools",
+            "custom tool 'patch': format.definition: the rule 'b'",
+        ),
+        (
+            {"tools": [grammar("regex", "a(?=b)")]},
+            "tools",
+            "custom tool 'patch': format.definition has look-around",
+        ),
+        (
+            {"input": [{"type": "custom_tool_call", "call_id": "a", "name": "b"}]},
+            "input[0].input",
+            "a string",
+        ),
         ({"input": [{"type": "unheard_of"}]}, "input[0].type", '"unheard_of"'),
     ],
 )
-def test_what_cannot_be_honoured_is_named(thinker_http: httpx.Client, fields: Json, param: str, complaint: str) -> None:
+def test_what_cannot_be_honoured_is_named(
+    thinker_http: httpx.Client, fields: Json, param: str, complaint: str
+) -> None:
     answer = thinker_http.post("/v1/responses", json=body("Hi", AGENTS, CREW, LOOK, PATCH) | fields)
     error = error_of(answer)
     assert (answer.status_code, error["param"]) == (400, param), error
@@ -277,7 +431,11 @@ def test_a_server_may_refuse_what_it_does_not_run() -> None:
         assert error["param"] == "tools[1].type"
         asked = body("Hi", LOOK) | {"input": [{"type": "web_search_call", "status": "searching"}]}
         assert error_of(http.post("/v1/responses", json=asked))["param"] == "input[0].type"
-        chat = {"model": "parrot", "messages": [{"role": "user", "content": "Hi"}], "tools": [LOOK, SEARCH]}
+        chat = {
+            "model": "parrot",
+            "messages": [{"role": "user", "content": "Hi"}],
+            "tools": [LOOK, SEARCH],
+        }
         assert error_of(http.post("/v1/chat/completions", json=chat))["param"] == "tools[1].type"
 
 
@@ -287,7 +445,10 @@ def test_a_server_may_refuse_what_it_does_not_run() -> None:
     [
         ("regex", r'\+"[0-9]{3}"\n'),
         ("lark", 'start: "+" Q DIGIT{3} Q LF\nQ: "\\""\n%import common (LF, DIGIT)'),
-        ("lark", 'start: "+" pair LF\npair: "\\"" (DIGIT{3} | pair) "\\""\n%import common (LF, DIGIT)'),
+        (
+            "lark",
+            'start: "+" pair LF\npair: "\\"" (DIGIT{3} | pair) "\\""\n%import common (LF, DIGIT)',
+        ),
     ],
 )
 def test_a_grammar_holds_for_every_call(
@@ -295,7 +456,9 @@ def test_a_grammar_holds_for_every_call(
 ) -> None:
     """The model wants to end the text early, and is not let."""
     tool, said = grammar(syntax, definition), written("patch", {"input": '+"12'})
-    answer = guided_http.post("/v1/responses", json=body(said, tool, tool_choice=choice, max_output_tokens=200))
+    answer = guided_http.post(
+        "/v1/responses", json=body(said, tool, tool_choice=choice, max_output_tokens=200)
+    )
     calls = [item for item in answer.json()["output"] if item["type"] == "custom_tool_call"]
     whole = [call["input"] for call in calls if call["status"] == "completed"]
     assert whole
@@ -310,11 +473,19 @@ def test_a_model_that_writes_bare_text_is_held_to_no_recursion() -> None:
         tool = grammar("lark", 'start: "(" start? ")"')
         error = error_of(http.post("/v1/responses", json=body("Hi", tool)))
     assert error["param"] == "tools"
-    assert "custom tool 'patch': format.definition has recursion or %ignore" in str(error["message"])
+    assert "custom tool 'patch': format.definition has recursion or %ignore" in str(
+        error["message"]
+    )
 
 
-def test_a_grammar_in_the_form_of_a_chat_is_shown_in_that_of_responses(thinker_http: httpx.Client) -> None:
+def test_a_grammar_in_the_form_of_a_chat_is_shown_in_that_of_responses(
+    thinker_http: httpx.Client,
+) -> None:
     nested = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}
     custom = {"name": "patch", "description": "Edits files.", "format": nested}
-    answer = thinker_http.post("/v1/responses", json=body("hi", {"type": "custom", "custom": custom}))
-    assert [tool.to_dict() for tool in strict_response(answer.text).tools] == [grammar("regex", "a+")]
+    answer = thinker_http.post(
+        "/v1/responses", json=body("hi", {"type": "custom", "custom": custom})
+    )
+    assert [tool.to_dict() for tool in strict_response(answer.text).tools] == [
+        grammar("regex", "a+")
+    ]

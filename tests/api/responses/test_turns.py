@@ -17,7 +17,9 @@ from tests.api.serving import END, prompts_heard
 def http(tmp_path: Path) -> Iterator[httpx.Client]:
     url = f"sqlite:///{tmp_path}/responses.sqlite3"
     with (
-        thinking_server(url, max_model_len=2**15, engine_factory="create_attentive_parrot") as server,
+        thinking_server(
+            url, max_model_len=2**15, engine_factory="create_attentive_parrot"
+        ) as server,
         httpx.Client(base_url=f"{server.url}/v1", timeout=None) as http,
     ):
         yield http
@@ -34,8 +36,13 @@ def prompts_of_ten_turns(http: httpx.Client, way: Way) -> list[Sequence[int]]:
     send, num_heard = way(http), len(prompts_heard)
     fields = {"model": "parrot", "tools": [LOOK, REST], "instructions": "Look, then rest."}
     for turn in range(10):
-        asked = {"role": "user", "content": SAYINGS["reasoning, text and calls"].replace("owl", f"owl {turn}")}
-        outputs = [output_of(call, f"Done in turn {turn}.") for call in calls_in(send(asked, **fields))]
+        asked = {
+            "role": "user",
+            "content": SAYINGS["reasoning, text and calls"].replace("owl", f"owl {turn}"),
+        }
+        outputs = [
+            output_of(call, f"Done in turn {turn}.") for call in calls_in(send(asked, **fields))
+        ]
         assert len(outputs) == 2
         send(*outputs, **fields)
     return prompts_heard[num_heard:]

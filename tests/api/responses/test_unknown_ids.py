@@ -17,19 +17,25 @@ STRANGE = ["x", "'", '"; DROP TABLE responses; --', "%", "a\0b", "a\nb", "wörld
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     url = f"sqlite:///{tmp_path_factory.mktemp('shared')}/responses.sqlite3"
     options: dict[str, object] = {"step_s": 0.02}
-    with running_server(options, config=ServerConfig(api_key=("ours", "theirs")), store_url=url) as server:
+    with running_server(
+        options, config=ServerConfig(api_key=("ours", "theirs")), store_url=url
+    ) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def ours(shared: RunningServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=shared.url, timeout=None, headers={"authorization": "Bearer ours"}) as client:
+    with httpx.Client(
+        base_url=shared.url, timeout=None, headers={"authorization": "Bearer ours"}
+    ) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def theirs(shared: RunningServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=shared.url, timeout=None, headers={"authorization": "Bearer theirs"}) as client:
+    with httpx.Client(
+        base_url=shared.url, timeout=None, headers={"authorization": "Bearer theirs"}
+    ) as client:
         yield client
 
 
@@ -51,7 +57,10 @@ def asked_by_field(http: httpx.Client, given_id: str) -> list[httpx.Response]:
         {"conversation": {"id": given_id}},
         {"input": [{"type": "item_reference", "id": given_id}]},
     ]
-    return [http.post("/v1/responses", json={"model": "parrot", "input": "Hi", **field}) for field in fields]
+    return [
+        http.post("/v1/responses", json={"model": "parrot", "input": "Hi", **field})
+        for field in fields
+    ]
 
 
 @pytest.mark.parametrize("given_id", STRANGE)
@@ -61,12 +70,20 @@ def test_an_id_of_nothing(ours: httpx.Client, given_id: str) -> None:
     assert {answer.status_code for answer in answers} == {404}
     fields = ["previous_response_id", "conversation", "conversation", "input[0]"]
     assert [error["param"] for error in errors] == ["response_id"] * 5 + fields
-    assert all(given_id[:50] in error["message"] and len(error["message"]) < 200 for error in errors)
+    assert all(
+        given_id[:50] in error["message"] and len(error["message"]) < 200 for error in errors
+    )
 
 
 @pytest.mark.parametrize("is_background", [False, True])
-def test_what_belongs_to_another_key(ours: httpx.Client, theirs: httpx.Client, is_background: bool) -> None:
-    body = {"model": "parrot", "input": "x" * 500 if is_background else "Hi", "background": is_background}
+def test_what_belongs_to_another_key(
+    ours: httpx.Client, theirs: httpx.Client, is_background: bool
+) -> None:
+    body = {
+        "model": "parrot",
+        "input": "x" * 500 if is_background else "Hi",
+        "background": is_background,
+    }
     response_id = theirs.post("/v1/responses", json=body).json()["id"]
     [item] = theirs.get(f"/v1/responses/{response_id}/input_items").json()["data"]
     conversation_id = theirs.post("/v1/conversations", json={}).json()["id"]
@@ -91,7 +108,9 @@ def test_what_belongs_to_another_key(ours: httpx.Client, theirs: httpx.Client, i
         ("/v1/conversations/conv_1", "DELETE, GET, HEAD, OPTIONS, POST"),
     ],
 )
-def test_a_method_that_a_path_has_not_is_told_those_it_has(ours: httpx.Client, path: str, allowed: str) -> None:
+def test_a_method_that_a_path_has_not_is_told_those_it_has(
+    ours: httpx.Client, path: str, allowed: str
+) -> None:
     answer = ours.put(path)
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
     assert allowed in error_of(answer)["message"]

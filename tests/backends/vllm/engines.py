@@ -21,7 +21,9 @@ def model_directory() -> str:
     return _DIRECTORY.name
 
 
-def make_engine(*, reasoning_marks: tuple[str, str] | None = None, **arguments: object) -> VllmEngine:
+def make_engine(
+    *, reasoning_marks: tuple[str, str] | None = None, **arguments: object
+) -> VllmEngine:
     always = {"model": model_directory(), "enable_prefix_caching": True}
     return create_engine({"arguments": always | arguments, "reasoning_marks": reasoning_marks})
 

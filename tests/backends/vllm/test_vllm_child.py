@@ -64,7 +64,9 @@ async def test_sixty_four_streams(python: str) -> None:
         answers = await asyncio.gather(*(read_all(client, request) for request in requests))
 
     for i, outputs in enumerate(answers):
-        assert [token for output in outputs for token in output.token_ids] == ([i, i + 1] * 14)[: 20 + i % 7]
+        assert [token for output in outputs for token in output.token_ids] == ([i, i + 1] * 14)[
+            : 20 + i % 7
+        ]
         assert outputs[-1].finish_reason is FinishReason.LENGTH
 
 
@@ -77,7 +79,9 @@ async def test_leaving_a_stream_aborts_it(python: str) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_a_death_of_vllm_is_an_error_of_the_open_requests_and_a_new_process(python: str) -> None:
+async def test_a_death_of_vllm_is_an_error_of_the_open_requests_and_a_new_process(
+    python: str,
+) -> None:
     async with running(python) as client:
         before = child(python).pid
         outputs = await read_all(client, make_request([FATAL]))
@@ -105,7 +109,9 @@ async def test_a_model_that_vllm_cannot_load(python: str) -> None:
     await client.close()
 
 
-async def test_an_interpreter_of_something_else(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_an_interpreter_of_something_else(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     client = EngineClient(spec(make_interpreter(tmp_path, has_msgspec=False)))
     with pytest.raises(ModelLoadError, match="the engine stopped unexpectedly"):
         await client.start()

@@ -13,11 +13,17 @@ from tests.engine.requests import adapted, make_request
 
 FAILING, FATAL = 258, 259
 OF_TWO = '{"grammars": [{"lark_grammar": "start: \\"a\\" @g1\\n"}, {"lark_grammar": "start: \\"b\\"\\n"}]}'
-BUDGET = ReasoningBudget(max_tokens=5, end_token_ids=(9,), starts=(b"<",), ends=(b">",), pieces={}, is_open=False)
+BUDGET = ReasoningBudget(
+    max_tokens=5, end_token_ids=(9,), starts=(b"<",), ends=(b">",), pieces={}, is_open=False
+)
 
 
 def tokens(outputs: list[StepOutput], request: EngineRequest, index: int = 0) -> list[int]:
-    own = [output for output in outputs if (output.request_id, output.index) == (request.request_id, index)]
+    own = [
+        output
+        for output in outputs
+        if (output.request_id, output.index) == (request.request_id, index)
+    ]
     return [token_id for output in own for token_id in output.token_ids]
 
 
@@ -25,12 +31,15 @@ def final(outputs: list[StepOutput], request: EngineRequest, index: int = 0) -> 
     [found] = [
         output
         for output in outputs
-        if (output.request_id, output.index) == (request.request_id, index) and output.finish_reason is not None
+        if (output.request_id, output.index) == (request.request_id, index)
+        and output.finish_reason is not None
     ]
     return found
 
 
-def answer(request: EngineRequest, reasoning_marks: tuple[str, str] | None = None) -> tuple[list[StepOutput], Any]:
+def answer(
+    request: EngineRequest, reasoning_marks: tuple[str, str] | None = None
+) -> tuple[list[StepOutput], Any]:
     """Returns the outputs, and vLLM's sampling parameters of the last choice."""
     engine = make_engine(reasoning_marks=reasoning_marks)
     engine.add(request)
@@ -51,9 +60,16 @@ def test_what_it_says_of_itself() -> None:
         "cuda",
         "float16 by vLLM 0.33.0",
     )
-    assert (info.max_model_len, info.max_num_seqs, info.block_size, info.num_blocks) == (128, 4, 16, 1000)
+    assert (info.max_model_len, info.max_num_seqs, info.block_size, info.num_blocks) == (
+        128,
+        4,
+        16,
+        1000,
+    )
     assert info.has_grammars
-    assert not (info.has_beam_search or info.has_prompt_lookup or info.has_drafts or info.has_vision)
+    assert not (
+        info.has_beam_search or info.has_prompt_lookup or info.has_drafts or info.has_vision
+    )
 
 
 def test_each_choice_ends_once() -> None:
@@ -83,7 +99,10 @@ def test_a_request_that_is_taken_is_confirmed_before_vllm_computes_anything() ->
 
 
 def test_an_end_token_and_a_stop_token() -> None:
-    by_model, by_request = make_request([1, 2, 3], eos_token_ids=(3,)), make_request([1, 2, 3], stop_token_ids=(2,))
+    by_model, by_request = (
+        make_request([1, 2, 3], eos_token_ids=(3,)),
+        make_request([1, 2, 3], stop_token_ids=(2,)),
+    )
     ignored = make_request([1, 2, 3], eos_token_ids=(3,), ignore_eos=True, max_tokens=4)
     later = make_request([1, 2, 3], eos_token_ids=(2,), min_tokens=3, max_tokens=5)
     engine = make_engine()
@@ -99,7 +118,9 @@ def test_an_end_token_and_a_stop_token() -> None:
 
 
 def test_no_tokens_at_all() -> None:
-    request = make_request([1, 2], max_tokens=0, eos_token_ids=(1,), num_logprobs=1, num_prompt_logprobs=1)
+    request = make_request(
+        [1, 2], max_tokens=0, eos_token_ids=(1,), num_logprobs=1, num_prompt_logprobs=1
+    )
     outputs, params = answer(request)
 
     assert params.max_tokens == 1
@@ -130,10 +151,22 @@ def test_sampling_parameters_by_name() -> None:
     )
     outputs, params = answer(request)
 
-    wanted = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
+    wanted = (
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "repetition_penalty",
+        "presence_penalty",
+        "frequency_penalty",
+    )
     assert [getattr(params, name) for name in wanted] == [0.5, 0.9, 7, 0.1, 1.1, 0.2, 0.3]
     assert (params.seed, params.min_tokens) == ((-3 + 1) % 2**63, 2)
-    assert (params.logit_bias, params.allowed_token_ids, params._bad_words_token_ids) == ({5: 4.0}, [5, 6], [[8, 9]])
+    assert (params.logit_bias, params.allowed_token_ids, params._bad_words_token_ids) == (
+        {5: 4.0},
+        [5, 6],
+        [[8, 9]],
+    )
     assert (params.ignore_eos, params.detokenize, asked_there()[-1].priority) == (True, False, -2)
     assert set(tokens(outputs, request)) == {5}
 
@@ -183,7 +216,9 @@ def test_an_abort_of_one_choice_and_of_all() -> None:
     engine.abort("unknown")
     outputs += run(engine)
 
-    assert {final(outputs, request, index).finish_reason for index in (0, 1)} == {FinishReason.ABORT}
+    assert {final(outputs, request, index).finish_reason for index in (0, 1)} == {
+        FinishReason.ABORT
+    }
     assert (len(tokens(outputs, request, 0)), len(tokens(outputs, request, 1))) == (2, 1)
     assert tokens(outputs, other) == [2] * 10
     assert (engine.stats().num_running, engine.stats().num_used_blocks) == (0, 0)
@@ -256,8 +291,14 @@ def test_a_budget_of_reasoning_needs_the_marks() -> None:
     outputs, params = answer(request, reasoning_marks=("<think>", "</think>"))
     [refused] = answer(request)[0]
 
-    assert (params.thinking_token_budget, final(outputs, request).finish_reason) == (5, FinishReason.LENGTH)
-    assert (refused.finish_reason, refused.error_param) == (FinishReason.REFUSED, "thinking_token_budget")
+    assert (params.thinking_token_budget, final(outputs, request).finish_reason) == (
+        5,
+        FinishReason.LENGTH,
+    )
+    assert (refused.finish_reason, refused.error_param) == (
+        FinishReason.REFUSED,
+        "thinking_token_budget",
+    )
 
 
 def test_a_request_that_vllm_refuses_ends_alone() -> None:

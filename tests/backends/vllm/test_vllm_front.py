@@ -46,15 +46,22 @@ def test_an_answer_and_its_stream(http: httpx.Client) -> None:
 
 
 def test_a_call_that_the_model_makes(http: httpx.Client) -> None:
-    answer = http.post("/v1/chat/completions", json=chat(CALL, tools=[WEATHER])).json()["choices"][0]
+    answer = http.post("/v1/chat/completions", json=chat(CALL, tools=[WEATHER])).json()["choices"][
+        0
+    ]
 
     assert answer["finish_reason"] == "tool_calls"
     [call] = answer["message"]["tool_calls"]
-    assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("weather", {"city": "Oslo"})
+    assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == (
+        "weather",
+        {"city": "Oslo"},
+    )
 
 
 def test_a_call_that_must_come(http: httpx.Client) -> None:
-    answer = http.post("/v1/chat/completions", json=chat("abc", tools=[WEATHER], tool_choice="required")).json()
+    answer = http.post(
+        "/v1/chat/completions", json=chat("abc", tools=[WEATHER], tool_choice="required")
+    ).json()
 
     [call] = answer["choices"][0]["message"]["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {"city": "Oslo"}
@@ -66,7 +73,15 @@ def test_a_call_that_must_come(http: httpx.Client) -> None:
     [
         ({"regex": "(xyz){2}"}, "xyzxyz"),
         ({"ebnf": 'root ::= digit "-" digit\ndigit ::= [7]'}, "7-7"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": CITY}}}, '{"city":"Oslo"}'),
+        (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "n", "schema": CITY},
+                }
+            },
+            '{"city":"Oslo"}',
+        ),
     ],
 )
 def test_a_form(http: httpx.Client, fields: Json, text: str) -> None:
@@ -109,7 +124,9 @@ def test_hits_and_metrics(http: httpx.Client) -> None:
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_it_cannot_do_is_refused_by_name(http: httpx.Client, fields: Json, param: str, stream: bool) -> None:
+def test_what_it_cannot_do_is_refused_by_name(
+    http: httpx.Client, fields: Json, param: str, stream: bool
+) -> None:
     answer = http.post("/v1/chat/completions", json=chat("abc", stream=stream, **fields))
     assert answer.status_code == 400
     assert error_of(answer)["param"] == param
@@ -119,13 +136,17 @@ def test_what_it_cannot_do_is_refused_by_name(http: httpx.Client, fields: Json, 
 def test_a_grammar_of_a_custom_tool_is_refused_by_name(http: httpx.Client) -> None:
     form = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "[a-z]+"}}
     tool = {"type": "custom", "custom": {"name": "patch", "format": form}}
-    answer = http.post("/v1/chat/completions", json=chat("abc", tools=[tool], tool_choice="required"))
+    answer = http.post(
+        "/v1/chat/completions", json=chat("abc", tools=[tool], tool_choice="required")
+    )
     assert (answer.status_code, error_of(answer)["param"]) == (400, "tools")
 
 
 def test_a_picture_is_refused(http: httpx.Client) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
-    answer = http.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": [picture]}]})
+    answer = http.post(
+        "/v1/chat/completions", json={"messages": [{"role": "user", "content": [picture]}]}
+    )
     assert answer.status_code == 400
     assert "messages[0].content[0]" in str(error_of(answer)["param"])
 
@@ -138,7 +159,8 @@ def test_a_prediction_is_a_hint(http: httpx.Client) -> None:
 def test_responses_and_anthropics_messages(http: httpx.Client) -> None:
     response = http.post("/v1/responses", json={"input": "abc"}).json()
     message = http.post(
-        "/v1/messages", json={"model": "parrot", "max_tokens": 9, "messages": [{"role": "user", "content": "abc"}]}
+        "/v1/messages",
+        json={"model": "parrot", "max_tokens": 9, "messages": [{"role": "user", "content": "abc"}]},
     ).json()
 
     assert response["output"][-1]["content"][0]["text"] == "abc"

@@ -27,13 +27,24 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # to read the system's certifi
 
 @asynccontextmanager
 async def linked(url: str, *, api_key: str = "", **facts: object) -> AsyncIterator[EngineClient]:
-    known = ServerFacts(url=url, model_type="parrot", vocab_size=2048, weights="fp8", dtype="bfloat16", max_num_seqs=64)
+    known = ServerFacts(
+        url=url,
+        model_type="parrot",
+        vocab_size=2048,
+        weights="fp8",
+        dtype="bfloat16",
+        max_num_seqs=64,
+    )
     known = msgspec.structs.replace(known, **{"wait_s": 0.0, **facts})
 
     async def start(spec: EngineSpec) -> EngineLink:
-        return RemoteLink(known, HttpClient(url, api_key=api_key, tls=NO_TLS), look_every_s=spec.heartbeat_every_s)
+        return RemoteLink(
+            known, HttpClient(url, api_key=api_key, tls=NO_TLS), look_every_s=spec.heartbeat_every_s
+        )
 
-    client = EngineClient(EngineSpec(factory="", options={}, heartbeat_every_s=0.05), start_link=start)
+    client = EngineClient(
+        EngineSpec(factory="", options={}, heartbeat_every_s=0.05), start_link=start
+    )
     try:
         await client.start()
         yield client
@@ -66,7 +77,12 @@ async def test_what_it_finds_out(client: EngineClient, server: VllmServer) -> No
     info = client.info
     assert (info.backend, info.model_type, info.device) == ("vllm", "parrot", server.url)
     assert (info.weights, info.precision) == ("fp8", "bfloat16 by vLLM 0.33.0")
-    assert (info.max_model_len, info.block_size, info.num_blocks, info.kv_cache_dtype) == (4096, 16, 1000, "fp8")
+    assert (info.max_model_len, info.block_size, info.num_blocks, info.kv_cache_dtype) == (
+        4096,
+        16,
+        1000,
+        "fp8",
+    )
     assert (info.has_grammars, info.has_beam_search) == (True, False)
 
 
@@ -88,7 +104,11 @@ async def test_stop_tokens_hits_and_times(client: EngineClient) -> None:
 
     assert tokens(outputs, again) == [100, 101, 102, 103]
     last = final(outputs, again)
-    assert (last.finish_reason, last.stop_token_id, last.num_cached_tokens) == (FinishReason.STOP, 103, 32)
+    assert (last.finish_reason, last.stop_token_id, last.num_cached_tokens) == (
+        FinishReason.STOP,
+        103,
+        32,
+    )
     assert sum(output.timing is not None for output in outputs) == 1
 
 
@@ -99,11 +119,21 @@ async def test_logprobs_of_the_answer_and_of_the_prompt(client: EngineClient) ->
     whole = await read_all(client, scored)
 
     positions = [position for output in outputs for position in output.logprobs]
-    assert [(each.sampled.token_id, each.rank, len(each.top)) for each in positions] == [(1, 3, 2), (2, 3, 2)]
+    assert [(each.sampled.token_id, each.rank, len(each.top)) for each in positions] == [
+        (1, 3, 2),
+        (2, 3, 2),
+    ]
     assert [(entry.token_id, entry.logprob) for entry in positions[0].top] == [(7, -1.0), (8, -2.0)]
     last = final(whole, scored)
-    assert [(each.sampled.token_id, each.rank) for each in last.prompt_logprobs] == [(2, 99), (3, 99)]
-    assert (tokens(whole, scored), last.logprobs, last.finish_reason) == ([], [], FinishReason.LENGTH)
+    assert [(each.sampled.token_id, each.rank) for each in last.prompt_logprobs] == [
+        (2, 99),
+        (3, 99),
+    ]
+    assert (tokens(whole, scored), last.logprobs, last.finish_reason) == (
+        [],
+        [],
+        FinishReason.LENGTH,
+    )
     assert not final(whole, scored, 1).prompt_logprobs
 
 
@@ -112,7 +142,9 @@ async def test_a_grammar_reaches_it_as_it_is(client: EngineClient, server: VllmS
     outputs = await read_all(client, request)
 
     assert bytes(tokens(outputs, request)[:-1]) == b"7-7"
-    assert server.bodies[-1]["sampling_params"]["structured_outputs"] == {"grammar": 'start: "7-7"\n'}
+    assert server.bodies[-1]["sampling_params"]["structured_outputs"] == {
+        "grammar": 'start: "7-7"\n'
+    }
     assert server.bodies[-1]["reasoning_ended"] is True
 
 
@@ -124,7 +156,9 @@ async def test_leaving_a_stream_aborts_it_there(client: EngineClient, server: Vl
     while len(server.aborted) < 2:
         await asyncio.sleep(0.001)
 
-    assert {name.rpartition("-")[0] for name in server.aborted} == {f"generate-tokens-{request.request_id}"}
+    assert {name.rpartition("-")[0] for name in server.aborted} == {
+        f"generate-tokens-{request.request_id}"
+    }
     while server.num_open:
         await asyncio.sleep(0.001)
 
@@ -153,12 +187,17 @@ async def test_its_statistics(client: EngineClient) -> None:
         (make_request([1], typical_p=0.5), "typical_p"),
         (make_request([1], priority=1), "priority"),
         (make_request([1], bad_words=((1, 2),)), "bad_words"),
-        (msgspec.structs.replace(make_request([1]), reasoning_budget=BUDGET), "thinking_token_budget"),
+        (
+            msgspec.structs.replace(make_request([1]), reasoning_budget=BUDGET),
+            "thinking_token_budget",
+        ),
         (msgspec.structs.replace(make_request([1]), grammar=Grammar(OF_TWO, "tools")), "tools"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_what_it_cannot_do_is_refused_by_name(client: EngineClient, request_: EngineRequest, param: str) -> None:
+async def test_what_it_cannot_do_is_refused_by_name(
+    client: EngineClient, request_: EngineRequest, param: str
+) -> None:
     [output] = await read_all(client, request_)
     assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, param)
 
@@ -166,10 +205,15 @@ async def test_what_it_cannot_do_is_refused_by_name(client: EngineClient, reques
 async def test_priorities_and_budgets_where_it_was_started_for_them() -> None:
     with vllm_server(reasoning_config=object()) as server:
         async with linked(server.url, has_priorities=True) as client:
-            request = msgspec.structs.replace(make_request([1], priority=-1, max_tokens=1), reasoning_budget=BUDGET)
+            request = msgspec.structs.replace(
+                make_request([1], priority=-1, max_tokens=1), reasoning_budget=BUDGET
+            )
             outputs = await read_all(client, request)
     assert final(outputs, request).finish_reason is FinishReason.LENGTH
-    assert (server.bodies[-1]["priority"], server.bodies[-1]["sampling_params"]["thinking_token_budget"]) == (-1, 5)
+    assert (
+        server.bodies[-1]["priority"],
+        server.bodies[-1]["sampling_params"]["thinking_token_budget"],
+    ) == (-1, 5)
 
 
 async def test_tokens_only_has_no_grammars() -> None:
@@ -199,7 +243,10 @@ async def test_a_request_that_fails_there(client: EngineClient) -> None:
         ({"choices": [{"token_ids": [2048]}]}, "token 2048 is none of this model's 2048"),
         ({"choices": [{"token_ids": [-1]}]}, "token -1 is none"),
         ({"choices": [{"token_ids": [1, 2], "logprobs": None}]}, "has logprobs of 0 of 2 tokens"),
-        ({"choices": [{"token_ids": [1], "finish_reason": "weary"}]}, "has logprobs of 0 of 1 tokens"),
+        (
+            {"choices": [{"token_ids": [1], "finish_reason": "weary"}]},
+            "has logprobs of 0 of 1 tokens",
+        ),
         ({"choices": "nonsense"}, "Expected `array`"),
         ({}, "ended before its time"),
     ],
@@ -278,7 +325,10 @@ async def test_the_start_waits_for_a_slow_one() -> None:
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"vocab_size": 4096, "api_key": "key"}, r"/inference/v1/generate: 400: Token id is out of vocabulary"),
+        (
+            {"vocab_size": 4096, "api_key": "key"},
+            r"/inference/v1/generate: 400: Token id is out of vocabulary",
+        ),
         ({"api_key": "wrong"}, r"/v1/models: 401: .*--engine-api-key"),
         ({"api_key": "key", "max_model_len": 5000}, "max_model_len: must be <= 4096"),
     ],
@@ -295,6 +345,8 @@ async def test_a_start_that_cannot_be(facts: dict[str, object], message: str) ->
 async def test_nobody_is_there() -> None:
     with vllm_server() as server:
         url = server.url
-    with pytest.raises(ModelLoadError, match=r"no engine has answered for 0 s: .*there is no server to be reached"):
+    with pytest.raises(
+        ModelLoadError, match=r"no engine has answered for 0 s: .*there is no server to be reached"
+    ):
         async with linked(url):
             pass

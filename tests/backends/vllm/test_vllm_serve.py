@@ -13,27 +13,50 @@ from tests.backends.vllm.vllm_server import vllm_server
 from tests.cli.answers import ask_all
 from tests.cli.running import RunningServer, failure, send, serving
 
-SAID = {"messages": [{"role": "user", "content": "Good evening."}], "max_tokens": 12, "temperature": 0}
+SAID = {
+    "messages": [{"role": "user", "content": "Good evening."}],
+    "max_tokens": 12,
+    "temperature": 0,
+}
 
 
 def check(server: RunningServer) -> None:
     whole = httpx.post(f"{server.url}/chat/completions", json=SAID, timeout=None).json()
-    events = events_of(httpx.post(f"{server.url}/chat/completions", json=SAID | {"stream": True}, timeout=None))
-    stored = httpx.post(f"{server.url}/responses", json={"input": "abc", "max_output_tokens": 3}, timeout=None).json()
-    refused = httpx.post(f"{server.url}/chat/completions", json=SAID | {"typical_p": 0.5}, timeout=None)
+    events = events_of(
+        httpx.post(f"{server.url}/chat/completions", json=SAID | {"stream": True}, timeout=None)
+    )
+    stored = httpx.post(
+        f"{server.url}/responses", json={"input": "abc", "max_output_tokens": 3}, timeout=None
+    ).json()
+    refused = httpx.post(
+        f"{server.url}/chat/completions", json=SAID | {"typical_p": 0.5}, timeout=None
+    )
 
     assert send(server.curl)["usage"]["completion_tokens"] > 0
     assert 0 < whole["usage"]["completion_tokens"] <= 12
     assert whole["choices"][0]["message"]["content"] == content_of(events[:-1])
     assert httpx.get(f"{server.url}/responses/{stored['id']}").json()["id"] == stored["id"]
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "typical_p")
-    answers = ask_all(f"{server.url}/", [SAID | {"stream": place % 2 == 0} for place in range(64)], concurrency=64)
-    assert {answer.whole["choices"][0]["message"]["content"] for answer in answers} == {content_of(events[:-1])}
+    answers = ask_all(
+        f"{server.url}/", [SAID | {"stream": place % 2 == 0} for place in range(64)], concurrency=64
+    )
+    assert {answer.whole["choices"][0]["message"]["content"] for answer in answers} == {
+        content_of(events[:-1])
+    }
 
 
 def test_a_child_of_another_interpreter(tmp_path: Path) -> None:
     python = make_interpreter(tmp_path / "vllm")
-    options = ("--engine", "vllm", "--engine-python", python, "--max-num-seqs", "32", "--tensor-parallel-size", "2")
+    options = (
+        "--engine",
+        "vllm",
+        "--engine-python",
+        python,
+        "--max-num-seqs",
+        "32",
+        "--tensor-parallel-size",
+        "2",
+    )
     with serving(*options, cache_dir=tmp_path, is_openvino=False) as server:
         check(server)
         assert server.engine_process().cmdline()[0] == python
@@ -44,9 +67,13 @@ def test_a_server_elsewhere(tmp_path: Path) -> None:
     with vllm_server(api_key="secret") as there:
         options = ("--engine-url", there.url, str(MODEL_DIRECTORY))
         environment = os.environ | {"OUZEL_ENGINE_API_KEY": "secret"}
-        with serving(*options, cache_dir=tmp_path, is_openvino=False, environment=environment) as server:
+        with serving(
+            *options, cache_dir=tmp_path, is_openvino=False, environment=environment
+        ) as server:
             check(server)
-            while metric(httpx.get(f"{server.root}/metrics").text, "vllm:num_preemptions_total") == 0:
+            while (
+                metric(httpx.get(f"{server.root}/metrics").text, "vllm:num_preemptions_total") == 0
+            ):
                 pass  # its metrics are read every few seconds
 
 
@@ -54,7 +81,10 @@ def test_a_server_elsewhere(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--engine", "vllm"), "--engine vllm: needs --engine-python, or --engine-url"),
-        (("--engine-url", "http://127.0.0.1:1", "--engine-wait-s", "0"), "no engine has answered for 0 s"),
+        (
+            ("--engine-url", "http://127.0.0.1:1", "--engine-wait-s", "0"),
+            "no engine has answered for 0 s",
+        ),
     ],
 )
 def test_a_start_that_cannot_be(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -31,13 +31,19 @@ from tests.backends.vllm.stand_in.vllm.sampling_params import (
 class VllmServer:
     """One server; what it was asked stays in `bodies` and `aborted`."""
 
-    def __init__(self, *, api_key: str = "", has_tokenizer: bool = True, port: int = 0, **arguments: object) -> None:
+    def __init__(
+        self, *, api_key: str = "", has_tokenizer: bool = True, port: int = 0, **arguments: object
+    ) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.aborted: list[str] = []
         self.is_well = True
         self._api_key = api_key
         self._has_tokenizer = has_tokenizer
-        always = {"model": model_directory(), "enable_prefix_caching": True, "kv_cache_dtype": "auto"}
+        always = {
+            "model": model_directory(),
+            "enable_prefix_caching": True,
+            "kv_cache_dtype": "auto",
+        }
         args = EngineArgs(**always | arguments)
         self._queries = self._hits = 0
         self._engine = LLMEngine(args, [lambda config, index: self])
@@ -54,7 +60,9 @@ class VllmServer:
             Route("/inference/v1/generate", self._generate, methods=["POST"]),
             Route("/inference/v1/abort_requests", self._abort, methods=["POST"]),
         ]
-        config = uvicorn.Config(Starlette(routes=routes), log_config=None, lifespan="off", timeout_graceful_shutdown=0)
+        config = uvicorn.Config(
+            Starlette(routes=routes), log_config=None, lifespan="off", timeout_graceful_shutdown=0
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -70,7 +78,11 @@ class VllmServer:
         return len(self._queues)
 
     def record(
-        self, scheduler_stats: Any, iteration_stats: Any, mm_cache_stats: Any = None, engine_idx: int = 0
+        self,
+        scheduler_stats: Any,
+        iteration_stats: Any,
+        mm_cache_stats: Any = None,
+        engine_idx: int = 0,
     ) -> None:
         self._queries += scheduler_stats.prefix_cache_stats.queries
         self._hits += scheduler_stats.prefix_cache_stats.hits
@@ -130,7 +142,9 @@ class VllmServer:
         return JSONResponse(_whole(name, outputs))
 
     def _is_allowed(self, request: Request) -> bool:
-        return not self._api_key or request.headers.get("authorization") == f"Bearer {self._api_key}"
+        return (
+            not self._api_key or request.headers.get("authorization") == f"Bearer {self._api_key}"
+        )
 
     def _add(self, name: str, body: dict[str, Any]) -> None:
         for fields, allowed in (
@@ -150,7 +164,11 @@ class VllmServer:
         if (bias := fields.get("logit_bias")) is not None:
             fields["logit_bias"] = {int(token_id): value for token_id, value in bias.items()}
         params = SamplingParams(**fields, output_kind=RequestOutputKind.DELTA)
-        prompt = {"type": "token", "prompt_token_ids": body["token_ids"], "cache_salt": body.get("cache_salt", "")}
+        prompt = {
+            "type": "token",
+            "prompt_token_ids": body["token_ids"],
+            "cache_salt": body.get("cache_salt", ""),
+        }
         self._engine.add_request(name, prompt, params, priority=body.get("priority", 0))
         self._queues[name] = asyncio.Queue()
         if self._stepping is None or self._stepping.done():
@@ -182,12 +200,22 @@ class VllmServer:
         async for output in self._outputs(name):
             num_cached = output.num_cached_tokens
             if output.outputs[0].finish_reason == "error":
-                error = {"message": "Internal server error", "type": "InternalServerError", "param": None, "code": 500}
+                error = {
+                    "message": "Internal server error",
+                    "type": "InternalServerError",
+                    "param": None,
+                    "code": 500,
+                }
                 yield f"data: {json.dumps({'error': error})}\n\n"
                 break
             choice = _choice(output)
             assert choice.keys() <= fields_of("GenerateStreamChoiceBase") | {"logprobs"}
-            chunk = {"request_id": name, "usage": None, "output_mode": "tokens", "choices": [choice]}
+            chunk = {
+                "request_id": name,
+                "usage": None,
+                "output_mode": "tokens",
+                "choices": [choice],
+            }
             yield f"data: {json.dumps(chunk)}\n\n"
         if body.get("stream_options", {}).get("include_usage"):
             usage = {"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": num_cached}}
@@ -200,7 +228,9 @@ def _choice(output: Any) -> dict[str, Any]:
     [new] = output.outputs
     logprobs = None
     if new.logprobs is not None:
-        logprobs = {"content": [_position(t, at) for t, at in zip(new.token_ids, new.logprobs, strict=True)]}
+        logprobs = {
+            "content": [_position(t, at) for t, at in zip(new.token_ids, new.logprobs, strict=True)]
+        }
     return {
         "index": 0,
         "finish_reason": new.finish_reason,
@@ -211,13 +241,18 @@ def _choice(output: Any) -> dict[str, Any]:
 
 
 def _position(token_id: int, at: Any) -> dict[str, Any]:
-    top = [{"token_id": each, "logprob": entry.logprob, "rank": entry.rank} for each, entry in at.items()]
+    top = [
+        {"token_id": each, "logprob": entry.logprob, "rank": entry.rank}
+        for each, entry in at.items()
+    ]
     return {**top[0], "top_logprobs": top}
 
 
 def _whole(name: str, outputs: list[Any]) -> dict[str, Any]:
     choices = [_choice(output) for output in outputs]
-    positions = [position for choice in choices for position in (choice["logprobs"] or {}).get("content", [])]
+    positions = [
+        position for choice in choices for position in (choice["logprobs"] or {}).get("content", [])
+    ]
     scored = next((output.prompt_logprobs for output in outputs if output.prompt_logprobs), None)
     answer = {
         "request_id": name,
@@ -228,10 +263,15 @@ def _whole(name: str, outputs: list[Any]) -> dict[str, Any]:
                 "logprobs": {"content": positions} if positions else None,
             }
         ],
-        "usage": {"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": outputs[-1].num_cached_tokens}},
+        "usage": {
+            "prompt_tokens": 1,
+            "prompt_tokens_details": {"cached_tokens": outputs[-1].num_cached_tokens},
+        },
         "prompt_logprobs": scored
         and [
-            at and {each: {"logprob": entry.logprob, "rank": entry.rank} for each, entry in at.items()} for at in scored
+            at
+            and {each: {"logprob": entry.logprob, "rank": entry.rank} for each, entry in at.items()}
+            for at in scored
         ],
     }
     assert answer.keys() <= fields_of("GenerateResponseBase") | {"choices"}

@@ -26,7 +26,9 @@ class Endpoint:
     refused_param: Callable[[httpx.Response], str | None]  # None: not refused
     read: Callable[[httpx.Response], Json]  # as a chat, with `num_chunks`
     prompt: str = "messages"
-    streaming: Json = field(default_factory=lambda: {"stream": True, "stream_options": {"include_usage": True}})
+    streaming: Json = field(
+        default_factory=lambda: {"stream": True, "stream_options": {"include_usage": True}}
+    )
 
 
 def openai_param(response: httpx.Response) -> str | None:
@@ -80,7 +82,11 @@ class Asker:
     def __call__(self, said: object = QUESTION, **fields: object) -> Json:
         """The answer, a stream's put together, with `num_chunks`."""
         endpoint = self._endpoint
-        defaults = {endpoint.prompt: [{"role": "user", "content": said}], "temperature": 0, "max_tokens": 20}
+        defaults = {
+            endpoint.prompt: [{"role": "user", "content": said}],
+            "temperature": 0,
+            "max_tokens": 20,
+        }
         streaming = endpoint.streaming if self.is_stream else {}
         body = defaults | {"logprobs": True} | endpoint.fields | streaming | fields
         response = self._http.post(endpoint.path, json=body)

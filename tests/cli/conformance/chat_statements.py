@@ -18,13 +18,19 @@ from tests.peer_documents.peer import PICTURE, Peer
 IMPOSSIBLE: Json = {"type": "json_schema", "json_schema": {"name": "any", "schema": {"type": "no"}}}
 UNIQUE: Json = {
     "type": "json_schema",
-    "json_schema": {"name": "list", "schema": {"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True}},
+    "json_schema": {
+        "name": "list",
+        "schema": {"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True},
+    },
 }
 CALLING: Json = {"tools": [WEATHER], "tool_choice": "required", "max_tokens": 60}
 THINKING: Json = {"chat_template_kwargs": {"enable_thinking": True}, "max_tokens": 60}
 UNREAD: Json = {"chat_template_kwargs": {"unread_by_the_template": 1}}
 SAMPLED: Json = {name: value for name, value in WILD.items() if name not in ("top_k", "seed")}
-UNSURE: Json = SAMPLED | {"top_k": -1, "repetition_penalty": 2}  # no two answers are alike by chance
+UNSURE: Json = SAMPLED | {
+    "top_k": -1,
+    "repetition_penalty": 2,
+}  # no two answers are alike by chance
 
 
 def has_three_paths(peer: Peer) -> bool:
@@ -54,7 +60,11 @@ def ends_with_the_reason_alone(peer: Peer) -> bool:
 
 def reasons_first(peer: Peer) -> bool:
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks(peer, **THINKING)]
-    kinds = ["reasoning" if "reasoning_content" in delta else "text" for delta in deltas if delta.get("role") is None]
+    kinds = [
+        "reasoning" if "reasoning_content" in delta else "text"
+        for delta in deltas
+        if delta.get("role") is None
+    ]
     return kinds[0] == "reasoning" and kinds == sorted(kinds)
 
 
@@ -67,14 +77,19 @@ def takes_pictures(peer: Peer) -> bool:
     asked = {"type": "text", "text": "What is on the picture?"}
     for url in urls:
         content = [asked, {"type": "image_url", "image_url": {"url": url}}]
-        if "red circle" not in texts(peer, model="llava", messages=[{"role": "user", "content": content}])[0]:
+        if (
+            "red circle"
+            not in texts(peer, model="llava", messages=[{"role": "user", "content": content}])[0]
+        ):
             return False
     return True
 
 
 def takes_no_other_host(peer: Peer) -> bool:
     content = [{"type": "image_url", "image_url": {"url": "http://192.0.2.1/a.png"}}]
-    return is_refused(chat(peer, model="llava", messages=[{"role": "user", "content": content}]), "image_url")
+    return is_refused(
+        chat(peer, model="llava", messages=[{"role": "user", "content": content}]), "image_url"
+    )
 
 
 def takes_messages_without_content(peer: Peer) -> bool:
@@ -88,7 +103,11 @@ def refuses_messages_without_content(peer: Peer) -> bool:
 
 def counts_in_streams(peer: Peer) -> bool:
     *others, last = chunks(peer, stream_options={"include_usage": True})
-    return not last["choices"] and last["usage"]["completion_tokens"] == 20 and {o["usage"] for o in others} == {None}
+    return (
+        not last["choices"]
+        and last["usage"]["completion_tokens"] == 20
+        and {o["usage"] for o in others} == {None}
+    )
 
 
 def shows_stop_in_streams(peer: Peer) -> bool:
@@ -108,7 +127,9 @@ def has_no_cap_of_4000(peer: Peer) -> bool:
 
 
 def takes_structural_tags(peer: Peer) -> bool:
-    return texts(peer, response_format={"type": "const_string", "value": "Hello World!"}) == ["Hello World!"]
+    return texts(peer, response_format={"type": "const_string", "value": "Hello World!"}) == [
+        "Hello World!"
+    ]
 
 
 def answers_without_the_format(peer: Peer) -> bool:
@@ -119,7 +140,9 @@ def answers_without_the_format(peer: Peer) -> bool:
 def answers_without_the_keyword(peer: Peer) -> bool:
     """The rest of the schema counts."""
     response = chat(peer, response_format=UNIQUE)
-    return response.status_code == 200 and response.json()["choices"][0]["message"]["content"].startswith("[")
+    return response.status_code == 200 and response.json()["choices"][0]["message"][
+        "content"
+    ].startswith("[")
 
 
 def refuses_reserved_names(peer: Peer) -> bool:
@@ -133,7 +156,11 @@ def shows_the_raw_text(peer: Peer) -> bool:
         return False
     message = response.json()["choices"][0]["message"]
     [thought] = texts(peer, **THINKING, skip_special_tokens=False)
-    return "<tool_call>" in (message["content"] or "") and not message.get("tool_calls") and "</think>" in thought
+    return (
+        "<tool_call>" in (message["content"] or "")
+        and not message.get("tool_calls")
+        and "</think>" in thought
+    )
 
 
 def shows_special_tokens_beside_calls(peer: Peer) -> bool:
@@ -162,7 +189,9 @@ def has_samples(peer: Peer) -> bool:
 
 
 def uses_40(peer: Peer) -> bool:
-    by_top_k = [texts(peer, **SAMPLED, seed=6, **fields) for fields in ({}, {"top_k": 40}, {"top_k": -1})]
+    by_top_k = [
+        texts(peer, **SAMPLED, seed=6, **fields) for fields in ({}, {"top_k": 40}, {"top_k": -1})
+    ]
     return by_top_k[0] == by_top_k[1] != by_top_k[2]
 
 
@@ -181,7 +210,9 @@ def has_seed_0(peer: Peer) -> bool:
 def reads_generation_config(peer: Peer) -> bool:
     """The demo model's file says temperature 0, and the built-in temperature is 1."""
     unsure: Json = {"repetition_penalty": 2, "ignore_eos": True, "max_tokens": 80, "seed": 6}
-    by_file, greedy, sampled = (texts(peer, **unsure, temperature=value) for value in (LEFT_OUT, 0, 1))
+    by_file, greedy, sampled = (
+        texts(peer, **unsure, temperature=value) for value in (LEFT_OUT, 0, 1)
+    )
     return by_file == greedy != sampled
 
 
@@ -195,7 +226,9 @@ OPENAI = "OpenAI's form, which its clients rely on, stays the default"
 RELIES = "a client that asks for a form relies on it"
 
 STATEMENTS = (
-    Statement("`POST /v3/chat/completions`; also below `/v1` and `/v3/v1`", "A B C", has_three_paths),
+    Statement(
+        "`POST /v3/chat/completions`; also below `/v1` and `/v3/v1`", "A B C", has_three_paths
+    ),
     Statement(
         "the first chunk of a stream is the role and `content: null`",
         "A",
@@ -212,7 +245,11 @@ STATEMENTS = (
     ),
     Statement("`reasoning_content` comes before the content", "A", reasons_first),
     Statement("pictures by data URL, URL and local path", "A", takes_pictures),
-    Statement("a picture at a host that `--allowed_media_domains` does not name is refused", "A", takes_no_other_host),
+    Statement(
+        "a picture at a host that `--allowed_media_domains` does not name is refused",
+        "A",
+        takes_no_other_host,
+    ),
     Statement(
         "messages without a content, or with an empty list",
         "A B C",
@@ -220,7 +257,11 @@ STATEMENTS = (
         "an empty message is mostly a mistake of the client",
         refuses_messages_without_content,
     ),
-    Statement("unknown fields are ignored", "A B C", lambda peer: chat(peer, unknown_field=1).status_code == 200),
+    Statement(
+        "unknown fields are ignored",
+        "A B C",
+        lambda peer: chat(peer, unknown_field=1).status_code == 200,
+    ),
     Statement("usage in streams: a chunk at the end, null before", "A B C", counts_in_streams),
     Statement(
         "`model` is required: 412 without it",
@@ -239,7 +280,9 @@ STATEMENTS = (
     Statement(
         "`include_stop_str_in_output: false` is an error in streams",
         "A B C",
-        lambda peer: is_refused(chat(peer, stream=True, include_stop_str_in_output=False), "include_stop"),
+        lambda peer: is_refused(
+            chat(peer, stream=True, include_stop_str_in_output=False), "include_stop"
+        ),
         "it works: the stop string is hidden",
         hides_stop_in_streams,
         EVERYWHERE,
@@ -272,11 +315,17 @@ STATEMENTS = (
         f"{RELIES}: 400, which `--lenient-formats` turns off",
         lambda peer: is_refused(chat(peer, response_format=UNIQUE), "response_format"),
     ),
-    Statement("`messages`, `eos_token`, … in `chat_template_kwargs` are an error", "A", refuses_reserved_names),
+    Statement(
+        "`messages`, `eos_token`, … in `chat_template_kwargs` are an error",
+        "A",
+        refuses_reserved_names,
+    ),
     Statement(
         "`chat_template_kwargs` that the template does not read have no effect",
         "A",
-        lambda peer: chat(peer, **UNREAD).status_code == 200 and texts(peer, **UNREAD) == texts(peer),
+        lambda peer: (
+            chat(peer, **UNREAD).status_code == 200 and texts(peer, **UNREAD) == texts(peer)
+        ),
         "a name that nothing reads is mostly misspelt: 400",
         lambda peer: is_refused(chat(peer, **UNREAD), "unread_by_the_template"),
     ),
@@ -294,7 +343,11 @@ STATEMENTS = (
         f"{OPENAI}: no list without calls, and null beside calls",
         has_lists_or_texts,
     ),
-    Statement("`n` above `best_of` is an error", "A B C", lambda peer: is_refused(chat(peer, n=3, best_of=2), "n")),
+    Statement(
+        "`n` above `best_of` is an error",
+        "A B C",
+        lambda peer: is_refused(chat(peer, n=3, best_of=2), "n"),
+    ),
     Statement(
         "`best_of` is the number of beams",
         "A B C",
@@ -317,14 +370,17 @@ STATEMENTS = (
         lambda peer: is_refused(chat(peer, diversity_penalty=1), "diversity_penalty"),
     ),
     Statement("`top_k` is 40 when sampling", "A", uses_40),
-    Statement("`top_k` is all tokens when sampling", "B C", uses_all_tokens, NEWER, uses_40, EVERYWHERE),
+    Statement(
+        "`top_k` is all tokens when sampling", "B C", uses_all_tokens, NEWER, uses_40, EVERYWHERE
+    ),
     Statement("`seed` is random", "A", has_random_seeds),
     Statement("`seed` is 0", "B C", has_seed_0, NEWER, has_random_seeds, EVERYWHERE),
     Statement(
         "`num_assistant_tokens` beside `assistant_confidence_threshold` is an error",
         "A C",
         lambda peer: is_refused(
-            chat(peer, num_assistant_tokens=5, assistant_confidence_threshold=0.5), "assistant_confidence_threshold"
+            chat(peer, num_assistant_tokens=5, assistant_confidence_threshold=0.5),
+            "assistant_confidence_threshold",
         ),
     ),
 )

@@ -44,7 +44,13 @@ from tests.cli.conformance.probe import Probe
 
 PROBES = (
     Probe("model", "A B C D", {}, "the answer names it; another name is a 404", the_model),
-    Probe("messages", "A B C D", {}, "the answer repeats what was said", lambda ask: "fox" in text(ask("Say fox."))),
+    Probe(
+        "messages",
+        "A B C D",
+        {},
+        "the answer repeats what was said",
+        lambda ask: "fox" in text(ask("Say fox.")),
+    ),
     Probe(
         "messages, content parts of text",
         "A D",
@@ -61,7 +67,13 @@ PROBES = (
         is_shown=True,
     ),
     Probe("stream", "A B C D", {}, "one object, or many chunks", stream),
-    Probe("stream_options", "A B C", {"stream_options": {"include_usage": True}}, "only with stream", include_usage),
+    Probe(
+        "stream_options",
+        "A B C",
+        {"stream_options": {"include_usage": True}},
+        "only with stream",
+        include_usage,
+    ),
     Probe(
         "stream_options.include_usage",
         "A B C",
@@ -72,22 +84,60 @@ PROBES = (
     ),
     Probe("stop", "A B C D", {"stop": "x"}, "the output ends before it", stop),
     Probe(
-        "include_stop_str_in_output", "A B C", {}, "the output ends with it, or before it", include_stop_str_in_output
+        "include_stop_str_in_output",
+        "A B C",
+        {},
+        "the output ends with it, or before it",
+        include_stop_str_in_output,
     ),
     Probe("max_tokens", "A B C D", {}, "so many tokens, finish reason length", limit("max_tokens")),
-    Probe("max_completion_tokens", "A C", {}, "the same, and stronger", limit("max_completion_tokens")),
+    Probe(
+        "max_completion_tokens", "A C", {}, "the same, and stronger", limit("max_completion_tokens")
+    ),
     Probe("ignore_eos", "A B C D", {}, "goes on to max_tokens", ignore_eos),
-    Probe("min_tokens", "A B C", {}, "goes on to it", lambda ask: len(tokens(ask("Hello!", min_tokens=18))) >= 18),
+    Probe(
+        "min_tokens",
+        "A B C",
+        {},
+        "goes on to it",
+        lambda ask: len(tokens(ask("Hello!", min_tokens=18))) >= 18,
+    ),
     Probe("stop_token_ids", "A B C", {}, "the output ends at it", stop_token_ids),
-    Probe("skip_special_tokens", "A B C", {}, "special tokens in the text, or not", skip_special_tokens),
+    Probe(
+        "skip_special_tokens",
+        "A B C",
+        {},
+        "special tokens in the text, or not",
+        skip_special_tokens,
+    ),
     Probe("logprobs", "A B C D", {}, "one for each token, or none", logprobs),
-    Probe("top_logprobs", "A B C D", {}, "so many alternatives, the greedy token first", top_logprobs),
-    Probe("prompt_logprobs", "A B C", {"prompt_logprobs": 1}, "one for each prompt token", prompt_logprobs),
+    Probe(
+        "top_logprobs", "A B C D", {}, "so many alternatives, the greedy token first", top_logprobs
+    ),
+    Probe(
+        "prompt_logprobs",
+        "A B C",
+        {"prompt_logprobs": 1},
+        "one for each prompt token",
+        prompt_logprobs,
+    ),
     Probe("n", "A B C D", {}, "so many choices", lambda ask: len(ask(n=3)["choices"]) == 3),
     Probe("best_of", "A B C", {}, "one choice, and the usage of four", best_of),
     Probe("use_beam_search", "A B C", {}, "four different choices at temperature 0", beam_search),
-    Probe("length_penalty", "A B C", {}, "a low one finds a short answer, a high one a long one", length_penalty),
-    Probe("diversity_penalty", "B", {}, "a high one parts two groups at the first token", diversity_penalty),
+    Probe(
+        "length_penalty",
+        "A B C",
+        {},
+        "a low one finds a short answer, a high one a long one",
+        length_penalty,
+    ),
+    Probe(
+        "diversity_penalty",
+        "B",
+        {},
+        "a high one parts two groups at the first token",
+        diversity_penalty,
+    ),
     Probe("early_stopping", "A B C", {}, "true ends with shorter answers", early_stopping),
     Probe(
         "temperature",
@@ -96,8 +146,20 @@ PROBES = (
         "0 is the most likely token each time, 2 is not",
         lambda ask: tokens(ask(**WILD)) != tokens(ask(**{**WILD, "temperature": 0})),
     ),
-    Probe("top_p", "A B C D", {}, "a tiny one leaves the most likely token", lambda ask: greedy(ask, top_p=1e-6)),
-    Probe("min_p", "A B C", {}, "a large one leaves the most likely token", lambda ask: greedy(ask, min_p=0.999)),
+    Probe(
+        "top_p",
+        "A B C D",
+        {},
+        "a tiny one leaves the most likely token",
+        lambda ask: greedy(ask, top_p=1e-6),
+    ),
+    Probe(
+        "min_p",
+        "A B C",
+        {},
+        "a large one leaves the most likely token",
+        lambda ask: greedy(ask, min_p=0.999),
+    ),
     Probe("top_k", "A B C", {}, "1 leaves the most likely token", lambda ask: greedy(ask, top_k=1)),
     Probe(
         "repetition_penalty",
@@ -128,7 +190,13 @@ PROBES = (
         "100 makes every token that one",
         lambda ask: len(set(tokens(ask(**ALWAYS_THAT_TOKEN)))) == 1,
     ),
-    Probe("user", "A B C D", {}, "accepted; it changes nothing by its nature", lambda ask: ask(user="me") is not None),
+    Probe(
+        "user",
+        "A B C D",
+        {},
+        "accepted; it changes nothing by its nature",
+        lambda ask: ask(user="me") is not None,
+    ),
     Probe(
         "chat_template_kwargs",
         "A",
@@ -151,7 +219,10 @@ PROBES = (
         "A B C",
         {"spaces_between_special_tokens": False},
         "no spaces between them; a 400 with tokenizers that write some",
-        lambda ask: "<|im_end|><|im_end|>" in text(ask("Hello!", **SPECIAL, spaces_between_special_tokens=False)),
+        lambda ask: (
+            "<|im_end|><|im_end|>"
+            in text(ask("Hello!", **SPECIAL, spaces_between_special_tokens=False))
+        ),
     ),
     Probe("detokenize", "A B C", {"detokenize": False}),
     Probe("logits_processors", "A B C", {"logits_processors": ["x"]}),
@@ -160,7 +231,9 @@ PROBES = (
         "A B C",
         {"tools": [WEATHER]},
         "the prompt shows them",
-        lambda ask: ask(tools=[WEATHER])["usage"]["prompt_tokens"] > ask()["usage"]["prompt_tokens"],
+        lambda ask: (
+            ask(tools=[WEATHER])["usage"]["prompt_tokens"] > ask()["usage"]["prompt_tokens"]
+        ),
     ),
     Probe(
         "tool_choice",
@@ -169,7 +242,13 @@ PROBES = (
         "a call with arguments that fit the schema, or none",
         tool_choice,
     ),
-    Probe("parallel_tool_calls", "", {"parallel_tool_calls": False}, "one call of several asked for", parallel),
+    Probe(
+        "parallel_tool_calls",
+        "",
+        {"parallel_tool_calls": False},
+        "one call of several asked for",
+        parallel,
+    ),
     Probe(
         "response_format",
         "A B C",
@@ -185,7 +264,10 @@ PROBES = (
         "A B C",
         {"functions": [WEATHER["function"]]},
         "the old form of tools: the prompt shows them",
-        lambda ask: ask(functions=[WEATHER["function"]])["usage"]["prompt_tokens"] > ask()["usage"]["prompt_tokens"],
+        lambda ask: (
+            ask(functions=[WEATHER["function"]])["usage"]["prompt_tokens"]
+            > ask()["usage"]["prompt_tokens"]
+        ),
     ),
     Probe(
         "function_call",
@@ -207,7 +289,13 @@ PROBES = (
         {"assistant_confidence_threshold": 0.5},
         "without a draft model, which it needs",
     ),
-    Probe("max_ngram_size", "A C", {"max_ngram_size": 3}, "the same answer, by its nature", never_changes_the_answer),
+    Probe(
+        "max_ngram_size",
+        "A C",
+        {"max_ngram_size": 3},
+        "the same answer, by its nature",
+        never_changes_the_answer,
+    ),
 )
 
 
@@ -226,8 +314,22 @@ LMI_PROBES = (
 OVMS_OWN_PROBES = {
     probe.parameter: probe
     for probe in (
-        Probe("stop", "A B C D", {}, "the output ends before it, that of a stream with it", stop_shown_in_streams),
-        Probe("best_of", "A B C", {}, "so many beams, four different choices at temperature 0", best_of_beams),
+        Probe(
+            "stop",
+            "A B C D",
+            {},
+            "the output ends before it, that of a stream with it",
+            stop_shown_in_streams,
+        ),
+        Probe(
+            "best_of",
+            "A B C",
+            {},
+            "so many beams, four different choices at temperature 0",
+            best_of_beams,
+        ),
     )
 }
-OVMS_PROBES = tuple(OVMS_OWN_PROBES.get(probe.parameter, probe) for probe in PROBES if probe.listed != "D")
+OVMS_PROBES = tuple(
+    OVMS_OWN_PROBES.get(probe.parameter, probe) for probe in PROBES if probe.listed != "D"
+)

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import httpx
 
-from tests.cli.conformance import chat_statements, kept, lines, lmi_statements, response_statements, responses, settings
+from tests.cli.conformance import (
+    chat_statements,
+    kept,
+    lines,
+    lmi_statements,
+    response_statements,
+    responses,
+    settings,
+)
 from tests.cli.conformance.asking import LMI, OPENAI, OVMS, Asker, Endpoint
 from tests.cli.conformance.chats import LMI_PROBES, OVMS_PROBES, PROBES
 from tests.cli.conformance.probe import Probe, result
@@ -105,7 +113,8 @@ def statement_sections(cache_dir: Path) -> str:
     """Returns the sections about statements of the documents, each with the servers that it is about."""
     with ExitStack() as stack:
         default, ovms, lmi = (
-            stack.enter_context(serving_peer(profile, cache_dir / profile)) for profile in ("default", "ovms", "lmi")
+            stack.enter_context(serving_peer(profile, cache_dir / profile))
+            for profile in ("default", "ovms", "lmi")
         )
         text = _STATEMENTS_INTRODUCTION
         for title, statements, profile in (
@@ -129,7 +138,9 @@ def _servers(cache_dir: Path, *options: str) -> Iterator[Servers]:
     seeing_options = ("--demo", "vision", "--served-model-name", "ouzel-demo")
     with (
         serving(*SERVER_OPTIONS, *options, cache_dir=cache_dir) as reading,
-        serving(*SERVER_OPTIONS, *options, *seeing_options, cache_dir=cache_dir / "seeing") as seeing,
+        serving(
+            *SERVER_OPTIONS, *options, *seeing_options, cache_dir=cache_dir / "seeing"
+        ) as seeing,
         httpx.Client(base_url=reading.root, timeout=None) as to_reading,
         httpx.Client(base_url=seeing.root, timeout=None) as to_seeing,
     ):
@@ -137,13 +148,21 @@ def _servers(cache_dir: Path, *options: str) -> Iterator[Servers]:
 
 
 def _rows(servers: Servers, endpoint: Endpoint, probes: Sequence[Probe]) -> str:
-    asked_by = [_modes(servers.seeing if probe.is_shown else servers.reading, endpoint) for probe in probes]
+    asked_by = [
+        _modes(servers.seeing if probe.is_shown else servers.reading, endpoint) for probe in probes
+    ]
     with ThreadPoolExecutor(NUM_AT_ONCE) as threads:
         tried = [
-            [threads.submit(result, probe, ask) for ask in modes] for probe, modes in zip(probes, asked_by, strict=True)
+            [threads.submit(result, probe, ask) for ask in modes]
+            for probe, modes in zip(probes, asked_by, strict=True)
         ]
     rows = [
-        (f"`{probe.parameter}`", probe.listed, *map(_settled, beside, repeat(probe), modes), probe.seen)
+        (
+            f"`{probe.parameter}`",
+            probe.listed,
+            *map(_settled, beside, repeat(probe), modes),
+            probe.seen,
+        )
         for probe, beside, modes in zip(probes, tried, asked_by, strict=True)
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

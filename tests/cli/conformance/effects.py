@@ -22,7 +22,11 @@ WEATHER: Json = {
     "function": {
         "name": "get_weather",
         "description": "The weather in a city",
-        "parameters": {"type": "object", "properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"]},
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"enum": ["Rome", "Oslo"]}},
+            "required": ["city"],
+        },
     },
 }
 COUNT_TO_2: Json = {
@@ -50,7 +54,11 @@ def finish_reason(answer: Json) -> str:
 
 
 def has_stopped(answer: Json) -> bool:
-    return finish_reason(answer) in ("stop", "eos_token", "stop_sequence")  # OpenAI's word, and LMI's two
+    return finish_reason(answer) in (
+        "stop",
+        "eos_token",
+        "stop_sequence",
+    )  # OpenAI's word, and LMI's two
 
 
 def greedy(ask: Asker, **fields: object) -> bool:
@@ -80,10 +88,18 @@ def stop(ask: Asker) -> bool:
 def tool_choice(ask: Asker) -> bool:
     forced = ask("Hello!", tools=[WEATHER], tool_choice="required", max_tokens=60)
     forbidden = ask("What is the weather in Rome?", tools=[WEATHER], tool_choice="none")
-    named = ask("Hello!", tools=[WEATHER], tool_choice={"type": "function", "function": {"name": "get_weather"}})
-    calls = [answer["choices"][0]["message"]["tool_calls"][0]["function"] for answer in (forced, named)]
+    named = ask(
+        "Hello!",
+        tools=[WEATHER],
+        tool_choice={"type": "function", "function": {"name": "get_weather"}},
+    )
+    calls = [
+        answer["choices"][0]["message"]["tool_calls"][0]["function"] for answer in (forced, named)
+    ]
     cities = [json.loads(call["arguments"])["city"] for call in calls]
-    return set(cities) <= {"Rome", "Oslo"} and not forbidden["choices"][0]["message"].get("tool_calls")
+    return set(cities) <= {"Rome", "Oslo"} and not forbidden["choices"][0]["message"].get(
+        "tool_calls"
+    )
 
 
 def parallel(ask: Asker) -> bool:
@@ -95,7 +111,11 @@ def parallel(ask: Asker) -> bool:
 
 
 def function_call(ask: Asker) -> bool:
-    asked = {"functions": [WEATHER["function"]], "function_call": {"name": "get_weather"}, "max_tokens": 60}
+    asked = {
+        "functions": [WEATHER["function"]],
+        "function_call": {"name": "get_weather"},
+        "max_tokens": 60,
+    }
     answer = ask("Hello!", **asked)
     call = answer["choices"][0]["message"]["function_call"]
     return call["name"] == "get_weather" and finish_reason(answer) == "function_call"
@@ -109,7 +129,9 @@ def include_stop_str_in_output(ask: Asker) -> bool:
 
 
 def stream(ask: Asker) -> bool:
-    answer = ask(stream=ask.is_stream, num_assistant_tokens=0)  # guessed tokens come several in a chunk
+    answer = ask(
+        stream=ask.is_stream, num_assistant_tokens=0
+    )  # guessed tokens come several in a chunk
     kind = "chat.completion.chunk" if ask.is_stream else "chat.completion"
     return bool(answer["object"] == kind) and (answer["num_chunks"] > 5) == ask.is_stream
 
@@ -125,20 +147,25 @@ def ignore_eos(ask: Asker) -> bool:
 
 
 def skip_special_tokens(ask: Asker) -> bool:
-    hidden, shown = (text(ask("Hello!", ignore_eos=True, skip_special_tokens=skips)) for skips in (True, False))
+    hidden, shown = (
+        text(ask("Hello!", ignore_eos=True, skip_special_tokens=skips)) for skips in (True, False)
+    )
     return "<|im_end|>" in shown and "<|im_end|>" not in hidden
 
 
 def logprobs(ask: Asker) -> bool:
     answer = ask(logprobs=True)
     num_tokens: int = answer["usage"]["completion_tokens"]
-    return len(tokens(answer)) == num_tokens and not ask(logprobs=False)["choices"][0].get("logprobs")
+    return len(tokens(answer)) == num_tokens and not ask(logprobs=False)["choices"][0].get(
+        "logprobs"
+    )
 
 
 def top_logprobs(ask: Asker) -> bool:
     positions = ask(top_logprobs=3)["choices"][0]["logprobs"]["content"]
     return all(
-        len(position["top_logprobs"]) == 3 and position["top_logprobs"][0]["token"] == position["token"]
+        len(position["top_logprobs"]) == 3
+        and position["top_logprobs"][0]["token"] == position["token"]
         for position in positions
     )
 
@@ -195,7 +222,9 @@ def diversity_penalty(ask: Asker) -> bool:
 
 
 def early_stopping(ask: Asker) -> bool:
-    early, late = (ask(num_beams=4, n=4, max_tokens=40, early_stopping=value) for value in (True, "never"))
+    early, late = (
+        ask(num_beams=4, n=4, max_tokens=40, early_stopping=value) for value in (True, "never")
+    )
     return bool(early["usage"]["completion_tokens"] < late["usage"]["completion_tokens"])
 
 
@@ -224,7 +253,11 @@ def never_changes_the_answer(ask: Asker) -> bool:
 def image_parts(ask: Asker) -> bool:
     forms = ({"url": SHAPES["red"]}, SHAPES["red"], {"url": SHAPES["blue"]})
     answers = [text(ask([{"type": "image_url", "image_url": form}, WHICH_COLOR])) for form in forms]
-    return [word for answer in answers for word in SHAPES if word in answer.lower()] == ["red", "red", "blue"]
+    return [word for answer in answers for word in SHAPES if word in answer.lower()] == [
+        "red",
+        "red",
+        "blue",
+    ]
 
 
 def limit(name: str) -> Callable[[Asker], bool]:

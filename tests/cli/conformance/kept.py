@@ -38,7 +38,12 @@ class Keeper:
         return answer
 
     def response(self, **fields: object) -> Json:
-        return self("POST", "responses", model="ouzel-demo", **({"input": "Hello!", "temperature": 0} | fields))
+        return self(
+            "POST",
+            "responses",
+            model="ouzel-demo",
+            **({"input": "Hello!", "temperature": 0} | fields),
+        )
 
     def conversation(self) -> str:
         conversation_id: str = self("POST", "conversations", items=[SAID])["id"]
@@ -51,11 +56,15 @@ LONG: Json = {"background": True, "ignore_eos": True, "max_output_tokens": 3900}
 
 def deleted(keep: Keeper) -> bool:
     made = keep.response()
-    return bool(keep("DELETE", f"responses/{made['id']}")["deleted"]) and keep.is_gone(f"responses/{made['id']}")
+    return bool(keep("DELETE", f"responses/{made['id']}")["deleted"]) and keep.is_gone(
+        f"responses/{made['id']}"
+    )
 
 
 def cancelled(keep: Keeper) -> bool:
-    return bool(keep("POST", f"responses/{keep.response(**LONG)['id']}/cancel")["status"] == "cancelled")
+    return bool(
+        keep("POST", f"responses/{keep.response(**LONG)['id']}/cancel")["status"] == "cancelled"
+    )
 
 
 def items_of_input(keep: Keeper) -> bool:
@@ -109,7 +118,11 @@ def replayed(keep: Keeper) -> bool:
 
 OPERATIONS = (
     ("`GET /responses/{id}`", "what was answered", read),
-    ("`GET /responses/{id}?stream=true&starting_after=1`", "the events from number 2 to the end", replayed),
+    (
+        "`GET /responses/{id}?stream=true&starting_after=1`",
+        "the events from number 2 to the end",
+        replayed,
+    ),
     ("`DELETE /responses/{id}`", "then it is a 404", deleted),
     ("`POST /responses/{id}/cancel`", "a running response is cancelled", cancelled),
     ("`GET /responses/{id}/input_items`", "a page of the whole context", items_of_input),

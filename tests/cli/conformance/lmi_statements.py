@@ -15,7 +15,9 @@ CALLING: Json = {"tools": [WEATHER], "tool_choice": "required", "max_tokens": 60
 NOT_HERE: Json = {"watermark": True, "cached_prompt": "x"}
 
 
-def ask(peer: Peer, said: object = "Count from 1 to 60.", *, model: str = "llama3", **fields: Any) -> httpx.Response:
+def ask(
+    peer: Peer, said: object = "Count from 1 to 60.", *, model: str = "llama3", **fields: Any
+) -> httpx.Response:
     """Sends a chat to the path that speaks LMI."""
     path = "/v1/chat/completions" if peer.profile == "lmi" else "/invocations"
     body = {"messages": [{"role": "user", "content": said}], "temperature": 0}
@@ -41,14 +43,19 @@ def has_30_tokens(peer: Peer) -> bool:
 
 
 def sees(peer: Peer, url: str) -> bool:
-    parts = [{"type": "text", "text": "What is on the picture?"}, {"type": "image_url", "image_url": {"url": url}}]
+    parts = [
+        {"type": "text", "text": "What is on the picture?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
     response = ask(peer, parts, model="llava")
     return response.status_code == 200 and "red circle" in response.text
 
 
 def sees_a_listed_url_only(peer: Peer) -> bool:
     parts = [{"type": "image_url", "image_url": {"url": "http://192.0.2.1/a.png"}}]
-    return sees(peer, f"{peer.pictures_root}/{PICTURE}") and is_refused(ask(peer, parts, model="llava"), "allowed")
+    return sees(peer, f"{peer.pictures_root}/{PICTURE}") and is_refused(
+        ask(peer, parts, model="llava"), "allowed"
+    )
 
 
 def has_the_keys_of_the_page_alone(peer: Peer) -> bool:
@@ -57,7 +64,9 @@ def has_the_keys_of_the_page_alone(peer: Peer) -> bool:
 
 def has_lists_in_streams(peer: Peer) -> bool:
     logprobs = lines(peer, logprobs=True, top_logprobs=1)[0]["choices"][0]["logprobs"]
-    return isinstance(logprobs, list) and isinstance(logprobs[0]["content"][0]["top_logprobs"][0]["token"], float)
+    return isinstance(logprobs, list) and isinstance(
+        logprobs[0]["content"][0]["top_logprobs"][0]["token"], float
+    )
 
 
 def has_objects_in_streams(peer: Peer) -> bool:
@@ -67,7 +76,9 @@ def has_objects_in_streams(peer: Peer) -> bool:
 
 def calls(peer: Peer) -> bool:
     response = ask(peer, **CALLING)
-    return response.status_code == 200 and bool(response.json()["choices"][0]["message"].get("tool_calls"))
+    return response.status_code == 200 and bool(
+        response.json()["choices"][0]["message"].get("tool_calls")
+    )
 
 
 def reads_csv(peer: Peer) -> bool:
@@ -95,10 +106,14 @@ def refuses_parameters(peer: Peer) -> bool:
 
 STATEMENTS = (
     Statement(
-        "`messages` in a body chooses the chat schema, on the same path as the standard one", "D", chooses_by_messages
+        "`messages` in a body chooses the chat schema, on the same path as the standard one",
+        "D",
+        chooses_by_messages,
     ),
     Statement("`max_tokens` is 30 unless told otherwise", "D", has_30_tokens),
-    Statement("a picture is base64 without a scheme", "D", lambda peer: sees(peer, peer.picture_base64())),
+    Statement(
+        "a picture is base64 without a scheme", "D", lambda peer: sees(peer, peer.picture_base64())
+    ),
     Statement(
         "a picture is fetched from any URL",
         "D",
@@ -120,7 +135,14 @@ STATEMENTS = (
         "a defect; `--lmi-strict-logprobs`, which the server with the profile had, repeats it for clients that read it",
         has_objects_in_streams,
     ),
-    Statement("function calling is not available", "D", lambda peer: not calls(peer), "it works", calls, EVERYWHERE),
+    Statement(
+        "function calling is not available",
+        "D",
+        lambda peer: not calls(peer),
+        "it works",
+        calls,
+        EVERYWHERE,
+    ),
     Statement("standard schema: bodies in CSV", "D", reads_csv),
     Statement("`adapters` names the adapter; an unknown name is an error", "D", looks_for_adapters),
     Statement(

@@ -24,8 +24,12 @@ def result(probe: Probe, ask: Asker) -> str:
     try:
         ask(**probe.fields)
         assert probe.holds is not None, f"{probe.parameter} is accepted: say how its effect is seen"
-        assert probe.holds(ask), f"{probe.parameter} is accepted without its effect (stream: {ask.is_stream})"
+        assert probe.holds(ask), (
+            f"{probe.parameter} is accepted without its effect (stream: {ask.is_stream})"
+        )
     except Refused as refused:
-        assert refused.param == param, f"{probe.parameter} is refused in the name of {refused.param}"
+        assert refused.param == param, (
+            f"{probe.parameter} is refused in the name of {refused.param}"
+        )
         return f"refused with {refused.status}"
     return "works"

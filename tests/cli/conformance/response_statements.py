@@ -25,7 +25,11 @@ SHORT: Json = {"max_output_tokens": 3}
 
 
 def streamed_text(peer: Peer, **fields: Any) -> str:
-    return "".join(event["delta"] for event in events(peer, **fields) if event["type"] == "response.output_text.delta")
+    return "".join(
+        event["delta"]
+        for event in events(peer, **fields)
+        if event["type"] == "response.output_text.delta"
+    )
 
 
 def names(peer: Peer, **fields: Any) -> list[str]:
@@ -48,27 +52,45 @@ def hides_stop_in_streams(peer: Peer) -> bool:
 
 
 def thinks_for_any_effort(peer: Peer) -> bool:
-    asked = [{"reasoning": {"effort": effort}, "max_output_tokens": 100} for effort in ("low", "medium", "high")]
+    asked = [
+        {"reasoning": {"effort": effort}, "max_output_tokens": 100}
+        for effort in ("low", "medium", "high")
+    ]
     return all(item_types(peer, **fields)[0] == "reasoning" for fields in asked)
 
 
 def lets_kwargs_win(peer: Peer) -> bool:
-    fields: Json = {"reasoning": {"effort": "high"}, "chat_template_kwargs": {"enable_thinking": False}}
+    fields: Json = {
+        "reasoning": {"effort": "high"},
+        "chat_template_kwargs": {"enable_thinking": False},
+    }
     return respond(peer, **fields).status_code == 200 and item_types(peer, **fields) == ["message"]
 
 
 def refuses_a_contradiction(peer: Peer) -> bool:
-    fields: Json = {"reasoning": {"effort": "high"}, "chat_template_kwargs": {"enable_thinking": False}}
+    fields: Json = {
+        "reasoning": {"effort": "high"},
+        "chat_template_kwargs": {"enable_thinking": False},
+    }
     return respond(peer, **fields).status_code == 400
 
 
 def takes_both_forms_of_tools(peer: Peer) -> bool:
-    return all(item_types(peer, **CALLING | {"tools": [tool]}) == ["function_call"] for tool in (FLAT_TOOL, WEATHER))
+    return all(
+        item_types(peer, **CALLING | {"tools": [tool]}) == ["function_call"]
+        for tool in (FLAT_TOOL, WEATHER)
+    )
 
 
 def takes_both_forms_of_names(peer: Peer) -> bool:
-    choices = ({"type": "function", "function": {"name": "get_weather"}}, {"type": "function", "name": "get_weather"})
-    return all(item_types(peer, **CALLING | {"tool_choice": choice}) == ["function_call"] for choice in choices)
+    choices = (
+        {"type": "function", "function": {"name": "get_weather"}},
+        {"type": "function", "name": "get_weather"},
+    )
+    return all(
+        item_types(peer, **CALLING | {"tool_choice": choice}) == ["function_call"]
+        for choice in choices
+    )
 
 
 def has_beams(peer: Peer) -> bool:
@@ -124,16 +146,23 @@ def says_the_truth(peer: Peer) -> bool:
 
 
 def echoes_only_given(peer: Peer) -> bool:
-    return "top_p" not in answer(respond(peer)) and bool(answer(respond(peer, top_p=0.5))["top_p"] == 0.5)
+    return "top_p" not in answer(respond(peer)) and bool(
+        answer(respond(peer, top_p=0.5))["top_p"] == 0.5
+    )
 
 
 def echoes_always(peer: Peer) -> bool:
-    return bool(answer(respond(peer))["top_p"] == 1.0 and answer(respond(peer, top_p=0.5))["top_p"] == 0.5)
+    return bool(
+        answer(respond(peer))["top_p"] == 1.0 and answer(respond(peer, top_p=0.5))["top_p"] == 0.5
+    )
 
 
 def times_only_completed(peer: Peer) -> bool:
     made = answer(respond(peer, input="Hello!", max_output_tokens=100))
-    return "completed_at" not in answer(respond(peer, **SHORT)) and made["completed_at"] >= made["created_at"]
+    return (
+        "completed_at" not in answer(respond(peer, **SHORT))
+        and made["completed_at"] >= made["created_at"]
+    )
 
 
 def has_a_null_time(peer: Peer) -> bool:
@@ -158,12 +187,18 @@ def summarizes(peer: Peer) -> bool:
 
 def has_reasoning_text(peer: Peer) -> bool:
     item = reasoning(peer)
-    return [part["type"] for part in item["content"]] == ["reasoning_text"] and item["summary"] == []
+    return [part["type"] for part in item["content"]] == ["reasoning_text"] and item[
+        "summary"
+    ] == []
 
 
 def has_events_of_a_summary(peer: Peer) -> bool:
     seen = names(peer, **THINKING)
-    order = ["reasoning_summary_part.added", "reasoning_summary_text.delta", "reasoning_summary_text.done"]
+    order = [
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+    ]
     order += ["reasoning_summary_part.done", "output_item.done"]
     places = [seen.index(name) for name in order if name in seen]
     return len(places) == len(order) and places == sorted(places)
@@ -171,11 +206,17 @@ def has_events_of_a_summary(peer: Peer) -> bool:
 
 def has_events_of_reasoning(peer: Peer) -> bool:
     seen = names(peer, **THINKING)
-    return seen.index("reasoning_text.delta") < seen.index("reasoning_text.done") < seen.index("output_item.done")
+    return (
+        seen.index("reasoning_text.delta")
+        < seen.index("reasoning_text.done")
+        < seen.index("output_item.done")
+    )
 
 
 def puts_the_message_at_1(peer: Peer) -> bool:
-    deltas = [event for event in events(peer, **THINKING) if event["type"] == "response.output_text.delta"]
+    deltas = [
+        event for event in events(peer, **THINKING) if event["type"] == "response.output_text.delta"
+    ]
     return {event["output_index"] for event in deltas} == {1}
 
 
@@ -199,7 +240,9 @@ def begins_with_the_id(peer: Peer) -> bool:
 
 def answers_without_the_format(peer: Peer) -> bool:
     response = respond(peer, response_format=IMPOSSIBLE)
-    return response.status_code == 200 and output_texts(peer, response_format=IMPOSSIBLE) == output_texts(peer)
+    return response.status_code == 200 and output_texts(
+        peer, response_format=IMPOSSIBLE
+    ) == output_texts(peer)
 
 
 OPENAI = "OpenAI's meaning stays the default"
@@ -209,7 +252,10 @@ STATEMENTS = (
     Statement(
         "`POST /v3/responses`; also below `/v1`",
         "E",
-        lambda peer: all(respond(peer, path=path).status_code == 200 for path in ("/v3/responses", "/v1/responses")),
+        lambda peer: all(
+            respond(peer, path=path).status_code == 200
+            for path in ("/v3/responses", "/v1/responses")
+        ),
     ),
     Statement(
         "`model` is required: 412 without it",
@@ -228,7 +274,9 @@ STATEMENTS = (
     Statement(
         "`include_stop_str_in_output: false` is an error in streams",
         "E",
-        lambda peer: is_refused(respond(peer, stream=True, include_stop_str_in_output=False), "include_stop"),
+        lambda peer: is_refused(
+            respond(peer, stream=True, include_stop_str_in_output=False), "include_stop"
+        ),
         "it works: the stop string is hidden",
         hides_stop_in_streams,
         EVERYWHERE,
@@ -242,7 +290,9 @@ STATEMENTS = (
     ),
     Statement("tools nested as in chats, and flat", "E", takes_both_forms_of_tools),
     Statement("`tool_choice` with a nested function, and flat", "E", takes_both_forms_of_names),
-    Statement("`reasoning.effort` low, medium and high: each enables thinking", "E", thinks_for_any_effort),
+    Statement(
+        "`reasoning.effort` low, medium and high: each enables thinking", "E", thinks_for_any_effort
+    ),
     Statement(
         "`chat_template_kwargs` count before `reasoning.effort`",
         "E",
@@ -253,7 +303,10 @@ STATEMENTS = (
     Statement(
         "`chat_template_kwargs` that the template does not read have no effect",
         "E",
-        lambda peer: respond(peer, **UNREAD).status_code == 200 and output_texts(peer, **UNREAD) == output_texts(peer),
+        lambda peer: (
+            respond(peer, **UNREAD).status_code == 200
+            and output_texts(peer, **UNREAD) == output_texts(peer)
+        ),
         "a name that nothing reads is mostly misspelt: 400",
         lambda peer: is_refused(respond(peer, **UNREAD), "unread_by_the_template"),
     ),
@@ -271,8 +324,14 @@ STATEMENTS = (
         "what cannot count is refused by default: 400",
         lambda peer: is_refused(respond(peer, length_penalty=2), "length_penalty"),
     ),
-    Statement("streams have `n` 1 only", "E", lambda peer: is_refused(respond(peer, stream=True, n=2, best_of=2), "n")),
-    Statement("`top_k` is all tokens when sampling", "E", uses_all_tokens, NEWER, uses_40, EVERYWHERE),
+    Statement(
+        "streams have `n` 1 only",
+        "E",
+        lambda peer: is_refused(respond(peer, stream=True, n=2, best_of=2), "n"),
+    ),
+    Statement(
+        "`top_k` is all tokens when sampling", "E", uses_all_tokens, NEWER, uses_40, EVERYWHERE
+    ),
     Statement("`seed` is 0", "E", has_seed_0, NEWER, has_random_seeds, EVERYWHERE),
     Statement(
         "`id` is `resp-` and the time",

@@ -41,18 +41,29 @@ def _as_chat(answer: Json, *, num_chunks: int) -> Json:
         [part] = message["content"]
         choices.append(
             {
-                "message": {"content": part["text"], "tool_calls": [{"function": call} for call in calls]},
+                "message": {
+                    "content": part["text"],
+                    "tool_calls": [{"function": call} for call in calls],
+                },
                 "logprobs": {"content": part["logprobs"]} if part["logprobs"] else None,
                 "finish_reason": "stop" if answer["status"] == "completed" else "length",
             }
         )
     counted = answer["usage"] or {"input_tokens": 0, "output_tokens": 0}  # it has only begun
-    usage = {"prompt_tokens": counted["input_tokens"], "completion_tokens": counted["output_tokens"]}
+    usage = {
+        "prompt_tokens": counted["input_tokens"],
+        "completion_tokens": counted["output_tokens"],
+    }
     return answer | {"choices": choices, "usage": usage, "num_chunks": num_chunks}
 
 
 RESPONSES = Endpoint(
-    "/v1/responses", {"model": "ouzel-demo"}, openai_param, as_chat, prompt="input", streaming={"stream": True}
+    "/v1/responses",
+    {"model": "ouzel-demo"},
+    openai_param,
+    as_chat,
+    prompt="input",
+    streaming={"stream": True},
 )
 
 OVMS_RESPONSES = replace(RESPONSES, path="/v3/responses", refused_param=ovms_param)
@@ -77,7 +88,9 @@ NUM_ASSISTANT_TOKENS = Probe(  # a usage of OpenAI's responses has no place for 
     "E",
     {"num_assistant_tokens": 5},
     "the same answer, by its nature",
-    lambda ask: text(ask(num_assistant_tokens=0)) == text(ask(num_assistant_tokens=5)) == text(ask()),
+    lambda ask: (
+        text(ask(num_assistant_tokens=0)) == text(ask(num_assistant_tokens=5)) == text(ask())
+    ),
 )
 
 
@@ -94,7 +107,9 @@ def continued(ask: Asker) -> bool:
 
 
 def effort(ask: Asker) -> bool:
-    thinking, not_thinking = (ask(reasoning={"effort": how}, max_tokens=60)["output"][0] for how in ("low", "none"))
+    thinking, not_thinking = (
+        ask(reasoning={"effort": how}, max_tokens=60)["output"][0] for how in ("low", "none")
+    )
     return bool(thinking["type"] == "reasoning" and not_thinking["type"] == "message")
 
 
@@ -106,15 +121,22 @@ def summary(ask: Asker) -> bool:
 
 def summary_unasked(ask: Asker) -> bool:
     """OVMS takes `reasoning.summary` and ignores it: there is always one."""
-    asked, unasked = (ask(**fields, enable_thinking=True, max_tokens=60) for fields in (SUMMARY, {}))
+    asked, unasked = (
+        ask(**fields, enable_thinking=True, max_tokens=60) for fields in (SUMMARY, {})
+    )
     summaries = [answer["output"][0]["summary"] for answer in (asked, unasked)]
     return bool(summaries[0] == summaries[1] and summaries[0][0]["text"] != "")
 
 
 def effort_of_ovms(ask: Asker) -> bool:
-    thinking = [ask(reasoning={"effort": how}, max_tokens=60)["output"][0] for how in ("low", "medium", "high")]
+    thinking = [
+        ask(reasoning={"effort": how}, max_tokens=60)["output"][0]
+        for how in ("low", "medium", "high")
+    ]
     without = ask(max_tokens=60)["output"][0]
-    return {item["type"] for item in thinking} == {"reasoning"} and bool(without["type"] == "message")
+    return {item["type"] for item in thinking} == {"reasoning"} and bool(
+        without["type"] == "message"
+    )
 
 
 def beams(ask: Asker) -> bool:
@@ -145,23 +167,32 @@ def compaction(ask: Asker) -> bool:
 def truncation(ask: Asker) -> bool:
     """Turns that together do not fit into the demo model's context."""
     turn = {"role": "user", "content": "Say fox. " * 400}
-    answer = ask(input=[turn, turn, turn, turn, turn, {"role": "user", "content": QUESTION}], truncation="auto")
+    answer = ask(
+        input=[turn, turn, turn, turn, turn, {"role": "user", "content": QUESTION}],
+        truncation="auto",
+    )
     return text(answer) != "" and answer["truncation"] == "auto"
 
 
 def in_the_background(ask: Asker) -> bool:
     answer = ask(background=True, logprobs=False)
-    return bool(answer["background"]) and answer["status"] == ("incomplete" if ask.is_stream else "queued")
+    return bool(answer["background"]) and answer["status"] == (
+        "incomplete" if ask.is_stream else "queued"
+    )
 
 
 def image_parts(ask: Asker) -> bool:
     asked = {"type": "input_text", "text": "What color is the circle?"}
-    answers = [text(ask([{"type": "input_image", "image_url": url}, asked])) for url in SHAPES.values()]
+    answers = [
+        text(ask([{"type": "input_image", "image_url": url}, asked])) for url in SHAPES.values()
+    ]
     return all(color in answer.lower() for color, answer in zip(SHAPES, answers, strict=True))
 
 
 def streams(ask: Asker) -> bool:
-    num_chunks: int = ask(num_assistant_tokens=0)["num_chunks"]  # guessed tokens come several in an event
+    num_chunks: int = ask(num_assistant_tokens=0)[
+        "num_chunks"
+    ]  # guessed tokens come several in an event
     return (num_chunks > 8) == ask.is_stream
 
 
@@ -198,7 +229,13 @@ OWN_PROBES = (
         "only with stream",
         lambda ask: ask(stream_options={"include_obfuscation": True}) is not None,
     ),
-    Probe("instructions", "F", {}, "the prompt shows them", lambda ask: longer_prompt(ask, instructions="Be brief.")),
+    Probe(
+        "instructions",
+        "F",
+        {},
+        "the prompt shows them",
+        lambda ask: longer_prompt(ask, instructions="Be brief."),
+    ),
     Probe("previous_response_id", "F", {}, "the prompt begins with what was said", continued),
     Probe("context_management", "F", {}, "a summary comes before the answer", compaction),
     Probe(
@@ -207,7 +244,9 @@ OWN_PROBES = (
         {},
         "an object of the schema",
         lambda ask: (
-            json.loads(text(ask(text={"format": {"type": "json_schema", **COUNT_TO_2["json_schema"]}})))
+            json.loads(
+                text(ask(text={"format": {"type": "json_schema", **COUNT_TO_2["json_schema"]}}))
+            )
             in ({"n": 1}, {"n": 2})
         ),
     ),
@@ -224,14 +263,18 @@ OWN_PROBES = (
         "F",
         {},
         "so many alternatives",
-        lambda ask: len(ask(top_logprobs=3)["choices"][0]["logprobs"]["content"][0]["top_logprobs"]) == 3,
+        lambda ask: (
+            len(ask(top_logprobs=3)["choices"][0]["logprobs"]["content"][0]["top_logprobs"]) == 3
+        ),
     ),
     Probe(
         "include",
         "F",
         {},
         "log probabilities",
-        lambda ask: tokens(ask(logprobs=None, include=["message.output_text.logprobs"])) == tokens(ask()),
+        lambda ask: (
+            tokens(ask(logprobs=None, include=["message.output_text.logprobs"])) == tokens(ask())
+        ),
     ),
     Probe(
         "include, reasoning.encrypted_content",
@@ -249,7 +292,13 @@ OWN_PROBES = (
         "the response repeats it; it limits tools that a server runs",
         repeated("max_tool_calls", 3),
     ),
-    Probe("background", "F", {}, "answers while it is queued; a stream goes to the end", in_the_background),
+    Probe(
+        "background",
+        "F",
+        {},
+        "answers while it is queued; a stream goes to the end",
+        in_the_background,
+    ),
     Probe("prompt", "F", {"prompt": {"id": "pmpt_1"}}, "templates that OpenAI keeps"),
     Probe(
         "prompt_cache_retention",
@@ -265,21 +314,45 @@ OWN_PROBES = (
         "the response says default",
         lambda ask: ask(service_tier="auto")["service_tier"] == "default",
     ),
-    Probe("prompt_cache_key", "F", {}, "the response repeats it", repeated("prompt_cache_key", "key")),
-    Probe("safety_identifier", "F", {}, "the response repeats it", repeated("safety_identifier", "someone")),
+    Probe(
+        "prompt_cache_key", "F", {}, "the response repeats it", repeated("prompt_cache_key", "key")
+    ),
+    Probe(
+        "safety_identifier",
+        "F",
+        {},
+        "the response repeats it",
+        repeated("safety_identifier", "someone"),
+    ),
     Probe("user", "F", {}, "the response repeats it", repeated("user", "someone")),
 )
 
 
-PARALLEL_TOOL_CALLS = replace(next(probe for probe in PROBES if probe.parameter == "parallel_tool_calls"), listed="F")
+PARALLEL_TOOL_CALLS = replace(
+    next(probe for probe in PROBES if probe.parameter == "parallel_tool_calls"), listed="F"
+)
 OVMS_ANSWERS = {  # probes whose effect the profile shows in another way
     probe.parameter: probe
     for probe in (
         *OVMS_OWN_PROBES.values(),
         Probe("best_of", "E", {}, "so many beams: `length_penalty` counts", beams),
-        Probe("reasoning.effort", "E", {}, "each of low, medium and high thinks; none given does not", effort_of_ovms),
-        Probe("reasoning.summary", "E", {}, "no effect: the reasoning is a summary anyway", summary_unasked),
-        Probe("include, reasoning.encrypted_content", "F", {}, "the reasoning, packed", packed_summary),
+        Probe(
+            "reasoning.effort",
+            "E",
+            {},
+            "each of low, medium and high thinks; none given does not",
+            effort_of_ovms,
+        ),
+        Probe(
+            "reasoning.summary",
+            "E",
+            {},
+            "no effect: the reasoning is a summary anyway",
+            summary_unasked,
+        ),
+        Probe(
+            "include, reasoning.encrypted_content", "F", {}, "the reasoning, packed", packed_summary
+        ),
     )
 }
 
@@ -296,5 +369,7 @@ def section(rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
 
 def ovms_section(rows: Callable[[Endpoint, Sequence[Probe]], str]) -> str:
     probes = listed_probes()
-    own = [replace(OVMS_ANSWERS.get(probe.parameter, probe), listed=probe.listed) for probe in probes]
+    own = [
+        replace(OVMS_ANSWERS.get(probe.parameter, probe), listed=probe.listed) for probe in probes
+    ]
     return _OVMS_INTRODUCTION + rows(OVMS_RESPONSES, own)

@@ -48,15 +48,31 @@ GRAPH_FIELDS = (
     Setting("max_tokens_limit: 100", "`--max-tokens-limit`"),
     Setting("best_of_limit: 20", "`--max-choices`", "OVMS excludes the limit itself"),
     Setting('draft_models_path: "small"', "`--draft-model`"),
-    Setting("pipeline_type: VLM_CB", "read", "one pipeline is all of AUTO, LM, LM_CB, VLM and VLM_CB"),
+    Setting(
+        "pipeline_type: VLM_CB", "read", "one pipeline is all of AUTO, LM, LM_CB, VLM and VLM_CB"
+    ),
     Setting("pipeline_type: OMNI", "refused", "no audio"),
     Setting("dynamic_split_fuse: true", "read", "always"),
-    Setting("dynamic_split_fuse: false", "logged", "long prompts are always prefilled in chunks; answers are the same"),
-    Setting("draft_eagle3_mode: true", "logged as a warning", "served without the draft: the same answers, later"),
     Setting(
-        "cache_eviction_config: {}", "logged as a warning", "all tokens stay in the KV cache, so answers may differ"
+        "dynamic_split_fuse: false",
+        "logged",
+        "long prompts are always prefilled in chunks; answers are the same",
     ),
-    Setting("sparse_attention_config: {}", "logged as a warning", "attention reads all tokens, so answers may differ"),
+    Setting(
+        "draft_eagle3_mode: true",
+        "logged as a warning",
+        "served without the draft: the same answers, later",
+    ),
+    Setting(
+        "cache_eviction_config: {}",
+        "logged as a warning",
+        "all tokens stay in the KV cache, so answers may differ",
+    ),
+    Setting(
+        "sparse_attention_config: {}",
+        "logged as a warning",
+        "attention reads all tokens, so answers may differ",
+    ),
     Setting("chat_template_mode: JINJA", "logged"),
     Setting("block_size: 32", "logged"),
     Setting("cache_interval_multiplier: 2", "logged"),
@@ -73,7 +89,9 @@ GRAPH_FIELDS = (
     Setting("plugin_config: '{\"prompt_lookup\": true}'", "`--prompt-lookup`"),
     Setting("plugin_config: '{\"NUM_STREAMS\": 1}'", "logged"),
     Setting(
-        "plugin_config: '{\"NUM_STRAEMS\": 1}'", "refused", "OpenVINO refuses a property that it does not know, too"
+        "plugin_config: '{\"NUM_STRAEMS\": 1}'",
+        "refused",
+        "OpenVINO refuses a property that it does not know, too",
     ),
 )
 FLAGS = (
@@ -94,7 +112,11 @@ FLAGS = (
     Setting("--num_streams 2", "logged"),
     Setting("--disable_input_count_validation", "logged"),
     Setting("--gguf_filename m.gguf --source_model owner/name", "MODEL, `--served-model-name`"),
-    Setting("--source_loras a=./DIRECTORY", "`--lora`", "an adapter of the hub is pulled beside its model"),
+    Setting(
+        "--source_loras a=./DIRECTORY",
+        "`--lora`",
+        "an adapter of the hub is pulled beside its model",
+    ),
     Setting(
         "--pull --source_model owner/name --model_repository_path models",
         "done instead of serving",
@@ -145,7 +167,10 @@ def read_flag(setting: Setting, directory: Path) -> str:
         logged = [remark for remark in flags.remarks if "no meaning" in remark]
         warnings = [remark for remark in flags.remarks if remark not in logged]
         return Outcome(
-            dict(flags.values), logged, warnings, read_directive(flags.wish) is not None and flags.wish.is_all
+            dict(flags.values),
+            logged,
+            warnings,
+            read_directive(flags.wish) is not None and flags.wish.is_all,
         )
 
     return _describe(read, "", setting.text)
@@ -171,7 +196,9 @@ def section(directory: Path) -> str:
     return text + _FLAG_INTRODUCTION + _rows(FLAGS, read_flag, directory)
 
 
-def _rows(settings: Sequence[Setting], read: Callable[[Setting, Path], str], directory: Path) -> str:
+def _rows(
+    settings: Sequence[Setting], read: Callable[[Setting, Path], str], directory: Path
+) -> str:
     rows = ""
     for setting in settings:
         here = read(setting, directory)

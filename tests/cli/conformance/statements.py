@@ -48,8 +48,12 @@ def table(statements: Sequence[Statement], peers: Sequence[Peer]) -> str:
     rows = []
     for statement in statements:
         cells = [result_of(statement, peer) for peer in peers]
-        assert ("differs" in cells) == bool(statement.reason), f"{statement.says}: the reason is needless"
-        rows.append(f"| {statement.says} | {statement.listed} | {' | '.join(cells)} | {statement.reason} |\n")
+        assert ("differs" in cells) == bool(statement.reason), (
+            f"{statement.says}: the reason is needless"
+        )
+        rows.append(
+            f"| {statement.says} | {statement.listed} | {' | '.join(cells)} | {statement.reason} |\n"
+        )
     return "".join(rows)
 
 
@@ -61,7 +65,11 @@ def post(peer: Peer, path: str, body: Json) -> httpx.Response:
 def chat(peer: Peer, *, path: str = "/v3/chat/completions", **fields: Any) -> httpx.Response:
     """Sends a chat: greedy, and short, unless told otherwise."""
     messages = [{"role": "user", "content": QUESTION}]
-    return post(peer, path, {"model": "llama3", "messages": messages, "temperature": 0, "max_tokens": 20} | fields)
+    return post(
+        peer,
+        path,
+        {"model": "llama3", "messages": messages, "temperature": 0, "max_tokens": 20} | fields,
+    )
 
 
 def answer(response: httpx.Response) -> Json:
@@ -86,7 +94,11 @@ def streamed_text(peer: Peer, **fields: Any) -> str:
 
 def respond(peer: Peer, *, path: str = "/v3/responses", **fields: Any) -> httpx.Response:
     """Asks for a response: greedy, and short, unless told otherwise."""
-    return post(peer, path, {"model": "llama3", "input": QUESTION, "temperature": 0, "max_output_tokens": 20} | fields)
+    return post(
+        peer,
+        path,
+        {"model": "llama3", "input": QUESTION, "temperature": 0, "max_output_tokens": 20} | fields,
+    )
 
 
 def events(peer: Peer, **fields: Any) -> list[Json]:

@@ -58,10 +58,14 @@ def a_tool_runner_runs_in_a_thread_that_the_server_holds() -> None:
     assert text_of(runner.until_done()) == SUNNY
     assert [len(body["messages"]) for body in requests] == [1, 1]
     assert sent_threads() == ["create", "continue"]
-    runner = client.beta.messages.tool_runner(**FIELDS, messages=QUESTION, tools=[get_weather], stream=True)
+    runner = client.beta.messages.tool_runner(
+        **FIELDS, messages=QUESTION, tools=[get_weather], stream=True
+    )
     assert [text_of(stream.get_final_message()) for stream in runner][-1] == SUNNY
     assert sent_threads() == ["create", "continue"]
-    runner = client.beta.messages.tool_runner(**FIELDS, messages=QUESTION, tools=[get_weather], thread=False)
+    runner = client.beta.messages.tool_runner(
+        **FIELDS, messages=QUESTION, tools=[get_weather], thread=False
+    )
     assert text_of(runner.until_done()) == SUNNY
     assert sent_threads() == [None, None]
 
@@ -93,7 +97,11 @@ def a_thread_is_held_by_the_server() -> None:
     thread = client.beta.messages.thread(**FIELDS, tools=[get_weather])
     asked = thread.send(*QUESTION)
     [call] = [block for block in asked.content if block.type == "tool_use"]
-    result: Any = {"type": "tool_result", "tool_use_id": call.id, "content": get_weather.call(call.input)}
+    result: Any = {
+        "type": "tool_result",
+        "tool_use_id": call.id,
+        "content": get_weather.call(call.input),
+    }
     with thread.stream({"role": "user", "content": [result]}) as stream:
         assert text_of(stream.get_final_message()) == SUNNY
     fork = thread.fork()
@@ -110,13 +118,21 @@ def a_thread_that_is_gone_is_told_by_its_cause() -> None:
     try:
         client.beta.messages.create(**FIELDS, messages=HELLO, thread=gone)
     except anthropic.NotFoundError as error:
-        assert (error.error_code, type(error).__name__) == ("thread_not_found", "ThreadNotFoundError")
+        assert (error.error_code, type(error).__name__) == (
+            "thread_not_found",
+            "ThreadNotFoundError",
+        )
     else:
         raise AssertionError("there was no such thread")
 
 
 def old_results_leave_the_prompt() -> None:
-    call: Any = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Rome"}}
+    call: Any = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "get_weather",
+        "input": {"city": "Rome"},
+    }
     result: Any = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "cold " * 100}
     messages = [
         {"role": "user", "content": "What is the weather in Rome?"},
@@ -127,7 +143,11 @@ def old_results_leave_the_prompt() -> None:
     ]
     edit: Any = {"type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 0}}
     edits: Any = {"edits": [edit | {"trigger": {"type": "input_tokens", "value": 100}}]}
-    fields: Any = {"messages": messages, "tools": [get_weather.to_dict()], "context_management": edits}
+    fields: Any = {
+        "messages": messages,
+        "tools": [get_weather.to_dict()],
+        "context_management": edits,
+    }
     text = client.beta.messages.with_raw_response.create(**FIELDS, **fields).text()
     managed = strictly(BetaMessage, text).context_management
     assert managed is not None

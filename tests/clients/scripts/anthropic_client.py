@@ -10,7 +10,13 @@ from typing import Any  # JSON, and the package's types
 
 import anthropic
 import httpx
-from anthropic.types import ErrorResponse, Message, MessageTokensCount, ModelInfo, RawMessageStreamEvent
+from anthropic.types import (
+    ErrorResponse,
+    Message,
+    MessageTokensCount,
+    ModelInfo,
+    RawMessageStreamEvent,
+)
 from pydantic import BaseModel, TypeAdapter
 
 ROOT = sys.argv[1]
@@ -18,7 +24,11 @@ WEATHER = '{"temperature": 21, "condition": "sunny"}'
 TOOL: Any = {
     "name": "get_weather",
     "description": "Get the current weather",
-    "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    "input_schema": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
 }
 SCHEMA = {
     "type": "object",
@@ -53,14 +63,21 @@ def further_fields(value: object) -> Iterator[str]:
 
 
 def ask(**fields: Any) -> Message:
-    message: Message = strictly(Message, client.messages.with_raw_response.create(**FIELDS | fields).text())
+    message: Message = strictly(
+        Message, client.messages.with_raw_response.create(**FIELDS | fields).text()
+    )
     return message
 
 
 def events(**fields: Any) -> list[Any]:
     """Those of a stream as they come, with the pings left out."""
     headers = {"x-api-key": "none", "anthropic-version": "2023-06-01"}
-    answer = httpx.post(f"{ROOT}/v1/messages", json=FIELDS | fields | {"stream": True}, headers=headers, timeout=None)
+    answer = httpx.post(
+        f"{ROOT}/v1/messages",
+        json=FIELDS | fields | {"stream": True},
+        headers=headers,
+        timeout=None,
+    )
     assert answer.status_code == 200, answer.text
     read = []
     for frame in answer.text.removesuffix("\n\n").split("\n\n"):
@@ -76,12 +93,19 @@ def messages_are_whole_or_streamed() -> None:
     assert whole.stop_reason == "end_turn"
     assert whole.usage.output_tokens > 0
     read = events(messages=HELLO)
-    assert [read[0].type, read[-2].type, read[-1].type] == ["message_start", "message_delta", "message_stop"]
+    assert [read[0].type, read[-2].type, read[-1].type] == [
+        "message_start",
+        "message_delta",
+        "message_stop",
+    ]
     with client.messages.stream(**FIELDS, messages=HELLO) as stream:
         text = "".join(stream.text_stream)
         streamed = stream.get_final_message()
     assert [(block.type, block.text) for block in whole.content] == [("text", text)]
-    assert ([block.text for block in streamed.content], streamed.stop_reason) == ([text], whole.stop_reason)
+    assert ([block.text for block in streamed.content], streamed.stop_reason) == (
+        [text],
+        whole.stop_reason,
+    )
     assert streamed.usage.output_tokens == whole.usage.output_tokens
     cut = ask(messages=HELLO, stop_sequences=[text.split()[1]])
     assert (cut.stop_reason, cut.stop_sequence) == ("stop_sequence", text.split()[1])
@@ -91,17 +115,37 @@ def messages_are_whole_or_streamed() -> None:
 def tools_are_called_and_answered() -> None:
     asked = ask(messages=QUESTION, tools=[TOOL])
     [call] = [block for block in asked.content if block.type == "tool_use"]
-    assert (call.name, call.input, asked.stop_reason) == ("get_weather", {"city": "Paris"}, "tool_use")
-    result: Any = {"type": "tool_result", "tool_use_id": call.id, "content": [{"type": "text", "text": WEATHER}]}
-    history = [*QUESTION, {"role": "assistant", "content": asked.content}, {"role": "user", "content": [result]}]
+    assert (call.name, call.input, asked.stop_reason) == (
+        "get_weather",
+        {"city": "Paris"},
+        "tool_use",
+    )
+    result: Any = {
+        "type": "tool_result",
+        "tool_use_id": call.id,
+        "content": [{"type": "text", "text": WEATHER}],
+    }
+    history = [
+        *QUESTION,
+        {"role": "assistant", "content": asked.content},
+        {"role": "user", "content": [result]},
+    ]
     answer = ask(messages=history, tools=[TOOL])
-    assert [block.text for block in answer.content] == ["The temperature is 21 and the condition is sunny."]
+    assert [block.text for block in answer.content] == [
+        "The temperature is 21 and the condition is sunny."
+    ]
     with client.messages.stream(**FIELDS, messages=QUESTION, tools=[TOOL]) as stream:
-        [streamed] = [block for block in stream.get_final_message().content if block.type == "tool_use"]
+        [streamed] = [
+            block for block in stream.get_final_message().content if block.type == "tool_use"
+        ]
     assert (streamed.name, streamed.input) == (call.name, call.input)
-    assert {event.type for event in events(messages=QUESTION, tools=[TOOL])} >= {"content_block_delta"}
+    assert {event.type for event in events(messages=QUESTION, tools=[TOOL])} >= {
+        "content_block_delta"
+    }
     for choice in ({"type": "any"}, {"type": "tool", "name": "get_weather"}):
-        assert [block.type for block in ask(messages=HELLO, tools=[TOOL], tool_choice=choice).content] == ["tool_use"]
+        assert [
+            block.type for block in ask(messages=HELLO, tools=[TOOL], tool_choice=choice).content
+        ] == ["tool_use"]
     assert ask(messages=HELLO, tools=[TOOL], tool_choice={"type": "none"}).stop_reason == "end_turn"
 
 
@@ -110,18 +154,30 @@ def thinking_is_shown_and_read_back() -> None:
     thought = ask(messages=SUM, **fields)
     assert [block.type for block in thought.content] == ["thinking", "text"]
     assert thought.content[0].signature
-    kinds = [event.delta.type for event in events(messages=SUM, **fields) if event.type == "content_block_delta"]
+    kinds = [
+        event.delta.type
+        for event in events(messages=SUM, **fields)
+        if event.type == "content_block_delta"
+    ]
     assert list(dict.fromkeys(kinds)) == ["thinking_delta", "signature_delta", "text_delta"]
-    history = [*SUM, {"role": "assistant", "content": thought.content}, {"role": "user", "content": "Thank you!"}]
+    history = [
+        *SUM,
+        {"role": "assistant", "content": thought.content},
+        {"role": "user", "content": "Thank you!"},
+    ]
     assert ask(messages=history, **fields).content
 
 
 def tokens_are_counted() -> None:
-    counted = client.messages.with_raw_response.count_tokens(model="ouzel", messages=QUESTION, tools=[TOOL])
+    counted = client.messages.with_raw_response.count_tokens(
+        model="ouzel", messages=QUESTION, tools=[TOOL]
+    )
     number = strictly(MessageTokensCount, counted.text()).input_tokens
     usage = ask(messages=QUESTION, tools=[TOOL]).usage
     assert number == usage.input_tokens + (usage.cache_read_input_tokens or 0)
-    assert [strictly(ModelInfo, each.model_dump_json()).id for each in client.models.list()] == ["ouzel"]
+    assert [strictly(ModelInfo, each.model_dump_json()).id for each in client.models.list()] == [
+        "ouzel"
+    ]
 
 
 def objects_obey_a_schema() -> None:

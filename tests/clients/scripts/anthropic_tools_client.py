@@ -21,18 +21,26 @@ def tools_of_anthropics_types_are_called() -> None:
     screen = {"display_width_px": 1024, "display_height_px": 768}
     tools: list[Any] = [
         {"type": "bash_20250124", "name": "bash"},
-        {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 10000},
+        {
+            "type": "text_editor_20250728",
+            "name": "str_replace_based_edit_tool",
+            "max_characters": 10000,
+        },
         {"type": "text_editor_20250124", "name": "str_replace_editor"},
         {"type": "memory_20250818", "name": "memory"},
         {"type": "computer_20251124", "name": "computer", "enable_zoom": True, **screen},
     ]
     for tool in tools:
         choice = {"type": "tool", "name": tool["name"]}
-        said = client.beta.messages.with_raw_response.create(**FIELDS, messages=HELLO, tools=[tool], tool_choice=choice)
+        said = client.beta.messages.with_raw_response.create(
+            **FIELDS, messages=HELLO, tools=[tool], tool_choice=choice
+        )
         message = TypeAdapter(BetaMessage).validate_json(said.text(), strict=True)
         [call] = [block for block in message.content if block.type == "tool_use"]
         first = {"bash": "command", "computer": "action"}.get(tool["name"], "command")
-        assert call.name == tool["name"] and (isinstance(call.input[first], str) or "INVALID_JSON" in call.input)
+        assert call.name == tool["name"] and (
+            isinstance(call.input[first], str) or "INVALID_JSON" in call.input
+        )
 
 
 def the_memory_tool_runs_in_a_runner() -> None:
@@ -44,7 +52,9 @@ def the_memory_tool_runs_in_a_runner() -> None:
             **FIELDS, messages=HELLO, tools=[memory], tool_choice=choice, max_iterations=2
         )
         messages = list(runner)
-    assert {block.name for message in messages for block in message.content if block.type == "tool_use"} == {"memory"}
+    assert {
+        block.name for message in messages for block in message.content if block.type == "tool_use"
+    } == {"memory"}
 
 
 if __name__ == "__main__":

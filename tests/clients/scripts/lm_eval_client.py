@@ -8,7 +8,9 @@ from pathlib import Path
 import lm_eval
 from lm_eval.tasks import TaskManager
 
-DOCUMENTS = [{"question": "Hello!", "answers": ["Hello! How can I help you?", "zzz qqq"], "right": 0}] * 3
+DOCUMENTS = [
+    {"question": "Hello!", "answers": ["Hello! How can I help you?", "zzz qqq"], "right": 0}
+] * 3
 TASK = """
 task: demo_greetings
 dataset_path: json

@@ -10,7 +10,10 @@ QUESTION = "What is the weather in Paris?"
 WEATHER = '{"temperature": 21, "condition": "sunny"}'
 SCHEMA = {
     "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "minimum": 0, "maximum": 99}},
+    "properties": {
+        "name": {"type": "string", "maxLength": 8},
+        "age": {"type": "integer", "minimum": 0, "maximum": 99},
+    },
     "required": ["name", "age"],
 }
 GREEDY = {"temperature": 0, "num_predict": 60}
@@ -54,8 +57,12 @@ def calls_a_tool_and_goes_on() -> None:
     messages += [asked.message, {"role": "tool", "tool_name": "get_weather", "content": WEATHER}]
     answer = client.chat("ouzel", messages, tools=[get_weather], options=GREEDY).message
     assert answer.content == "The temperature is 21 and the condition is sunny.", answer
-    streamed = list(client.chat("ouzel", messages[:1], tools=[get_weather], options=GREEDY, stream=True))
-    assert [c.function for piece in streamed for c in piece.message.tool_calls or []] == [call.function]
+    streamed = list(
+        client.chat("ouzel", messages[:1], tools=[get_weather], options=GREEDY, stream=True)
+    )
+    assert [c.function for piece in streamed for c in piece.message.tool_calls or []] == [
+        call.function
+    ]
 
 
 def generates() -> None:
@@ -67,7 +74,9 @@ def generates() -> None:
 
 
 def gets_an_object() -> None:
-    said = client.chat("ouzel", [{"role": "user", "content": "Who are you?"}], format=SCHEMA, options=GREEDY)
+    said = client.chat(
+        "ouzel", [{"role": "user", "content": "Who are you?"}], format=SCHEMA, options=GREEDY
+    )
     assert set(json.loads(said.message.content or "")) == {"name", "age"}
     begun = client.generate("ouzel", "Hello!", format="json", options=GREEDY).response
     assert begun.lstrip().startswith("{"), begun  # this model may not come to its end
@@ -75,7 +84,10 @@ def gets_an_object() -> None:
 
 def thinks() -> None:
     said = client.chat(
-        "ouzel", [{"role": "user", "content": "What is 12 plus 30?"}], think=True, options={"temperature": 0}
+        "ouzel",
+        [{"role": "user", "content": "What is 12 plus 30?"}],
+        think=True,
+        options={"temperature": 0},
     )
     assert said.message.thinking
     assert "<think>" not in (said.message.content or "")
@@ -84,7 +96,12 @@ def thinks() -> None:
 def is_told_what_is_missing() -> None:
     asked: list[tuple[Callable[[], object], int | None]] = [
         (lambda: client.chat("absent", [{"role": "user", "content": "Hello!"}]), 404),
-        (lambda: client.chat("ouzel", [{"role": "user", "content": "Hello!"}], options={"temperature": -1}), 400),
+        (
+            lambda: client.chat(
+                "ouzel", [{"role": "user", "content": "Hello!"}], options={"temperature": -1}
+            ),
+            400,
+        ),
         (lambda: client.embed("ouzel", "Hello!"), None),
         (lambda: client.pull("another"), None),
     ]
@@ -93,7 +110,9 @@ def is_told_what_is_missing() -> None:
             ask()
         except ollama.ResponseError as error:
             assert error.error, error
-            assert error.status_code == status or (status is None and 400 <= error.status_code < 600), error
+            assert error.status_code == status or (
+                status is None and 400 <= error.status_code < 600
+            ), error
         else:
             raise AssertionError("no error")
 

@@ -26,7 +26,11 @@ def add(a: int, b: int) -> int:
 
 
 def uses_two_tools_in_one_conversation(kind: type[OpenAIChatModel | OpenAIResponsesModel]) -> None:
-    agent = Agent(kind("ouzel", provider=PROVIDER), tools=[get_weather, add], model_settings={"temperature": 0})
+    agent = Agent(
+        kind("ouzel", provider=PROVIDER),
+        tools=[get_weather, add],
+        model_settings={"temperature": 0},
+    )
     first = agent.run_sync("What is the weather in Paris?")
     assert first.output == "The temperature is 21 and the condition is sunny.", first.output
     second = agent.run_sync("What is 12 plus 30?", message_history=first.all_messages())
@@ -36,7 +40,9 @@ def uses_two_tools_in_one_conversation(kind: type[OpenAIChatModel | OpenAIRespon
 
 
 def gets_an_output_of_a_type(kind: type[OpenAIChatModel | OpenAIResponsesModel]) -> None:
-    agent = Agent(kind("ouzel", provider=PROVIDER), output_type=Guest, model_settings={"temperature": 0})
+    agent = Agent(
+        kind("ouzel", provider=PROVIDER), output_type=Guest, model_settings={"temperature": 0}
+    )
     assert isinstance(agent.run_sync("Who comes?").output, Guest)
 
 

@@ -18,7 +18,9 @@ from ouzel.errors import ModelLoadError
 from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
 
-OBJECT = 'start: %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}'
+OBJECT = (
+    'start: %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}'
+)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +176,10 @@ def test_masks_of_a_batch_are_made_together(compiler: GrammarCompiler) -> None:
 def test_a_session_that_hits_a_limit_says_so(compiler: GrammarCompiler) -> None:
     names = {f"field_{number}": {"type": "integer"} for number in range(60_000)}
     with pytest.raises(GrammarRefused):
-        compiled(compiler, "start: %json " + str({"type": "object", "properties": names}).replace("'", '"'))
+        compiled(
+            compiler,
+            "start: %json " + str({"type": "object", "properties": names}).replace("'", '"'),
+        )
 
 
 def test_a_tokenizer_without_an_end_token_is_refused() -> None:
@@ -275,7 +280,9 @@ def test_of_a_refused_grammar_only_the_refusal_is_kept(compiler: GrammarCompiler
         compilations.append(weakref.ref(compilation))
     del compilation
 
-    assert sum(each() is not None for each in compilations) <= 4  # a thread has its last one in hand
+    assert (
+        sum(each() is not None for each in compilations) <= 4
+    )  # a thread has its last one in hand
     with pytest.raises(GrammarRefused, match="nowhere0"):
         compiled(compiler, "start: nowhere0")
 
@@ -297,7 +304,9 @@ def test_one_whose_process_is_killed_is_put_off_and_not_refused() -> None:
     compiler.close()
 
 
-def test_as_many_optional_properties_as_are_allowed_fit_into_the_limits(compiler: GrammarCompiler) -> None:
+def test_as_many_optional_properties_as_are_allowed_fit_into_the_limits(
+    compiler: GrammarCompiler,
+) -> None:
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(1000)}}
     session = compiled(compiler, "start: %json " + json.dumps(schema))
     for token_id in trained_tokenizer().encode('{"p0": "a","p7":"b", "p70":"c","other":"d",').ids:

@@ -9,7 +9,9 @@ def lookup_for(predicted: list[int] | None = None, num_prompt_tokens: int = 3) -
     return PromptLookup(AcceptanceRates(FIRST_CHANCES), predicted or [], num_prompt_tokens)
 
 
-def guessed(lookup: PromptLookup, token_ids: list[int], past: PastTexts | None = None, salt: str = "") -> list[int]:
+def guessed(
+    lookup: PromptLookup, token_ids: list[int], past: PastTexts | None = None, salt: str = ""
+) -> list[int]:
     found = lookup.guess(token_ids, (past or PastTexts()).of(salt), max_length=4, max_ngram=None)
     return [] if found is None else list(found.token_ids)
 
@@ -37,7 +39,9 @@ def test_what_was_replaced_by_more_tokens_is_given_up_after_some() -> None:
     assert guessed(lookup, [*text, 20, 21]) == [22, 23, 24, 25]
 
 
-@pytest.mark.parametrize(("times_right", "expected"), [(0, [60, 10, 11, 12]), (20, [14, 15, 16, 17])])
+@pytest.mark.parametrize(
+    ("times_right", "expected"), [(0, [60, 10, 11, 12]), (20, [14, 15, 16, 17])]
+)
 def test_what_is_followed_counts_more_than_where_the_last_token_stood_if_that_proved_right(
     times_right: int, expected: list[int]
 ) -> None:
@@ -55,7 +59,10 @@ def test_earlier_answers_are_searched_under_their_own_salt() -> None:
     past.add("a", [20, 21])
     assert guessed(lookup_for(), [1, 2, 3, 5, 6], past, "a") == [7, 8]  # and not into the next text
     assert guessed(lookup_for(), [1, 2, 3, 5, 6], past, "b") == []
-    assert all(BETWEEN not in guessed(lookup_for(), [1, 2, 3, each], past, "a") for each in (5, 6, 7, 8, 20, 21))
+    assert all(
+        BETWEEN not in guessed(lookup_for(), [1, 2, 3, each], past, "a")
+        for each in (5, 6, 7, 8, 20, 21)
+    )
 
 
 def test_old_answers_go() -> None:
@@ -76,7 +83,9 @@ def test_chances_are_learned_by_the_length_of_the_match() -> None:
     first = lookup.chances(guesses)
     assert first == sorted(first, reverse=True)
     for _ in range(30):
-        lookup.note(guesses, 3, 1)  # the first one comes, the second does not; of the third nothing is known
+        lookup.note(
+            guesses, 3, 1
+        )  # the first one comes, the second does not; of the third nothing is known
     chances = lookup.chances(guesses)
     assert chances[0] > 0.8
     assert sum(chances[1:]) < 0.1

@@ -19,13 +19,20 @@ def falling(chance: float, number: int) -> tuple[float, ...]:
 
 
 def step(num_sequences: int, num_context_tokens: int = 0) -> Step:
-    return Step(num_rows=num_sequences, num_tokens=num_sequences, attention_s=num_context_tokens * ATTENTION.of(1))
+    return Step(
+        num_rows=num_sequences,
+        num_tokens=num_sequences,
+        attention_s=num_context_tokens * ATTENTION.of(1),
+    )
 
 
 def speed(offers: list[Offer], numbers: tuple[int, ...], base: Step) -> float:
-    num_tokens = base.num_tokens + sum(sum(offer.chances[:num]) for offer, num in zip(offers, numbers, strict=True))
+    num_tokens = base.num_tokens + sum(
+        sum(offer.chances[:num]) for offer, num in zip(offers, numbers, strict=True)
+    )
     attention_s = sum(
-        offer.num_context_tokens * ATTENTION.of(1 + num) for offer, num in zip(offers, numbers, strict=True)
+        offer.num_context_tokens * ATTENTION.of(1 + num)
+        for offer, num in zip(offers, numbers, strict=True)
     )
     return num_tokens / CPU.of(base.num_rows + sum(numbers), attention_s)
 
@@ -55,7 +62,10 @@ def test_sure_guesses_take_many_rows_and_poor_ones_none() -> None:
 
 
 def test_long_contexts_make_rows_dear() -> None:
-    near, far = (row_plan([Offer(falling(0.3, 31), length)], step(1, length), CPU)[0] for length in (100, 100_000))
+    near, far = (
+        row_plan([Offer(falling(0.3, 31), length)], step(1, length), CPU)[0]
+        for length in (100, 100_000)
+    )
     assert near > far == 0
 
 
@@ -143,7 +153,9 @@ def test_drafts_that_begin_pay_for_the_change_over_several_steps() -> None:
 def test_a_text_that_the_draft_model_lacks_is_an_expense() -> None:
     drafting = Drafting(AcceptanceRates(FIRST_CHANCES), num_cached_tokens=100)
     lacking = drafting.catch_up_s(4100, num_left=1000, costs=DRAFT)
-    assert lacking == pytest.approx(10 * drafting.catch_up_s(500, num_left=1000, costs=DRAFT), rel=0.01)
+    assert lacking == pytest.approx(
+        10 * drafting.catch_up_s(500, num_left=1000, costs=DRAFT), rel=0.01
+    )
     assert drafting.catch_up_s(101, num_left=1000, costs=DRAFT) == 0.0
     assert drafting.catch_up_s(4100, num_left=12, costs=DRAFT) > 10 * lacking
     offer = Offer(falling(0.6, 5), 10, is_drafted=True)
@@ -167,7 +179,9 @@ def test_what_is_computed_again_is_an_expense() -> None:
 
 def test_each_sequence_with_several_rows_is_an_expense() -> None:
     """Eight streams of such a model: guesses for all of them cost more than they give, where those for one paid."""
-    costs = StepCosts((1, 8), (0.026, 0.050), several=SeveralCosts(first_s=0.001, each_s=0.03, row_s=0.0001))
+    costs = StepCosts(
+        (1, 8), (0.026, 0.050), several=SeveralCosts(first_s=0.001, each_s=0.03, row_s=0.0001)
+    )
     assert row_plan([Offer(falling(0.9, 5), 10)], step(1), costs)[0] > 0
     assert row_plan([Offer(falling(0.4, 5), 10)] * 8, step(8), costs) == [0] * 8
 
@@ -178,7 +192,10 @@ def test_who_has_to_compute_again_does_not_guess_for_ever_to_make_up_for_it() ->
     several = SeveralCosts(first_s=0.001, each_s=0.014, row_s=0.001)
     costs = StepCosts((1, 2, 4, 8, 16, 32), seconds, several=several)
     draft = StepCosts((1, 8), (0.006, 0.008))
-    offers = [Offer(falling(0.9, 5), 10, num_rows=4 if number < 3 else 1, is_drafted=True) for number in range(8)]
+    offers = [
+        Offer(falling(0.9, 5), 10, num_rows=4 if number < 3 else 1, is_drafted=True)
+        for number in range(8)
+    ]
     base = Step(num_rows=17, num_tokens=8, num_several=3, num_rows_of_several=12, has_drafted=True)
     assert row_plan(offers, base, costs, draft)[3:] == [0] * 5
     alone = Step(num_rows=4, num_tokens=1, num_several=1, num_rows_of_several=4, has_drafted=True)

@@ -10,7 +10,10 @@ def longest_by_scan(text: list[int], end: list[int], max_length: int) -> tuple[i
     best = None
     for place in range(1, len(text)):
         length = 0
-        while length < min(max_length, place, len(end)) and text[place - 1 - length] == end[-1 - length]:
+        while (
+            length < min(max_length, place, len(end))
+            and text[place - 1 - length] == end[-1 - length]
+        ):
             length += 1
         if length and (best is None or length >= best[0]):
             best = (length, place)
@@ -26,7 +29,10 @@ def test_the_longest_match_is_that_of_a_scan(vocab_size: int, max_length: int) -
     for _ in range(60):
         text.append(random.randrange(vocab_size))
         index.follow(text)
-        match, expected = index.longest(text, text, max_length), longest_by_scan(text, text, max_length)
+        match, expected = (
+            index.longest(text, text, max_length),
+            longest_by_scan(text, text, max_length),
+        )
         assert (match and (match.length, match.place)) == expected
 
 

@@ -18,12 +18,39 @@ CASES = [
     ),
     Case("maxItems of zero", array(NULL, maxItems=0), ("[]",), ("[null]",)),
     Case("maxItems", array(NULL, maxItems=2), ("[]", "[null, null]"), ("[null, null, null]",)),
-    Case("minItems", array(NULL, minItems=2), ("[null, null]", "[null, null, null]"), ("[null]", "[]")),
-    Case("one number of items", array(DIGIT, minItems=3, maxItems=3), ("[1, 2, 3]",), ("[1, 2]", "[1, 2, 3, 4]")),
-    Case("many items at least", array(NULL, minItems=20, maxItems=22), (f"[{', '.join(['null'] * 21)}]",), ("[null]",)),
-    Case("numbers of items as floats", array(NULL, minItems=1.0, maxItems=2.0), ("[null]",), ("[]",)),
-    Case("lengths of anything", {"type": "array", "minItems": 1, "maxItems": 1}, ("[1]", '["a"]'), ("[]", "[1, 2]")),
-    Case("items without a type", {"items": NULL, "type": ["array", "null"]}, ("[null]", "null"), ("[1]",)),
+    Case(
+        "minItems",
+        array(NULL, minItems=2),
+        ("[null, null]", "[null, null, null]"),
+        ("[null]", "[]"),
+    ),
+    Case(
+        "one number of items",
+        array(DIGIT, minItems=3, maxItems=3),
+        ("[1, 2, 3]",),
+        ("[1, 2]", "[1, 2, 3, 4]"),
+    ),
+    Case(
+        "many items at least",
+        array(NULL, minItems=20, maxItems=22),
+        (f"[{', '.join(['null'] * 21)}]",),
+        ("[null]",),
+    ),
+    Case(
+        "numbers of items as floats", array(NULL, minItems=1.0, maxItems=2.0), ("[null]",), ("[]",)
+    ),
+    Case(
+        "lengths of anything",
+        {"type": "array", "minItems": 1, "maxItems": 1},
+        ("[1]", '["a"]'),
+        ("[]", "[1, 2]"),
+    ),
+    Case(
+        "items without a type",
+        {"items": NULL, "type": ["array", "null"]},
+        ("[null]", "null"),
+        ("[1]",),
+    ),
     Case("no items at all", {"type": "array", "items": False}, ("[]",), ("[1]",)),
     Case(
         "items of several types",
@@ -31,7 +58,9 @@ CASES = [
         ('[1, "a"]',),
         ('["ab"]', "[6]"),
     ),
-    Case("items to choose from", array({"enum": ["a", "b"]}, maxItems=2), ('["a", "a"]',), ('["c"]',)),
+    Case(
+        "items to choose from", array({"enum": ["a", "b"]}, maxItems=2), ('["a", "a"]',), ('["c"]',)
+    ),
     Case(
         "items of items",
         array(array(array(NULL, maxItems=1), maxItems=1), maxItems=1),
@@ -44,7 +73,12 @@ CASES = [
         ("[[1, 2], [3, 4]]",),
         ("[[1], [2]]", "[[1, 2]]"),
     ),
-    Case("objects in arrays", array(closed(a=NULL), maxItems=2), ('[{"a": null}]',), ("[{}]", '[{"a": 1}]')),
+    Case(
+        "objects in arrays",
+        array(closed(a=NULL), maxItems=2),
+        ('[{"a": null}]',),
+        ("[{}]", '[{"a": 1}]'),
+    ),
     Case(
         "prefixItems",
         array(False, prefixItems=[SHORT, NULL], minItems=2),
@@ -87,7 +121,12 @@ CASES = [
         ("[null]", "[null, 1]"),
         ("[1]",),
     ),
-    Case("a false in prefixItems", {"type": "array", "prefixItems": [NULL, False]}, ("[]", "[null]"), ("[null, 1]",)),
+    Case(
+        "a false in prefixItems",
+        {"type": "array", "prefixItems": [NULL, False]},
+        ("[]", "[null]"),
+        ("[null, 1]",),
+    ),
     Case(
         "tuples in tuples",
         array(False, prefixItems=[array(False, prefixItems=[NULL, NULL], minItems=2)], minItems=1),
@@ -100,7 +139,12 @@ CASES = [
         ("[true, null]", "[]"),
         ("[null]", "[true, null, 1]"),
     ),
-    Case("tuple, older form, open", older(items=[NULL], maxItems=2), ("[null, 5]", "[null]"), ("[5]",)),
+    Case(
+        "tuple, older form, open",
+        older(items=[NULL], maxItems=2),
+        ("[null, 5]", "[null]"),
+        ("[5]",),
+    ),
     Case(
         "tuple, older form, with others",
         older(items=[NULL], additionalItems=DIGIT, maxItems=3),
@@ -119,13 +163,25 @@ CASES = [
         ("[null, null]",),
         ("[1]",),
     ),
-    Case("uniqueItems false", array(NULL, uniqueItems=False, maxItems=2), ("[null, null]",), ("[1]",)),
+    Case(
+        "uniqueItems false", array(NULL, uniqueItems=False, maxItems=2), ("[null, null]",), ("[1]",)
+    ),
     Case(
         "contains that asks for nothing",
         array(DIGIT, contains={"const": 3}, minContains=0, maxItems=2),
         ("[1]", "[3]"),
         ("[10]",),
     ),
-    Case("minContains alone", array(NULL, minContains=3, maxContains=1, maxItems=1), ("[null]",), ("[1]",)),
-    Case("unevaluatedItems true", array(NULL, unevaluatedItems=True, maxItems=1), ("[null]",), ("[1]",)),
+    Case(
+        "minContains alone",
+        array(NULL, minContains=3, maxContains=1, maxItems=1),
+        ("[null]",),
+        ("[1]",),
+    ),
+    Case(
+        "unevaluatedItems true",
+        array(NULL, unevaluatedItems=True, maxItems=1),
+        ("[null]",),
+        ("[1]",),
+    ),
 ]

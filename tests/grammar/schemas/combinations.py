@@ -1,6 +1,15 @@
 """anyOf, allOf, oneOf, and what may stand beside them."""
 
-from tests.grammar.schemas.cases import DIGIT, NULL, PLAIN, SHORT, Case, array, closed, closed_object
+from tests.grammar.schemas.cases import (
+    DIGIT,
+    NULL,
+    PLAIN,
+    SHORT,
+    Case,
+    array,
+    closed,
+    closed_object,
+)
 
 BOOLEAN = {"type": "boolean"}
 INTEGER = {"type": "integer"}
@@ -8,9 +17,17 @@ INTEGER = {"type": "integer"}
 ANY_OF = [
     Case("anyOf", {"anyOf": [INTEGER, closed(a=NULL)]}, ("1", '{"a": null}'), ("null", '{"a": 1}')),
     Case("anyOf of one", {"anyOf": [NULL]}, ("null",), ("1",)),
-    Case("anyOf of what overlaps", {"anyOf": [INTEGER, {"type": "number", "minimum": 5}]}, ("1", "5.5"), ("1.5",)),
     Case(
-        "anyOf of constants", {"anyOf": [{"const": "a"}, {"const": "b"}, {"const": 1}]}, ('"a"', '"b"', "1"), ('"c"',)
+        "anyOf of what overlaps",
+        {"anyOf": [INTEGER, {"type": "number", "minimum": 5}]},
+        ("1", "5.5"),
+        ("1.5",),
+    ),
+    Case(
+        "anyOf of constants",
+        {"anyOf": [{"const": "a"}, {"const": "b"}, {"const": 1}]},
+        ('"a"', '"b"', "1"),
+        ('"c"',),
     ),
     Case(
         "anyOf beside a type",
@@ -20,18 +37,29 @@ ANY_OF = [
     ),
     Case(
         "anyOf beside properties",
-        {**closed_object({"a": INTEGER, "b": NULL}, "a", "b"), "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {
+            **closed_object({"a": INTEGER, "b": NULL}, "a", "b"),
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+        },
         ('{"a": 1}', '{"b": null}', '{"a": 1, "b": null}'),
         ("{}",),
     ),
     Case(
         "anyOf of objects that begin alike",
-        {"anyOf": [closed(kind={"const": "cat"}, lives=DIGIT), closed(kind={"const": "dog"}, name=SHORT)]},
+        {
+            "anyOf": [
+                closed(kind={"const": "cat"}, lives=DIGIT),
+                closed(kind={"const": "dog"}, name=SHORT),
+            ]
+        },
         ('{"kind": "cat", "lives": 9}', '{"kind": "dog", "name": "Rex"}'),
         ('{"kind": "cat", "name": "Rex"}',),
     ),
     Case(
-        "anyOf in anyOf", {"anyOf": [{"anyOf": [NULL, BOOLEAN]}, {"anyOf": [DIGIT]}]}, ("null", "true", "3"), ('"a"',)
+        "anyOf in anyOf",
+        {"anyOf": [{"anyOf": [NULL, BOOLEAN]}, {"anyOf": [DIGIT]}]},
+        ("null", "true", "3"),
+        ('"a"',),
     ),
     Case("anyOf in items", array({"anyOf": [NULL, DIGIT]}, maxItems=3), ("[null, 1]",), ('["a"]',)),
     Case(
@@ -73,7 +101,12 @@ ANY_OF = [
 ]
 
 ALL_OF = [
-    Case("allOf", {"allOf": [{"type": "integer", "minimum": 3}, {"maximum": 8}]}, ("3", "8"), ("2", "9", '"a"')),
+    Case(
+        "allOf",
+        {"allOf": [{"type": "integer", "minimum": 3}, {"maximum": 8}]},
+        ("3", "8"),
+        ("2", "9", '"a"'),
+    ),
     Case(
         "allOf of objects",
         {
@@ -99,16 +132,31 @@ ALL_OF = [
         ('"ab"', '"bxa"'),
         ('"a"', '"b"'),
     ),
-    Case("allOf of enums", {"allOf": [{"enum": [1, 2, 3]}, {"enum": [2, 3, 4]}]}, ("2", "3"), ("1", "4")),
+    Case(
+        "allOf of enums",
+        {"allOf": [{"enum": [1, 2, 3]}, {"enum": [2, 3, 4]}]},
+        ("2", "3"),
+        ("1", "4"),
+    ),
     Case(
         "allOf of multiples",
-        {"type": "integer", "minimum": 0, "maximum": 100, "allOf": [{"multipleOf": 4}, {"multipleOf": 6}]},
+        {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 100,
+            "allOf": [{"multipleOf": 4}, {"multipleOf": 6}],
+        },
         ("12", "0"),
         ("4", "6"),
     ),
     Case(
         "allOf of types",
-        {"allOf": [{"type": ["integer", "null", "string"]}, {"type": ["null", "integer"], "minimum": 3}]},
+        {
+            "allOf": [
+                {"type": ["integer", "null", "string"]},
+                {"type": ["null", "integer"], "minimum": 3},
+            ]
+        },
         ("null", "3"),
         ('"a"', "2"),
     ),
@@ -138,13 +186,19 @@ ALL_OF = [
     ),
     Case(
         "allOf, others of one",
-        {"type": "object", "allOf": [{"properties": {"a": INTEGER}}, {"additionalProperties": NULL}]},
+        {
+            "type": "object",
+            "allOf": [{"properties": {"a": INTEGER}}, {"additionalProperties": NULL}],
+        },
         ('{"b": null}', "{}"),
         ('{"a": 1}', '{"a": null}', '{"b": 1}'),
     ),
     Case(
         "allOf of the same property",
-        {**closed(a=INTEGER), "allOf": [{"properties": {"a": {"minimum": 3}}}, {"properties": {"a": {"maximum": 5}}}]},
+        {
+            **closed(a=INTEGER),
+            "allOf": [{"properties": {"a": {"minimum": 3}}}, {"properties": {"a": {"maximum": 5}}}],
+        },
         ('{"a": 4}',),
         ('{"a": 2}', '{"a": 6}'),
     ),
@@ -152,7 +206,10 @@ ALL_OF = [
         "allOf of pattern and property",
         {
             "type": "object",
-            "allOf": [{"patternProperties": {"^a": INTEGER}}, {"properties": {"ab": {"minimum": 5}}}],
+            "allOf": [
+                {"patternProperties": {"^a": INTEGER}},
+                {"properties": {"ab": {"minimum": 5}}},
+            ],
             "additionalProperties": False,
         },
         ("{}",),
@@ -166,13 +223,29 @@ ALL_OF = [
         ("0", "4"),
     ),
     Case(
-        "allOf of anyOf", {"allOf": [{"anyOf": [INTEGER, NULL]}, {"anyOf": [NULL, BOOLEAN]}]}, ("null",), ("1", "true")
+        "allOf of anyOf",
+        {"allOf": [{"anyOf": [INTEGER, NULL]}, {"anyOf": [NULL, BOOLEAN]}]},
+        ("null",),
+        ("1", "true"),
     ),
-    Case("anyOf of allOf", {"anyOf": [{"allOf": [{"type": "integer"}, {"minimum": 7}]}, NULL]}, ("7", "null"), ("6",)),
-    Case("allOf of const and type", {"allOf": [{"const": "a"}, {"type": "string"}]}, ('"a"',), ('"b"',)),
+    Case(
+        "anyOf of allOf",
+        {"anyOf": [{"allOf": [{"type": "integer"}, {"minimum": 7}]}, NULL]},
+        ("7", "null"),
+        ("6",),
+    ),
+    Case(
+        "allOf of const and type",
+        {"allOf": [{"const": "a"}, {"type": "string"}]},
+        ('"a"',),
+        ('"b"',),
+    ),
     Case(
         "allOf of required",
-        {**closed_object({"a": NULL, "b": NULL}, "a", "b"), "allOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {
+            **closed_object({"a": NULL, "b": NULL}, "a", "b"),
+            "allOf": [{"required": ["a"]}, {"required": ["b"]}],
+        },
         ('{"a": null, "b": null}',),
         ('{"a": null}',),
     ),
@@ -187,7 +260,11 @@ ALL_OF = [
 ONE_OF = [
     Case(
         "oneOf beside anyOf and allOf",
-        {"anyOf": [{"maximum": 5}, {"minimum": 8}], "oneOf": [{"type": "integer"}, NULL], "allOf": [{"minimum": 3}]},
+        {
+            "anyOf": [{"maximum": 5}, {"minimum": 8}],
+            "oneOf": [{"type": "integer"}, NULL],
+            "allOf": [{"minimum": 3}],
+        },
         ("3", "8", "null"),
         ("6", "2", "4.5"),
     ),
@@ -229,7 +306,12 @@ ONE_OF = [
         ('{"k": "a"}', '{"k": "c"}'),
         ('{"k": "d"}',),
     ),
-    Case("oneOf of enums", {"oneOf": [{"enum": ["a", "b"]}, {"enum": ["c"]}]}, ('"a"', '"c"'), ('"d"',)),
+    Case(
+        "oneOf of enums",
+        {"oneOf": [{"enum": ["a", "b"]}, {"enum": ["c"]}]},
+        ('"a"', '"c"'),
+        ('"d"',),
+    ),
     Case(
         "oneOf of constants",
         {"oneOf": [{"const": 1, "title": "one"}, {"const": 2, "title": "two"}]},
@@ -254,7 +336,12 @@ ONE_OF = [
         ('{"k": "a"}', '{"k": "b"}'),
         ('{"k": "c"}', "{}"),
     ),
-    Case("oneOf within properties", closed(a={"oneOf": [NULL, DIGIT]}), ('{"a": null}', '{"a": 5}'), ('{"a": "x"}',)),
+    Case(
+        "oneOf within properties",
+        closed(a={"oneOf": [NULL, DIGIT]}),
+        ('{"a": null}', '{"a": 5}'),
+        ('{"a": "x"}',),
+    ),
     Case(
         "oneOf of refined types",
         {"oneOf": [{"type": "string", "format": "date"}, {"type": "integer", "minimum": 0}]},
@@ -270,7 +357,9 @@ ONE_OF = [
         ('{"t": "a"}', '{"t": "b"}'),
         ('{"t": "c"}',),
     ),
-    Case("oneOf in items", array({"oneOf": [NULL, BOOLEAN]}, maxItems=2), ("[null, true]",), ("[1]",)),
+    Case(
+        "oneOf in items", array({"oneOf": [NULL, BOOLEAN]}, maxItems=2), ("[null, true]",), ("[1]",)
+    ),
 ]
 
 CASES = [*ANY_OF, *ALL_OF, *ONE_OF]

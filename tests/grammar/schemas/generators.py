@@ -1,6 +1,15 @@
 """Schemas as the libraries of clients write them, and as the documentation of APIs shows them."""
 
-from tests.grammar.schemas.cases import DRAFT_7, NULL, PLAIN, SHORT, Case, array, closed, closed_object
+from tests.grammar.schemas.cases import (
+    DRAFT_7,
+    NULL,
+    PLAIN,
+    SHORT,
+    Case,
+    array,
+    closed,
+    closed_object,
+)
 
 PYDANTIC = [
     Case(
@@ -51,7 +60,12 @@ PYDANTIC = [
                 }
             },
             "properties": {
-                "steps": {"items": {"$ref": "#/$defs/Step"}, "title": "Steps", "type": "array", "maxItems": 2},
+                "steps": {
+                    "items": {"$ref": "#/$defs/Step"},
+                    "title": "Steps",
+                    "type": "array",
+                    "maxItems": 2,
+                },
                 "final_answer": {"title": "Final Answer", **SHORT},
             },
             "required": ["steps", "final_answer"],
@@ -98,7 +112,10 @@ PYDANTIC = [
             },
             "properties": {
                 "pet": {
-                    "discriminator": {"mapping": {"cat": "#/$defs/Cat", "dog": "#/$defs/Dog"}, "propertyName": "kind"},
+                    "discriminator": {
+                        "mapping": {"cat": "#/$defs/Cat", "dog": "#/$defs/Dog"},
+                        "propertyName": "kind",
+                    },
                     "oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}],
                     "title": "Pet",
                 }
@@ -113,7 +130,12 @@ PYDANTIC = [
     ),
     Case(
         "pydantic, a tuple",
-        {"maxItems": 2, "minItems": 2, "prefixItems": [{"type": "integer", "maximum": 9}, SHORT], "type": "array"},
+        {
+            "maxItems": 2,
+            "minItems": 2,
+            "prefixItems": [{"type": "integer", "maximum": 9}, SHORT],
+            "type": "array",
+        },
         ('[1, "a"]',),
         ("[1]", '["a", 1]'),
     ),
@@ -128,10 +150,20 @@ PYDANTIC = [
         ('{"a": {"x": null}}', "{}"),
         ('{"a": {}}',),
     ),
-    Case("pydantic, a literal", {"enum": ["low", "high", 3], "title": "Level"}, ('"low"', "3"), ('"mid"',)),
+    Case(
+        "pydantic, a literal",
+        {"enum": ["low", "high", 3], "title": "Level"},
+        ('"low"', "3"),
+        ('"mid"',),
+    ),
     Case(
         "pydantic, a root model",
-        {"items": {"format": "date", "type": "string"}, "title": "Dates", "type": "array", "maxItems": 2},
+        {
+            "items": {"format": "date", "type": "string"},
+            "title": "Dates",
+            "type": "array",
+            "maxItems": 2,
+        },
         ('["2024-02-29"]',),
         ('["x"]',),
     ),
@@ -169,7 +201,10 @@ PYDANTIC = [
         closed_object(
             {
                 "x": {
-                    "anyOf": [array({"anyOf": [{"type": "integer", "maximum": 9}, SHORT]}, maxItems=2), NULL],
+                    "anyOf": [
+                        array({"anyOf": [{"type": "integer", "maximum": 9}, SHORT]}, maxItems=2),
+                        NULL,
+                    ],
                     "default": None,
                 }
             },
@@ -204,7 +239,11 @@ OTHERS = [
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
             "properties": {
-                "id": {"type": "integer", "minimum": -9007199254740991, "maximum": 9007199254740991},
+                "id": {
+                    "type": "integer",
+                    "minimum": -9007199254740991,
+                    "maximum": 9007199254740991,
+                },
                 "role": {"type": "string", "enum": ["user", "admin"]},
                 "tags": {"type": "array", "items": SHORT, "maxItems": 2},
                 "nick": {"anyOf": [SHORT, NULL]},
@@ -241,7 +280,12 @@ OTHERS = [
         ('{"a": true}',),
         ('{"a": 1}',),
     ),
-    Case("zod, a nullable enum", {"anyOf": [{"type": "string", "enum": ["a"]}, NULL]}, ("null", '"a"'), ('"b"',)),
+    Case(
+        "zod, a nullable enum",
+        {"anyOf": [{"type": "string", "enum": ["a"]}, NULL]},
+        ("null", '"a"'),
+        ('"b"',),
+    ),
     Case(
         "zod, an intersection",
         {
@@ -278,14 +322,20 @@ OTHERS = [
             "required": ["type", "label", "children", "attributes"],
             "additionalProperties": False,
         },
-        ('{"type": "div", "label": "", "children": [], "attributes": [{"name": "a", "value": "b"}]}',),
+        (
+            '{"type": "div", "label": "", "children": [], "attributes": [{"name": "a", "value": "b"}]}',
+        ),
         ('{"type": "p", "label": "", "children": [], "attributes": []}',),
     ),
     Case(
         "OpenAI, weather",
         closed(
             location={**SHORT, "description": "City"},
-            units={"type": ["string", "null"], "enum": ["celsius", "fahrenheit", None], "description": "Units"},
+            units={
+                "type": ["string", "null"],
+                "enum": ["celsius", "fahrenheit", None],
+                "description": "Units",
+            },
         ),
         ('{"location": "Rome", "units": null}',),
         ('{"location": "Rome", "units": "kelvin"}',),
@@ -304,7 +354,10 @@ OTHERS = [
         {
             **closed(list={"$ref": "#/$defs/node"}),
             "$defs": {
-                "node": closed(value={"type": "number", "maximum": 5}, next={"anyOf": [{"$ref": "#/$defs/node"}, NULL]})
+                "node": closed(
+                    value={"type": "number", "maximum": 5},
+                    next={"anyOf": [{"$ref": "#/$defs/node"}, NULL]},
+                )
             },
         },
         ('{"list": {"value": 1.5, "next": null}}',),
@@ -339,7 +392,10 @@ OTHERS = [
     Case(
         "LangChain, tool arguments",
         {
-            "properties": {"a": {"title": "A", "type": "integer"}, "b": {"title": "B", "type": "integer"}},
+            "properties": {
+                "a": {"title": "A", "type": "integer"},
+                "b": {"title": "B", "type": "integer"},
+            },
             "required": ["a", "b"],
             "title": "multiplySchema",
             "type": "object",
@@ -353,7 +409,10 @@ OTHERS = [
             "title": "Extract",
             "type": "object",
             "properties": {
-                "people": array(closed_object({"name": {"anyOf": [SHORT, NULL], "default": None}}, "name"), maxItems=2)
+                "people": array(
+                    closed_object({"name": {"anyOf": [SHORT, NULL], "default": None}}, "name"),
+                    maxItems=2,
+                )
             },
             "required": ["people"],
             "additionalProperties": False,
@@ -371,7 +430,13 @@ OTHERS = [
     Case(
         "OpenAPI 3.1, xml and documents",
         {
-            **closed(a={**NULL, "xml": {"attribute": True}, "externalDocs": {"url": "https://example.org"}}),
+            **closed(
+                a={
+                    **NULL,
+                    "xml": {"attribute": True},
+                    "externalDocs": {"url": "https://example.org"},
+                }
+            ),
             "deprecated": True,
         },
         ('{"a": null}',),
@@ -390,7 +455,11 @@ OTHERS = [
             },
             "allOf": [
                 {"$ref": "#/definitions/Pet"},
-                {"type": "object", "properties": {"lives": {"type": "integer", "maximum": 9}}, "required": ["lives"]},
+                {
+                    "type": "object",
+                    "properties": {"lives": {"type": "integer", "maximum": 9}},
+                    "required": ["lives"],
+                },
             ],
         },
         ('{"name": "Tom", "lives": 9}',),
@@ -459,9 +528,17 @@ OTHERS = [
         ('{"a": null}',),
         ("{}",),
     ),
-    Case("x-guidance within", closed(a={**NULL, "x-guidance": {"coerce_one_of": True}}), ('{"a": null}',), ("{}",)),
     Case(
-        "then without if", {"type": "integer", "then": {"minimum": 3}, "else": False, "maximum": 5}, ("2", "5"), ("6",)
+        "x-guidance within",
+        closed(a={**NULL, "x-guidance": {"coerce_one_of": True}}),
+        ('{"a": null}',),
+        ("{}",),
+    ),
+    Case(
+        "then without if",
+        {"type": "integer", "then": {"minimum": 3}, "else": False, "maximum": 5},
+        ("2", "5"),
+        ("6",),
     ),
     Case("if alone", {"type": "integer", "if": {"minimum": 3}, "maximum": 5}, ("2",), ("6",)),
     Case("not false", {**NULL, "not": False}, ("null",), ("1",)),
@@ -471,10 +548,21 @@ OTHERS = [
         ("null",),
         ("1",),
     ),
-    Case("keys of others", {"type": "integer", "maximum": 3, "x-order": 1, "x-foo": {"not": {}}}, ("3",), ("4",)),
+    Case(
+        "keys of others",
+        {"type": "integer", "maximum": 3, "x-order": 1, "x-foo": {"not": {}}},
+        ("3",),
+        ("4",),
+    ),
     Case(
         "keys of nobody",
-        {"type": "integer", "maximum": 3, "optional": True, "propertyOrdering": ["a"], "strict": True},
+        {
+            "type": "integer",
+            "maximum": 3,
+            "optional": True,
+            "propertyOrdering": ["a"],
+            "strict": True,
+        },
         ("3",),
         ("4",),
         modes=PLAIN,

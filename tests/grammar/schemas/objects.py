@@ -1,6 +1,16 @@
 """properties, required, additionalProperties, patternProperties, minProperties, maxProperties; names of all kinds."""
 
-from tests.grammar.schemas.cases import DIGIT, NULL, PLAIN, SHORT, STRICT, Case, array, closed, closed_object
+from tests.grammar.schemas.cases import (
+    DIGIT,
+    NULL,
+    PLAIN,
+    SHORT,
+    STRICT,
+    Case,
+    array,
+    closed,
+    closed_object,
+)
 
 
 def named(*names: str) -> dict[str, object]:
@@ -32,7 +42,14 @@ PROPERTIES = [
     ),
     Case("no properties", named(), ("{}",), ('{"a": 1}',)),
     Case("open", OPEN, ('{"a": 1}', '{"a": 1, "b": [2]}'), ('{"a": "x"}', '{"b": 1}'), modes=PLAIN),
-    Case("closed by strict", OPEN, ('{"a": 1}',), ('{"a": "x"}',), ('{"a": 1, "b": 2}',), modes=STRICT),
+    Case(
+        "closed by strict",
+        OPEN,
+        ('{"a": 1}',),
+        ('{"a": "x"}',),
+        ('{"a": 1, "b": 2}',),
+        modes=STRICT,
+    ),
     Case(
         "open by wish",
         {**OPEN, "additionalProperties": True},
@@ -45,7 +62,12 @@ PROPERTIES = [
         ('{"a": 1, "b": "x", "c": ""}',),
         ('{"a": 1, "b": 2}', r'{"a": 1, "\u0061": "x"}'),
     ),
-    Case("others of no kind", {"type": "object", "additionalProperties": False}, ("{}",), ('{"a": 1}',)),
+    Case(
+        "others of no kind",
+        {"type": "object", "additionalProperties": False},
+        ("{}",),
+        ('{"a": 1}',),
+    ),
     Case(
         "a dictionary",
         {"type": "object", "additionalProperties": DIGIT},
@@ -60,13 +82,21 @@ PROPERTIES = [
     ),
     Case(
         "a dictionary of dictionaries",
-        {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": NULL}},
+        {
+            "type": "object",
+            "additionalProperties": {"type": "object", "additionalProperties": NULL},
+        },
         ('{"a": {"b": null}}',),
         ('{"a": null}',),
     ),
     Case(
         "properties without a type",
-        {"properties": {"a": NULL}, "required": ["a"], "type": ["object", "null"], "additionalProperties": False},
+        {
+            "properties": {"a": NULL},
+            "required": ["a"],
+            "type": ["object", "null"],
+            "additionalProperties": False,
+        },
         ("null", '{"a": null}'),
         ("{}",),
     ),
@@ -97,16 +127,34 @@ PROPERTIES = [
     ),
     Case(
         "required, one listed",
-        {"type": "object", "properties": {"a": NULL}, "required": ["b", "a"], "additionalProperties": True},
+        {
+            "type": "object",
+            "properties": {"a": NULL},
+            "required": ["b", "a"],
+            "additionalProperties": True,
+        },
         ('{"a": null, "b": 1}',),
         ('{"a": null}', '{"b": 1}'),
     ),
     Case("required twice", {**named("a"), "required": ["a", "a"]}, ('{"a": null}',), ("{}",)),
     Case(
-        "required of nothing", {"type": "object", "required": [], "additionalProperties": NULL}, ("{}",), ('{"a": 1}',)
+        "required of nothing",
+        {"type": "object", "required": [], "additionalProperties": NULL},
+        ("{}",),
+        ('{"a": 1}',),
     ),
-    Case("required without a type", {"required": ["a"], "type": ["object", "integer"]}, ("5", '{"a": 1}'), ("{}",)),
-    Case("many properties", named(*(f"field_{n}" for n in range(15))), (), ("{}", '{"field_0": null}')),
+    Case(
+        "required without a type",
+        {"required": ["a"], "type": ["object", "integer"]},
+        ("5", '{"a": 1}'),
+        ("{}",),
+    ),
+    Case(
+        "many properties",
+        named(*(f"field_{n}" for n in range(15))),
+        (),
+        ("{}", '{"field_0": null}'),
+    ),
     Case(
         "many optional properties",
         closed_object({f"f{n}": NULL for n in range(30)}, *(f"f{n}" for n in range(30))),
@@ -148,9 +196,24 @@ NAMES = [
     ),
     Case("a key like a mark", named("<tool_call>", "a/b~c"), (), ('{"a/b~c": null}',)),
     Case("an empty key", named(""), ('{"": null}',), ("{}", '{" ": null}')),
-    Case("emoji keys", named("😀", "👩\u200d🚀"), ('{"😀": null, "👩\u200d🚀": null}',), ('{"😀": null}',)),
-    Case("keys that differ by composition", named("é", "e\u0301"), ('{"é": null, "e\u0301": null}',), ('{"é": null}',)),
-    Case("keys with line ends", named("a\nb", "\t"), (r'{"a\nb": null, "\t": null}',), ('{"anb": null}',)),
+    Case(
+        "emoji keys",
+        named("😀", "👩\u200d🚀"),
+        ('{"😀": null, "👩\u200d🚀": null}',),
+        ('{"😀": null}',),
+    ),
+    Case(
+        "keys that differ by composition",
+        named("é", "e\u0301"),
+        ('{"é": null, "e\u0301": null}',),
+        ('{"é": null}',),
+    ),
+    Case(
+        "keys with line ends",
+        named("a\nb", "\t"),
+        (r'{"a\nb": null, "\t": null}',),
+        ('{"anb": null}',),
+    ),
     Case(
         "keys with spaces",
         named("first name", " x "),
@@ -165,7 +228,9 @@ NAMES = [
     ),
     Case(
         "keys like references",
-        closed_object({"$ref": NULL, "$defs": DIGIT, "$id": NULL, "$anchor": NULL, "$schema": NULL}),
+        closed_object(
+            {"$ref": NULL, "$defs": DIGIT, "$id": NULL, "$anchor": NULL, "$schema": NULL}
+        ),
         ('{"$ref": null, "$defs": 1, "$id": null, "$anchor": null, "$schema": null}',),
         ("{}",),
     ),
@@ -175,7 +240,12 @@ NAMES = [
         ('{"not": null, "if": null, "contains": null, "format": 1}',),
         ("{}",),
     ),
-    Case("keys like numbers", named("0", "-1.5", "1e3"), ('{"0": null, "-1.5": null, "1e3": null}',), ("{}",)),
+    Case(
+        "keys like numbers",
+        named("0", "-1.5", "1e3"),
+        ('{"0": null, "-1.5": null, "1e3": null}',),
+        ("{}",),
+    ),
     Case(
         "keys of JavaScript",
         named("__proto__", "constructor", "toString"),
@@ -201,7 +271,11 @@ MORE = [
     ),
     Case(
         "patternProperties, two",
-        {"type": "object", "patternProperties": {"^a": NULL, "^b": DIGIT}, "additionalProperties": False},
+        {
+            "type": "object",
+            "patternProperties": {"^a": NULL, "^b": DIGIT},
+            "additionalProperties": False,
+        },
         ('{"ax": null, "b": 3}',),
         ('{"b": null}', '{"c": 1}'),
     ),
@@ -249,7 +323,12 @@ MORE = [
     ),
     Case(
         "patternProperties of a required name",
-        {"type": "object", "patternProperties": {"^a": DIGIT}, "required": ["ab"], "additionalProperties": False},
+        {
+            "type": "object",
+            "patternProperties": {"^a": DIGIT},
+            "required": ["ab"],
+            "additionalProperties": False,
+        },
         ('{"ab": 1}', '{"ab": 1, "ac": 2}'),
         ("{}", '{"ac": 1}'),
     ),
@@ -286,12 +365,21 @@ MORE = [
     ),
     Case(
         "minProperties and required",
-        {"type": "object", "required": ["a"], "additionalProperties": NULL, "minProperties": 2, "maxProperties": 3},
+        {
+            "type": "object",
+            "required": ["a"],
+            "additionalProperties": NULL,
+            "minProperties": 2,
+            "maxProperties": 3,
+        },
         ('{"a": null, "b": null}',),
         ('{"a": null}', '{"a": null, "a": null}'),
     ),
     Case(
-        "minProperties that says nothing", {**named("a", "b"), "minProperties": 1}, ('{"a": null, "b": null}',), ("{}",)
+        "minProperties that says nothing",
+        {**named("a", "b"), "minProperties": 1},
+        ('{"a": null, "b": null}',),
+        ("{}",),
     ),
     Case(
         "minProperties of optional names",
@@ -311,14 +399,24 @@ MORE = [
         ('{"x": 1}',),
         ("{}", '{"x": 1, "y": 1}'),
     ),
-    Case("propertyNames that say nothing", {**named("a"), "propertyNames": True}, ('{"a": null}',), ("{}",)),
+    Case(
+        "propertyNames that say nothing",
+        {**named("a"), "propertyNames": True},
+        ('{"a": null}',),
+        ("{}",),
+    ),
     Case(
         "dependencies of nothing",
         {**named("a"), "dependencies": {}, "dependentRequired": {}, "dependentSchemas": {}},
         ('{"a": null}',),
         ("{}",),
     ),
-    Case("unevaluatedProperties true", {**named("a"), "unevaluatedProperties": True}, ('{"a": null}',), ("{}",)),
+    Case(
+        "unevaluatedProperties true",
+        {**named("a"), "unevaluatedProperties": True},
+        ('{"a": null}',),
+        ("{}",),
+    ),
 ]
 
 CASES = [*PROPERTIES, *NAMES, *MORE]

@@ -1,6 +1,16 @@
 """$ref, $defs, definitions, $id, $anchor, recursion."""
 
-from tests.grammar.schemas.cases import DIGIT, DRAFT_7, NULL, PLAIN, SHORT, Case, array, closed, closed_object
+from tests.grammar.schemas.cases import (
+    DIGIT,
+    DRAFT_7,
+    NULL,
+    PLAIN,
+    SHORT,
+    Case,
+    array,
+    closed,
+    closed_object,
+)
 
 TREE = {
     "type": "object",
@@ -15,7 +25,11 @@ JSON_VALUE = {
             "anyOf": [
                 {"type": ["null", "boolean", "integer"]},
                 array({"$ref": "#/$defs/value"}, maxItems=1),
-                {"type": "object", "additionalProperties": {"$ref": "#/$defs/value"}, "maxProperties": 1},
+                {
+                    "type": "object",
+                    "additionalProperties": {"$ref": "#/$defs/value"},
+                    "maxProperties": 1,
+                },
             ]
         }
     },
@@ -25,7 +39,9 @@ EXPRESSION = {
     "$defs": {
         "expression": {"anyOf": [DIGIT, {"$ref": "#/$defs/operation"}]},
         "operation": closed(
-            operator={"enum": ["+", "*"]}, left={"$ref": "#/$defs/expression"}, right={"$ref": "#/$defs/expression"}
+            operator={"enum": ["+", "*"]},
+            left={"$ref": "#/$defs/expression"},
+            right={"$ref": "#/$defs/expression"},
         ),
     },
     "$ref": "#/$defs/expression",
@@ -78,13 +94,22 @@ CASES = [
     ),
     Case(
         "reference by address and anchor",
-        {"$id": "https://example.org/root", "$defs": {"n": {"$anchor": "x", **NULL}}, **closed(a={"$ref": "root#x"})},
+        {
+            "$id": "https://example.org/root",
+            "$defs": {"n": {"$anchor": "x", **NULL}},
+            **closed(a={"$ref": "root#x"}),
+        },
         ('{"a": null}',),
         ('{"a": 1}',),
     ),
     Case(
         "reference within a document of its own",
-        {"$defs": {"d": {"$id": "urn:d", "$defs": {"n": NULL}, **closed(a={"$ref": "#/$defs/n"})}}, "$ref": "urn:d"},
+        {
+            "$defs": {
+                "d": {"$id": "urn:d", "$defs": {"n": NULL}, **closed(a={"$ref": "#/$defs/n"})}
+            },
+            "$ref": "urn:d",
+        },
         ('{"a": null}',),
         ('{"a": 1}',),
     ),
@@ -96,7 +121,10 @@ CASES = [
     ),
     Case(
         "reference with unicode",
-        {"$defs": {"größe": NULL}, **closed(a={"$ref": "#/$defs/größe"}, b={"$ref": "#/$defs/gr%C3%B6%C3%9Fe"})},
+        {
+            "$defs": {"größe": NULL},
+            **closed(a={"$ref": "#/$defs/größe"}, b={"$ref": "#/$defs/gr%C3%B6%C3%9Fe"}),
+        },
         ('{"a": null, "b": null}',),
         ('{"a": 1, "b": null}',),
     ),
@@ -125,10 +153,18 @@ CASES = [
         ('{"a": 1}',),
         modes=PLAIN,
     ),
-    Case("reference to true", {"$defs": {"t": True}, **closed(a={"$ref": "#/$defs/t"})}, ('{"a": [1]}',), ("{}",)),
+    Case(
+        "reference to true",
+        {"$defs": {"t": True}, **closed(a={"$ref": "#/$defs/t"})},
+        ('{"a": [1]}',),
+        ("{}",),
+    ),
     Case(
         "reference to a reference",
-        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/c"}, "c": DIGIT}, "$ref": "#/$defs/a"},
+        {
+            "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/c"}, "c": DIGIT},
+            "$ref": "#/$defs/a",
+        },
         ("5",),
         ("10",),
     ),
@@ -146,12 +182,18 @@ CASES = [
     ),
     Case(
         "reference with a description",
-        {"$defs": {"n": NULL}, **closed(a={"$ref": "#/$defs/n", "description": "x", "title": "y", "default": None})},
+        {
+            "$defs": {"n": NULL},
+            **closed(a={"$ref": "#/$defs/n", "description": "x", "title": "y", "default": None}),
+        },
         ('{"a": null}',),
         ('{"a": 1}',),
     ),
     Case(
-        "reference in allOf", {"$defs": {"n": DIGIT}, "allOf": [{"$ref": "#/$defs/n"}, {"minimum": 4}]}, ("4",), ("3",)
+        "reference in allOf",
+        {"$defs": {"n": DIGIT}, "allOf": [{"$ref": "#/$defs/n"}, {"minimum": 4}]},
+        ("4",),
+        ("3",),
     ),
     Case(
         "reference in anyOf, nullable",
@@ -160,11 +202,17 @@ CASES = [
         ('{"x": {}}',),
     ),
     Case(
-        "reference in oneOf", {"$defs": {"n": DIGIT}, "oneOf": [{"$ref": "#/$defs/n"}, NULL]}, ("5", "null"), ('"a"',)
+        "reference in oneOf",
+        {"$defs": {"n": DIGIT}, "oneOf": [{"$ref": "#/$defs/n"}, NULL]},
+        ("5", "null"),
+        ('"a"',),
     ),
     Case(
         "reference in prefixItems",
-        {"$defs": {"n": DIGIT}, **array({"$ref": "#/$defs/n"}, prefixItems=[{"$ref": "#/$defs/n"}, NULL], maxItems=3)},
+        {
+            "$defs": {"n": DIGIT},
+            **array({"$ref": "#/$defs/n"}, prefixItems=[{"$ref": "#/$defs/n"}, NULL], maxItems=3),
+        },
         ("[1, null, 2]",),
         ("[null]",),
     ),
@@ -214,7 +262,10 @@ CASES = [
     ),
     Case(
         "a linked list",
-        {"$defs": {"n": {"anyOf": [NULL, closed(value=DIGIT, next={"$ref": "#/$defs/n"})]}}, "$ref": "#/$defs/n"},
+        {
+            "$defs": {"n": {"anyOf": [NULL, closed(value=DIGIT, next={"$ref": "#/$defs/n"})]}},
+            "$ref": "#/$defs/n",
+        },
         ("null", '{"value": 1, "next": {"value": 2, "next": null}}'),
         ('{"value": 1}',),
     ),
@@ -222,7 +273,10 @@ CASES = [
         "a tree of children",
         {
             "$defs": {
-                "t": closed_object({"name": SHORT, "children": array({"$ref": "#/$defs/t"}, maxItems=1)}, "children")
+                "t": closed_object(
+                    {"name": SHORT, "children": array({"$ref": "#/$defs/t"}, maxItems=1)},
+                    "children",
+                )
             },
             "$ref": "#/$defs/t",
         },
@@ -232,7 +286,8 @@ CASES = [
     Case(
         "a chain of sixty",
         {
-            "$defs": {str(n): array({"$ref": f"#/$defs/{n + 1}"}, maxItems=1) for n in range(60)} | {"60": NULL},
+            "$defs": {str(n): array({"$ref": f"#/$defs/{n + 1}"}, maxItems=1) for n in range(60)}
+            | {"60": NULL},
             "$ref": "#/$defs/0",
         },
         ("[[[]]]", "[]"),

@@ -6,7 +6,11 @@ STRING = {"type": "string"}
 
 
 def keyword(name: str, value: object, **beside: object) -> Refused:
-    return Refused(f"{name}: {value}"[:60], {name: value, **beside}, rf"keyword '{name.replace('$', '.')}' at #")
+    return Refused(
+        f"{name}: {value}"[:60],
+        {name: value, **beside},
+        rf"keyword '{name.replace('$', '.')}' at #",
+    )
 
 
 def within(name: str, value: object) -> list[Refused]:
@@ -54,13 +58,21 @@ KEYWORDS = [
 ]
 
 FORMATS = [
-    Refused(f"format {name}", {"type": "string", "format": name}, f"#/format must be one of .*given '{name}'")
+    Refused(
+        f"format {name}",
+        {"type": "string", "format": name},
+        f"#/format must be one of .*given '{name}'",
+    )
     for name in (
         *("idn-email", "idn-hostname", "uri-reference", "iri", "iri-reference", "uri-template"),
         *("json-pointer", "relative-json-pointer", "regex", "byte", "binary", "phone", "DATE", ""),
     )
 ] + [
-    Refused("format int32 of a number", {"type": "number", "format": "int32"}, "#/format 'int32' must stand beside"),
+    Refused(
+        "format int32 of a number",
+        {"type": "number", "format": "int32"},
+        "#/format 'int32' must stand beside",
+    ),
     Refused("format of no string", {"format": 1}, "#/format must be a string"),
 ]
 
@@ -86,7 +98,11 @@ PATTERNS = [
     )
 ] + [
     Refused("pattern of no string", {"pattern": 1}, "#/pattern must be a string"),
-    Refused("pattern with an anchor in the middle", {"type": "string", "pattern": "a^b"}, "regex /a\\^b/"),
+    Refused(
+        "pattern with an anchor in the middle",
+        {"type": "string", "pattern": "a^b"},
+        "regex /a\\^b/",
+    ),
     Refused(
         "patternProperties with look-around",
         {"patternProperties": {"(?!a)": {}}},
@@ -105,7 +121,11 @@ PATTERNS = [
 ]
 
 REFERENCES = [
-    Refused("a missing definition", {"$ref": "#/$defs/x"}, r"\$ref refers to '#/.defs/x', which is not in the schema"),
+    Refused(
+        "a missing definition",
+        {"$ref": "#/$defs/x"},
+        r"\$ref refers to '#/.defs/x', which is not in the schema",
+    ),
     Refused(
         "a remote reference",
         {"$ref": "https://example.org/schema.json"},
@@ -113,7 +133,9 @@ REFERENCES = [
     ),
     Refused("a file", {"$ref": "other.json#/a"}, r"\$ref refers to 'other.json#/a'"),
     Refused("a missing anchor", {"$ref": "#there"}, r"\$ref refers to '#there'"),
-    Refused("an index out of range", {"anyOf": [{"$ref": "#/anyOf/9"}]}, r"\$ref refers to '#/anyOf/9'"),
+    Refused(
+        "an index out of range", {"anyOf": [{"$ref": "#/anyOf/9"}]}, r"\$ref refers to '#/anyOf/9'"
+    ),
     Refused(
         "a reference to what is no schema",
         {"$ref": "#/x-a", "x-a": 1},
@@ -127,11 +149,18 @@ REFERENCES = [
         r"\$ref leads only back to itself",
     ),
     *(
-        Refused(f"recursion without an end, {name}", schema, r"\$ref leads only back to itself, so that no value")
+        Refused(
+            f"recursion without an end, {name}",
+            schema,
+            r"\$ref leads only back to itself, so that no value",
+        )
         for name, schema in {
             "by a property": closed(next={"$ref": "#"}),
             "by two": {
-                "$defs": {"a": closed(b={"$ref": "#/$defs/b"}), "b": closed(a={"$ref": "#/$defs/a"})},
+                "$defs": {
+                    "a": closed(b={"$ref": "#/$defs/b"}),
+                    "b": closed(a={"$ref": "#/$defs/a"}),
+                },
                 "$ref": "#/$defs/a",
             },
             "by items": array({"$ref": "#"}, minItems=1),
@@ -139,9 +168,15 @@ REFERENCES = [
             "by all options": {"anyOf": [closed(a={"$ref": "#"}), closed(b={"$ref": "#"})]},
             "by allOf": {
                 "type": "object",
-                "allOf": [{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}],
+                "allOf": [
+                    {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
+                ],
             },
-            "by other names": {"type": "object", "required": ["a"], "additionalProperties": {"$ref": "#"}},
+            "by other names": {
+                "type": "object",
+                "required": ["a"],
+                "additionalProperties": {"$ref": "#"},
+            },
             "where it need not be": {
                 "$defs": {"n": closed(next={"$ref": "#/$defs/n"})},
                 **closed_object({"n": {"$ref": "#/$defs/n"}}, "n"),
@@ -150,7 +185,11 @@ REFERENCES = [
     ),
     Refused(
         "references without an end",
-        {"$defs": {str(n): array({"$ref": f"#/$defs/{n + 1}"}) for n in range(250)} | {"250": {}}, "$ref": "#/$defs/0"},
+        {
+            "$defs": {str(n): array({"$ref": f"#/$defs/{n + 1}"}) for n in range(250)}
+            | {"250": {}},
+            "$ref": "#/$defs/0",
+        },
         "references within references must be <= 200",
     ),
 ]
@@ -166,7 +205,10 @@ ONE_OF = [
         "the same twice": [NULL, NULL],
         "patterns": [{"type": "string", "pattern": "^a"}, {"type": "string", "pattern": "^b"}],
         "null in both": [{"type": ["integer", "null"]}, {"type": ["string", "null"]}],
-        "optional discriminators by reference": [{"$ref": "#/oneOf/1"}, closed_object({"k": {"const": "a"}}, "k")],
+        "optional discriminators by reference": [
+            {"$ref": "#/oneOf/1"},
+            closed_object({"k": {"const": "a"}}, "k"),
+        ],
         "open objects with different requirements": [
             {"type": "object", "required": [name], "additionalProperties": True} for name in "ab"
         ],
@@ -186,10 +228,22 @@ UNSATISFIABLE = [
             "no multiple": {"type": "integer", "multipleOf": 10, "minimum": 1, "maximum": 9},
             "minLength above maxLength": {"type": "string", "minLength": 3, "maxLength": 2},
             "minItems above maxItems": {"type": "array", "minItems": 3, "maxItems": 2},
-            "minProperties above maxProperties": {"type": "object", "minProperties": 1, "maxProperties": 0},
+            "minProperties above maxProperties": {
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": 0,
+            },
             "items false and minItems": {"type": "array", "items": False, "minItems": 1},
-            "required, but false": {"type": "object", "properties": {"a": False}, "required": ["a"]},
-            "required, but closed": {"type": "object", "required": ["a"], "additionalProperties": False},
+            "required, but false": {
+                "type": "object",
+                "properties": {"a": False},
+                "required": ["a"],
+            },
+            "required, but closed": {
+                "type": "object",
+                "required": ["a"],
+                "additionalProperties": False,
+            },
             "types that exclude each other": {"allOf": [{"type": "integer"}, {"type": "string"}]},
             "allOf with false": {"allOf": [{"type": "integer"}, False]},
             "anyOf of false": {"anyOf": [False, False]},
@@ -206,7 +260,11 @@ UNSATISFIABLE = [
 ]
 
 SHAPES = [
-    Refused(f"{name}: {value!r}"[:70], {name: value}, rf"#/{name.replace('$', '.')}\b.* must|schema at #/{name} must")
+    Refused(
+        f"{name}: {value!r}"[:70],
+        {name: value},
+        rf"#/{name.replace('$', '.')}\b.* must|schema at #/{name} must",
+    )
     for name, value in (
         ("type", "strin"),
         ("type", 1),
@@ -256,23 +314,51 @@ SHAPES = [
 ]
 
 INEXACT = [
-    Refused("minimum above the engine's integers", {"type": "integer", "minimum": 2**63}, "#/minimum must be a number"),
-    Refused("maximum below the engine's integers", {"maximum": -(2**70)}, "#/maximum must be a number"),
-    Refused("minimum that would be rounded", {"type": "integer", "minimum": 2**53 + 1}, "#/minimum must be a number"),
-    Refused("exclusiveMaximum that is too tiny", {"exclusiveMaximum": 1e-300}, "#/exclusiveMaximum must be a number"),
+    Refused(
+        "minimum above the engine's integers",
+        {"type": "integer", "minimum": 2**63},
+        "#/minimum must be a number",
+    ),
+    Refused(
+        "maximum below the engine's integers", {"maximum": -(2**70)}, "#/maximum must be a number"
+    ),
+    Refused(
+        "minimum that would be rounded",
+        {"type": "integer", "minimum": 2**53 + 1},
+        "#/minimum must be a number",
+    ),
+    Refused(
+        "exclusiveMaximum that is too tiny",
+        {"exclusiveMaximum": 1e-300},
+        "#/exclusiveMaximum must be a number",
+    ),
     Refused("const that would be rounded", {"const": 2**53 + 1}, "#/const must be a number"),
     Refused("const of 64 bits", {"const": 2**64}, "#/const must be a number"),
     Refused("const that is huge", {"const": 1e300}, "#/const must be a number"),
     Refused("const with 17 digits", {"const": [123456789.12345679]}, "#/const must be a number"),
     Refused("enum that would be rounded", {"enum": [1, 2**53 + 1]}, "#/enum/1 must be a number"),
-    Refused("multipleOf that would be rounded", {"multipleOf": 2**53 + 1}, "#/multipleOf must be a number"),
+    Refused(
+        "multipleOf that would be rounded",
+        {"multipleOf": 2**53 + 1},
+        "#/multipleOf must be a number",
+    ),
     Refused("multipleOf that is huge", {"multipleOf": 1e20}, "#/multipleOf must be a number"),
     Refused("multipleOf that is tiny", {"multipleOf": 1e-30}, "#/multipleOf must be a number"),
-    Refused("const with a control character", {"const": "a\u0001"}, "#/const must hold no control characters"),
     Refused(
-        "const with a control character in a key", {"const": {"\u007f": 1}}, "#/const must hold no control characters"
+        "const with a control character",
+        {"const": "a\u0001"},
+        "#/const must hold no control characters",
     ),
-    Refused("minProperties of unknown names", {"type": "object", "minProperties": 2}, "#/minProperties must be <= 1"),
+    Refused(
+        "const with a control character in a key",
+        {"const": {"\u007f": 1}},
+        "#/const must hold no control characters",
+    ),
+    Refused(
+        "minProperties of unknown names",
+        {"type": "object", "minProperties": 2},
+        "#/minProperties must be <= 1",
+    ),
     Refused(
         "minProperties beyond the required",
         {"type": "object", "required": ["a"], "minProperties": 3},
@@ -306,12 +392,22 @@ TOO_LARGE = [
     ),
     Refused(
         "many properties in all",
-        closed_object({str(n): closed_object({str(m): NULL for m in range(900)}) for n in range(6)}),
+        closed_object(
+            {str(n): closed_object({str(m): NULL for m in range(900)}) for n in range(6)}
+        ),
         "properties of the schema must be <= 5000",
     ),
     Refused("a long pattern", {"pattern": "a" * 10_241}, "#/pattern must be <= 10240"),
-    Refused("a long name", {"properties": {"x" * 10_241: NULL}}, "a name at #/properties must be <= 10240"),
-    Refused("a long schema", {"description": "x" * 300_000}, "characters of the format must be <= 262144"),
+    Refused(
+        "a long name",
+        {"properties": {"x" * 10_241: NULL}},
+        "a name at #/properties must be <= 10240",
+    ),
+    Refused(
+        "a long schema",
+        {"description": "x" * 300_000},
+        "characters of the format must be <= 262144",
+    ),
 ]
 
 
@@ -325,8 +421,29 @@ def _nested(levels: int) -> object:
 TOO_LARGE.append(Refused("a deep schema", _nested(200), "nesting of the format must be <= 100"))
 
 STRICTLY = [
-    Refused(f"strict, {name}", {name: value}, f"keyword '{name}' at # is not supported in strict mode", STRICT)
-    for name, value in (("requried", ["a"]), ("nullable", True), ("propertyOrdering", ["a"]), ("Type", "string"))
+    Refused(
+        f"strict, {name}",
+        {name: value},
+        f"keyword '{name}' at # is not supported in strict mode",
+        STRICT,
+    )
+    for name, value in (
+        ("requried", ["a"]),
+        ("nullable", True),
+        ("propertyOrdering", ["a"]),
+        ("Type", "string"),
+    )
 ]
 
-CASES = [*KEYWORDS, *FORMATS, *PATTERNS, *REFERENCES, *ONE_OF, *UNSATISFIABLE, *SHAPES, *INEXACT, *TOO_LARGE, *STRICTLY]
+CASES = [
+    *KEYWORDS,
+    *FORMATS,
+    *PATTERNS,
+    *REFERENCES,
+    *ONE_OF,
+    *UNSATISFIABLE,
+    *SHAPES,
+    *INEXACT,
+    *TOO_LARGE,
+    *STRICTLY,
+]

@@ -69,13 +69,21 @@ class Drawing:
 
     def stages(self, pieces: Sequence[str]) -> list[str]:
         """Returns the elements that are seen after each piece of a text that goes on."""
-        return [self._without_repetition(shown) for shown in self.page.evaluate(_STREAM, list(pieces))]
+        return [
+            self._without_repetition(shown) for shown in self.page.evaluate(_STREAM, list(pieces))
+        ]
 
     def differences(self, cases: Sequence[tuple[str, Sequence[Sequence[int]]]]) -> list[Any]:
         """Takes texts, and for each the ways to cut it: rows of places, in UTF-16 units."""
-        found: list[Any] = self.page.evaluate(_DIFFERENCES, [[text, list(ways)] for text, ways in cases])
+        found: list[Any] = self.page.evaluate(
+            _DIFFERENCES, [[text, list(ways)] for text, ways in cases]
+        )
         return found
 
     @staticmethod
     def _without_repetition(html: str) -> str:
-        return html.replace(_LINK, "").replace('<div class="item">', "").replace("</div></li>", "</li>")
+        return (
+            html.replace(_LINK, "")
+            .replace('<div class="item">', "")
+            .replace("</div></li>", "</li>")
+        )

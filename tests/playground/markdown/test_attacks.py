@@ -126,7 +126,10 @@ ATTRIBUTES = {
 def test_nothing_gets_through(drawing: Drawing, page: Page, text: str) -> None:
     """That the page asked nobody for anything is what the fixture of pages looks at in the end."""
     drawing.of(text)
-    assert set(page.evaluate("[...document.querySelectorAll('main *')].map(node => node.localName)")) <= TAGS
+    assert (
+        set(page.evaluate("[...document.querySelectorAll('main *')].map(node => node.localName)"))
+        <= TAGS
+    )
     names = "[...document.querySelectorAll('main *')].flatMap(node => node.getAttributeNames())"
     assert set(page.evaluate(names)) <= ATTRIBUTES
     for href in page.evaluate("[...document.querySelectorAll('main a')].map(node => node.href)"):

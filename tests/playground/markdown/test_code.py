@@ -5,17 +5,29 @@ import pytest
 from tests.playground.markdown.drawing import Drawing
 
 COLOURS = {
-    "python": ("async def f(x): return 'a' + \"b\" # c", ["async", "def", "f", "return", "'a'", '"b"', "# c"]),
+    "python": (
+        "async def f(x): return 'a' + \"b\" # c",
+        ["async", "def", "f", "return", "'a'", '"b"', "# c"],
+    ),
     "py": ('x = r"a\\" b" if True else 0x1F', ['r"a\\" b"', "if", "True", "else", "0x1F"]),
     "typescript": ("const a: string = `b ${c}`; // d", ["const", "string", "`b ${c}`", "// d"]),
     "json": ('{"a": [1, -2.5e3, true, "b"]}', ['"a"', "1", "-2.5e3", "true", '"b"']),
-    "bash": ("if cd $HOME; then ls --all 'x'; fi # y", ["if", "cd", "$H", "then", "--all", "'x'", "fi", "# y"]),
-    "c++": ("#include <a>\nint f() { return 'x'; } /* y */", ["#include", "int", "f", "return", "'x'", "/* y */"]),
+    "bash": (
+        "if cd $HOME; then ls --all 'x'; fi # y",
+        ["if", "cd", "$H", "then", "--all", "'x'", "fi", "# y"],
+    ),
+    "c++": (
+        "#include <a>\nint f() { return 'x'; } /* y */",
+        ["#include", "int", "f", "return", "'x'", "/* y */"],
+    ),
     "html": (
         '<a href="b">c &amp; don\'t</a><!-- d -->',
         ["<a", "href", '="b"', ">", "&amp;", "</a>", "<!-- d -->"],
     ),
-    "css": (".a { color: #fff; width: 3px } /* b */", [".a", "color", "#fff", "width", "3px", "/* b */"]),
+    "css": (
+        ".a { color: #fff; width: 3px } /* b */",
+        [".a", "color", "#fff", "width", "3px", "/* b */"],
+    ),
     "sql": ("SELECT a FROM b WHERE c = 'd''e' -- f", ["SELECT", "FROM", "WHERE", "'d''e'", "-- f"]),
     "yaml": ("a: 1 # b\n- c: true", ["a", "1", "# b", "c", "true"]),
     "rust": ("fn f<'a>(x: &'a str) -> Option<u8> { 'b' }", ["fn", "'a", "'a", "str", "u8", "'b'"]),

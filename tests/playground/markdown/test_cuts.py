@@ -152,7 +152,10 @@ def test_a_page_is_the_same(drawing: Drawing) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_any_text_is_the_same(drawing: Drawing, seed: int) -> None:
     choose = random.Random(seed)
-    assert drawing.differences([(text, list(ways_to_cut(text, choose))) for text in texts(choose)]) == []
+    assert (
+        drawing.differences([(text, list(ways_to_cut(text, choose))) for text in texts(choose)])
+        == []
+    )
 
 
 @pytest.mark.parametrize("mark", ["*", "`", "[", "$", "**", "_", "\\(", "![", "<", "~~", "]("])

@@ -20,30 +20,54 @@ CASES = {
     "crossing marks": ("*a _b* c_", "<em>a _b</em> c_"),
     "three against one": ("***a** b*", "<em><strong>a</strong> b</em>"),
     "crossed out": ("~~a~~ ~b~ ~~~c~~~ x", "<del>a</del> ~b~ ~~~c~~~ x"),
-    "code": ("`a` ``b`c`` ` d ` `` e ``", "<code>a</code> <code>b`c</code> <code>d</code> <code>e</code>"),
+    "code": (
+        "`a` ``b`c`` ` d ` `` e ``",
+        "<code>a</code> <code>b`c</code> <code>d</code> <code>e</code>",
+    ),
     "marks in code": ("`*a*` *`b*`*", "<code>*a*</code> <em><code>b*</code></em>"),
     "code without an end": ("a `b", "a `b"),
     "escapes": ("\\*a\\* \\[b] \\a \\\\", "*a* [b] \\a \\"),
-    "character references": ("&lt;b&gt; &#65; &#x42; &hellip; &nothing; &#0;", "&lt;b&gt; A B … &amp;nothing; \ufffd"),
+    "character references": (
+        "&lt;b&gt; &#65; &#x42; &hellip; &nothing; &#0;",
+        "&lt;b&gt; A B … &amp;nothing; \ufffd",
+    ),
     "hard breaks": ("a  \nb\\\nc", "a<br>b<br>c"),
     "a link": ("[a *b*](https://a.b/c)", link("https://a.b/c", "a <em>b</em>")),
-    "a link with a title": ('[a](https://a.b/c "T")', '<a href="https://a.b/c" title="T\nhttps://a.b/c">a</a>'),
+    "a link with a title": (
+        '[a](https://a.b/c "T")',
+        '<a href="https://a.b/c" title="T\nhttps://a.b/c">a</a>',
+    ),
     "an address in brackets": ("[a](<https://a.b/c d>)", link("https://a.b/c%20d", "a")),
-    "parentheses in an address": ("[a](https://a.b/c_(d)) x", link("https://a.b/c_(d)", "a") + " x"),
-    "mail": ("[a](mailto:b@c.de) <b@c.de>", link("mailto:b@c.de", "a") + " " + link("mailto:b@c.de", "b@c.de")),
+    "parentheses in an address": (
+        "[a](https://a.b/c_(d)) x",
+        link("https://a.b/c_(d)", "a") + " x",
+    ),
+    "mail": (
+        "[a](mailto:b@c.de) <b@c.de>",
+        link("mailto:b@c.de", "a") + " " + link("mailto:b@c.de", "b@c.de"),
+    ),
     "no link in a link": (
         "[a [b](https://b.c/) d](https://e.f/)",
         f"[a {link('https://b.c/', 'b')} d]({link('https://e.f/', 'https://e.f/')})",
     ),
     "brackets": ("[a] [b][c] [d] (e)", "[a] [b][c] [d] (e)"),
-    "relative addresses lead nowhere": ("[a](b.html) [c](/d) [e](#f)", "[a](b.html) [c](/d) [e](#f)"),
+    "relative addresses lead nowhere": (
+        "[a](b.html) [c](/d) [e](#f)",
+        "[a](b.html) [c](/d) [e](#f)",
+    ),
     "an address as it is": (
         "See https://a.b/c_d_(e)?f=g, (http://h.i).",
         f"See {link(LONG, LONG)}, ({link('http://h.i/', 'http://h.i')}).",
     ),
-    "an emphasised address": ("**https://a.b/c**", f"<strong>{link('https://a.b/c', 'https://a.b/c')}</strong>"),
+    "an emphasised address": (
+        "**https://a.b/c**",
+        f"<strong>{link('https://a.b/c', 'https://a.b/c')}</strong>",
+    ),
     "a word before an address": ("xhttps://a.b", "xhttps://a.b"),
-    "an address in brackets of its own": ("<https://a.b/c>", link("https://a.b/c", "https://a.b/c")),
+    "an address in brackets of its own": (
+        "<https://a.b/c>",
+        link("https://a.b/c", "https://a.b/c"),
+    ),
     "an address as the text of a link": (
         "[https://a.b/](https://c.d/)",
         link("https://c.d/", "<span>https://a.b/</span>"),
@@ -54,10 +78,16 @@ CASES = {
     ),
     "maths": ("$a_1*b*c$", '<code class="maths">a_1*b*c</code>'),
     "maths in parentheses": ("\\(x*y*z\\)", '<code class="maths">x*y*z</code>'),
-    "displayed maths in text": ("so $$a*b*c$$ it is", 'so <code class="maths displayed">a*b*c</code> it is'),
+    "displayed maths in text": (
+        "so $$a*b*c$$ it is",
+        'so <code class="maths displayed">a*b*c</code> it is',
+    ),
     "sums of money": ("$5 and $6, US$7 or $8-$9", "$5 and $6, US$7 or $8-$9"),
     "an escaped parenthesis": ("\\(a", "(a"),
-    "HTML": ('<b onclick="x">a</b> <!-- c -->', '&lt;b onclick="x"&gt;a&lt;/b&gt; &lt;!-- c --&gt;'),
+    "HTML": (
+        '<b onclick="x">a</b> <!-- c -->',
+        '&lt;b onclick="x"&gt;a&lt;/b&gt; &lt;!-- c --&gt;',
+    ),
     "emphasis by ideographs": ("中**文**字", "中<strong>文</strong>字"),
 }
 
@@ -87,8 +117,13 @@ def test_what_is_begun_looks_as_if_it_were_closed(drawing: Drawing) -> None:
     ]
 
 
-def test_marks_at_the_start_of_a_line_are_held_back_until_it_is_known_what_they_are(drawing: Drawing) -> None:
+def test_marks_at_the_start_of_a_line_are_held_back_until_it_is_known_what_they_are(
+    drawing: Drawing,
+) -> None:
     shown = drawing.stages(["a\n", "-", "-", "-\n", "1", ".", " ", "b", "\n#", "#", " c"])
     assert shown[1] == shown[2] == "<p>a</p>"
     assert shown[4] == shown[6] == '<h4 class="level-2">a</h4>'
-    assert shown[-1] == '<h4 class="level-2">a</h4><ol><li><p>b</p></li></ol><h4 class="level-2">c</h4>'
+    assert (
+        shown[-1]
+        == '<h4 class="level-2">a</h4><ol><li><p>b</p></li></ol><h4 class="level-2">c</h4>'
+    )

@@ -19,7 +19,12 @@ Rgb = tuple[int, int, int]
 
 
 def chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+    return (
+        struct.pack(">I", len(content))
+        + name
+        + content
+        + struct.pack(">I", zlib.crc32(name + content))
+    )
 
 
 def png(
@@ -48,7 +53,9 @@ def exif(orientation: int) -> bytes:
     return b"Exif\0\0" + b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, orientation, 0, 0)
 
 
-def plain(width: int = 4, height: int = 3, colour: Rgb = (200, 30, 60), file_format: str = "PNG") -> bytes:
+def plain(
+    width: int = 4, height: int = 3, colour: Rgb = (200, 30, 60), file_format: str = "PNG"
+) -> bytes:
     return saved(Image.new("RGB", (width, height), colour), file_format)
 
 
@@ -59,7 +66,9 @@ def read(data: bytes) -> Picture:
     except InvalidRequest as error:
         raise InvalidRequest(str(error), field=PATH) from None
     digest = blake2b(data, digest_size=DIGEST_LEN).digest()
-    return Picture(digest, data, header.width, header.height, header.format, header.orientation, PATH)
+    return Picture(
+        digest, data, header.width, header.height, header.format, header.orientation, PATH
+    )
 
 
 def decoded(picture: Picture) -> Image.Image:

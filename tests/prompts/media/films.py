@@ -51,7 +51,10 @@ def film(
         stream.codec_context.time_base = Fraction(1, 1000 if starts_ms else rate)
         for number in range(num_frames):
             frame = av.VideoFrame.from_ndarray(np.asarray(still(number, size)), format="rgb24")
-            frame.pts, frame.time_base = (starts_ms or range(num_frames))[number], stream.codec_context.time_base
+            frame.pts, frame.time_base = (
+                (starts_ms or range(num_frames))[number],
+                stream.codec_context.time_base,
+            )
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return file.getvalue()
@@ -73,6 +76,8 @@ def _held(mp4: bytes, matrix: bytes) -> bytes:
     return before + matrix + after
 
 
-def moving(file_format: str, num_frames: int, size: tuple[int, int] = (64, 32), **options: object) -> bytes:
+def moving(
+    file_format: str, num_frames: int, size: tuple[int, int] = (64, 32), **options: object
+) -> bytes:
     first, *others = (still(number, size) for number in range(num_frames))
     return saved(first, file_format, save_all=True, append_images=others, **options)

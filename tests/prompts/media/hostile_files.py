@@ -21,7 +21,9 @@ def noise(width: int = 60, height: int = 45) -> Image.Image:
 
 
 def png_header(width: int, height: int, depth: int = 8, colour: int = 2, *more: int) -> bytes:
-    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, *(more or (0, 0, 0))))
+    return chunk(
+        b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, *(more or (0, 0, 0)))
+    )
 
 
 END = chunk(b"IEND", b"")
@@ -37,7 +39,9 @@ def extended_webp(width: int, height: int, rest: bytes = b"") -> bytes:
     return riff(b"VP8X" + struct.pack("<I", 10) + b"\x02\0\0\0" + size + rest)
 
 
-def bmp(width: int, height: int, compression: int = 0, depth: int = 24, rest: bytes = bytes(64)) -> bytes:
+def bmp(
+    width: int, height: int, compression: int = 0, depth: int = 24, rest: bytes = bytes(64)
+) -> bytes:
     info = struct.pack("<IiiHHIIiiII", 40, width, height, 1, depth, compression, 0, 0, 0, 0, 0)
     return b"BM" + struct.pack("<IHHI", 54 + len(rest), 0, 0, 54) + info + rest
 
@@ -51,13 +55,24 @@ def jpeg_of_size(width: int, height: int) -> bytes:
 def gif_of_size(width: int, height: int, frame: tuple[int, int, int, int] | None = None) -> bytes:
     whole = saved(noise(8, 8).quantize(4), "GIF")
     at = whole.index(b",", 13 + 3 * 2 ** ((whole[10] & 7) + 1))
-    canvas, place = struct.pack("<HH", width, height), struct.pack("<HHHH", *(frame or (0, 0, 8, 8)))
+    canvas, place = (
+        struct.pack("<HH", width, height),
+        struct.pack("<HHHH", *(frame or (0, 0, 8, 8))),
+    )
     return whole[:6] + canvas + whole[10 : at + 1] + place + whole[at + 9 :]
 
 
 def enormous() -> Files:
     """They say that they are larger than they may be, or nothing at all."""
-    for width, height in ((65535, 65535), (2**31 - 1, 2**31 - 1), (2**32 - 1, 1), (1001, 1000), (0, 1), (1, 0), (0, 0)):
+    for width, height in (
+        (65535, 65535),
+        (2**31 - 1, 2**31 - 1),
+        (2**32 - 1, 1),
+        (1001, 1000),
+        (0, 1),
+        (1, 0),
+        (0, 0),
+    ):
         yield f"PNG of {width}x{height}", PNG_SIGNATURE + png_header(width, height) + PIXEL + END
     for width, height in ((65535, 65535), (65535, 1), (0, 0), (1001, 1000), (0, 5)):
         yield f"GIF of {width}x{height}", gif_of_size(width, height)
@@ -67,17 +82,35 @@ def enormous() -> Files:
     yield "GIF whose frame has no size", gif_of_size(8, 8, (0, 0, 0, 0))
     for width, height in ((2**24, 2**24), (2**24, 1), (2**24, 255), (1001, 1000)):
         yield f"WebP of {width}x{height}", extended_webp(width, height)
-        yield f"WebP of {width}x{height} with a frame", extended_webp(width, height, saved(noise(), "WEBP")[12:])
+        yield (
+            f"WebP of {width}x{height} with a frame",
+            extended_webp(width, height, saved(noise(), "WEBP")[12:]),
+        )
     lossless = struct.pack("<I", 9) + b"\x2f" + struct.pack("<I", 0x0FFFFFFF) + bytes(8)
     yield "lossless WebP of 16384x16384", riff(b"VP8L" + lossless)
-    lossy = struct.pack("<I", 20) + b"\x30\x01\0\x9d\x01\x2a" + struct.pack("<HH", 16383, 16383) + bytes(20)
+    lossy = (
+        struct.pack("<I", 20)
+        + b"\x30\x01\0\x9d\x01\x2a"
+        + struct.pack("<HH", 16383, 16383)
+        + bytes(20)
+    )
     yield "lossy WebP of 16383x16383", riff(b"VP8 " + lossy)
-    for width, height in ((2**31 - 1, 2**31 - 1), (-5, 5), (5, -5), (5, -(2**31)), (0, 0), (65535, 65535)):
+    for width, height in (
+        (2**31 - 1, 2**31 - 1),
+        (-5, 5),
+        (5, -5),
+        (5, -(2**31)),
+        (0, 0),
+        (65535, 65535),
+    ):
         yield f"BMP of {width}x{height}", bmp(width, height)
     yield "BMP with run lengths", bmp(1000, 1000, 1, 8, bytes(1024) + b"\1\1" * 5000)
     yield "BMP with unknown compression", bmp(5, 5, 9)
     yield "BMP of 7 bits", bmp(5, 5, 0, 7)
-    yield "BMP whose header is as long as can be", b"BM" + struct.pack("<IHHII", 54, 0, 0, 54, 2**32 - 1) + bytes(50)
+    yield (
+        "BMP whose header is as long as can be",
+        b"BM" + struct.pack("<IHHII", 54, 0, 0, 54, 2**32 - 1) + bytes(50),
+    )
 
 
 def inflating() -> Files:
@@ -86,15 +119,30 @@ def inflating() -> Files:
     small = zlib.compress(bytes(2**20 - 100), 9)
     header = PNG_SIGNATURE + png_header(1, 1)
     yield "PNG of a pixel with 100 MiB of pixels", header + chunk(b"IDAT", bomb) + END
-    yield "PNG of a million pixels without any", PNG_SIGNATURE + png_header(1000, 1000) + chunk(b"IDAT", b"") + END
+    yield (
+        "PNG of a million pixels without any",
+        PNG_SIGNATURE + png_header(1000, 1000) + chunk(b"IDAT", b"") + END,
+    )
     yield "PNG with 100 MiB of text", header + chunk(b"zTXt", b"a\0\0" + bomb) + PIXEL + END
-    yield "PNG with 100 MiB of text behind its pixels", header + PIXEL + chunk(b"zTXt", b"a\0\0" + bomb) + END
+    yield (
+        "PNG with 100 MiB of text behind its pixels",
+        header + PIXEL + chunk(b"zTXt", b"a\0\0" + bomb) + END,
+    )
     yield "PNG with 100 MiB of UTF-8", header + chunk(b"iTXt", b"a\0\1\0\0\0" + bomb) + PIXEL + END
     yield "PNG with 100 MiB of a profile", header + chunk(b"iCCP", b"a\0\0" + bomb) + PIXEL + END
-    yield "PNG with many texts of a MiB", header + chunk(b"zTXt", b"a\0\0" + small) * 500 + PIXEL + END
-    yield "PNG with many profiles of a MiB", header + chunk(b"iCCP", b"a\0\0" + small) * 500 + PIXEL + END
+    yield (
+        "PNG with many texts of a MiB",
+        header + chunk(b"zTXt", b"a\0\0" + small) * 500 + PIXEL + END,
+    )
+    yield (
+        "PNG with many profiles of a MiB",
+        header + chunk(b"iCCP", b"a\0\0" + small) * 500 + PIXEL + END,
+    )
     yield "PNG of empty chunks", header + chunk(b"aaAa", b"") * 80_000 + PIXEL + END
-    yield "PNG of empty chunks behind its pixels", header + PIXEL + chunk(b"aaAa", b"") * 80_000 + END
+    yield (
+        "PNG of empty chunks behind its pixels",
+        header + PIXEL + chunk(b"aaAa", b"") * 80_000 + END,
+    )
     pieces = zlib.compress(random.Random(0).randbytes(30_001), 0)
     one_by_one = b"".join(chunk(b"IDAT", pieces[at : at + 1]) for at in range(len(pieces)))
     yield "PNG of pixels one by one", PNG_SIGNATURE + png_header(10_000, 1) + one_by_one + END
@@ -110,10 +158,18 @@ def inflating() -> Files:
         ("unknown blocks", b"!\x42\1x\0"),
     ):
         yield f"GIF of {name}", picture[:head] + extension * 150_000 + picture[head:]
-    yield "GIF with one long comment", picture[:head] + b"!\xfe" + b"\1x" * 400_000 + b"\0" + picture[head:]
+    yield (
+        "GIF with one long comment",
+        picture[:head] + b"!\xfe" + b"\1x" * 400_000 + b"\0" + picture[head:],
+    )
     yield (
         "GIF with a thousand frames",
-        saved(noise(8, 8), "GIF", save_all=True, append_images=[noise(8, 8).rotate(90 * turn) for turn in range(1000)]),
+        saved(
+            noise(8, 8),
+            "GIF",
+            save_all=True,
+            append_images=[noise(8, 8).rotate(90 * turn) for turn in range(1000)],
+        ),
     )
 
 
@@ -131,8 +187,14 @@ def malformed() -> Files:
     yield "PNG with a header behind its pixels", header + PIXEL + png_header(60_000, 60_000) + END
     yield "PNG with a short header", PNG_SIGNATURE + chunk(b"IHDR", b"\0\0\0\1") + PIXEL + END
     yield "PNG without pixels", header + END
-    yield "PNG with a palette that is not there", PNG_SIGNATURE + png_header(1, 1, 8, 3) + PIXEL + END
-    yield "PNG with an index outside of its palette", png(1, 1, b"\0\xff", colour=3, before_data=chunk(b"PLTE", b"abc"))
+    yield (
+        "PNG with a palette that is not there",
+        PNG_SIGNATURE + png_header(1, 1, 8, 3) + PIXEL + END,
+    )
+    yield (
+        "PNG with an index outside of its palette",
+        png(1, 1, b"\0\xff", colour=3, before_data=chunk(b"PLTE", b"abc")),
+    )
     yield "PNG with a wrong checksum", png(1, 1, b"\0\1\2\3").replace(b"IDAT", b"IDAU")
     yield "PNG with pixels whose checksum is wrong", header + PIXEL[:-1] + b"x" + END
     yield "PNG with a chunk that is too long", header + b"\xff\xff\xff\xff" + b"IDAT" + b"x" * 100
@@ -162,25 +224,51 @@ def malformed() -> Files:
             )
     animation = chunk(b"acTL", struct.pack(">II", 2**31, 0)) + chunk(b"fcTL", b"\xff" * 26)
     yield "PNG with frames without end", header + animation + PIXEL + END
-    yield "PNG with a frame outside", header + chunk(b"acTL", bytes(7)) + chunk(b"fcTL", bytes(26)) + PIXEL + END
+    yield (
+        "PNG with a frame outside",
+        header + chunk(b"acTL", bytes(7)) + chunk(b"fcTL", bytes(26)) + PIXEL + END,
+    )
     for name in (b"gAMA", b"cHRM", b"sRGB", b"pHYs", b"iCCP", b"iTXt", b"tEXt", b"zTXt", b"eXIf"):
         for length in (0, 5):
-            yield f"PNG with {length} of {name.decode()}", header + chunk(name, b"\xff" * length) + PIXEL + END
+            yield (
+                f"PNG with {length} of {name.decode()}",
+                header + chunk(name, b"\xff" * length) + PIXEL + END,
+            )
     whole = saved(noise(), "JPEG")
     for marker in (0xC0, 0xC4, 0xDB, 0xDA):
         at = whole.index(bytes((0xFF, marker)))
-        yield f"JPEG without {marker:x}", whole[:at] + whole[at + 2 + int.from_bytes(whole[at + 2 : at + 4]) :]
+        yield (
+            f"JPEG without {marker:x}",
+            whole[:at] + whole[at + 2 + int.from_bytes(whole[at + 2 : at + 4]) :],
+        )
         yield f"JPEG with a long {marker:x}", whole[: at + 2] + b"\xff\xff" + whole[at + 4 :]
         yield f"JPEG with a short {marker:x}", whole[: at + 2] + b"\0\2" + whole[at + 4 :]
-    for metadata in (exif(6)[:-1], b"Exif\0\0MM\0*" + b"\xff" * 60_000, b"MPF\0MM\0*" + b"\xff" * 100, b"Exif\0\0" * 2):
+    for metadata in (
+        exif(6)[:-1],
+        b"Exif\0\0MM\0*" + b"\xff" * 60_000,
+        b"MPF\0MM\0*" + b"\xff" * 100,
+        b"Exif\0\0" * 2,
+    ):
         segment = struct.pack(">H", len(metadata) + 2) + metadata
-        yield f"JPEG with broken metadata {metadata[:12]!r}", whole[:2] + b"\xff\xe1" + segment + whole[2:]
-        yield f"JPEG with broken pictures {metadata[:12]!r}", whole[:2] + b"\xff\xe2" + segment + whole[2:]
+        yield (
+            f"JPEG with broken metadata {metadata[:12]!r}",
+            whole[:2] + b"\xff\xe1" + segment + whole[2:],
+        )
+        yield (
+            f"JPEG with broken pictures {metadata[:12]!r}",
+            whole[:2] + b"\xff\xe2" + segment + whole[2:],
+        )
     yield "GIF without an end", saved(noise(8, 8).quantize(4), "GIF")[:-1]
     yield "GIF without a picture", b"GIF89a\5\0\5\0\0\0\0;"
-    yield "GIF with code sizes that are none", gif_of_size(8, 8).replace(b"\0\0\x08\0\x08\0", b"\0\0\x08\0\x08\0\xff")
+    yield (
+        "GIF with code sizes that are none",
+        gif_of_size(8, 8).replace(b"\0\0\x08\0\x08\0", b"\0\0\x08\0\x08\0\xff"),
+    )
     yield "WebP without a frame", extended_webp(5, 5)
-    yield "WebP of empty chunks", riff(b"VP8X" + struct.pack("<I", 10) + bytes(10) + b"abcd\0\0\0\0" * 1000)
+    yield (
+        "WebP of empty chunks",
+        riff(b"VP8X" + struct.pack("<I", 10) + bytes(10) + b"abcd\0\0\0\0" * 1000),
+    )
     yield "WebP that is longer than it says", saved(noise(), "WEBP") + bytes(1000)
     yield "WebP with a wrong length", b"RIFF\xff\xff\xff\xff" + saved(noise(), "WEBP")[8:]
 
@@ -228,7 +316,20 @@ def no_pictures() -> Files:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("picture.png", plain())
-    for kind in ("TIFF", "ICO", "PPM", "TGA", "PCX", "EPS", "PDF", "AVIF", "JPEG2000", "ICNS", "SGI", "DDS"):
+    for kind in (
+        "TIFF",
+        "ICO",
+        "PPM",
+        "TGA",
+        "PCX",
+        "EPS",
+        "PDF",
+        "AVIF",
+        "JPEG2000",
+        "ICNS",
+        "SGI",
+        "DDS",
+    ):
         yield kind, saved(noise(32, 32), kind)
     for kind in ("XBM", "MSP"):
         yield kind, saved(noise(32, 32).convert("1"), kind)
@@ -237,7 +338,16 @@ def no_pictures() -> Files:
     yield "gzip", gzip.compress(plain())
     yield "pickle", pickle.dumps({"a": 1})
     yield "PNG in a PNG's base64", b"data:image/png;base64,iVBORw0KGgo="
-    for beginning in (b"\0", b"GIF89a", b"\x89PNG", PNG_SIGNATURE, b"\xff\xd8\xff", b"BM", b"RIFF", b"RIFF....WEBP"):
+    for beginning in (
+        b"\0",
+        b"GIF89a",
+        b"\x89PNG",
+        PNG_SIGNATURE,
+        b"\xff\xd8\xff",
+        b"BM",
+        b"RIFF",
+        b"RIFF....WEBP",
+    ):
         yield f"only {beginning!r}", beginning
     for text in (
         "<svg xmlns='http://www.w3.org/2000/svg'><image href='file:///etc/passwd'/></svg>",
@@ -253,7 +363,16 @@ def no_pictures() -> Files:
             "MM\0*",
             "\x7fELF",
         ),
-        *("\0\0\0\x20ftypavif", "\0\0\0\x0cjP  \r\n", "OggS", "ID3", "fLaC", "SIMPLE  =  T", "#!/bin/sh", "text " * 99),
+        *(
+            "\0\0\0\x20ftypavif",
+            "\0\0\0\x0cjP  \r\n",
+            "OggS",
+            "ID3",
+            "fLaC",
+            "SIMPLE  =  T",
+            "#!/bin/sh",
+            "text " * 99,
+        ),
     ):
         yield f"text {text[:20]!r}", text.encode("latin-1") + bytes(100)
 

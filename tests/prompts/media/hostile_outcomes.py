@@ -44,12 +44,16 @@ def outcome(group: str, name: str, data: bytes) -> Outcome:
         message = str(error)
     except Exception as error:  # which is what the test is about
         result = repr(error)
-    return Outcome(group, name, result, message, memory("VmHWM") - memory_before, time.process_time() - began)
+    return Outcome(
+        group, name, result, message, memory("VmHWM") - memory_before, time.process_time() - began
+    )
 
 
 def memory(name: str) -> int:
     """Returns what Linux says of this process: VmRSS is what it has, VmHWM the most it has had."""
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)]
+    [line] = [
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)
+    ]
     return int(line.split()[1]) * 1024
 
 

@@ -19,7 +19,11 @@ def pdf(objects: Mapping[int, bytes], trailer: bytes = b"") -> bytes:
     at = len(file)
     file += b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1)
     file += b"".join(b"%010d 00000 n \n" % place for place in places)
-    return bytes(file) + b"trailer<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF" % (len(places) + 1, trailer, at)
+    return bytes(file) + b"trailer<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF" % (
+        len(places) + 1,
+        trailer,
+        at,
+    )
 
 
 def stream(content: bytes, fields: bytes = b"") -> bytes:
@@ -56,11 +60,17 @@ def paper(
     }
     for number, content in zip(numbers, pages, strict=True):
         box = b"/MediaBox[0 0 %g %g]" % (width, height)
-        objects[number] = b"<</Type/Page/Parent 2 0 R%s%s/Contents %d 0 R>>" % (box, of_page, number + 1)
+        objects[number] = b"<</Type/Page/Parent 2 0 R%s%s/Contents %d 0 R>>" % (
+            box,
+            of_page,
+            number + 1,
+        )
         objects[number + 1] = packed(content)
     return pdf(objects | dict(enumerate(further, len(objects) + 1)))
 
 
 def coloured(num_pages: int, size: Size = (72, 36)) -> bytes:
     """Returns a PDF whose pages have `COLOURS`, in turn."""
-    return paper(*(filled(COLOURS[number % len(COLOURS)], size) for number in range(num_pages)), size=size)
+    return paper(
+        *(filled(COLOURS[number % len(COLOURS)], size) for number in range(num_pages)), size=size
+    )

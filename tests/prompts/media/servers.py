@@ -31,7 +31,9 @@ class PictureServer:
 
 
 @asynccontextmanager
-async def serving(answer: bytes | Answer, ssl_context: ssl.SSLContext | None = None) -> AsyncIterator[PictureServer]:
+async def serving(
+    answer: bytes | Answer, ssl_context: ssl.SSLContext | None = None
+) -> AsyncIterator[PictureServer]:
     server = PictureServer()
     talks: set[asyncio.Task[None] | None] = set()
 
@@ -68,7 +70,9 @@ def http(body: bytes, status: str = "200 OK", headers: str = "") -> bytes:
     return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode() + body
 
 
-def loader(resolve: Resolve | None = None, ssl_context: ssl.SSLContext | None = None, **options: object) -> MediaLoader:
+def loader(
+    resolve: Resolve | None = None, ssl_context: ssl.SSLContext | None = None, **options: object
+) -> MediaLoader:
     """Returns one that trusts no certificate: to read those of the machine takes a while."""
     config = msgspec.convert(options, MediaConfig)
     ssl_context = ssl_context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -77,7 +77,9 @@ async def test_pictures_do_not_wait_for_documents() -> None:
         assert await asyncio.to_thread(begun.wait, 10)
         pictures = await media.load([MediaPart(PATH, url_of(plain()))])
 
-        assert await asyncio.wait_for(media.decode(pictures, lambda picture: picture.format), 5) == ["PNG"]
+        assert await asyncio.wait_for(
+            media.decode(pictures, lambda picture: picture.format), 5
+        ) == ["PNG"]
     finally:
         go_on.set()
         assert await rendering == [True]
@@ -95,7 +97,9 @@ async def test_pages_are_rendered_in_their_order(documents: DocumentLoader) -> N
 
 
 async def test_pages_are_shown_as_they_are_turned(documents: DocumentLoader) -> None:
-    document, [page] = await rendered(paper(b"1 0 0 rg 0 0 36 18 re f", of_page=b"/Rotate 90"), documents)
+    document, [page] = await rendered(
+        paper(b"1 0 0 rg 0 0 36 18 re f", of_page=b"/Rotate 90"), documents
+    )
 
     assert document.pages == ((75, 150),)
     assert page[30, 15].tolist() == [255, 0, 0] and page[120, 60].tolist() == [255, 255, 255]
@@ -103,7 +107,12 @@ async def test_pages_are_shown_as_they_are_turned(documents: DocumentLoader) -> 
 
 @pytest.mark.parametrize(
     ("size", "page"),
-    [(A4, (1239, 1754)), ((2384, 3370), (2173, 3072)), ((14_400, 1), (3072, 1)), ((0.01, 0.01), (1, 1))],
+    [
+        (A4, (1239, 1754)),
+        ((2384, 3370), (2173, 3072)),
+        ((14_400, 1), (3072, 1)),
+        ((0.01, 0.01), (1, 1)),
+    ],
     ids=["A4", "A0", "a line", "a dot"],
 )
 async def test_pages_have_150_pixels_to_the_inch_where_they_may(
@@ -123,13 +132,17 @@ async def test_a_page_has_no_more_pixels_than_it_may() -> None:
     assert pixels.shape == (1189, 840, 3)
 
 
-async def test_forms_are_shown_as_they_are_filled_in_and_nothing_is_done(documents: DocumentLoader) -> None:
+async def test_forms_are_shown_as_they_are_filled_in_and_nothing_is_done(
+    documents: DocumentLoader,
+) -> None:
     does = b"/AA<</O<</S/JavaScript/JS(app.alert(1))>>/C<</S/Launch/F(/bin/ls)>>>>/Annots[5 0 R]"
     box = b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(hi)/Rect[0 0 36 18]/MK<</BG[0 0 1]>>/F 4/AP<</N 6 0 R>>>>"
     shown = packed(b"0 0 1 rg 0 0 36 18 re f", b"/Type/XObject/Subtype/Form/BBox[0 0 36 18]")
 
     form = b"/AcroForm<</Fields[5 0 R]>>/OpenAction<</S/JavaScript/JS(app.alert(1))>>"
-    _, [page] = await rendered(paper(b"", of_page=does, of_catalog=form, further=[box, shown]), documents)
+    _, [page] = await rendered(
+        paper(b"", of_page=does, of_catalog=form, further=[box, shown]), documents
+    )
 
     assert page[70, 10].tolist() == [0, 0, 255] and page[10, 10].tolist() == [255, 255, 255]
 
@@ -141,7 +154,12 @@ def of_pages(tree: bytes, *further: bytes) -> bytes:
 def encrypted() -> bytes:
     page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 72 72]>>"
     lock = b"<</Filter/Standard/V 1/R 2/P -4/O<%s>/U<%s>>>" % (b"00" * 32, b"11" * 32)
-    objects = {1: b"<</Type/Catalog/Pages 2 0 R>>", 2: b"<</Type/Pages/Count 1/Kids[3 0 R]>>", 3: page, 4: lock}
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R>>",
+        2: b"<</Type/Pages/Count 1/Kids[3 0 R]>>",
+        3: page,
+        4: lock,
+    }
     return pdf(objects, b"/Encrypt 4 0 R/ID[<00><00>]")
 
 
@@ -163,16 +181,24 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "no pages": (of_pages(b"<</Type/Pages/Count 0/Kids[]>>"), "must be a PDF "),
     "pages within themselves": (of_pages(b"<</Type/Pages/Count 2/Kids[2 0 R 2 0 R]>>"), BROKEN),
     "too many pages": (
-        of_pages(b"<</Type/Pages/Count 100000/Kids[%s]>>" % (b"3 0 R " * 100_000), b"<</Type/Page/Parent 2 0 R>>"),
+        of_pages(
+            b"<</Type/Pages/Count 100000/Kids[%s]>>" % (b"3 0 R " * 100_000),
+            b"<</Type/Page/Parent 2 0 R>>",
+        ),
         "must be a PDF of <= 16 pages: a request has <= 16 pictures (max_images), of which each page is one",
     ),
-    "large pages": (coloured(1, (14_401, 72)), "must be a PDF with pages of <= 14400 points a side, given 14401x72 of"),
+    "large pages": (
+        coloured(1, (14_401, 72)),
+        "must be a PDF with pages of <= 14400 points a side, given 14401x72 of",
+    ),
     "a bomb": (paper(b"q " * 6 * 10**6), "must be a PDF that is rendered within 384 MiB of memory"),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str, documents: DocumentLoader) -> None:
+async def test_hostile_files_are_refused_by_the_name_of_their_part(
+    name: str, documents: DocumentLoader
+) -> None:
     data, complaint = HOSTILE[name]
     began = time.process_time()
 
@@ -208,14 +234,18 @@ async def test_what_is_too_deep_is_left_out(name: str, documents: DocumentLoader
     assert (page == 255).all()
 
 
-async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_time(documents: DocumentLoader) -> None:
+async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_time(
+    documents: DocumentLoader,
+) -> None:
     url = url_of(coloured(3))
     parts = [DocumentPart(f"{number}", url) for number in range(2)]
 
     first, second = await documents.load(parts, num_pictures=10)
     with pytest.raises(InvalidRequest) as raised:
         await documents.load(parts, num_pictures=11)
-    with pytest.raises(InvalidRequest, match=r"^1 must be one of <= 16 pictures in a request \(max_images\)"):
+    with pytest.raises(
+        InvalidRequest, match=r"^1 must be one of <= 16 pictures in a request \(max_images\)"
+    ):
         await documents.load(parts, num_pictures=15)
 
     assert first is second
@@ -238,7 +268,9 @@ async def test_pages_that_are_kept_are_not_rendered_again(tmp_path: Path) -> Non
     assert len({page.inputs[0].digest for page in first}) == 2
 
 
-async def test_without_the_extra_pdfs_are_refused(monkeypatch: pytest.MonkeyPatch, documents: DocumentLoader) -> None:
+async def test_without_the_extra_pdfs_are_refused(
+    monkeypatch: pytest.MonkeyPatch, documents: DocumentLoader
+) -> None:
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
 
     with pytest.raises(InvalidRequest, match="this server needs its extra pdf"):

@@ -35,7 +35,9 @@ def resolver(*addresses: str) -> Callable[[str, int], Awaitable[list[str]]]:
 async def test_a_picture_is_asked_for_plainly() -> None:
     async with serving(http(PICTURE, headers="Content-Type: text/plain\r\n")) as server:
         media = loader(allowed_media_domains=(server.address,))
-        [picture] = await load(media, f"http://{server.address}/a b.png?x=1#top".replace(" ", "%20"))
+        [picture] = await load(
+            media, f"http://{server.address}/a b.png?x=1#top".replace(" ", "%20")
+        )
 
     assert picture.data == PICTURE
     [head] = server.heads
@@ -55,12 +57,15 @@ async def test_a_picture_is_asked_for_plainly() -> None:
         b"HTTP/1.0 200 OK\r\n\r\n" + PICTURE,
         b"HTTP/1.1 103 Early Hints\r\n\r\n" + http(PICTURE),
         http(PICTURE, headers="Content-Encoding: identity\r\n"),
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(PICTURE), PICTURE),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
+        % (len(PICTURE), PICTURE),
     ],
 )
 async def test_ways_to_answer(answer: bytes) -> None:
     async with serving(answer) as server:
-        [picture] = await load(loader(allowed_media_domains=(server.address,)), f"http://{server.address}/")
+        [picture] = await load(
+            loader(allowed_media_domains=(server.address,)), f"http://{server.address}/"
+        )
 
     assert picture.data == PICTURE
 
@@ -119,11 +124,17 @@ LONG = r"must have <= 4096 bytes \(max_media_bytes\), given \d+"
         (http(b"secret", "500 Secret"), "answered with the status 500"),
         (http(b"secret", "204 No Content"), "answered with the status 204"),
         (http(PICTURE, "206 Partial Content"), "answered with the status 206"),
-        (http(b"", "302 Found", "Location: http://secret/\r\n"), r"redirects \(status 302\), which is not followed"),
+        (
+            http(b"", "302 Found", "Location: http://secret/\r\n"),
+            r"redirects \(status 302\), which is not followed",
+        ),
         (http(b"", "304 Not Modified"), "redirects"),
         (http(b"secret"), r"must be a picture .*, which its 6 bytes are not"),
         (http(b""), r"must be a picture .*, which its 0 bytes are not"),
-        (http(zlib.compress(PICTURE), headers="Content-Encoding: deflate\r\n"), "sent an encoded file"),
+        (
+            http(zlib.compress(PICTURE), headers="Content-Encoding: deflate\r\n"),
+            "sent an encoded file",
+        ),
         (http(PICTURE, headers="Content-Encoding: secret\r\n"), "sent an encoded file"),
         (http(b"x" * 4097), r"must have <= 4096 bytes \(max_media_bytes\), given 4097"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", LONG),
@@ -154,9 +165,13 @@ async def test_what_the_other_server_does_wrong_is_told_and_nothing_that_it_wrot
 ) -> None:
     async with serving(answer) as server:
         timeout_s = 0.3 if message == SLOW else 30.0  # others may have what a busy machine takes
-        media = loader(allowed_media_domains=(server.address,), max_media_bytes=4096, media_timeout_s=timeout_s)
+        media = loader(
+            allowed_media_domains=(server.address,), max_media_bytes=4096, media_timeout_s=timeout_s
+        )
         told = await refusal(media, f"http://{server.address}/secret-path")
-        while server.num_open and answer is not silent:  # until the server sees that nobody listens any more
+        while (
+            server.num_open and answer is not silent
+        ):  # until the server sees that nobody listens any more
             await asyncio.sleep(0.005)
 
     assert re.search(message, told)
@@ -185,7 +200,9 @@ async def test_a_redirect_is_not_followed() -> None:
         (("all", "127.0.0.1:{port}"), ("127.0.0.1",)),
     ],
 )
-async def test_nobody_is_connected_to_but_who_is_named(entries: tuple[str, ...], addresses: tuple[str, ...]) -> None:
+async def test_nobody_is_connected_to_but_who_is_named(
+    entries: tuple[str, ...], addresses: tuple[str, ...]
+) -> None:
     async with serving(http(PICTURE)) as server:
         entries = tuple(entry.format(port=server.port) for entry in entries)
         media = loader(resolver(*addresses), allowed_media_domains=entries)
@@ -208,7 +225,8 @@ async def test_the_connection_is_to_the_address_that_was_checked() -> None:
     async with serving(http(PICTURE)) as server:
         entries = (f"pictures.example.org:{server.port}", server.address)
         [picture] = await load(
-            loader(resolve, allowed_media_domains=entries), f"http://pictures.example.org:{server.port}/"
+            loader(resolve, allowed_media_domains=entries),
+            f"http://pictures.example.org:{server.port}/",
         )
 
     assert (picture.data, num_questions) == (PICTURE, 1)
@@ -258,7 +276,9 @@ async def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(http(PICTURE)) as server, serving(http(b"of the proxy")) as proxy:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://{proxy.address}")
-        [picture] = await load(loader(allowed_media_domains=(server.address,)), f"http://{server.address}/")
+        [picture] = await load(
+            loader(allowed_media_domains=(server.address,)), f"http://{server.address}/"
+        )
 
     assert (picture.data, proxy.num_connections) == (PICTURE, 0)
 
@@ -279,19 +299,26 @@ def contexts(authority: trustme.CA, name: str) -> tuple[ssl.SSLContext, ssl.SSLC
 async def test_the_certificate_is_that_of_the_name(authority: trustme.CA) -> None:
     of_server, of_clients = contexts(authority, "pictures.example.org")
     async with serving(http(PICTURE), of_server) as server:
-        entries = tuple(f"{host}:{server.port}" for host in ("pictures.example.org", "other.example.org", "127.0.0.1"))
+        entries = tuple(
+            f"{host}:{server.port}"
+            for host in ("pictures.example.org", "other.example.org", "127.0.0.1")
+        )
 
         def media(context: ssl.SSLContext) -> MediaLoader:
             return loader(resolver("127.0.0.1"), context, allowed_media_domains=entries)
 
-        of_machine = MediaLoader(MediaConfig(allowed_media_domains=entries), resolve=resolver("127.0.0.1"))
+        of_machine = MediaLoader(
+            MediaConfig(allowed_media_domains=entries), resolve=resolver("127.0.0.1")
+        )
         [picture] = await load(media(of_clients), f"https://pictures.example.org:{server.port}/")
         others = [
             await refusal(media(of_clients), f"https://other.example.org:{server.port}/"),
             await refusal(media(of_clients), f"https://127.0.0.1:{server.port}/"),
             await refusal(of_machine, f"https://pictures.example.org:{server.port}/"),
         ]
-        without_tls = await refusal(media(of_clients), f"http://pictures.example.org:{server.port}/")
+        without_tls = await refusal(
+            media(of_clients), f"http://pictures.example.org:{server.port}/"
+        )
 
     assert picture.data == PICTURE
     assert all(told.endswith("has no valid certificate") for told in others)
@@ -302,7 +329,9 @@ async def test_the_certificate_is_that_of_the_name(authority: trustme.CA) -> Non
 async def test_tls_with_who_does_not_speak_it(authority: trustme.CA) -> None:
     _, of_clients = contexts(authority, "x")
     async with serving(http(PICTURE)) as server:
-        media = loader(None, of_clients, allowed_media_domains=(server.address,), media_timeout_s=0.3)
+        media = loader(
+            None, of_clients, allowed_media_domains=(server.address,), media_timeout_s=0.3
+        )
         told = await refusal(media, f"https://{server.address}/")
 
     assert told.startswith(f"must be a URL of a picture, a video or a PDF, and '{server.address}' ")
@@ -326,7 +355,9 @@ async def test_downloads_of_a_request_run_side_by_side() -> None:
 async def test_a_request_that_is_left_leaves_no_connection() -> None:
     async with serving(silent) as server:
         media = loader(allowed_media_domains=(server.address,))
-        loading = asyncio.create_task(load(media, *(f"http://{server.address}/{number}" for number in range(4))))
+        loading = asyncio.create_task(
+            load(media, *(f"http://{server.address}/{number}" for number in range(4)))
+        )
         while server.num_open < 4:
             await asyncio.sleep(0.005)
 
@@ -347,7 +378,9 @@ async def test_one_failure_ends_the_downloads_of_its_request() -> None:
 async def test_the_same_url_is_downloaded_once() -> None:
     async with serving(http(PICTURE)) as server:
         one, other = await load(
-            loader(allowed_media_domains=(server.address,)), f"http://{server.address}/", f"http://{server.address}/"
+            loader(allowed_media_domains=(server.address,)),
+            f"http://{server.address}/",
+            f"http://{server.address}/",
         )
 
     assert one is other

@@ -43,24 +43,43 @@ def test_none_takes_much_memory_or_time(outcomes: list[Outcome]) -> None:
     assert [outcome for outcome in outcomes if outcome.processor_s > MAX_PROCESSOR_S] == []
 
 
-def test_what_says_that_it_is_too_large_is_refused_before_its_pixels(outcomes: list[Outcome]) -> None:
+def test_what_says_that_it_is_too_large_is_refused_before_its_pixels(
+    outcomes: list[Outcome],
+) -> None:
     enormous = of_group(outcomes, "enormous")
-    too_large = [each for each in enormous if each.name.endswith(("65535x65535", "16384x16384", "16383x16383"))]
+    too_large = [
+        each
+        for each in enormous
+        if each.name.endswith(("65535x65535", "16384x16384", "16383x16383"))
+    ]
 
-    assert {each.name.partition(" ")[0] for each in too_large} == {"PNG", "JPEG", "GIF", "BMP", "lossless", "lossy"}
+    assert {each.name.partition(" ")[0] for each in too_large} == {
+        "PNG",
+        "JPEG",
+        "GIF",
+        "BMP",
+        "lossless",
+        "lossy",
+    }
     for outcome in too_large:
         assert outcome.result == "refused by its header"
         assert "must have <= 1000000 pixels (max_media_pixels), given " in outcome.message
 
 
 def test_what_is_no_picture_is_refused_by_its_header(outcomes: list[Outcome]) -> None:
-    assert {outcome.result for outcome in of_group(outcomes, "no_pictures")} == {"refused by its header"}
+    assert {outcome.result for outcome in of_group(outcomes, "no_pictures")} == {
+        "refused by its header"
+    }
 
 
 def test_what_is_cut_off_in_its_pixels_is_refused(outcomes: list[Outcome]) -> None:
     """Others may have all pixels: those with further frames, and those that lack the last 20 bytes only."""
     cut_off = of_group(outcomes, "cut_off")
-    in_pixels = [each for each in cut_off if not any(word in each.name for word in ("frames", "MPO", "all but"))]
+    in_pixels = [
+        each
+        for each in cut_off
+        if not any(word in each.name for word in ("frames", "MPO", "all but"))
+    ]
 
     assert len(in_pixels) >= 80
     assert [outcome.name for outcome in in_pixels if outcome.result == "picture"] == []
@@ -76,7 +95,9 @@ def test_what_is_cut_off_in_its_pixels_is_refused(outcomes: list[Outcome]) -> No
         ("GIF of comments", "must be a picture"),
     ],
 )
-def test_what_would_take_long_is_refused_by_its_header(outcomes: list[Outcome], name: str, message: str) -> None:
+def test_what_would_take_long_is_refused_by_its_header(
+    outcomes: list[Outcome], name: str, message: str
+) -> None:
     [outcome] = [outcome for outcome in outcomes if outcome.name == name]
 
     assert (outcome.result, message in outcome.message) == ("refused by its header", True)

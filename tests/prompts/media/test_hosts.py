@@ -13,18 +13,91 @@ from ouzel.prompts.media.hosts import check_host, checked_addresses, read_target
 
 NONE_PUBLIC = r"^field must be of a host with public addresses, and 'a.org' has none$"
 PUBLIC = [
-    *("8.8.8.8", "1.1.1.1", "93.184.216.34", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1"),
-    *("192.0.1.1", "198.17.255.255", "198.20.0.1", "223.255.255.255", "169.253.0.1", "11.0.0.0", "126.255.255.255"),
-    *("2606:4700:4700::1111", "2a00:1450:4001::1", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8"),
+    *(
+        "8.8.8.8",
+        "1.1.1.1",
+        "93.184.216.34",
+        "172.15.255.255",
+        "172.32.0.1",
+        "100.63.255.255",
+        "100.128.0.1",
+    ),
+    *(
+        "192.0.1.1",
+        "198.17.255.255",
+        "198.20.0.1",
+        "223.255.255.255",
+        "169.253.0.1",
+        "11.0.0.0",
+        "126.255.255.255",
+    ),
+    *(
+        "2606:4700:4700::1111",
+        "2a00:1450:4001::1",
+        "2001:4860:4860::8888",
+        "::ffff:8.8.8.8",
+        "64:ff9b::8.8.8.8",
+    ),
 ]
 NOT_PUBLIC = [
-    *("0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.1.2.3"),
-    *("169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.0.1"),
-    *("198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1"),
+    *(
+        "0.0.0.0",
+        "0.1.2.3",
+        "10.0.0.1",
+        "10.255.255.255",
+        "100.64.0.1",
+        "100.127.255.255",
+        "127.0.0.1",
+        "127.1.2.3",
+    ),
+    *(
+        "169.254.169.254",
+        "172.16.0.1",
+        "172.31.255.255",
+        "192.0.0.192",
+        "192.0.2.1",
+        "192.88.99.1",
+        "192.168.0.1",
+    ),
+    *(
+        "198.18.0.1",
+        "198.19.255.255",
+        "198.51.100.1",
+        "203.0.113.1",
+        "224.0.0.1",
+        "239.255.255.255",
+        "240.0.0.1",
+    ),
     *("255.255.255.255", "168.63.129.16", "100.100.100.200"),
-    *("::", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::10.0.0.1"),
-    *("64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1", "2002:7f00:1::", "3fff::1", "5f00::1", "fc00::1", "fd00::1"),
-    *("fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "::ffff:0:127.0.0.1", "2001:20::1", "4000::1"),
+    *(
+        "::",
+        "::1",
+        "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "::127.0.0.1",
+        "64:ff9b::127.0.0.1",
+        "64:ff9b::10.0.0.1",
+    ),
+    *(
+        "64:ff9b:1::1",
+        "100::1",
+        "2001::1",
+        "2001:db8::1",
+        "2002:7f00:1::",
+        "3fff::1",
+        "5f00::1",
+        "fc00::1",
+        "fd00::1",
+    ),
+    *(
+        "fd00:ec2::254",
+        "fe80::1",
+        "fec0::1",
+        "ff02::1",
+        "::ffff:0:127.0.0.1",
+        "2001:20::1",
+        "4000::1",
+    ),
 ]
 
 
@@ -81,7 +154,17 @@ def test_a_host_has_one_spelling(text: str, normal: str) -> None:
             "a\0b",
             "a\nb",
         ),
-        *("2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1", "127.0.0.1.", "1.2.3.4.5", "256.1.1.1", "a.1"),
+        *(
+            "2130706433",
+            "0x7f000001",
+            "0x7f.1",
+            "0177.0.0.1",
+            "127.1",
+            "127.0.0.1.",
+            "1.2.3.4.5",
+            "256.1.1.1",
+            "a.1",
+        ),
         *(
             "example.0x1",
             "１２７.１",
@@ -148,7 +231,8 @@ def test_a_host_that_the_options_name_may_be_asked(entries: tuple[str, ...], url
 )
 def test_a_host_that_the_options_do_not_name_may_not(entries: tuple[str, ...], url: str) -> None:
     with pytest.raises(
-        InvalidRequest, match=r"^field must be of a host in the server's allowed_media_domains, given '"
+        InvalidRequest,
+        match=r"^field must be of a host in the server's allowed_media_domains, given '",
     ):
         check_host(read_target(url, "field"), read_media_hosts(entries), "field")
 
@@ -157,7 +241,10 @@ def test_a_host_that_the_options_do_not_name_may_not(entries: tuple[str, ...], u
     ("entry", "message"),
     [
         ("https://a.org", "'https://a.org' is no network"),
-        ("*.a.org", r"'\*\.a\.org' is neither a name nor an address .* without a scheme, a path and wildcards"),
+        (
+            "*.a.org",
+            r"'\*\.a\.org' is neither a name nor an address .* without a scheme, a path and wildcards",
+        ),
         ("a.org:x", "'a.org:x' has no port between 1 and 65535"),
         ("a.org:0", "'a.org:0' has no port between 1 and 65535"),
         ("a.org:65536", "'a.org:65536' has no port between 1 and 65535"),
@@ -174,19 +261,27 @@ async def addresses(entries: tuple[str, ...], url: str, *found: str) -> list[str
     async def resolve(host: str, port: int) -> list[str]:
         return list(found)
 
-    return await checked_addresses(read_target(url, "field"), read_media_hosts(entries), resolve, "field")
+    return await checked_addresses(
+        read_target(url, "field"), read_media_hosts(entries), resolve, "field"
+    )
 
 
 async def test_a_name_with_public_addresses_may_be_connected_to() -> None:
-    assert await addresses(("a.org",), "http://a.org", "192.0.1.1", "2a00:1450::1") == ["192.0.1.1", "2a00:1450::1"]
+    assert await addresses(("a.org",), "http://a.org", "192.0.1.1", "2a00:1450::1") == [
+        "192.0.1.1",
+        "2a00:1450::1",
+    ]
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
 @pytest.mark.parametrize("entry", ["a.org", "all"])
-async def test_a_name_may_not_lead_to_an_address_that_is_not_public(address: str, entry: str) -> None:
+async def test_a_name_may_not_lead_to_an_address_that_is_not_public(
+    address: str, entry: str
+) -> None:
     for found in ([address], ["192.0.1.1", address], [address, "192.0.1.1"]):
         with pytest.raises(
-            InvalidRequest, match=r"^field must be of a host with public addresses, and 'a.org' has none$"
+            InvalidRequest,
+            match=r"^field must be of a host with public addresses, and 'a.org' has none$",
         ):
             await addresses((entry,), "http://a.org", *found)
 
@@ -207,7 +302,9 @@ async def test_a_name_without_addresses_gets_the_same_answer(found: list[str]) -
         (("localhost",), "http://127.0.0.1", "127.0.0.1"),
     ],
 )
-async def test_an_address_that_is_not_public_may_be_named(entries: tuple[str, ...], url: str, address: str) -> None:
+async def test_an_address_that_is_not_public_may_be_named(
+    entries: tuple[str, ...], url: str, address: str
+) -> None:
     assert await addresses(entries, url, address) == [address]
 
 
@@ -222,7 +319,9 @@ async def test_an_address_that_is_not_public_may_be_named(entries: tuple[str, ..
         (("a.org", "127.0.0.1"), "http://a.org", "::ffff:127.0.0.1"),
     ],
 )
-async def test_naming_one_address_names_no_other(entries: tuple[str, ...], url: str, address: str) -> None:
+async def test_naming_one_address_names_no_other(
+    entries: tuple[str, ...], url: str, address: str
+) -> None:
     with pytest.raises(InvalidRequest, match="must be of a host with public addresses"):
         await addresses(entries, url, address)
 

@@ -46,10 +46,17 @@ async def test_pictures_come_in_the_order_of_their_parts(tmp_path: Path) -> None
     (tmp_path / "green").write_bytes(plain(colour=GREEN))
     media = loader(allowed_local_media_path=str(tmp_path))
 
-    pictures = await media.load(parts(data_url(plain(colour=RED)), "green", data_url(plain(colour=BLUE)), "green"))
+    pictures = await media.load(
+        parts(data_url(plain(colour=RED)), "green", data_url(plain(colour=BLUE)), "green")
+    )
 
     assert await colours_of(media, pictures) == [RED, GREEN, BLUE, GREEN]
-    assert [picture.path for picture in pictures] == ["field[0]", "field[1]", "field[2]", "field[1]"]
+    assert [picture.path for picture in pictures] == [
+        "field[0]",
+        "field[1]",
+        "field[2]",
+        "field[1]",
+    ]
     media.close()
 
 
@@ -65,15 +72,24 @@ async def test_too_many_pictures_are_refused() -> None:
     assert len(await media.load(colours(RED, GREEN))) == 2
     with pytest.raises(InvalidRequest) as raised:
         await media.load(colours(RED, GREEN, BLUE, RED))
-    assert str(raised.value) == "field[2] must be one of <= 2 pictures in a request (max_images), given 4"
+    assert (
+        str(raised.value)
+        == "field[2] must be one of <= 2 pictures in a request (max_images), given 4"
+    )
     media.close()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_media_bytes": 1024}, r"^field\[1\] must have <= 1024 bytes \(max_media_bytes\), given 27054$"),
-        ({"max_media_pixels": 12}, r"^field\[1\] must have <= 12 pixels \(max_media_pixels\), given 100x90$"),
+        (
+            {"max_media_bytes": 1024},
+            r"^field\[1\] must have <= 1024 bytes \(max_media_bytes\), given 27054$",
+        ),
+        (
+            {"max_media_pixels": 12},
+            r"^field\[1\] must have <= 12 pixels \(max_media_pixels\), given 100x90$",
+        ),
     ],
 )
 async def test_the_limits_are_those_of_the_options(options: dict[str, int], message: str) -> None:
@@ -86,11 +102,16 @@ async def test_the_limits_are_those_of_the_options(options: dict[str, int], mess
 
 async def test_a_picture_that_is_cut_off_is_refused_when_it_is_decoded() -> None:
     media = loader()
-    pictures = await media.load(parts(data_url(plain()), data_url(plain(100, 90, file_format="BMP")[:-500])))
+    pictures = await media.load(
+        parts(data_url(plain()), data_url(plain(100, 90, file_format="BMP")[:-500]))
+    )
 
     with pytest.raises(InvalidRequest) as raised:
         await colours_of(media, pictures)
-    assert str(raised.value) == "field[1] must be a whole picture, given a BMP file that is cut off or broken"
+    assert (
+        str(raised.value)
+        == "field[1] must be a whole picture, given a BMP file that is cut off or broken"
+    )
     media.close()
 
 
@@ -143,10 +164,14 @@ class Crowd:
 
 
 @pytest.mark.parametrize(("num_pictures_at_a_time", "most"), [(1, 1), (1.9, 1), (2, 2), (0.5, 1)])
-async def test_pictures_share_the_memory_for_decoding(num_pictures_at_a_time: float, most: int) -> None:
+async def test_pictures_share_the_memory_for_decoding(
+    num_pictures_at_a_time: float, most: int
+) -> None:
     media = loader(max_media_memory_bytes=int(10_000 * BYTES_PER_PIXEL * num_pictures_at_a_time))
     crowd = Crowd()
-    pictures = await media.load(parts(*(data_url(plain(100, 100, (number, 0, 0))) for number in range(12))))
+    pictures = await media.load(
+        parts(*(data_url(plain(100, 100, (number, 0, 0))) for number in range(12)))
+    )
 
     await asyncio.gather(*(media.decode([picture], crowd.prepare) for picture in pictures))
 
@@ -200,7 +225,9 @@ async def test_a_large_picture_is_not_overtaken_for_ever() -> None:
 
 async def test_who_leaves_waits_for_no_memory_any_more() -> None:
     media = loader(max_media_memory_bytes=1024)
-    [first, second] = await media.load(parts(data_url(plain(10, 10, RED)), data_url(plain(10, 10, GREEN))))
+    [first, second] = await media.load(
+        parts(data_url(plain(10, 10, RED)), data_url(plain(10, 10, GREEN)))
+    )
     begun, go_on = threading.Event(), threading.Event()
     prepared: list[Picture] = []
 
@@ -233,7 +260,8 @@ async def test_files_count_until_nothing_holds_them() -> None:
 
     first, second = await media.load(large(1)), await media.load(large(2))
     with pytest.raises(
-        Overloaded, match=rf"too many pictures: {2 * size} bytes of at most {2 * size} .*and {size} more"
+        Overloaded,
+        match=rf"too many pictures: {2 * size} bytes of at most {2 * size} .*and {size} more",
     ):
         await media.load(large(3))
     del second
@@ -249,7 +277,9 @@ async def test_a_request_that_fails_holds_nothing() -> None:
 
     for number in range(5):
         with pytest.raises(InvalidRequest):
-            await media.load(parts(data_url(plain(100, 100, (number, 0, 0), "BMP")), "data:,nothing"))
+            await media.load(
+                parts(data_url(plain(100, 100, (number, 0, 0), "BMP")), "data:,nothing")
+            )
         gc.collect()
     media.close()
 
@@ -264,7 +294,9 @@ def test_a_server_without_pictures_does_not_import_what_reads_them(module: str) 
         f"print({module!r} in sys.modules)"
     )
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
 
     assert done.stdout == "False\n"
 
@@ -282,6 +314,11 @@ def test_a_host_that_may_not_be_asked_costs_no_import() -> None:
         "    print(error, 'httpcore2' in sys.modules)\n"
     )
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
 
-    assert done.stdout == "field must be of a host in the server's allowed_media_domains, given 'a.org' False\n"
+    assert (
+        done.stdout
+        == "field must be of a host in the server's allowed_media_domains, given 'a.org' False\n"
+    )

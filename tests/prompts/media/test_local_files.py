@@ -59,7 +59,11 @@ def test_links_may_stay_inside(directory: Path) -> None:
     (directory / "absolute").symlink_to(directory / "one")
     (directory / "turn").symlink_to("inner")
 
-    assert [read(directory, name) for name in ("link", "absolute", "turn/two")] == [b"two", b"one", b"two"]
+    assert [read(directory, name) for name in ("link", "absolute", "turn/two")] == [
+        b"two",
+        b"one",
+        b"two",
+    ]
 
 
 def test_without_the_option_no_file_is_read(directory: Path) -> None:
@@ -69,7 +73,9 @@ def test_without_the_option_no_file_is_read(directory: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["../secret", "inner/../one", "..", "a/..", "/../secret", "..\\secret"])
+@pytest.mark.parametrize(
+    "name", ["../secret", "inner/../one", "..", "a/..", "/../secret", "..\\secret"]
+)
 def test_two_dots_are_refused(directory: Path, name: str) -> None:
     assert refusal(directory, name) == f"field must be a path without '..', given {name!r}"
 
@@ -84,14 +90,36 @@ def test_nothing_tells_what_is_outside(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "back").symlink_to(directory)
 
     for file_path in (
-        *(f"{tmp_path}/secret", f"{tmp_path}/nothing", f"{tmp_path}/back/one", f"{tmp_path}/pictures-of-others/secret"),
-        *("to-secret", "to-nothing", "up/secret", "up/nothing", "up", "up/pictures-of-others/secret"),
-        *("/etc/passwd", "/", "/etc/nothing", "//etc/passwd", "one\0", "/etc/passwd\0", "one\ud800"),
+        *(
+            f"{tmp_path}/secret",
+            f"{tmp_path}/nothing",
+            f"{tmp_path}/back/one",
+            f"{tmp_path}/pictures-of-others/secret",
+        ),
+        *(
+            "to-secret",
+            "to-nothing",
+            "up/secret",
+            "up/nothing",
+            "up",
+            "up/pictures-of-others/secret",
+        ),
+        *(
+            "/etc/passwd",
+            "/",
+            "/etc/nothing",
+            "//etc/passwd",
+            "one\0",
+            "/etc/passwd\0",
+            "one\ud800",
+        ),
     ):
         assert refusal(directory, file_path) == OUTSIDE
 
 
-@pytest.mark.parametrize("name", ["nothing", "inner", "", ".", "one/x", "x" * 300, "x/" * 3000, "one " * 2000, "pipe"])
+@pytest.mark.parametrize(
+    "name", ["nothing", "inner", "", ".", "one/x", "x" * 300, "x/" * 3000, "one " * 2000, "pipe"]
+)
 def test_what_is_no_regular_file_is_refused(directory: Path, name: str) -> None:
     os.mkfifo(directory / "pipe")  # whose opening would wait for somebody who writes
 
@@ -103,7 +131,9 @@ def test_what_is_no_regular_file_is_refused(directory: Path, name: str) -> None:
 
 def test_files_of_the_system_are_none(directory: Path) -> None:
     (directory / "links").mkdir()
-    for number, file_path in enumerate(("/dev/zero", "/proc/self/mem", "/proc/self/environ", "/proc/self/fd/0")):
+    for number, file_path in enumerate(
+        ("/dev/zero", "/proc/self/mem", "/proc/self/environ", "/proc/self/fd/0")
+    ):
         (directory / f"{number}").symlink_to(file_path)
         assert refusal(directory, f"{number}") == OUTSIDE
     assert "regular file" in refusal("/dev", "zero")
@@ -111,7 +141,9 @@ def test_files_of_the_system_are_none(directory: Path) -> None:
 
 def test_a_long_file_is_refused(directory: Path) -> None:
     assert read(directory, "one", PictureLimits(max_bytes=3, max_pixels=1)) == b"one"
-    with pytest.raises(InvalidRequest, match=r"^field must have <= 2 bytes \(max_media_bytes\), given 3$"):
+    with pytest.raises(
+        InvalidRequest, match=r"^field must have <= 2 bytes \(max_media_bytes\), given 3$"
+    ):
         read(directory, "one", PictureLimits(max_bytes=2, max_pixels=1))
 
 
@@ -120,7 +152,9 @@ def test_a_file_that_does_not_tell_its_length_is_read_up_to_the_limit() -> None:
         read("/proc/self", f"/proc/{os.getpid()}/status", PictureLimits(max_bytes=1, max_pixels=1))
 
 
-def test_what_is_exchanged_for_a_link_meanwhile_is_not_followed(directory: Path, tmp_path: Path) -> None:
+def test_what_is_exchanged_for_a_link_meanwhile_is_not_followed(
+    directory: Path, tmp_path: Path
+) -> None:
     """Each round a file, and a directory on the way to one, are links out of the directory for a moment."""
     over = threading.Event()
     outside = tmp_path / "pictures-of-others"

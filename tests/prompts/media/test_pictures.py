@@ -55,12 +55,19 @@ def base64_of(data: bytes) -> str:
 
 
 def test_the_process_that_answers_requests_decodes_nothing() -> None:
-    files = [plain(40, 40, (0, 0, 255), file_format) for file_format in FORMATS if file_format != "JPEG"]
+    files = [
+        plain(40, 40, (0, 0, 255), file_format) for file_format in FORMATS if file_format != "JPEG"
+    ]
     given = json.dumps([base64_of(file) for file in (*files, moving("GIF", 3, duration=100))])
 
-    done = subprocess.run([sys.executable, "-c", PROGRAM], input=given, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=given, capture_output=True, text=True, check=True
+    )
 
-    assert json.loads(done.stdout) == [[[0, 0, 255], [0, 0, 255], [0, 0, 255], [0, 0, 255], 2], False]
+    assert json.loads(done.stdout) == [
+        [[0, 0, 255], [0, 0, 255], [0, 0, 255], [0, 0, 255], 2],
+        False,
+    ]
 
 
 @pytest.fixture
@@ -88,11 +95,16 @@ class TakesForEver:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (EndsItsProcess(), f"{PATH} must be a whole picture, given a file that is cut off or broken"),
+        (
+            EndsItsProcess(),
+            f"{PATH} must be a whole picture, given a file that is cut off or broken",
+        ),
         (TakesMemory(), f"{PATH} must be a whole picture, given a file that takes too much memory"),
     ],
 )
-def test_a_decoder_that_fails_takes_nothing_else_with_it(pictures: Pictures, fault: Any, message: str) -> None:
+def test_a_decoder_that_fails_takes_nothing_else_with_it(
+    pictures: Pictures, fault: Any, message: str
+) -> None:
     """The fault is where a decoder's would be: in the process of the job, before there are pixels."""
     first = pictures.read(plain(30, 20), PATH)
 
@@ -106,17 +118,26 @@ def test_a_decoder_that_fails_takes_nothing_else_with_it(pictures: Pictures, fau
 
 def test_a_video_that_takes_too_long_is_refused(pictures: Pictures) -> None:
     data = moving("GIF", 3, duration=100)
-    video = read_animation(data, PATH, PictureLimits(max_bytes=2**24, max_pixels=10**7), pictures.read)
+    video = read_animation(
+        data, PATH, PictureLimits(max_bytes=2**24, max_pixels=10**7), pictures.read
+    )
     assert isinstance(video.content, Animation)
 
-    with pytest.raises(InvalidRequest, match=r"must be a video that is decoded in <= 0\.2 s \(video_timeout_s\)"):
+    with pytest.raises(
+        InvalidRequest, match=r"must be a video that is decoded in <= 0\.2 s \(video_timeout_s\)"
+    ):
         pictures.frames(video, video.content, [0], TakesForEver(), 0.2)  # type: ignore[arg-type]
 
 
 def test_the_header_is_found_as_it_is_shown(pictures: Pictures) -> None:
     picture = pictures.read(plain(30, 20, file_format="WEBP"), PATH)
 
-    assert (picture.width, picture.height, picture.format, picture.orientation) == (30, 20, "WEBP", 1)
+    assert (picture.width, picture.height, picture.format, picture.orientation) == (
+        30,
+        20,
+        "WEBP",
+        1,
+    )
     assert picture == Picture(picture.digest, picture.data, 30, 20, "WEBP", 1, PATH)
     with pytest.raises(InvalidRequest, match=r"^other must be a picture"):
         pictures.read(b"no picture", "other")

@@ -30,7 +30,8 @@ def quarters() -> Image.Image:
 
 
 @pytest.mark.parametrize(
-    ("file_format", "options"), [("PNG", {}), ("BMP", {}), ("GIF", {}), ("WEBP", {"lossless": True})]
+    ("file_format", "options"),
+    [("PNG", {}), ("BMP", {}), ("GIF", {}), ("WEBP", {"lossless": True})],
 )
 def test_a_lossless_file_gives_its_pixels(file_format: str, options: dict[str, object]) -> None:
     data = saved(quarters(), file_format, **options)
@@ -61,7 +62,9 @@ def test_a_picture_is_turned_as_the_camera_was_held(orientation: int, file_forma
 
     corners = np.asarray(image)[[0, 0, -1, -1], [0, -1, 0, -1]]
     assert np.abs(corners.astype(int) - CORNERS[orientation]).max() <= 8
-    assert image.size == (picture.width, picture.height) == ((64, 32) if orientation < 5 else (32, 64))
+    assert (
+        image.size == (picture.width, picture.height) == ((64, 32) if orientation < 5 else (32, 64))
+    )
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -83,7 +86,8 @@ def test_turning_is_what_pillow_makes_of_the_same_metadata(orientation: int) -> 
         b"Exif\0\0",
         b"no metadata",
         b"Exif\0\0MM\0*" + b"\xff" * 40,
-        b"Exif\0\0II*\0" + struct.pack("<IHHHII", 8, 1, 0x0112, 4, 1, 6),  # not of the kind that it must be
+        b"Exif\0\0II*\0"
+        + struct.pack("<IHHHII", 8, 1, 0x0112, 4, 1, 6),  # not of the kind that it must be
         b"Exif\0\0II*\0" + struct.pack("<IHHHII", 8, 1, 0x0112, 3, 2, 6),  # there must be one of it
     ],
 )
@@ -126,8 +130,12 @@ PALETTE = chunk(b"PLTE", bytes((*RED, *GREEN, *BLUE)))
         (chunk(b"tRNS", b"\xff\xff\0"), [RED, GREEN, WHITE]),
     ],
 )
-@pytest.mark.parametrize(("depth", "row"), [(8, b"\0\x00\x01\x02"), (4, b"\0\x01\x20"), (2, b"\0\x18")])
-def test_a_palette_may_be_transparent(transparency: bytes, shown: list[Rgb], depth: int, row: bytes) -> None:
+@pytest.mark.parametrize(
+    ("depth", "row"), [(8, b"\0\x00\x01\x02"), (4, b"\0\x01\x20"), (2, b"\0\x18")]
+)
+def test_a_palette_may_be_transparent(
+    transparency: bytes, shown: list[Rgb], depth: int, row: bytes
+) -> None:
     data = png(3, 1, row, depth=depth, colour=3, before_data=PALETTE + transparency)
 
     assert pixels(data) == [shown]
@@ -162,8 +170,12 @@ def test_grey_of_every_depth(depth: int, row: bytes, shown: list[Rgb]) -> None:
         (16, b"\0\x07\x08\xc8\x09", 0x0709, [grey(7), grey(200)]),
     ],
 )
-def test_a_grey_level_may_be_transparent(depth: int, row: bytes, level: int, shown: list[Rgb]) -> None:
-    data = png(2, 1, row, depth=depth, colour=0, before_data=chunk(b"tRNS", struct.pack(">H", level)))
+def test_a_grey_level_may_be_transparent(
+    depth: int, row: bytes, level: int, shown: list[Rgb]
+) -> None:
+    data = png(
+        2, 1, row, depth=depth, colour=0, before_data=chunk(b"tRNS", struct.pack(">H", level))
+    )
 
     assert pixels(data) == [shown]
 
@@ -172,7 +184,8 @@ def test_a_grey_level_may_be_transparent(depth: int, row: bytes, level: int, sho
 def test_a_colour_may_be_transparent(depth: int, scale: int) -> None:
     colours = [(10, 20, 30), (40, 50, 60)]
     row = b"\0" + struct.pack(
-        f">6{'B' if depth == 8 else 'H'}", *(scale * level for colour in colours for level in colour)
+        f">6{'B' if depth == 8 else 'H'}",
+        *(scale * level for colour in colours for level in colour),
     )
     transparent = chunk(b"tRNS", struct.pack(">3H", *(scale * level for level in colours[0])))
 
@@ -196,7 +209,12 @@ def test_levels_of_sixteen_bits_are_scaled_and_not_clipped() -> None:
 
 @pytest.mark.parametrize(
     ("ink", "shown"),
-    [((0, 0, 0, 0), WHITE), ((0, 255, 255, 0), RED), ((255, 255, 0, 0), BLUE), ((0, 0, 0, 255), BLACK)],
+    [
+        ((0, 0, 0, 0), WHITE),
+        ((0, 255, 255, 0), RED),
+        ((255, 255, 0, 0), BLUE),
+        ((0, 0, 0, 255), BLACK),
+    ],
 )
 def test_inks_of_a_printer_are_colours(ink: tuple[int, int, int, int], shown: Rgb) -> None:
     image = decoded(read(saved(Image.new("CMYK", (16, 16), ink), "JPEG", quality=100)))
@@ -220,7 +238,13 @@ def test_the_first_frame_is_the_picture(file_format: str) -> None:
 def test_a_transparent_first_frame_is_on_white(file_format: str) -> None:
     first = Image.new("RGBA", (2, 1), (*RED, 255))
     first.putpixel((1, 0), (*RED, 0))
-    data = saved(first, file_format, save_all=True, append_images=[Image.new("RGBA", (2, 1), BLUE)], lossless=True)
+    data = saved(
+        first,
+        file_format,
+        save_all=True,
+        append_images=[Image.new("RGBA", (2, 1), BLUE)],
+        lossless=True,
+    )
 
     assert pixels(data) == [[RED, WHITE]]
 
@@ -229,7 +253,13 @@ def test_what_a_first_frame_leaves_out_is_white() -> None:
     whole = saved(Image.new("P", (2, 1), 1), "GIF")
     image_at = whole.index(b",\0\0\0\0")  # its place and size follow
     canvas = struct.pack("<HH", 4, 2)
-    data = whole[:6] + canvas + whole[10 : image_at + 1] + struct.pack("<HH", 1, 1) + whole[image_at + 5 :]
+    data = (
+        whole[:6]
+        + canvas
+        + whole[10 : image_at + 1]
+        + struct.pack("<HH", 1, 1)
+        + whole[image_at + 5 :]
+    )
 
     colour = pixels(whole)[0][0]
     assert pixels(data) == [[WHITE] * 4, [WHITE, colour, colour, WHITE]]
@@ -249,11 +279,18 @@ def test_texts_and_profiles_of_a_png_are_not_read() -> None:
 
 
 def test_what_phones_write_is_its_first_jpeg() -> None:
-    data = saved(quarters(), "MPO", save_all=True, append_images=[Image.new("RGB", (8, 8))], exif=exif(6))
+    data = saved(
+        quarters(), "MPO", save_all=True, append_images=[Image.new("RGB", (8, 8))], exif=exif(6)
+    )
 
     picture = read(data)
 
-    assert (picture.format, picture.width, picture.height, decoded(picture).size) == ("JPEG", 32, 64, (32, 64))
+    assert (picture.format, picture.width, picture.height, decoded(picture).size) == (
+        "JPEG",
+        32,
+        64,
+        (32, 64),
+    )
 
 
 def test_a_picture_of_the_same_file_is_the_same() -> None:

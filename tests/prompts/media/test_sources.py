@@ -7,7 +7,13 @@ import pytest
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.picture import PictureLimits
-from ouzel.prompts.media.sources import FileSource, InlineSource, RemoteSource, read_inline, read_source
+from ouzel.prompts.media.sources import (
+    FileSource,
+    InlineSource,
+    RemoteSource,
+    read_inline,
+    read_source,
+)
 from tests.prompts.media.files import LIMITS, plain
 
 DATA = bytes(range(256))
@@ -78,7 +84,9 @@ def test_bare_base64_that_breaks_off_its_alphabet_is_no_path() -> None:
     text = base64.b64encode(PICTURES["PNG"]).decode()
     with pytest.raises(InvalidRequest, match=r"^field must have valid base64"):
         inline(f"{text[:40]}!{text[40:]}")
-    with pytest.raises(InvalidRequest, match=r"^field must be a data URL of ASCII characters, given 'ü' at 40"):
+    with pytest.raises(
+        InvalidRequest, match=r"^field must be a data URL of ASCII characters, given 'ü' at 40"
+    ):
         inline(f"{text[:40]}ü{text[40:]}")
 
 
@@ -104,7 +112,15 @@ def test_what_begins_as_no_picture_is_a_path(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "data"),
-    [("", b""), ("a%20b", b"a b"), ("%", b"%"), ("%2", b"%2"), ("%zz", b"%zz"), ("%%41", b"%A"), ("%4%41", b"%4A")],
+    [
+        ("", b""),
+        ("a%20b", b"a b"),
+        ("%", b"%"),
+        ("%2", b"%2"),
+        ("%zz", b"%zz"),
+        ("%%41", b"%A"),
+        ("%4%41", b"%4A"),
+    ],
 )
 def test_percents_that_escape_nothing_stand_for_themselves(text: str, data: bytes) -> None:
     assert inline(f"data:,{text}") == data
@@ -133,11 +149,15 @@ def test_what_is_no_base64_is_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize("url", [f"data:;base64,{TEXT}", "data:," + percents(DATA)])
 def test_what_is_too_long_is_refused_before_it_is_made(url: str) -> None:
     assert inline(url, PictureLimits(max_bytes=256, max_pixels=1)) == DATA
-    with pytest.raises(InvalidRequest, match=r"^field must have <= 255 bytes \(max_media_bytes\), given 256$"):
+    with pytest.raises(
+        InvalidRequest, match=r"^field must have <= 255 bytes \(max_media_bytes\), given 256$"
+    ):
         inline(url, PictureLimits(max_bytes=255, max_pixels=1))
 
 
-@pytest.mark.parametrize("url", ["http://a.org/x.png", "HTTPS://a.org", "http:x", " http://a.org/?base64,AAAA "])
+@pytest.mark.parametrize(
+    "url", ["http://a.org/x.png", "HTTPS://a.org", "http:x", " http://a.org/?base64,AAAA "]
+)
 def test_urls_of_other_servers(url: str) -> None:
     assert read_source(url, "field") == RemoteSource(url.strip())
 

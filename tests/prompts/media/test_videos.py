@@ -63,7 +63,9 @@ async def test_frames_are_those_that_are_asked_for(kind: str) -> None:
     assert video.rate == pytest.approx(10) and video.time_s(30) == pytest.approx(3)
     assert frames.shape == (5, 32, 64, 3)
     first = int("cover" in kind)  # the cover has taken the first number
-    assert [number_of(tuple(frame[24, 48].tolist())) for frame in frames] == [number + first for number in numbers]
+    assert [number_of(tuple(frame[24, 48].tolist())) for frame in frames] == [
+        number + first for number in numbers
+    ]
     assert (frames[:, 4, 4] > 240).all()
 
 
@@ -92,7 +94,8 @@ async def test_frames_may_be_mirrored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pixel", "size"), [(Fraction(4, 3), (85, 32)), (Fraction(1, 2), (64, 64)), (Fraction(100), (64, 32))]
+    ("pixel", "size"),
+    [(Fraction(4, 3), (85, 32)), (Fraction(1, 2), (64, 64)), (Fraction(100), (64, 32))],
 )
 async def test_pixels_may_be_no_squares(pixel: Fraction, size: tuple[int, int]) -> None:
     video, _ = await watched(film(3, pixel=pixel), [2])
@@ -107,7 +110,9 @@ async def test_frames_of_a_container_begin_when_it_says(codec: str, form: str) -
     video, _ = await watched(film(7, codec=codec, form=form, starts_ms=starts_ms), [6])
 
     assert [round(1000 * video.time_s(number)) for number in range(7)] == starts_ms
-    assert video.rate == pytest.approx(6 / 900)  # and not the ten that the first ones have, as the header says
+    assert video.rate == pytest.approx(
+        6 / 900
+    )  # and not the ten that the first ones have, as the header says
 
 
 @pytest.mark.skipif(not THREADS.is_dir(), reason="this system does not tell its threads")
@@ -125,7 +130,12 @@ def test_a_frame_is_made_without_further_threads() -> None:
 async def test_frames_may_be_shown_for_unequal_times() -> None:
     video, _ = await watched(moving("GIF", 4, duration=[500, 10, 200, 300]), [0])
 
-    assert [round(video.time_s(number), 3) for number in range(4)] == [0, 0.5, 0.6, 0.8]  # 10 ms are shown for 100
+    assert [round(video.time_s(number), 3) for number in range(4)] == [
+        0,
+        0.5,
+        0.6,
+        0.8,
+    ]  # 10 ms are shown for 100
     assert video.rate == pytest.approx(4 / 1.1)
 
 
@@ -143,7 +153,12 @@ def broken(data: bytes) -> bytes:
 
 
 def many_small_chunks() -> bytes:
-    return png(4, 4, bytes(13 * 4), before_data=chunk(b"acTL", struct.pack(">II", 2, 0)) + chunk(b"teXt", b"") * 80_000)
+    return png(
+        4,
+        4,
+        bytes(13 * 4),
+        before_data=chunk(b"acTL", struct.pack(">II", 2, 0)) + chunk(b"teXt", b"") * 80_000,
+    )
 
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -158,9 +173,15 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "without an index": (lambda: film(20)[:-900], "must be a video "),
     "its beginning": (lambda: film(20)[:64], "must be a video that is whole"),
-    "Matroska of noise": (lambda: b"\x1a\x45\xdf\xa3" + bytes(range(256)) * 50, "must be a video that is whole"),
+    "Matroska of noise": (
+        lambda: b"\x1a\x45\xdf\xa3" + bytes(range(256)) * 50,
+        "must be a video that is whole",
+    ),
     "a sound": (lambda: film(2).replace(b"vide", b"soun"), "must be a video "),
-    "another codec": (lambda: film(2, codec="ffv1", form="matroska"), "must be a video of the codecs h264, hevc"),
+    "another codec": (
+        lambda: film(2, codec="ffv1", form="matroska"),
+        "must be a video of the codecs h264, hevc",
+    ),
     "large frames": (
         lambda: film(1, (1024, 512)),
         "must have frames of which two have <= 1000000 pixels (max_media_pixels)",
@@ -201,19 +222,26 @@ async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str) ->
 )
 async def test_files_count_among_all_that_the_server_holds(make_file: Callable[[], bytes]) -> None:
     data = make_file()
-    with pytest.raises(Overloaded, match=rf"the server has too many pictures: 0 bytes .* and {len(data)} more"):
+    with pytest.raises(
+        Overloaded, match=rf"the server has too many pictures: 0 bytes .* and {len(data)} more"
+    ):
         await watched(data, [0], max_media_bytes_total=1024)
 
 
 @pytest.mark.parametrize(
-    "make_file", [lambda: film(600, (640, 320)), lambda: moving("GIF", 60, (640, 320))], ids=["MP4", "GIF"]
+    "make_file",
+    [lambda: film(600, (640, 320)), lambda: moving("GIF", 60, (640, 320))],
+    ids=["MP4", "GIF"],
 )
 async def test_decoding_has_a_limit_of_time(make_file: Callable[[], bytes]) -> None:
     data = make_file()
     with pytest.raises(InvalidRequest) as raised:
         await watched(data, [*range(0, 60, 2)], video_timeout_s=0.02)
 
-    assert str(raised.value) == f"{PATH} must be a video that is decoded in <= 0.02 s (video_timeout_s)"
+    assert (
+        str(raised.value)
+        == f"{PATH} must be a video that is decoded in <= 0.02 s (video_timeout_s)"
+    )
 
 
 async def test_without_the_extra_containers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ def picture(width: int, height: int) -> Image.Image:
 @functools.lru_cache(maxsize=32)  # tests show each family the same pictures
 def _pixels(width: int, height: int) -> NDArray[np.uint8]:
     rows, columns = (np.arange(size, dtype=np.uint64) for size in (height, width))
-    return np.stack([_channel(rows[:, None], columns, index, width, height) for index in range(3)], axis=-1)
+    return np.stack(
+        [_channel(rows[:, None], columns, index, width, height) for index in range(3)], axis=-1
+    )
 
 
 def _channel(

@@ -29,7 +29,9 @@ def processor(family: dict[str, Any], tmp_path: Path) -> ImageProcessor:
 
 def shortened(text: str, token: str) -> str:
     """Writes a run of the token as the golden files do."""
-    return re.sub(f"(?:{re.escape(token)})+", lambda run: f"{token}*{len(run.group()) // len(token)}", text)
+    return re.sub(
+        f"(?:{re.escape(token)})+", lambda run: f"{token}*{len(run.group()) // len(token)}", text
+    )
 
 
 def test_the_pixels_are_the_references(family: dict[str, Any], processor: ImageProcessor) -> None:
@@ -50,17 +52,23 @@ def test_the_text_is_the_references(family: dict[str, Any], processor: ImageProc
         layout = processor.layout(width, height, case["detail"])
         assert shortened(layout.text, processor.feature_token) == case["text"]
         assert layout.num_tokens == case["num_tokens"] == layout.text.count(processor.feature_token)
-        assert layout.position_grid == (tuple(case["position_grid"]) if "position_grid" in case else None)
+        assert layout.position_grid == (
+            tuple(case["position_grid"]) if "position_grid" in case else None
+        )
 
 
-def test_as_many_tokens_are_counted_as_in_the_reference(family: dict[str, Any], processor: ImageProcessor) -> None:
+def test_as_many_tokens_are_counted_as_in_the_reference(
+    family: dict[str, Any], processor: ImageProcessor
+) -> None:
     details: tuple[Detail, ...] = ("auto", "low")
     for detail in details:
         for width, height, num_tokens in family["counts"].get(detail, ()):
             assert processor.layout(width, height, detail).num_tokens == num_tokens, (width, height)
 
 
-def test_prompts_have_the_token_ids_of_the_reference(family: dict[str, Any], processor: ImageProcessor) -> None:
+def test_prompts_have_the_token_ids_of_the_reference(
+    family: dict[str, Any], processor: ImageProcessor
+) -> None:
     """The text is put together and then encoded as a whole, for line breaks beside a picture may join its own."""
     tokenizer = Tokenizer.from_file(str(GOLDEN / "tokenizer.json"))
     for prompt in family["prompts"]:

@@ -48,7 +48,9 @@ def test_text_models_do_without_pillow(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from ouzel.prompts.vision.loader import load_image_processor\n"
         "load_image_processor(Path(sys.argv[1])); print('PIL' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False\n"
 
 
@@ -66,7 +68,9 @@ def test_without_settings_there_is_none(tmp_path: Path) -> None:
 
 def test_what_is_null_or_left_out_is_as_in_the_reference(tmp_path: Path) -> None:
     """These are the defaults of LLaVA's image processor: CLIP's normalisation and 224 pixels."""
-    files = files_of("llava", size=None, crop_size=None, image_mean=None, image_std=None, resample=None)
+    files = files_of(
+        "llava", size=None, crop_size=None, image_mean=None, image_std=None, resample=None
+    )
     processor = loaded(tmp_path, files)
     assert processor.tiles(picture(300, 200), "auto").shape == (1, 224, 224, 3)
     clip = golden("llava")["files"]["preprocessor_config.json"]
@@ -74,7 +78,9 @@ def test_what_is_null_or_left_out_is_as_in_the_reference(tmp_path: Path) -> None
     assert processor.normalisation == Normalisation(1 / 255, mean, std)
 
 
-def test_the_class_token_is_known_from_the_tower_where_the_processor_does_not_say(tmp_path: Path) -> None:
+def test_the_class_token_is_known_from_the_tower_where_the_processor_does_not_say(
+    tmp_path: Path,
+) -> None:
     files = golden("llava")["files"]
     files["processor_config.json"] = {}
     assert loaded(tmp_path, files).layout(640, 480, "auto").num_tokens == 576
@@ -83,7 +89,9 @@ def test_the_class_token_is_known_from_the_tower_where_the_processor_does_not_sa
 def test_values_may_be_left_as_they_are(tmp_path: Path) -> None:
     processor = loaded(tmp_path, files_of("llava", do_rescale=False, do_normalize=False))
     tiles = processor.tiles(picture(336, 336), "auto")
-    assert np.array_equal(normalised(tiles, processor.normalisation)[0], tiles[0].transpose(2, 0, 1))
+    assert np.array_equal(
+        normalised(tiles, processor.normalisation)[0], tiles[0].transpose(2, 0, 1)
+    )
 
 
 def test_the_first_tile_is_what_low_detail_shows_of_llava_next(tmp_path: Path) -> None:
@@ -96,7 +104,11 @@ def test_the_first_tile_is_what_low_detail_shows_of_llava_next(tmp_path: Path) -
 
 def test_low_detail_is_never_more_than_the_checkpoints_own(tmp_path: Path) -> None:
     processor = loaded(tmp_path, files_of("qwen2_vl", max_pixels=28 * 28 * 9))
-    assert processor.layout(1000, 1000, "low").num_tokens == processor.layout(1000, 1000, "auto").num_tokens == 9
+    assert (
+        processor.layout(1000, 1000, "low").num_tokens
+        == processor.layout(1000, 1000, "auto").num_tokens
+        == 9
+    )
 
 
 def test_two_tiles_are_a_grid_too(tmp_path: Path) -> None:
@@ -123,27 +135,67 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "changes", "complaint"),
     [
-        ("llava", {"image_processor_type": "ViTImageProcessor"}, "image_processor_type must be one of CLIPImage"),
+        (
+            "llava",
+            {"image_processor_type": "ViTImageProcessor"},
+            "image_processor_type must be one of CLIPImage",
+        ),
         ("llava", {"do_resize": False}, "do_resize must be true, found false"),
-        ("llava", {"size": {"shortest_edge": 100}}, "crop_size must be <= the shortest_edge 100, found 336x336"),
-        ("llava", {"do_center_crop": False}, "size must have a shortest_edge, with do_center_crop, or height and"),
+        (
+            "llava",
+            {"size": {"shortest_edge": 100}},
+            "crop_size must be <= the shortest_edge 100, found 336x336",
+        ),
+        (
+            "llava",
+            {"do_center_crop": False},
+            "size must have a shortest_edge, with do_center_crop, or height and",
+        ),
         ("llava", {"size": {"height": 336, "width": 300}}, "crop_size must be the size, 336x300"),
-        ("llava", {"size": {"shortest_edge": 336, "longest_edge": 9}}, "unknown field `longest_edge` - at `$.size`"),
+        (
+            "llava",
+            {"size": {"shortest_edge": 336, "longest_edge": 9}},
+            "unknown field `longest_edge` - at `$.size`",
+        ),
         ("llava", {"resample": 9}, "`int` <= 5 - at `$.resample`"),
         ("llava", {"image_std": [1.0, 0.0, 1.0]}, "image_std must be numbers, and no deviation 0"),
-        ("llava", {"image_mean": [float("nan"), 0.0, 1.0]}, "image_mean and image_std must be numbers"),
+        (
+            "llava",
+            {"image_mean": [float("nan"), 0.0, 1.0]},
+            "image_mean and image_std must be numbers",
+        ),
         ("llava", {"image_mean": [0.5]}, "Expected `array` of length 3, got 1 - at `$.image_mean`"),
-        ("qwen2_vl", {"patch_size": 16}, "patch_size must be 14, as the vision_config says, found 16"),
+        (
+            "qwen2_vl",
+            {"patch_size": 16},
+            "patch_size must be 14, as the vision_config says, found 16",
+        ),
         ("qwen2_vl", {"merge_size": 4}, "merge_size must be 2, as the vision_config says, found 4"),
         ("qwen2_vl", {"max_pixels": 10**12}, "at `$.max_pixels`"),
         ("pixtral", {"size": {"height": 300}}, "size must have longest_edge, or height and width"),
-        ("smolvlm", {"max_image_size": {}}, "missing required field `longest_edge` - at `$.max_image_size`"),
-        ("smolvlm", {"max_image_size": {"longest_edge": 10}}, "at most 32 times max_image_size, found 2048 and 10"),
+        (
+            "smolvlm",
+            {"max_image_size": {}},
+            "missing required field `longest_edge` - at `$.max_image_size`",
+        ),
+        (
+            "smolvlm",
+            {"max_image_size": {"longest_edge": 10}},
+            "at most 32 times max_image_size, found 2048 and 10",
+        ),
         ("gemma3", {"size": {"height": 896}}, "missing required field `width` - at `$.size`"),
         ("internvl", {"max_patches": 0}, "at `$.max_patches`"),
         ("llava_next", {"crop_size": 300}, "size and crop_size must be one square"),
-        ("llava_next", {"image_grid_pinpoints": [[336, 500]]}, "must be multiples of 336, found 336x500"),
-        ("llava_onevision", {"size": {"height": 384, "width": 336}}, "size must be a square, found 384x336"),
+        (
+            "llava_next",
+            {"image_grid_pinpoints": [[336, 500]]},
+            "must be multiples of 336, found 336x500",
+        ),
+        (
+            "llava_onevision",
+            {"size": {"height": 384, "width": 336}},
+            "size must be a square, found 384x336",
+        ),
         ("gemma4", {"max_soft_tokens": 100}, "at `$.max_soft_tokens`"),
     ],
 )

@@ -12,19 +12,33 @@ from ouzel.prompts.vision.base import Detail
 from tests.prompts.vision.checkpoints import golden, loaded
 
 PINPOINTS = [(height, width) for height in (28, 56, 84) for width in (28, 56, 84)]
-Expected = Callable[[Sequence[int], int, int], int]  # of a shape of tiles, and the picture's width and height
+Expected = Callable[
+    [Sequence[int], int, int], int
+]  # of a shape of tiles, and the picture's width and height
 
 # A family's golden files with a smaller image processor, and how many tokens its tiles are.
 SMALL: dict[str, tuple[dict[str, object], Expected]] = {
-    "qwen2_vl": ({"min_pixels": 3136, "max_pixels": 60_000}, lambda shape, *_: shape[1] // 28 * (shape[2] // 28)),
-    "qwen2_5_vl": ({"size": {"longest_edge": 50_000}}, lambda shape, *_: shape[1] // 28 * (shape[2] // 28)),
+    "qwen2_vl": (
+        {"min_pixels": 3136, "max_pixels": 60_000},
+        lambda shape, *_: shape[1] // 28 * (shape[2] // 28),
+    ),
+    "qwen2_5_vl": (
+        {"size": {"longest_edge": 50_000}},
+        lambda shape, *_: shape[1] // 28 * (shape[2] // 28),
+    ),
     "llava": ({"size": 56, "crop_size": 42}, lambda shape, *_: shape[1] // 14 * (shape[2] // 14)),
     "llava_padded": (
         {"size": {"shortest_edge": 28}, "crop_size": 28},
         lambda shape, *_: shape[1] // 14 * (shape[2] // 14),
     ),
-    "llava_siglip": ({"size": {"height": 28, "width": 42}}, lambda shape, *_: shape[1] // 14 * (shape[2] // 14)),
-    "pixtral": ({"size": {"longest_edge": 200}}, lambda shape, *_: shape[1] // 16 * (shape[2] // 16)),
+    "llava_siglip": (
+        {"size": {"height": 28, "width": 42}},
+        lambda shape, *_: shape[1] // 14 * (shape[2] // 14),
+    ),
+    "pixtral": (
+        {"size": {"longest_edge": 200}},
+        lambda shape, *_: shape[1] // 16 * (shape[2] // 16),
+    ),
     "mistral3": ({"size": 200}, lambda shape, *_: shape[1] // 28 * (shape[2] // 28)),
     "smolvlm": (
         {"size": {"longest_edge": 100}, "max_image_size": {"longest_edge": 32}},
@@ -72,7 +86,9 @@ def used_pixels(size: tuple[int, int], width: int, height: int) -> int:
 
 def random_sizes(seed: str) -> list[tuple[int, int]]:
     generator = random.Random(seed)
-    sizes = [(int(2 ** generator.uniform(0, 10)), int(2 ** generator.uniform(0, 10))) for _ in range(400)]
+    sizes = [
+        (int(2 ** generator.uniform(0, 10)), int(2 ** generator.uniform(0, 10))) for _ in range(400)
+    ]
     return [size for size in sizes if max(size) <= 200 * min(size)][:200]
 
 

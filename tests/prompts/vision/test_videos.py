@@ -13,7 +13,9 @@ from tests.prompts.vision.checkpoints import write_files
 GOLDEN = json.loads((Path(__file__).parent / "golden_videos.json").read_text())
 
 
-def processor(directory: Path, model_type: str, settings: dict[str, object]) -> VideoProcessor | None:
+def processor(
+    directory: Path, model_type: str, settings: dict[str, object]
+) -> VideoProcessor | None:
     vision = {"patch_size": 14 if model_type == "qwen2_vl" else 16}
     write_files(
         directory,
@@ -36,7 +38,9 @@ def test_frames_are_sampled_and_sized_as_transformers_does(name: str, tmp_path: 
         num_frames, rate, width, height = case["film"]
         numbers = list(videos.sampled(num_frames, rate, fps=None, max_frames=32))
         assert numbers == case["numbers"], case
-        clip = Clip(width, height, [number / rate for number in numbers], len(numbers) / num_frames * rate)
+        clip = Clip(
+            width, height, [number / rate for number in numbers], len(numbers) / num_frames * rate
+        )
         assert [*videos.layout(clip).size] == case["size"], case
 
 
@@ -59,11 +63,19 @@ def test_other_families_have_none(tmp_path: Path) -> None:
     ("settings", "complaint"),
     [
         ({"temporal_patch_size": 4}, "temporal_patch_size must be 2, found 4"),
-        ({"video_processor_type": "Other"}, "video_processor_type must be one of Qwen2VLVideoProcessor"),
-        ({"patch_size": 14}, "video_preprocessor_config.json: patch_size must be 16, as the vision_config says"),
+        (
+            {"video_processor_type": "Other"},
+            "video_processor_type must be one of Qwen2VLVideoProcessor",
+        ),
+        (
+            {"patch_size": 14},
+            "video_preprocessor_config.json: patch_size must be 16, as the vision_config says",
+        ),
         ({"fps": 0}, "fps"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict[str, object], complaint: str, tmp_path: Path) -> None:
+def test_settings_that_cannot_be_are_refused(
+    settings: dict[str, object], complaint: str, tmp_path: Path
+) -> None:
     with pytest.raises(ModelLoadError, match=complaint):
         processor(tmp_path, "qwen3_vl", settings)

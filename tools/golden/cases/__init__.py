@@ -33,6 +33,10 @@ class Case:
     dtype: torch.dtype = torch.bfloat16
     largest_shard: str = "1GB"
     older_rope_keys: bool = False  # config.json is written as transformers 4 wrote it
-    published: dict[str, Any] = field(default_factory=dict)  # what config.json has instead; None takes a key away
+    published: dict[str, Any] = field(
+        default_factory=dict
+    )  # what config.json has instead; None takes a key away
     factors: dict[str, float] = field(default_factory=dict)  # of weights, by a part of their names
-    first_seed: int = 0  # those below round more than the tests allow, as when two experts' scores nearly tie
+    first_seed: int = (
+        0  # those below round more than the tests allow, as when two experts' scores nearly tie
+    )

@@ -41,7 +41,13 @@ CASES: dict[str, Case] = {
     ),
     "glm": Case({**SMALL, "model_type": "glm", "rope_parameters": rope(), "head_dim": 32}),
     "glm4": Case(
-        {**SMALL, "model_type": "glm4", "rope_parameters": rope(), "head_dim": 32, "attention_bias": True},
+        {
+            **SMALL,
+            "model_type": "glm4",
+            "rope_parameters": rope(),
+            "head_dim": 32,
+            "attention_bias": True,
+        },
         older_rope_keys=True,
     ),
     "hunyuan_v1_dense": Case(
@@ -53,12 +59,20 @@ CASES: dict[str, Case] = {
         },
         older_rope_keys=True,
     ),
-    "seed_oss": Case({**SMALL, "model_type": "seed_oss", "rope_parameters": rope(), "head_dim": 32}),
+    "seed_oss": Case(
+        {**SMALL, "model_type": "seed_oss", "rope_parameters": rope(), "head_dim": 32}
+    ),
     "starcoder2": Case(
-        {**SMALL, "model_type": "starcoder2", "rope_parameters": rope(theta=100000.0), "sliding_window": 20}
+        {
+            **SMALL,
+            "model_type": "starcoder2",
+            "rope_parameters": rope(theta=100000.0),
+            "sliding_window": 20,
+        }
     ),
     "stablelm": Case(
-        {**SMALL, "model_type": "stablelm", "rope_parameters": rope(), "use_qkv_bias": True}, older_rope_keys=True
+        {**SMALL, "model_type": "stablelm", "rope_parameters": rope(), "use_qkv_bias": True},
+        older_rope_keys=True,
     ),
     "stablelm-parallel": Case(
         {
@@ -85,9 +99,12 @@ CASES: dict[str, Case] = {
         }
     ),
     "nemotron": Case(
-        {**SMALL, "model_type": "nemotron", "rope_parameters": rope(), "head_dim": 32}, older_rope_keys=True
+        {**SMALL, "model_type": "nemotron", "rope_parameters": rope(), "head_dim": 32},
+        older_rope_keys=True,
     ),
-    "helium": Case({**SMALL, "model_type": "helium", "rope_parameters": rope(theta=100000.0), "head_dim": 16}),
+    "helium": Case(
+        {**SMALL, "model_type": "helium", "rope_parameters": rope(theta=100000.0), "head_dim": 16}
+    ),
     "arcee": Case({**SMALL, "model_type": "arcee", "rope_parameters": rope(), "head_dim": 32}),
     "qwen3_vl": Case(
         {
@@ -101,7 +118,9 @@ CASES: dict[str, Case] = {
                 **SMALL,
                 "model_type": "qwen3_vl_text",
                 "head_dim": 32,
-                "rope_parameters": rope(theta=5000000.0, mrope_interleaved=True, mrope_section=[6, 5, 5]),
+                "rope_parameters": rope(
+                    theta=5000000.0, mrope_interleaved=True, mrope_section=[6, 5, 5]
+                ),
             },
             "vision_config": {
                 "depth": 1,
@@ -127,5 +146,7 @@ CASES: dict[str, Case] = {
             "mlp_bias": True,
         }
     ),
-    "jais2": Case({**SMALL, "model_type": "jais2", "rope_parameters": rope(theta=500000.0), "head_dim": 32}),
+    "jais2": Case(
+        {**SMALL, "model_type": "jais2", "rope_parameters": rope(theta=500000.0), "head_dim": 32}
+    ),
 }

@@ -4,7 +4,12 @@ from typing import Any
 
 from tools.golden.cases import Case, rope
 
-SMALL: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 32, "vocab_size": 128, "num_experts_per_tok": 2}
+SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "vocab_size": 128,
+    "num_experts_per_tok": 2,
+}
 
 GRANITE = {
     "embedding_multiplier": 6.0,
@@ -55,7 +60,13 @@ CASES: dict[str, Case] = {
         first_seed=253,
     ),
     "olmoe": Case(
-        {**SMALL, "model_type": "olmoe", "rope_parameters": rope(), "num_experts": 5, "clip_qkv": 1.5},
+        {
+            **SMALL,
+            "model_type": "olmoe",
+            "rope_parameters": rope(),
+            "num_experts": 5,
+            "clip_qkv": 1.5,
+        },
         older_rope_keys=True,
         first_seed=146,
     ),

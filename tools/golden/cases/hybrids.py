@@ -53,7 +53,9 @@ CASES: dict[str, Case] = {
             "layer_types": ["linear_attention", "full_attention", "linear_attention"],
             "intermediate_size": 64,
             "head_dim": 32,
-            "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.25, mrope_section=[2, 1, 1]),
+            "rope_parameters": rope(
+                theta=1000000.0, partial_rotary_factor=0.25, mrope_section=[2, 1, 1]
+            ),
             "tie_word_embeddings": True,
         }
     ),

@@ -4,7 +4,12 @@ from tools.golden.cases import Case, rope
 
 SMALL = {"hidden_size": 32, "intermediate_size": 64, "vocab_size": 128, "num_key_value_heads": 4}
 HEADS = {"kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 24}
-EXPERTS = {"n_routed_experts": 6, "num_experts_per_tok": 2, "n_shared_experts": 1, "moe_intermediate_size": 32}
+EXPERTS = {
+    "n_routed_experts": 6,
+    "num_experts_per_tok": 2,
+    "n_shared_experts": 1,
+    "moe_intermediate_size": 32,
+}
 # Where two experts are close, rounding chooses the other: random ones are made to count for less.
 CALM = {".experts.down_proj": 0.15}
 YARN = rope("yarn", factor=4.0, original_max_position_embeddings=32, mscale=0.9, mscale_all_dim=0.6)

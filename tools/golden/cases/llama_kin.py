@@ -19,7 +19,12 @@ YARN = rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=32)
 CASES: dict[str, Case] = {
     "llama": Case({"model_type": "llama", "rope_parameters": rope()}, torch.float32),
     "llama3": Case(
-        {"model_type": "llama", "rope_parameters": LLAMA3, "tie_word_embeddings": True, "num_hidden_layers": 3},
+        {
+            "model_type": "llama",
+            "rope_parameters": LLAMA3,
+            "tie_word_embeddings": True,
+            "num_hidden_layers": 3,
+        },
         older_rope_keys=True,
     ),
     "llama-bias": Case(
@@ -32,9 +37,15 @@ CASES: dict[str, Case] = {
         },
         torch.float16,
     ),
-    "mistral": Case({"model_type": "mistral", "rope_parameters": rope(), "sliding_window": 16, "head_dim": 32}),
+    "mistral": Case(
+        {"model_type": "mistral", "rope_parameters": rope(), "sliding_window": 16, "head_dim": 32}
+    ),
     "qwen2": Case(
-        {"model_type": "qwen2", "rope_parameters": rope(theta=1000000.0), "tie_word_embeddings": True},
+        {
+            "model_type": "qwen2",
+            "rope_parameters": rope(theta=1000000.0),
+            "tie_word_embeddings": True,
+        },
         older_rope_keys=True,
     ),
     "qwen2-window": Case(
@@ -58,7 +69,12 @@ CASES: dict[str, Case] = {
         older_rope_keys=True,
     ),
     "qwen3-yarn": Case(
-        {"model_type": "qwen3", "rope_parameters": YARN, "head_dim": 16, "max_position_embeddings": 128}
+        {
+            "model_type": "qwen3",
+            "rope_parameters": YARN,
+            "head_dim": 16,
+            "max_position_embeddings": 128,
+        }
     ),
     "smollm3": Case(
         {
@@ -74,8 +90,16 @@ CASES: dict[str, Case] = {
 
 ROPE_CASES: list[dict[str, Any]] = [
     {"head_dim": 128, "max_position_embeddings": 40960, "rope_parameters": rope(theta=1000000.0)},
-    {"head_dim": 64, "max_position_embeddings": 8192, "rope_parameters": rope("linear", factor=4.0)},
-    {"head_dim": 64, "max_position_embeddings": 8192, "rope_parameters": rope("dynamic", factor=2.0)},
+    {
+        "head_dim": 64,
+        "max_position_embeddings": 8192,
+        "rope_parameters": rope("linear", factor=4.0),
+    },
+    {
+        "head_dim": 64,
+        "max_position_embeddings": 8192,
+        "rope_parameters": rope("dynamic", factor=2.0),
+    },
     {
         "head_dim": 64,
         "max_position_embeddings": 131072,
@@ -84,7 +108,9 @@ ROPE_CASES: list[dict[str, Any]] = [
     {
         "head_dim": 128,
         "max_position_embeddings": 131072,
-        "rope_parameters": rope("yarn", 1000000.0, factor=4.0, original_max_position_embeddings=32768),
+        "rope_parameters": rope(
+            "yarn", 1000000.0, factor=4.0, original_max_position_embeddings=32768
+        ),
     },
     {
         "head_dim": 64,

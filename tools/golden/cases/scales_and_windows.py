@@ -61,7 +61,13 @@ CASES: dict[str, Case] = {
             "scale_depth": 1.4,
             "dim_model_base": 16,
             **dict.fromkeys(
-                ("embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling"), None
+                (
+                    "embedding_multiplier",
+                    "attention_multiplier",
+                    "residual_multiplier",
+                    "logits_scaling",
+                ),
+                None,
             ),
         },
     ),
@@ -76,7 +82,13 @@ CASES: dict[str, Case] = {
             "sliding_window": 8,
             "layer_types": [SLIDING, FULL, SLIDING],
             "rope_parameters": {
-                FULL: rope("yarn", 5e5, factor=4.0, original_max_position_embeddings=32, attention_factor=1.2),
+                FULL: rope(
+                    "yarn",
+                    5e5,
+                    factor=4.0,
+                    original_max_position_embeddings=32,
+                    attention_factor=1.2,
+                ),
                 SLIDING: rope(theta=5e5),
             },
         },

@@ -23,12 +23,20 @@ class VisionCase:
     inputs: Callable[
         [list[Pixels], list[tuple[int, int]]], dict[str, torch.Tensor]
     ]  # of pixels and sizes, as forward() takes them
-    num_rows: Callable[[Shape, tuple[int, int]], int]  # of features, of a picture with these tiles and this size
-    sizes: tuple[tuple[int, int], ...] = ()  # height and width before the cut into tiles; empty: those of the tiles
+    num_rows: Callable[
+        [Shape, tuple[int, int]], int
+    ]  # of features, of a picture with these tiles and this size
+    sizes: tuple[
+        tuple[int, int], ...
+    ] = ()  # height and width before the cut into tiles; empty: those of the tiles
     grid: Callable[[Shape], tuple[int, int, int]] | None = None  # of positions
     types_name: str = ""  # of what forward() takes to tell tokens of pictures from others; empty: it knows by their ids
-    spaced: int = 0  # tokens of text behind so many of a picture's, as a break behind each line; 0: none
-    published: dict[str, Any] = field(default_factory=dict)  # what config.json has instead; None takes a key away
+    spaced: int = (
+        0  # tokens of text behind so many of a picture's, as a break behind each line; 0: none
+    )
+    published: dict[str, Any] = field(
+        default_factory=dict
+    )  # what config.json has instead; None takes a key away
     factors: dict[str, float] = field(default_factory=dict)  # of weights, by a part of their names
     first_seed: int = 0
 

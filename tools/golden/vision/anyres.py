@@ -40,20 +40,31 @@ def some_whole(pictures: list[Pixels], sizes: list[tuple[int, int]]) -> dict[str
 
 
 def rows_of_next(model: Any, features: list[torch.Tensor], sizes: torch.Tensor) -> torch.Tensor:
-    return LlavaNextModel.pack_image_features(model, features, sizes, "default", torch.zeros(1))[0][0]
+    return LlavaNextModel.pack_image_features(model, features, sizes, "default", torch.zeros(1))[0][
+        0
+    ]
 
 
-def rows_of_onevision(model: Any, features: list[torch.Tensor], sizes: torch.Tensor) -> torch.Tensor:
-    return LlavaOnevisionModel.pack_image_features(model, features, sizes, torch.zeros(1), ASPECT_RATIO)[0][0]
+def rows_of_onevision(
+    model: Any, features: list[torch.Tensor], sizes: torch.Tensor
+) -> torch.Tensor:
+    return LlavaOnevisionModel.pack_image_features(
+        model, features, sizes, torch.zeros(1), ASPECT_RATIO
+    )[0][0]
 
 
 def case(
-    settings: dict[str, Any], rows: Rows, pictures: dict[tuple[int, int], int], some: Callable[..., Any]
+    settings: dict[str, Any],
+    rows: Rows,
+    pictures: dict[tuple[int, int], int],
+    some: Callable[..., Any],
 ) -> VisionCase:
     """`pictures` are sizes, with the number of tiles of each."""
     resolutions = RESOLUTIONS[settings["model_type"]]
     model = SimpleNamespace(
-        config=SimpleNamespace(image_grid_pinpoints=resolutions, vision_config=SimpleNamespace(**VISION))
+        config=SimpleNamespace(
+            image_grid_pinpoints=resolutions, vision_config=SimpleNamespace(**VISION)
+        )
     )
 
     def num_rows(shape: Shape, size: tuple[int, int]) -> int:
@@ -83,7 +94,11 @@ CASES: dict[str, VisionCase] = {
         {
             "model_type": "llava_onevision",
             "text_config": {"model_type": "qwen2", "vocab_size": 192},
-            "vision_config": {**VISION, "model_type": "siglip_vision_model", "vision_use_head": False},
+            "vision_config": {
+                **VISION,
+                "model_type": "siglip_vision_model",
+                "vision_use_head": False,
+            },
             "vision_aspect_ratio": ASPECT_RATIO,
         },
         rows_of_onevision,

@@ -37,13 +37,20 @@ def inputs(pictures: list[Pixels], sizes: list[tuple[int, int]]) -> dict[str, to
     for tiles in pictures:
         _, channels, height, width = tiles.shape
         rows, columns = height // PATCH, width // PATCH
-        cut = tiles.reshape(channels, rows, PATCH, columns, PATCH).transpose(1, 3, 2, 4, 0).reshape(rows * columns, -1)
+        cut = (
+            tiles.reshape(channels, rows, PATCH, columns, PATCH)
+            .transpose(1, 3, 2, 4, 0)
+            .reshape(rows * columns, -1)
+        )
         across, down = np.meshgrid(np.arange(columns), np.arange(rows))
         missing = MAX_PATCHES - rows * columns
         flat.append(np.pad(cut, ((0, missing), (0, 0))))
         place = np.stack([across, down], axis=-1).reshape(-1, 2)
         places.append(np.pad(place, ((0, missing), (0, 0)), constant_values=-1))
-    return {"pixel_values": torch.tensor(np.stack(flat)), "image_position_ids": torch.tensor(np.stack(places))}
+    return {
+        "pixel_values": torch.tensor(np.stack(flat)),
+        "image_position_ids": torch.tensor(np.stack(places)),
+    }
 
 
 def num_rows(shape: Shape, size: tuple[int, int]) -> int:
@@ -62,7 +69,12 @@ def case(text: dict[str, Any], vision: dict[str, Any], first_seed: int = 0) -> V
             "text_config": {**TEXT, **text},
             "vision_config": {**VISION, **vision},
         },
-        pictures=((1, 4 * UNIT, 4 * UNIT), (1, 2 * UNIT, 5 * UNIT), (1, UNIT, 6 * UNIT), (1, 3 * UNIT, 3 * UNIT)),
+        pictures=(
+            (1, 4 * UNIT, 4 * UNIT),
+            (1, 2 * UNIT, 5 * UNIT),
+            (1, UNIT, 6 * UNIT),
+            (1, 3 * UNIT, 3 * UNIT),
+        ),
         inputs=inputs,
         num_rows=num_rows,
         types_name="mm_token_type_ids",

@@ -13,7 +13,9 @@ def inputs(pictures: list[Pixels], sizes: list[tuple[int, int]]) -> dict[str, to
     return {"pixel_values": torch.tensor(np.concatenate(pictures))[None]}
 
 
-def case(model_type: str, side: int, patch: int, factor: int, vision: dict[str, object]) -> VisionCase:
+def case(
+    model_type: str, side: int, patch: int, factor: int, vision: dict[str, object]
+) -> VisionCase:
     tile_rows = (side // patch // factor) ** 2
 
     def num_rows(shape: Shape, size: tuple[int, int]) -> int:
@@ -48,6 +50,11 @@ CASES: dict[str, VisionCase] = {
         26,
         4,
         3,
-        {"num_hidden_layers": 2, "intermediate_size": 64, "hidden_act": "gelu", "layer_norm_eps": 1e-5},
+        {
+            "num_hidden_layers": 2,
+            "intermediate_size": 64,
+            "hidden_act": "gelu",
+            "layer_norm_eps": 1e-5,
+        },
     ),
 }

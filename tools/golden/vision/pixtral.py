@@ -45,7 +45,12 @@ def case(model_type: str, merge: int, text: dict[str, Any], **settings: Any) -> 
             "vision_config": VISION,
             **settings,
         },
-        pictures=((1, 3 * unit, 5 * unit), (1, 4 * unit, unit), (1, unit, 7 * unit), (1, 2 * unit, 2 * unit)),
+        pictures=(
+            (1, 3 * unit, 5 * unit),
+            (1, 4 * unit, unit),
+            (1, unit, 7 * unit),
+            (1, 2 * unit, 2 * unit),
+        ),
         inputs=inputs,
         num_rows=num_rows,
         spaced=5,
@@ -60,5 +65,7 @@ CASES: dict[str, VisionCase] = {
         vision_feature_layer=[-1, 2],
         vision_feature_select_strategy="full",
     ),
-    "mistral3": case("mistral3", 2, {"model_type": "ministral3", "rms_norm_eps": 1e-5}),  # whose head is the embedding
+    "mistral3": case(
+        "mistral3", 2, {"model_type": "ministral3", "rms_norm_eps": 1e-5}
+    ),  # whose head is the embedding
 }

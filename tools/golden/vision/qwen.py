@@ -18,17 +18,24 @@ TOKENS = {
 MERGE = 2
 
 
-def inputs(patch: int, pictures: list[Pixels], sizes: list[tuple[int, int]]) -> dict[str, torch.Tensor]:
+def inputs(
+    patch: int, pictures: list[Pixels], sizes: list[tuple[int, int]]
+) -> dict[str, torch.Tensor]:
     """Cuts as the reference's image processor does."""
     flat, grids = [], []
     for tiles in pictures:
         frames = np.concatenate([tiles, np.repeat(tiles[-1:], len(tiles) % 2, axis=0)])
         times, (_, height, width) = len(frames) // 2, frames.shape[1:]
         rows, columns = height // patch, width // patch
-        cut = frames.reshape(times, 2, 3, rows // MERGE, MERGE, patch, columns // MERGE, MERGE, patch)
+        cut = frames.reshape(
+            times, 2, 3, rows // MERGE, MERGE, patch, columns // MERGE, MERGE, patch
+        )
         flat.append(cut.transpose(0, 3, 6, 4, 7, 2, 1, 5, 8).reshape(times * rows * columns, -1))
         grids.append([times, rows, columns])
-    return {"pixel_values": torch.tensor(np.concatenate(flat)), "image_grid_thw": torch.tensor(grids)}
+    return {
+        "pixel_values": torch.tensor(np.concatenate(flat)),
+        "image_grid_thw": torch.tensor(grids),
+    }
 
 
 def num_rows(patch: int, shape: Shape, size: tuple[int, int]) -> int:
@@ -39,16 +46,28 @@ def grid(patch: int, shape: Shape) -> tuple[int, int, int]:
     return 1, shape[1] // patch // MERGE, shape[2] // patch // MERGE
 
 
-def case(model_type: str, patch: int, text: dict[str, object], vision: dict[str, object]) -> VisionCase:
+def case(
+    model_type: str, patch: int, text: dict[str, object], vision: dict[str, object]
+) -> VisionCase:
     unit = patch * MERGE
     return VisionCase(
         {
             "model_type": model_type,
             **TOKENS,
             "text_config": {**TEXT, **text},
-            "vision_config": {"spatial_merge_size": MERGE, "temporal_patch_size": 2, "patch_size": patch, **vision},
+            "vision_config": {
+                "spatial_merge_size": MERGE,
+                "temporal_patch_size": 2,
+                "patch_size": patch,
+                **vision,
+            },
         },
-        pictures=((1, 3 * unit, 5 * unit), (1, 4 * unit, unit), (1, unit, 7 * unit), (1, 2 * unit, 2 * unit)),
+        pictures=(
+            (1, 3 * unit, 5 * unit),
+            (1, 4 * unit, unit),
+            (1, unit, 7 * unit),
+            (1, 2 * unit, 2 * unit),
+        ),
         inputs=partial(inputs, patch),
         num_rows=partial(num_rows, patch),
         grid=partial(grid, patch),
@@ -107,7 +126,9 @@ CASES: dict[str, VisionCase] = {
             "linear_num_value_heads": 4,
             "linear_key_head_dim": 16,
             "linear_value_head_dim": 8,
-            "rope_parameters": rope(mrope_section=[2, 1, 1], mrope_interleaved=True, partial_rotary_factor=0.25),
+            "rope_parameters": rope(
+                mrope_section=[2, 1, 1], mrope_interleaved=True, partial_rotary_factor=0.25
+            ),
         },
         {
             "depth": 2,

@@ -20,11 +20,15 @@ CLIP = {
 SIGLIP = {**CLIP, "model_type": "siglip_vision_model"}
 
 
-def one_tile_inputs(pictures: list[Pixels], sizes: list[tuple[int, int]]) -> dict[str, torch.Tensor]:
+def one_tile_inputs(
+    pictures: list[Pixels], sizes: list[tuple[int, int]]
+) -> dict[str, torch.Tensor]:
     return {"pixel_values": torch.cat([torch.tensor(each) for each in pictures])}
 
 
-def one_tile(num_rows: int, vision: dict[str, Any], text: dict[str, Any], **settings: Any) -> VisionCase:
+def one_tile(
+    num_rows: int, vision: dict[str, Any], text: dict[str, Any], **settings: Any
+) -> VisionCase:
     def rows_of(shape: Shape, size: tuple[int, int]) -> int:
         return num_rows
 

@@ -126,10 +126,16 @@ class MessageAnswer:
             is_full = usage.prompt_tokens + usage.completion_tokens >= self._max_model_len
             is_cut = is_full and usage.completion_tokens < self._max_tokens
             return "model_context_window_exceeded" if is_cut else "max_tokens", None
-        if isinstance(matched := self._finished.stop_reason, str) and matched in self._stop_sequences:
+        if (
+            isinstance(matched := self._finished.stop_reason, str)
+            and matched in self._stop_sequences
+        ):
             return "stop_sequence", matched
         return "tool_use" if self._writer.num_calls else "end_turn", None
 
 
 def _omits_thinking(body: MessagesRequest) -> bool:
-    return isinstance(body.thinking, ThinkingEnabled | ThinkingAdaptive) and body.thinking.display == "omitted"
+    return (
+        isinstance(body.thinking, ThinkingEnabled | ThinkingAdaptive)
+        and body.thinking.display == "omitted"
+    )

@@ -20,22 +20,34 @@ class TextBlock(msgspec.Struct, frozen=True, tag="text"):
 
 class Base64Image(msgspec.Struct, frozen=True, tag="base64"):
     data: Annotated[str, Meta(description="The picture's file.")]
-    media_type: Annotated[str | None, Meta(description="Not used: the file tells what it is.")] = None
+    media_type: Annotated[str | None, Meta(description="Not used: the file tells what it is.")] = (
+        None
+    )
 
 
 class UrlImage(msgspec.Struct, frozen=True, tag="url"):
-    url: Annotated[str, Meta(description="A data URL; an http or https URL, or a path, where the operator allows it.")]
+    url: Annotated[
+        str,
+        Meta(
+            description="A data URL; an http or https URL, or a path, where the operator allows it."
+        ),
+    ]
 
 
 class ImageTransformations(msgspec.Struct, frozen=True):
     oversized_image: Annotated[
-        Literal["downsize"] | None, Meta(description="Only downsize: the model gets what it can take of a picture.")
+        Literal["downsize"] | None,
+        Meta(description="Only downsize: the model gets what it can take of a picture."),
     ] = None
 
 
 class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
-    source: Annotated[Base64Image | UrlImage, Meta(description="The picture, for a model that sees.")]
-    transformations: Annotated[ImageTransformations | None, Meta(description="What may be done to it.")] = None
+    source: Annotated[
+        Base64Image | UrlImage, Meta(description="The picture, for a model that sees.")
+    ]
+    transformations: Annotated[
+        ImageTransformations | None, Meta(description="What may be done to it.")
+    ] = None
     cache_control: CacheControl = None
 
 
@@ -50,17 +62,26 @@ class TextContent(msgspec.Struct, frozen=True, tag="content"):
 
 class Base64Pdf(msgspec.Struct, frozen=True, tag="base64"):
     data: Annotated[str, Meta(description="The PDF's file.")]
-    media_type: Annotated[str | None, Meta(description="Not used: the file tells what it is.")] = None
+    media_type: Annotated[str | None, Meta(description="Not used: the file tells what it is.")] = (
+        None
+    )
 
 
 class UrlPdf(msgspec.Struct, frozen=True, tag="url"):
-    url: Annotated[str, Meta(description="A data URL; an http or https URL, or a path, where the operator allows it.")]
+    url: Annotated[
+        str,
+        Meta(
+            description="A data URL; an http or https URL, or a path, where the operator allows it."
+        ),
+    ]
 
 
 class DocumentBlock(msgspec.Struct, frozen=True, tag="document"):
     source: Annotated[
         PlainText | TextContent | Base64Pdf | UrlPdf,
-        Meta(description="The document: a text, or for a model that sees a PDF, whose pages are pictures."),
+        Meta(
+            description="The document: a text, or for a model that sees a PDF, whose pages are pictures."
+        ),
     ]
     title: Annotated[str | None, Meta(description="Shown before what the document says.")] = None
     context: Annotated[str | None, Meta(description="Shown before what the document says.")] = None
@@ -81,13 +102,17 @@ class ToolReferenceBlock(msgspec.Struct, frozen=True, tag="tool_reference"):
     cache_control: CacheControl = None
 
 
-ResultContent = list[TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock]
+ResultContent = list[
+    TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock
+]
 
 
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
     tool_use_id: Annotated[str, Meta(description="The `id` of the tool_use block that it answers.")]
     content: Annotated[str | ResultContent | None, Meta(description="What the tool said.")] = None
-    is_error: Annotated[bool | None, Meta(description="The model is told that the tool failed.")] = None
+    is_error: Annotated[
+        bool | None, Meta(description="The model is told that the tool failed.")
+    ] = None
     cache_control: CacheControl = None
 
 
@@ -101,12 +126,16 @@ class ToolUseBlock(msgspec.Struct, frozen=True, tag="tool_use"):
 
 class ThinkingBlock(msgspec.Struct, frozen=True, tag="thinking"):
     thinking: Annotated[str, Meta(description="As it was answered.")]
-    signature: Annotated[str | None, Meta(description="As it was answered; a foreign one hides the block.")] = None
+    signature: Annotated[
+        str | None, Meta(description="As it was answered; a foreign one hides the block.")
+    ] = None
     cache_control: CacheControl = None
 
 
 class RedactedThinkingBlock(msgspec.Struct, frozen=True, tag="redacted_thinking"):
-    data: Annotated[str, Meta(description="Only the server that wrote it can read it: it is left out.")]
+    data: Annotated[
+        str, Meta(description="Only the server that wrote it can read it: it is left out.")
+    ]
     cache_control: CacheControl = None
 
 
@@ -115,7 +144,9 @@ AssistantBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBloc
 
 
 class ChangedTool(msgspec.Struct, frozen=True, tag="tool_reference"):
-    name: Annotated[str, Meta(description="The name of a tool in `tools`, or of an earlier addition.")]
+    name: Annotated[
+        str, Meta(description="The name of a tool in `tools`, or of an earlier addition.")
+    ]
 
 
 class DefinedTool(msgspec.Struct, frozen=True, tag="tool_definition"):
@@ -123,7 +154,9 @@ class DefinedTool(msgspec.Struct, frozen=True, tag="tool_definition"):
 
 
 class ToolAdditionBlock(msgspec.Struct, frozen=True, tag="tool_addition"):
-    tool: Annotated[ChangedTool | DefinedTool, Meta(description="The model may call this tool from now on.")]
+    tool: Annotated[
+        ChangedTool | DefinedTool, Meta(description="The model may call this tool from now on.")
+    ]
     cache_control: CacheControl = None
 
 
@@ -140,12 +173,15 @@ class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assistant"):
-    content: Annotated[str | list[AssistantBlock], Meta(description="A text, or blocks as they were answered.")]
+    content: Annotated[
+        str | list[AssistantBlock], Meta(description="A text, or blocks as they were answered.")
+    ]
 
 
 class SystemMessage(msgspec.Struct, frozen=True, tag_field="role", tag="system"):
     content: Annotated[
-        str | list[SystemBlock], Meta(description="Instructions in the middle of a chat, and changes of the tools.")
+        str | list[SystemBlock],
+        Meta(description="Instructions in the middle of a chat, and changes of the tools."),
     ]
 
 
@@ -157,5 +193,7 @@ MessageList = Annotated[
         description="The chat. Messages of one role in a row are one; a last one of the assistant is continued.",
     ),
 ]
-SystemPrompt = Annotated[str | list[TextBlock] | None, Meta(description="Instructions before the chat.")]
+SystemPrompt = Annotated[
+    str | list[TextBlock] | None, Meta(description="Instructions before the chat.")
+]
 Role = Literal["user", "assistant", "system", "tool"]

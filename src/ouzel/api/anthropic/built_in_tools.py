@@ -79,7 +79,10 @@ def _bash(_: ToolOptions, __: str) -> tuple[str, str, Schema]:
     )
     properties: dict[str, Schema] = {
         "command": {"type": "string", "description": "The command to run; empty with restart."},
-        "restart": {"type": "boolean", "description": "Starts a new shell instead of running a command."},
+        "restart": {
+            "type": "boolean",
+            "description": "Starts a new shell instead of running a command.",
+        },
     }
     return "bash", description, _schema(properties, "command")
 
@@ -131,14 +134,20 @@ def _memory(_: ToolOptions, __: str) -> tuple[str, str, Schema]:
     commands = ["view", "create", "str_replace", "insert", "delete", "rename"]
     properties: dict[str, Schema] = {
         "command": {"type": "string", "enum": commands, "description": "What to do."},
-        "path": {"type": "string", "description": "The file or directory, for all commands but rename: /memories/…"},
+        "path": {
+            "type": "string",
+            "description": "The file or directory, for all commands but rename: /memories/…",
+        },
         "view_range": _LINES,
         "file_text": _NEW_FILE,
         "old_str": _OLD_TEXT,
         "new_str": {"type": "string", "description": "str_replace: the text in its place."},
         "insert_line": _LINE_BEFORE,
         "insert_text": {"type": "string", "description": "insert: the text to insert."},
-        "old_path": {"type": "string", "description": "rename: the file or directory as it is called now."},
+        "old_path": {
+            "type": "string",
+            "description": "rename: the file or directory as it is called now.",
+        },
         "new_path": {"type": "string", "description": "rename: its new path."},
     }
     return "memory", description, _schema(properties, "command")
@@ -169,14 +178,27 @@ _LATER_ACTIONS: Mapping[str, str] = {
 _ZOOM = {"zoom": "returns an enlarged picture of a part of the screen (region)"}
 _POINT: Schema = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
 _FIRST_FIELDS: Mapping[str, Schema] = {
-    "coordinate": {**_POINT, "description": "x and y in pixels, from the left and the upper edge of the screen."},
+    "coordinate": {
+        **_POINT,
+        "description": "x and y in pixels, from the left and the upper edge of the screen.",
+    },
     "text": {"type": "string", "description": "The text to type, or the keys to press."},
 }
 _LATER_FIELDS: Mapping[str, Schema] = {
     **_FIRST_FIELDS,
-    "start_coordinate": {**_POINT, "description": "left_click_drag: x and y in pixels where it begins."},
-    "scroll_direction": {"type": "string", "enum": ["up", "down", "left", "right"], "description": "scroll: where to."},
-    "scroll_amount": {"type": "integer", "description": "scroll: the number of clicks of the wheel."},
+    "start_coordinate": {
+        **_POINT,
+        "description": "left_click_drag: x and y in pixels where it begins.",
+    },
+    "scroll_direction": {
+        "type": "string",
+        "enum": ["up", "down", "left", "right"],
+        "description": "scroll: where to.",
+    },
+    "scroll_amount": {
+        "type": "integer",
+        "description": "scroll: the number of clicks of the wheel.",
+    },
     "duration": {"type": "number", "description": "hold_key and wait: the time in seconds."},
 }
 _REGION: Schema = {
@@ -188,14 +210,18 @@ _REGION: Schema = {
 }
 
 
-def _computer(actions: Mapping[str, str], fields: Mapping[str, Schema], *, zooms: bool = False) -> "MakeTool":
+def _computer(
+    actions: Mapping[str, str], fields: Mapping[str, Schema], *, zooms: bool = False
+) -> "MakeTool":
     def make(options: ToolOptions, path: str) -> tuple[str, str, Schema]:
         for field in ("display_width_px", "display_height_px"):
             if getattr(options, field) is None:
                 raise InvalidRequest("is required", field=f"{path}.{field}")
         can_zoom = zooms and bool(options.enable_zoom)
         known = {**actions, **_ZOOM} if can_zoom else actions
-        display = "" if options.display_number is None else f", display number {options.display_number}"
+        display = (
+            "" if options.display_number is None else f", display number {options.display_number}"
+        )
         described = "; ".join(f"{action} {effect}" for action, effect in known.items())
         description = (
             f"Uses the mouse and the keyboard of a computer with a screen of {options.display_width_px} x "
@@ -231,4 +257,6 @@ BUILT_IN_TYPES: Sequence[str] = tuple(_TOOLS)
 def check_name(name: str | None, function: FunctionDefinition, path: str) -> None:
     """Raises InvalidRequest if the request gives a built-in tool another name than its clients know."""
     if name is not None and name != function.name:
-        raise InvalidRequest(f"must be {shown(function.name)}, given {shown(name)}", field=f"{path}.name")
+        raise InvalidRequest(
+            f"must be {shown(function.name)}, given {shown(name)}", field=f"{path}.name"
+        )

@@ -5,5 +5,6 @@ from typing import Annotated
 from msgspec import Meta
 
 CacheControl = Annotated[
-    dict[str, object] | None, Meta(description="Not used: the server caches common beginnings of prompts by itself.")
+    dict[str, object] | None,
+    Meta(description="Not used: the server caches common beginnings of prompts by itself."),
 ]

@@ -82,7 +82,9 @@ def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[l
         case unreachable:
             assert_never(unreachable)
     num_user_turns = 0
-    thinking: dict[int, list[int]] = {}  # the positions of the messages with thinking, by assistant's turn
+    thinking: dict[
+        int, list[int]
+    ] = {}  # the positions of the messages with thinking, by assistant's turn
     for position, turn in enumerate(turns):
         num_user_turns += turn.role == "user"
         if turn.reasoning:
@@ -101,7 +103,9 @@ def _without_old_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn],
     cleared = {
         turn.answered["tool_call_id"]
         for turn in draft.turns
-        if turn.role == "tool" and turn.answered["tool_call_id"] in old and turn.answered["name"] not in excluded
+        if turn.role == "tool"
+        and turn.answered["tool_call_id"] in old
+        and turn.answered["name"] not in excluded
     }
     if not cleared or not _is_reached(edit.trigger or _DEFAULT_TRIGGER, draft, len(ids)):
         return draft.turns, 0
@@ -120,19 +124,27 @@ def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -
             assert_never(unreachable)
 
 
-def _without_result(turn: Turn, cleared: Container[object], clears_inputs: bool | frozenset[str]) -> Turn:
+def _without_result(
+    turn: Turn, cleared: Container[object], clears_inputs: bool | frozenset[str]
+) -> Turn:
     """`cleared` holds the ids of the calls to clear."""
     if turn.role == "tool" and turn.answered["tool_call_id"] in cleared:
         return replace(turn, pieces=[_PLACEHOLDER])
     if clears_inputs is False or not turn.calls:
         return turn
-    return replace(turn, calls=[_without_input(call, cleared, clears_inputs) for call in turn.calls])
+    return replace(
+        turn, calls=[_without_input(call, cleared, clears_inputs) for call in turn.calls]
+    )
 
 
-def _without_input(call: JsonObject, cleared: Container[object], clears_inputs: bool | frozenset[str]) -> JsonObject:
+def _without_input(
+    call: JsonObject, cleared: Container[object], clears_inputs: bool | frozenset[str]
+) -> JsonObject:
     function = call["function"]
     assert isinstance(function, dict)
-    is_meant = clears_inputs is True or (not isinstance(clears_inputs, bool) and function["name"] in clears_inputs)
+    is_meant = clears_inputs is True or (
+        not isinstance(clears_inputs, bool) and function["name"] in clears_inputs
+    )
     if call["id"] not in cleared or not is_meant:
         return call
     return {**call, "function": {**function, "arguments": {}}}

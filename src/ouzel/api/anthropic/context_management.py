@@ -7,7 +7,9 @@ from msgspec import Meta
 
 
 class ThinkingTurns(msgspec.Struct, frozen=True, tag="thinking_turns"):
-    value: Annotated[int, Meta(ge=1, description="The number of newest turns that keep their thinking.")]
+    value: Annotated[
+        int, Meta(ge=1, description="The number of newest turns that keep their thinking.")
+    ]
 
 
 class AllThinking(msgspec.Struct, frozen=True, tag="all"):
@@ -17,7 +19,9 @@ class AllThinking(msgspec.Struct, frozen=True, tag="all"):
 class ClearThinking(msgspec.Struct, frozen=True, tag="clear_thinking_20251015"):
     keep: Annotated[
         Literal["all"] | ThinkingTurns | AllThinking | None,
-        Meta(description="Turns whose thinking stays in the prompt; the newest turn when not given."),
+        Meta(
+            description="Turns whose thinking stays in the prompt; the newest turn when not given."
+        ),
     ] = None
 
 
@@ -32,17 +36,26 @@ class ToolUses(msgspec.Struct, frozen=True, tag="tool_uses"):
 class ClearToolUses(msgspec.Struct, frozen=True, tag="clear_tool_uses_20250919"):
     trigger: Annotated[
         InputTokens | ToolUses | None,
-        Meta(description="The edit applies where the prompt has more than this; 100000 tokens when not given."),
+        Meta(
+            description="The edit applies where the prompt has more than this; 100000 tokens when not given."
+        ),
     ] = None
     keep: Annotated[
-        ToolUses | None, Meta(description="The number of newest tool calls that keep their results; 3 when not given.")
+        ToolUses | None,
+        Meta(
+            description="The number of newest tool calls that keep their results; 3 when not given."
+        ),
     ] = None
     clear_at_least: Annotated[
-        InputTokens | None, Meta(description="The edit applies only where it clears this many tokens.")
+        InputTokens | None,
+        Meta(description="The edit applies only where it clears this many tokens."),
     ] = None
-    exclude_tools: Annotated[list[str] | None, Meta(description="Names of tools whose results always stay.")] = None
+    exclude_tools: Annotated[
+        list[str] | None, Meta(description="Names of tools whose results always stay.")
+    ] = None
     clear_tool_inputs: Annotated[
-        bool | list[str] | None, Meta(description="The inputs of cleared calls go too: of all tools, or of these.")
+        bool | list[str] | None,
+        Meta(description="The inputs of cleared calls go too: of all tools, or of these."),
     ] = None
 
 

@@ -19,11 +19,15 @@ from ouzel.worker_threads import PreparationThreads
 
 class TokenCount(msgspec.Struct, frozen=True):
     input_tokens: int  # after the edits of the context
-    context_management: CountedContext | UnsetType = UNSET  # only where the request manages the context
+    context_management: CountedContext | UnsetType = (
+        UNSET  # only where the request manages the context
+    )
 
 
 class CountTokens:
-    def __init__(self, model: ServedModel, limits: LimitsConfig, threads: PreparationThreads) -> None:
+    def __init__(
+        self, model: ServedModel, limits: LimitsConfig, threads: PreparationThreads
+    ) -> None:
         self._model = model
         self._limits = limits
         self._threads = threads
@@ -34,7 +38,9 @@ class CountTokens:
     def _counted(self, body: bytes) -> TokenCount:
         asked = decode_messages(parse_object(body), CountTokensRequest, self._model)
         if asked.thread is not None:
-            raise ThreadUnsupported("must not be given: tokens are counted of a whole conversation", field="thread")
+            raise ThreadUnsupported(
+                "must not be given: tokens are counted of a whole conversation", field="thread"
+            )
         unlimited = msgspec.structs.replace(asked, max_tokens=None)
         read = read_messages(unlimited, self._model, self._limits)
         if read.edits is None:

@@ -51,7 +51,13 @@ class ThreadUnsupported(InvalidRequest):
 
 
 _CODES_OF_THREADS = frozenset(
-    error.code for error in (ThreadNotFound, ThreadAlreadyContinued, ThreadFingerprintMismatch, ThreadUnsupported)
+    error.code
+    for error in (
+        ThreadNotFound,
+        ThreadAlreadyContinued,
+        ThreadFingerprintMismatch,
+        ThreadUnsupported,
+    )
 )
 
 
@@ -59,7 +65,9 @@ class CauseDetails(msgspec.Struct):
     """Names the cause of an error: Anthropic's clients recover from some causes by themselves."""
 
     error_code: str
-    unsupported: list[str] | UnsetType = UNSET  # the client may repeat the request without these fields
+    unsupported: list[str] | UnsetType = (
+        UNSET  # the client may repeat the request without these fields
+    )
 
 
 class AnthropicErrorDetails(msgspec.Struct):

@@ -17,11 +17,22 @@ from ouzel.wire.validation_errors import shown
 logger = logging.getLogger(__name__)
 
 _UNSUPPORTED = frozenset({"compaction", "container"})
-_HINTS = frozenset({"prompt_cache_key", "safety_identifier", "stream_options", "user"})  # of our other doors
-_OF_CHATS = frozenset(ChatCompletionRequest.__struct_encode_fields__) - NEUTRAL_VALUES.keys() - HINTS.keys() - _HINTS
+_HINTS = frozenset(
+    {"prompt_cache_key", "safety_identifier", "stream_options", "user"}
+)  # of our other doors
+_OF_CHATS = (
+    frozenset(ChatCompletionRequest.__struct_encode_fields__)
+    - NEUTRAL_VALUES.keys()
+    - HINTS.keys()
+    - _HINTS
+)
 _ASK_FOR_NOTHING: tuple[object, ...] = (None, False, [], {}, "")
-_NEUTRAL: Mapping[str, tuple[object, ...]] = {  # of fields where these, or 0, would ask for something
-    **dict.fromkeys(("best_of", "n", "num_beams", "num_beam_groups", "num_return_sequences"), (None, 1)),
+_NEUTRAL: Mapping[
+    str, tuple[object, ...]
+] = {  # of fields where these, or 0, would ask for something
+    **dict.fromkeys(
+        ("best_of", "n", "num_beams", "num_beam_groups", "num_return_sequences"), (None, 1)
+    ),
     **dict.fromkeys(("skip_special_tokens", "spaces_between_special_tokens"), (None, True)),
     "max_completion_tokens": (None,),
     "parallel_tool_calls": (None, True),
@@ -32,7 +43,9 @@ _INSTEAD: Mapping[str, str] = {
     "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
     "thinking_token_budget": "thinking.budget_tokens",
     "stop": "stop_sequences",
-    **dict.fromkeys(("guided_json", "response_format", "structured_outputs"), "output_config.format"),
+    **dict.fromkeys(
+        ("guided_json", "response_format", "structured_outputs"), "output_config.format"
+    ),
 }
 
 

@@ -53,7 +53,11 @@ class History:
     """Holds the turns of one request; the last may be the assistant's, for the answer to continue."""
 
     def __init__(
-        self, system: str | list[TextBlock] | None, messages: Sequence[Message], *, has_later_system: bool
+        self,
+        system: str | list[TextBlock] | None,
+        messages: Sequence[Message],
+        *,
+        has_later_system: bool,
     ) -> None:
         """`has_later_system`: the chat template writes system messages in the middle. Raises InvalidRequest."""
         self.turns: list[Turn] = []  # context edits replace some of them
@@ -102,7 +106,9 @@ class History:
                 if self._has_later_system or not self.turns or self.turns[-1].role == "system":
                     self._turn("system", path).pieces += texts
                 else:
-                    self._turn("user", path).pieces += [f"<system>\n{text}\n</system>" for text in texts]
+                    self._turn("user", path).pieces += [
+                        f"<system>\n{text}\n</system>" for text in texts
+                    ]
             case unreachable:
                 assert_never(unreachable)
 
@@ -122,7 +128,9 @@ class History:
         call_id = own_call_id(block.tool_use_id)
         if call_id not in self._names:
             limit = "must be the id of a tool_use block before it"
-            raise InvalidRequest(f"{limit}, given {shown(block.tool_use_id)}", field=f"{path}.tool_use_id")
+            raise InvalidRequest(
+                f"{limit}, given {shown(block.tool_use_id)}", field=f"{path}.tool_use_id"
+            )
         pieces = _joined_texts(_result_pieces(block, path))
         answered: JsonObject = {"tool_call_id": call_id, "name": self._names[call_id]}
         self.turns.append(Turn("tool", path, pieces, answered=answered))
@@ -173,12 +181,16 @@ def _result_pieces(block: ToolResultBlock, path: str) -> list[Piece]:
     failed: list[Piece] = ["The tool failed."] if block.is_error else []
     if not isinstance(block.content, list):
         return [*failed, block.content or ""]
-    inner = (_pieces_of(each, f"{path}.content[{position}]") for position, each in enumerate(block.content))
+    inner = (
+        _pieces_of(each, f"{path}.content[{position}]")
+        for position, each in enumerate(block.content)
+    )
     return [*failed, *(piece for pieces in inner for piece in pieces)]
 
 
 def _pieces_of(
-    block: TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock, path: str
+    block: TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock,
+    path: str,
 ) -> Sequence[Piece]:
     match block:
         case TextBlock():
@@ -220,7 +232,11 @@ def _document(block: DocumentBlock, path: str) -> Sequence[Piece]:
             assert_never(unreachable)
     if not any(heads):
         return [pages]
-    return ["\n".join(["<document>", *(head for head in heads if head), ""]), pages, "\n</document>"]
+    return [
+        "\n".join(["<document>", *(head for head in heads if head), ""]),
+        pages,
+        "\n</document>",
+    ]
 
 
 def _joined(source: TextContent) -> str:

@@ -28,7 +28,9 @@ class AnsweredToolUse(msgspec.Struct, tag="tool_use"):
 
 
 AnsweredBlock = AnsweredText | AnsweredThinking | AnsweredToolUse
-StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded"]
+StopReason = Literal[
+    "end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded"
+]
 
 
 class CacheCreation(msgspec.Struct):
@@ -71,7 +73,9 @@ class MessageObject(msgspec.Struct, tag="message", kw_only=True):
     stop_sequence: str | None
     stop_details: None = None
     usage: MessageUsage
-    context_management: AppliedEdits | UnsetType = UNSET  # only where the request manages the context
+    context_management: AppliedEdits | UnsetType = (
+        UNSET  # only where the request manages the context
+    )
 
 
 class MessageStart(msgspec.Struct, tag="message_start"):

@@ -35,14 +35,20 @@ class Messages:
     parse = staticmethod(parse_object)
 
     def __init__(
-        self, model: ServedModel, limits: LimitsConfig, conversations: HeldConversations, key_id: str | None
+        self,
+        model: ServedModel,
+        limits: LimitsConfig,
+        conversations: HeldConversations,
+        key_id: str | None,
     ) -> None:
         self._model = model
         self._limits = limits
         self._conversations = conversations
         self._key_id = key_id
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         previous_id = continued_message_id(fields)
         if previous_id is None:
             return self._prepare(fields, arrival_s, None)
@@ -63,7 +69,9 @@ class Messages:
         prompt = read.prompt(self._model)
         message_id = f"msg_{secrets.token_hex(12)}"
         try:
-            accepted = accept(read.chat.options, prompt, self._model, request_id=message_id, arrival_s=arrival_s)
+            accepted = accept(
+                read.chat.options, prompt, self._model, request_id=message_id, arrival_s=arrival_s
+            )
         except ContextLengthExceeded as error:
             num_tokens, most = len(prompt.token_ids), self._model.engine.info.max_model_len
             excess = f"input length and `max_tokens` exceed context limit: {num_tokens} + {body.max_tokens} > {most}"
@@ -73,11 +81,17 @@ class Messages:
             if error.param != "thinking_token_budget":
                 raise
             raise error.at("thinking.budget_tokens") from error
-        on_end = None if body.thread is None else self._holding(message_id, body.thread, fields, held)
+        on_end = (
+            None if body.thread is None else self._holding(message_id, body.thread, fields, held)
+        )
         return [accepted], MessageAnswer(message_id, body, self._model, edits, on_end)
 
     def _holding(
-        self, message_id: str, thread: ThreadCreate | ThreadContinue, fields: JsonObject, held: HeldConversation | None
+        self,
+        message_id: str,
+        thread: ThreadCreate | ThreadContinue,
+        fields: JsonObject,
+        held: HeldConversation | None,
     ) -> Callable[[Sequence[AnsweredBlock]], None]:
         """Returns the function that holds the conversation under the message's id once its blocks are complete."""
         asked = new_conversation(fields, self._key_id) if held is None else held.extended(fields)

@@ -46,7 +46,9 @@ class AnthropicModels:
             names = []
         names, has_more = _page(names, query, limit)
         first_id, last_id = (names[0], names[-1]) if names else (None, None)
-        return json_response(ModelPage([self._info(name) for name in names], has_more, first_id, last_id))
+        return json_response(
+            ModelPage([self._info(name) for name in names], has_more, first_id, last_id)
+        )
 
     async def retrieve(self, request: Request) -> Response:
         return json_response(self._info(request.path_params["name"]))
@@ -58,7 +60,9 @@ class AnthropicModels:
         return ModelInfo(
             id=name,
             display_name=name,
-            created_at=datetime.fromtimestamp(model.created, UTC).isoformat().replace("+00:00", "Z"),
+            created_at=datetime.fromtimestamp(model.created, UTC)
+            .isoformat()
+            .replace("+00:00", "Z"),
             max_input_tokens=max_model_len,
             max_tokens=min(model.max_tokens_limit or max_model_len, max_model_len),
         )
@@ -83,10 +87,16 @@ def _position(names: list[str], field: str, name: str) -> int:
 
 _QUERY = (
     QueryField(
-        "limit", {"type": "integer", "minimum": 1, "maximum": _HIGHEST_LIMIT}, "Models on a page (with the header)."
+        "limit",
+        {"type": "integer", "minimum": 1, "maximum": _HIGHEST_LIMIT},
+        "Models on a page (with the header).",
     ),
-    QueryField("after_id", {"type": "string"}, "The page begins behind this model (with the header)."),
-    QueryField("before_id", {"type": "string"}, "The page ends before this model (with the header)."),
+    QueryField(
+        "after_id", {"type": "string"}, "The page begins behind this model (with the header)."
+    ),
+    QueryField(
+        "before_id", {"type": "string"}, "The page ends before this model (with the header)."
+    ),
 )
 
 OPERATIONS = (

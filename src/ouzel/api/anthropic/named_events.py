@@ -15,7 +15,9 @@ class NamedEvents(Framing, frozen=True, kw_only=True):
 
     def _frame(self, event: object) -> bytes:
         assert isinstance(event, msgspec.Struct)
-        return f"event: {event.__struct_config__.tag}\n".encode() + self.framed(msgspec.json.encode(event))
+        return f"event: {event.__struct_config__.tag}\n".encode() + self.framed(
+            msgspec.json.encode(event)
+        )
 
 
 NAMED_EVENTS = NamedEvents(

@@ -46,7 +46,9 @@ class ReadMessages:
         """Applies the edits to the history. Raises InvalidRequest for messages that the chat template refuses."""
         if self.edits is None:
             return None
-        self.history.turns, applied = apply_edits(self.edits, self.history.turns, partial(self._num_tokens, model))
+        self.history.turns, applied = apply_edits(
+            self.edits, self.history.turns, partial(self._num_tokens, model)
+        )
         return AppliedEdits(applied)
 
     def num_tokens(self, model: ServedModel) -> int:
@@ -56,7 +58,9 @@ class ReadMessages:
     def _num_tokens(self, model: ServedModel, turns: Sequence[Turn]) -> int:
         messages = [turn.message() for turn in turns]
         try:
-            _, token_ids = model.renderer.encode_chat(messages, self.chat.rendering, check=partial(_check_len, model))
+            _, token_ids = model.renderer.encode_chat(
+                messages, self.chat.rendering, check=partial(_check_len, model)
+            )
         except PromptTooLong as error:
             return error.num_tokens
         except InvalidRequest as error:
@@ -73,10 +77,14 @@ class ReadMessages:
             raise self.history.in_own_words(error) from error
 
 
-def decode_messages(fields: JsonObject, body_type: type[MessagesRequest], model: ServedModel) -> MessagesRequest:
+def decode_messages(
+    fields: JsonObject, body_type: type[MessagesRequest], model: ServedModel
+) -> MessagesRequest:
     """Raises InvalidRequest."""
     refuse_unreadable(fields, sees=model.renderer.sees)
-    return decode_object(without_foreign_fields(fields, body_type.__struct_encode_fields__), body_type)
+    return decode_object(
+        without_foreign_fields(fields, body_type.__struct_encode_fields__), body_type
+    )
 
 
 def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfig) -> ReadMessages:
@@ -90,8 +98,12 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
     declared = body.tools or ()
     tools, warnings = functions_of(declared, body.mcp_servers or (), refuses_hosted=refuses_hosted)
     tools = changed_tools(tools, declared, body.messages, refuses_hosted=refuses_hosted)
-    chat = read_chat(_chat_request(body, tools, model, is_unfinished=history.is_unfinished), model, limits)
-    options = msgspec.structs.replace(chat.options, form=_form(body), may_be_empty=True, warnings=warnings)
+    chat = read_chat(
+        _chat_request(body, tools, model, is_unfinished=history.is_unfinished), model, limits
+    )
+    options = msgspec.structs.replace(
+        chat.options, form=_form(body), may_be_empty=True, warnings=warnings
+    )
     edits = None if body.context_management is None else body.context_management.edits or ()
     return ReadMessages(history, replace(chat, options=options), edits)
 
@@ -103,7 +115,11 @@ def _chat_request(
     tool_choice, are_parallel = choice_of(body.tool_choice)
     sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
     template = model.renderer.chat_template
-    read = frozenset[str]() if template is None else template.variables_read(tools=[{}] if tools else None)
+    read = (
+        frozenset[str]()
+        if template is None
+        else template.variables_read(tools=[{}] if tools else None)
+    )
     return ChatCompletionRequest(
         model=body.model,
         messages=None,
@@ -115,7 +131,9 @@ def _chat_request(
         tool_choice=tool_choice,
         parallel_tool_calls=are_parallel,
         continue_final_message=is_unfinished,
-        enable_thinking=not isinstance(body.thinking, ThinkingDisabled | None) if read & _SWITCHES else None,
+        enable_thinking=not isinstance(body.thinking, ThinkingDisabled | None)
+        if read & _SWITCHES
+        else None,
         reasoning_effort=_effort(body, read),
         **sampling,
     )
@@ -125,7 +143,9 @@ def _budget(body: MessagesRequest) -> int | None:
     budget = body.thinking.budget_tokens if isinstance(body.thinking, ThinkingEnabled) else None
     if budget is not None and body.max_tokens is not None and budget >= body.max_tokens:
         field = "thinking.budget_tokens"
-        raise InvalidRequest(f"must be < {body.max_tokens}, which is max_tokens, given {budget}", field=field)
+        raise InvalidRequest(
+            f"must be < {body.max_tokens}, which is max_tokens, given {budget}", field=field
+        )
     return budget
 
 
@@ -162,4 +182,6 @@ def _check_len(model: ServedModel, text: str) -> None:
 
 def _too_long(error: PromptTooLong) -> ContextLengthExceeded:
     most = error.max_model_len - 1  # the answer has a token at least
-    return ContextLengthExceeded(f"prompt is too long: {error.num_tokens} tokens > {most} maximum", param="messages")
+    return ContextLengthExceeded(
+        f"prompt is too long: {error.num_tokens} tokens > {most} maximum", param="messages"
+    )

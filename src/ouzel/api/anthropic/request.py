@@ -17,13 +17,15 @@ from ouzel.wire.model_name import ModelName
 _MIN_BUDGET_TOKENS = 1024
 
 Display = Annotated[
-    Literal["summarized", "omitted"] | None, Meta(description="omitted: the thinking is in the signature only.")
+    Literal["summarized", "omitted"] | None,
+    Meta(description="omitted: the thinking is in the signature only."),
 ]
 
 
 class ThinkingEnabled(msgspec.Struct, frozen=True, tag="enabled"):
     budget_tokens: Annotated[
-        int, Meta(ge=_MIN_BUDGET_TOKENS, description="Most tokens of thinking; less than max_tokens.")
+        int,
+        Meta(ge=_MIN_BUDGET_TOKENS, description="Most tokens of thinking; less than max_tokens."),
     ]
     display: Display = None
 
@@ -65,36 +67,54 @@ class MessagesRequest(SamplingFields, kw_only=True):
     model: ModelName = None
     messages: MessageList
     max_tokens: Annotated[
-        int, Meta(ge=0, description="Limit of generated tokens; 0 only computes the prompt, for the cache.")
+        int,
+        Meta(
+            ge=0,
+            description="Limit of generated tokens; 0 only computes the prompt, for the cache.",
+        ),
     ]
     system: SystemPrompt = None
     stream: Annotated[bool | None, Meta(description="Sends events.")] = None
     stop_sequences: (
-        Annotated[list[StopString], Meta(max_length=64, description="Texts that end the answer.")] | None
+        Annotated[list[StopString], Meta(max_length=64, description="Texts that end the answer.")]
+        | None
     ) = None
     tools: ToolList | None = None
     tool_choice: ToolChoice = None
     thinking: Annotated[
-        ThinkingConfig | None, Meta(description="Whether a model that reasons does so; disabled when not given.")
+        ThinkingConfig | None,
+        Meta(description="Whether a model that reasons does so; disabled when not given."),
     ] = None
-    output_config: Annotated[OutputConfig | None, Meta(description="The form of the answer.")] = None
-    output_format: Annotated[JsonOutputFormat | None, Meta(description="The older name of output_config.format.")] = (
+    output_config: Annotated[OutputConfig | None, Meta(description="The form of the answer.")] = (
         None
     )
-    context_management: Annotated[ContextManagement | None, Meta(description="What the prompt leaves out.")] = None
+    output_format: Annotated[
+        JsonOutputFormat | None, Meta(description="The older name of output_config.format.")
+    ] = None
+    context_management: Annotated[
+        ContextManagement | None, Meta(description="What the prompt leaves out.")
+    ] = None
     thread: Annotated[
-        ThreadField, Meta(description="The server holds the conversation, or goes on with one that it holds.")
+        ThreadField,
+        Meta(description="The server holds the conversation, or goes on with one that it holds."),
     ] = None
     mcp_servers: Annotated[
-        list[dict[str, object]] | None, Meta(description="Left out where there are tools; this server calls none.")
+        list[dict[str, object]] | None,
+        Meta(description="Left out where there are tools; this server calls none."),
     ] = None
-    metadata: Annotated[RequestMetadata | None, Meta(description="Labels of the request; not used.")] = None
+    metadata: Annotated[
+        RequestMetadata | None, Meta(description="Labels of the request; not used.")
+    ] = None
     cache_control: CacheControl = None
     service_tier: Annotated[
         Literal["auto", "standard_only"] | None, Meta(description="Not used: there is one tier.")
     ] = None
-    speed: Annotated[Literal["standard", "fast"] | None, Meta(description="Not used: there is one speed.")] = None
-    inference_geo: Annotated[str | None, Meta(description="Not used: the server is where it is.")] = None
+    speed: Annotated[
+        Literal["standard", "fast"] | None, Meta(description="Not used: there is one speed.")
+    ] = None
+    inference_geo: Annotated[
+        str | None, Meta(description="Not used: the server is where it is.")
+    ] = None
 
 
 class CountTokensRequest(MessagesRequest, kw_only=True):

@@ -43,7 +43,9 @@ class ThreadCreate(msgspec.Struct, frozen=True, tag="create"):
 
 
 class ThreadContinue(msgspec.Struct, frozen=True, tag="continue"):
-    previous_message_id: Annotated[str, Meta(description="The `id` of the message that `messages` follow.")]
+    previous_message_id: Annotated[
+        str, Meta(description="The `id` of the message that `messages` follow.")
+    ]
 
 
 ThreadField = ThreadCreate | ThreadContinue | None
@@ -57,7 +59,11 @@ class HeldConversation:
 
     @property
     def num_bytes(self) -> int:
-        return _CONVERSATION_BYTES + len(self.fixed) + sum(_PART_BYTES + len(part) for part in self.messages)
+        return (
+            _CONVERSATION_BYTES
+            + len(self.fixed)
+            + sum(_PART_BYTES + len(part) for part in self.messages)
+        )
 
     @property
     def num_messages(self) -> int:
@@ -79,7 +85,11 @@ class HeldConversation:
         return {**fields, **fixed, "messages": [*self._decoded(), *messages]}
 
     def _decoded(self) -> list[object]:
-        return [message for part in self.messages for message in msgspec.json.decode(part, type=list[object])]
+        return [
+            message
+            for part in self.messages
+            for message in msgspec.json.decode(part, type=list[object])
+        ]
 
     def extended(self, whole: JsonObject) -> "HeldConversation":
         """Returns the conversation with the messages of the turn, which come last in the body of the whole."""
@@ -105,7 +115,9 @@ def _parse_id(body: bytes) -> str | None:
 
 
 def _find_id(body: bytes) -> str | None:
-    at = body.find(b'"previous_message_id"', 0, _MAX_SEARCHED_BYTES)  # several times as fast as the expression
+    at = body.find(
+        b'"previous_message_id"', 0, _MAX_SEARCHED_BYTES
+    )  # several times as fast as the expression
     match = None if at < 0 else _WRITTEN_ID.search(body, at, _MAX_SEARCHED_BYTES)
     return None if match is None else match[1].decode()
 
@@ -120,7 +132,9 @@ def renumber_error(error: InvalidRequest, num_held: int) -> InvalidRequest:
 
 def new_conversation(fields: JsonObject, key_id: str | None) -> HeldConversation:
     fixed = {name: fields[name] for name in _HELD_FIELDS if name in fields}
-    return HeldConversation(key_id, msgspec.json.encode(fixed), ()).with_messages(fields["messages"])
+    return HeldConversation(key_id, msgspec.json.encode(fixed), ()).with_messages(
+        fields["messages"]
+    )
 
 
 class HeldConversations:
@@ -132,8 +146,12 @@ class HeldConversations:
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._held: OrderedDict[str, HeldConversation] = OrderedDict()  # by message id, oldest first
-        self._continued: OrderedDict[str, str | None] = OrderedDict()  # the key's id, by message id, oldest first
+        self._held: OrderedDict[str, HeldConversation] = (
+            OrderedDict()
+        )  # by message id, oldest first
+        self._continued: OrderedDict[str, str | None] = (
+            OrderedDict()
+        )  # the key's id, by message id, oldest first
         self._lock = threading.Lock()
 
     def find(self, message_id: str, key_id: str | None) -> HeldConversation:
@@ -167,9 +185,13 @@ class HeldConversations:
         """Raises ThreadUnsupported for a conversation that exceeds the bound by itself."""
         if conversation.num_bytes > self._max_bytes:
             limit = f"cannot be held for a conversation of more than {self._max_bytes} bytes"
-            raise ThreadUnsupported(f"{limit}, given {conversation.num_bytes}: leave it out", field="thread")
+            raise ThreadUnsupported(
+                f"{limit}, given {conversation.num_bytes}: leave it out", field="thread"
+            )
 
-    def add(self, message_id: str, conversation: HeldConversation, *, previous_id: str | None) -> None:
+    def add(
+        self, message_id: str, conversation: HeldConversation, *, previous_id: str | None
+    ) -> None:
         with self._lock:
             self._held[message_id] = conversation
             self._num_bytes += conversation.num_bytes

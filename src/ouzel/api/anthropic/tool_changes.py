@@ -24,7 +24,11 @@ _FIRST_TOOL = re.compile(r"tools\[0\]")
 
 
 def changed_tools(
-    functions: Sequence[Tool], declared: Sequence[ClientTool], messages: Sequence[Message], *, refuses_hosted: bool
+    functions: Sequence[Tool],
+    declared: Sequence[ClientTool],
+    messages: Sequence[Message],
+    *,
+    refuses_hosted: bool,
 ) -> list[Tool]:
     """Returns the tools that the model may call at the end of the messages.
 
@@ -33,23 +37,35 @@ def changed_tools(
     """
     known = {_name(tool): tool for tool in functions}
     available = dict(known)
-    left_out = {tool.name for tool in declared} - known.keys()  # tools that Anthropic's servers would run
+    left_out = {
+        tool.name for tool in declared
+    } - known.keys()  # tools that Anthropic's servers would run
     for path, block in _changes(messages):
         match block:
             case ToolAdditionBlock(tool=ChangedTool(name=name)) if name in known:
                 available[name] = known[name]
             case ToolRemovalBlock(tool=ChangedTool(name=name)) if name in known:
                 available.pop(name, None)
-            case ToolAdditionBlock(tool=ChangedTool(name=name)) | ToolRemovalBlock(tool=ChangedTool(name=name)):
+            case (
+                ToolAdditionBlock(tool=ChangedTool(name=name))
+                | ToolRemovalBlock(tool=ChangedTool(name=name))
+            ):
                 if name not in left_out:
-                    raise InvalidRequest(f"must name one of the tools, given {shown(name)}", field=f"{path}.tool.name")
+                    raise InvalidRequest(
+                        f"must name one of the tools, given {shown(name)}",
+                        field=f"{path}.tool.name",
+                    )
             case ToolAdditionBlock(tool=DefinedTool(definition=definition)):
-                tool = _function(definition, f"{path}.tool.definition", refuses_hosted=refuses_hosted)
+                tool = _function(
+                    definition, f"{path}.tool.definition", refuses_hosted=refuses_hosted
+                )
                 known[_name(tool)] = available[_name(tool)] = tool
     return list(available.values())
 
 
-def _changes(messages: Sequence[Message]) -> Iterator[tuple[str, ToolAdditionBlock | ToolRemovalBlock]]:
+def _changes(
+    messages: Sequence[Message],
+) -> Iterator[tuple[str, ToolAdditionBlock | ToolRemovalBlock]]:
     for position, message in enumerate(messages):
         if isinstance(message, SystemMessage) and not isinstance(message.content, str):
             for number, block in enumerate(message.content):

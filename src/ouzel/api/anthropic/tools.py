@@ -14,11 +14,26 @@ from msgspec import Meta
 from ouzel.api.anthropic.built_in_tools import BUILT_IN_TYPES, built_in_function, check_name
 from ouzel.api.anthropic.cache_control import CacheControl
 from ouzel.errors import InvalidRequest
-from ouzel.wire.tools import MAX_TOOLS, Choice, FunctionDefinition, FunctionName, NamedFunction, NamedTool, Tool
+from ouzel.wire.tools import (
+    MAX_TOOLS,
+    Choice,
+    FunctionDefinition,
+    FunctionName,
+    NamedFunction,
+    NamedTool,
+    Tool,
+)
 from ouzel.wire.unknown_tools import UnknownTool, leave_out
 from ouzel.wire.validation_errors import shown
 
-_HOSTED = ("web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_")
+_HOSTED = (
+    "web_search_",
+    "web_fetch_",
+    "code_execution_",
+    "tool_search_tool_",
+    "mcp_toolset",
+    "advisor_",
+)
 _KNOWN_TYPES = ("custom", *BUILT_IN_TYPES)
 _DIRECT = "direct"
 
@@ -26,26 +41,49 @@ _DIRECT = "direct"
 class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool of any kind; Anthropic's own kinds have further fields."""
 
-    type: Annotated[str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")] = None
+    type: Annotated[
+        str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")
+    ] = None
     name: Annotated[FunctionName | None, Meta(description="What the model calls it.")] = None
     description: Annotated[str | None, Meta(description="When to call it, for the model.")] = None
-    input_schema: Annotated[dict[str, object] | None, Meta(description="JSON schema of the input: an object.")] = None
+    input_schema: Annotated[
+        dict[str, object] | None, Meta(description="JSON schema of the input: an object.")
+    ] = None
     strict: Annotated[bool | None, Meta(description="The input obeys the schema exactly.")] = None
     input_examples: Annotated[
-        list[dict[str, object]] | None, Meta(description="Shown to the model, as the schema's `examples`.")
+        list[dict[str, object]] | None,
+        Meta(description="Shown to the model, as the schema's `examples`."),
     ] = None
-    allowed_callers: Annotated[list[str] | None, Meta(description='Must have "direct": only the model calls.')] = None
-    defer_loading: Annotated[bool | None, Meta(description="Not used: the model sees all tools from the start.")] = None
+    allowed_callers: Annotated[
+        list[str] | None, Meta(description='Must have "direct": only the model calls.')
+    ] = None
+    defer_loading: Annotated[
+        bool | None, Meta(description="Not used: the model sees all tools from the start.")
+    ] = None
     eager_input_streaming: Annotated[
         bool | None, Meta(description="Not used: the input is streamed as the model writes it.")
     ] = None
     cache_control: CacheControl = None
-    display_width_px: Annotated[int, Meta(ge=1, description="Of computer_…: the screen's width.")] | None = None
-    display_height_px: Annotated[int, Meta(ge=1, description="Of computer_…: the screen's height.")] | None = None
-    display_number: Annotated[int, Meta(ge=0, description="Of computer_…: the display, for the model.")] | None = None
-    enable_zoom: Annotated[bool | None, Meta(description="Of computer_20251124: there is a zoom action.")] = None
+    display_width_px: (
+        Annotated[int, Meta(ge=1, description="Of computer_…: the screen's width.")] | None
+    ) = None
+    display_height_px: (
+        Annotated[int, Meta(ge=1, description="Of computer_…: the screen's height.")] | None
+    ) = None
+    display_number: (
+        Annotated[int, Meta(ge=0, description="Of computer_…: the display, for the model.")] | None
+    ) = None
+    enable_zoom: Annotated[
+        bool | None, Meta(description="Of computer_20251124: there is a zoom action.")
+    ] = None
     max_characters: (
-        Annotated[int, Meta(ge=1, description="Of text_editor_20250728: how much a view shows, for the model.")] | None
+        Annotated[
+            int,
+            Meta(
+                ge=1, description="Of text_editor_20250728: how much a view shows, for the model."
+            ),
+        ]
+        | None
     ) = None
 
 
@@ -69,10 +107,14 @@ class NoneChoice(msgspec.Struct, frozen=True, tag="none"):
     disable_parallel_tool_use: Annotated[bool | None, Meta(description="Not used.")] = None
 
 
-ToolList = Annotated[list[ClientTool], Meta(max_length=MAX_TOOLS, description="What the model may call.")]
+ToolList = Annotated[
+    list[ClientTool], Meta(max_length=MAX_TOOLS, description="What the model may call.")
+]
 ToolChoice = Annotated[
     AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None,
-    Meta(description="Whether the model may, or must, call a tool, or which; auto when there are tools."),
+    Meta(
+        description="Whether the model may, or must, call a tool, or which; auto when there are tools."
+    ),
 ]
 
 
@@ -93,17 +135,23 @@ def functions_of(
             continue
         function = _function(tool, path)
         if function.name in names:
-            raise InvalidRequest(f"must be unique, given {function.name!r} again", field=f"{path}.name")
+            raise InvalidRequest(
+                f"must be unique, given {function.name!r} again", field=f"{path}.name"
+            )
         names.add(function.name)
         functions.append(Tool("function", function))
-    warnings = leave_out(hosted, known=_KNOWN_TYPES, has_others=bool(functions), refuses=refuses_hosted)
+    warnings = leave_out(
+        hosted, known=_KNOWN_TYPES, has_others=bool(functions), refuses=refuses_hosted
+    )
     return functions, warnings
 
 
 def _function(tool: ClientTool, path: str) -> FunctionDefinition:
     if tool.allowed_callers is not None and _DIRECT not in tool.allowed_callers:
         given = shown(tool.allowed_callers)
-        raise InvalidRequest(f'must have "{_DIRECT}", given {given}', field=f"{path}.allowed_callers")
+        raise InvalidRequest(
+            f'must have "{_DIRECT}", given {given}', field=f"{path}.allowed_callers"
+        )
     function = _custom(tool, path) if tool.type in (None, "custom") else _built_in(tool, path)
     assert function.parameters is not None
     if tool.input_examples:
@@ -119,7 +167,9 @@ def _custom(tool: ClientTool, path: str) -> FunctionDefinition:
     assert tool.name is not None and tool.input_schema is not None
     kind = tool.input_schema.get("type")
     if kind != "object":
-        raise InvalidRequest(f'must be "object", given {shown(kind)}', field=f"{path}.input_schema.type")
+        raise InvalidRequest(
+            f'must be "object", given {shown(kind)}', field=f"{path}.input_schema.type"
+        )
     return FunctionDefinition(tool.name, tool.description, tool.input_schema, tool.strict)
 
 
@@ -129,15 +179,23 @@ def _built_in(tool: ClientTool, path: str) -> FunctionDefinition:
     if function is None:
         known = ", ".join(map(shown, _KNOWN_TYPES))
         why = "the schema of this type is not known here; give the tool as a custom one, with an input_schema"
-        raise InvalidRequest(f"must be one of {known}, given {shown(tool.type)}: {why}", field=f"{path}.type")
+        raise InvalidRequest(
+            f"must be one of {known}, given {shown(tool.type)}: {why}", field=f"{path}.type"
+        )
     check_name(tool.name, function, path)
     if tool.input_schema is not None:
         limit = f"must not be given: tools of the type {tool.type} have a schema of their own"
         raise InvalidRequest(limit, field=f"{path}.input_schema")
-    return function if tool.description is None else msgspec.structs.replace(function, description=tool.description)
+    return (
+        function
+        if tool.description is None
+        else msgspec.structs.replace(function, description=tool.description)
+    )
 
 
-def choice_of(choice: AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None) -> tuple[Choice | None, bool | None]:
+def choice_of(
+    choice: AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None,
+) -> tuple[Choice | None, bool | None]:
     """Returns the choice in OpenAI's words, and whether several calls may come in one answer."""
     kind: Literal["auto", "required", "none"] | NamedTool
     match choice:

@@ -17,7 +17,9 @@ class Turn:
     pieces: list[Piece] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[JsonObject] = field(default_factory=list)
-    answered: JsonObject = field(default_factory=dict)  # for the result of a tool: the id and the name of its call
+    answered: JsonObject = field(
+        default_factory=dict
+    )  # for the result of a tool: the id and the name of its call
 
     @property
     def is_empty(self) -> bool:
@@ -39,4 +41,7 @@ def _content(pieces: Sequence[Piece]) -> object:
         case [str(text)]:
             return text
         case _:
-            return [{"type": "text", "text": piece} if isinstance(piece, str) else piece for piece in pieces]
+            return [
+                {"type": "text", "text": piece} if isinstance(piece, str) else piece
+                for piece in pieces
+            ]

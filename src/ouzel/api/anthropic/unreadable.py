@@ -28,7 +28,9 @@ _REASONS: Mapping[str, str] = {
 }
 _NO_IMAGES = {"image": "this model reads no images"}
 _FILES: Mapping[str, str] = {"file": "this server keeps no files"}  # sources of documents
-_PDFS: Mapping[str, str] = dict.fromkeys(("base64", "url"), "this model reads no PDFs, send the text")
+_PDFS: Mapping[str, str] = dict.fromkeys(
+    ("base64", "url"), "this model reads no PDFs, send the text"
+)
 
 
 def refuse_unreadable(fields: JsonObject, *, sees: bool) -> None:
@@ -40,7 +42,8 @@ def refuse_unreadable(fields: JsonObject, *, sees: bool) -> None:
         if isinstance(kind, str) and kind in reasons:
             readable = "a text or an image" if sees else "a text"
             raise InvalidRequest(
-                f"must be that of {readable}, given {shown(kind)}: {reasons[kind]}", field=f"{path}.type"
+                f"must be that of {readable}, given {shown(kind)}: {reasons[kind]}",
+                field=f"{path}.type",
             )
         source_kind = source.get("type") if isinstance(source, dict) else None
         if kind == "image" and source_kind == "file":

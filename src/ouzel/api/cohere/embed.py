@@ -37,31 +37,51 @@ class TextPart(msgspec.Struct, tag="text"):
 
 
 class CohereInput(msgspec.Struct):
-    content: Annotated[list[TextPart], Meta(min_length=1, max_length=1, description="One part, of the type text.")]
+    content: Annotated[
+        list[TextPart], Meta(min_length=1, max_length=1, description="One part, of the type text.")
+    ]
 
 
 class CohereEmbedRequest(msgspec.Struct, kw_only=True):
     model: ModelName = None
-    texts: Annotated[list[str], Meta(min_length=1, description="The texts; 2048 at most.")] | None = None
-    inputs: Annotated[list[CohereInput], Meta(min_length=1, description="The texts, in parts.")] | None = None
-    images: Annotated[list[str] | None, Meta(description="Only empty: models that make embeddings read texts.")] = None
+    texts: (
+        Annotated[list[str], Meta(min_length=1, description="The texts; 2048 at most.")] | None
+    ) = None
+    inputs: (
+        Annotated[list[CohereInput], Meta(min_length=1, description="The texts, in parts.")] | None
+    ) = None
+    images: Annotated[
+        list[str] | None, Meta(description="Only empty: models that make embeddings read texts.")
+    ] = None
     input_type: Annotated[
         str | None,
-        Meta(description="search_query, search_document, classification, clustering, or the name of a model's prompt."),
+        Meta(
+            description="search_query, search_document, classification, clustering, or the name of a model's prompt."
+        ),
     ] = None
     embedding_types: (
-        Annotated[list[EmbeddingType], Meta(min_length=1, description="Forms of each vector; float when not given.")]
+        Annotated[
+            list[EmbeddingType],
+            Meta(min_length=1, description="Forms of each vector; float when not given."),
+        ]
         | None
     ) = None
     truncate: Annotated[
         Literal["NONE", "START", "END"] | None,
-        Meta(description="Where longer texts lose tokens; NONE: they are refused. END when not given."),
+        Meta(
+            description="Where longer texts lose tokens; NONE: they are refused. END when not given."
+        ),
     ] = None
-    max_tokens: Annotated[int, Meta(ge=1, lt=2**31, description="Of each text, special tokens among them.")] | None = (
-        None
-    )
-    output_dimension: Annotated[int, Meta(ge=1, description="Fewer values, the first ones.")] | None = None
-    priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
+    max_tokens: (
+        Annotated[int, Meta(ge=1, lt=2**31, description="Of each text, special tokens among them.")]
+        | None
+    ) = None
+    output_dimension: (
+        Annotated[int, Meta(ge=1, description="Fewer values, the first ones.")] | None
+    ) = None
+    priority: (
+        Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None
+    ) = None
 
 
 class EmbeddingsByType(msgspec.Struct):
@@ -92,7 +112,9 @@ class CohereEmbed:
         self._making = VectorMaking(services)
         self._version = version
 
-    async def answer(self, request: Request, body: bytes) -> CohereEmbeddings | CohereFloatEmbeddings:
+    async def answer(
+        self, request: Request, body: bytes
+    ) -> CohereEmbeddings | CohereFloatEmbeddings:
         fields, texts, encoded, files = await self._making.read(partial(self._read, body), body)
         vectors, usage = await self._making.vectors(request, encoded, priority=fields.priority or 0)
         finish = partial(finished_vectors, files=files, dimensions=fields.output_dimension)
@@ -102,10 +124,14 @@ class CohereEmbed:
             floats = await self._making.written(vectors, lambda vectors: _floats(finish(vectors)))
             return CohereFloatEmbeddings(answer_id, floats, texts, meta)
         types = fields.embedding_types or ["float"]
-        by_type = await self._making.written(vectors, lambda vectors: _by_type(finish(vectors), types))
+        by_type = await self._making.written(
+            vectors, lambda vectors: _by_type(finish(vectors), types)
+        )
         return CohereEmbeddings(answer_id, by_type, texts, meta)
 
-    def _read(self, body: bytes) -> tuple[CohereEmbedRequest, list[str], list[EncodedText], SentenceFiles]:
+    def _read(
+        self, body: bytes
+    ) -> tuple[CohereEmbedRequest, list[str], list[EncodedText], SentenceFiles]:
         fields = decode_body(body, CohereEmbedRequest)
         check_model(fields.model, self._making.model)
         encoder, files = self._making.check_task("embed")
@@ -116,7 +142,12 @@ class CohereEmbed:
         inputs = _inputs(fields)
         prompt = prompt_for(fields.input_type, files)
         texts = [text for _, text in inputs]
-        return fields, texts, encoded_inputs(encoder, inputs, prompt, _limit(fields, encoder)), files
+        return (
+            fields,
+            texts,
+            encoded_inputs(encoder, inputs, prompt, _limit(fields, encoder)),
+            files,
+        )
 
 
 def _inputs(fields: CohereEmbedRequest) -> list[tuple[str, str]]:
@@ -140,7 +171,10 @@ def _inputs(fields: CohereEmbedRequest) -> list[tuple[str, str]]:
 def _limit(fields: CohereEmbedRequest, encoder: TextEncoder) -> TextLimit:
     max_tokens = min(fields.max_tokens or encoder.max_tokens, encoder.max_tokens)
     return TextLimit(
-        max_tokens, cuts=fields.truncate != "NONE", keeps_end=fields.truncate == "START", field="max_tokens"
+        max_tokens,
+        cuts=fields.truncate != "NONE",
+        keeps_end=fields.truncate == "START",
+        field="max_tokens",
     )
 
 
@@ -176,7 +210,9 @@ def _operation(version: Literal["1", "2"], answers: tuple[StructType, ...]) -> O
         method="post",
         path=f"/v{version}/embed",
         summary="Cohere: a vector of each text, in several types.",
-        endpoint=lambda services: services.taking_body(CohereEmbed(services, version=version).answer),
+        endpoint=lambda services: services.taking_body(
+            CohereEmbed(services, version=version).answer
+        ),
         bodies=(CohereEmbedRequest,),
         answers=answers,
         words="cohere",

@@ -30,7 +30,9 @@ class ConversationItems:
         fields = decode_body(body, CreateItemsRequest)
         store, owner_id = self._conversations.store(request), conversation_id(request)
         key_id = exchange_of(request.scope).key_id
-        new = await self._conversations.new_items(store, key_id).read(fields.items, conversation_id=owner_id)
+        new = await self._conversations.new_items(store, key_id).read(
+            fields.items, conversation_id=owner_id
+        )
         await store.add_conversation_items(owner_id, key_id, new)
         return ItemList.of(Page(new, has_more=False), included)
 
@@ -73,7 +75,9 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items",
         prefixes=PREFIXES,
         summary="Adds items at the end of a conversation.",
-        endpoint=lambda services: services.taking_body(ConversationItems(ConversationEndpoints.of(services)).create),
+        endpoint=lambda services: services.taking_body(
+            ConversationItems(ConversationEndpoints.of(services)).create
+        ),
         query=(INCLUDE,),
         bodies=(CreateItemsRequest,),
         answers=(ItemList,),

@@ -10,7 +10,9 @@ from ouzel.responses.request import Labels
 from ouzel.store.records import StoredConversation
 
 Metadata = Annotated[Labels, Meta(description="Labels of the conversation.")]
-NewItems = Annotated[Items, Meta(max_length=20, description="Messages, function calls and their outputs, reasoning.")]
+NewItems = Annotated[
+    Items, Meta(max_length=20, description="Messages, function calls and their outputs, reasoning.")
+]
 
 
 class CreateConversationRequest(msgspec.Struct, kw_only=True):
@@ -19,7 +21,10 @@ class CreateConversationRequest(msgspec.Struct, kw_only=True):
 
 
 class UpdateConversationRequest(msgspec.Struct, kw_only=True):
-    metadata: Annotated[Labels | None, Meta(description="Replaces the labels of the conversation; null removes them.")]
+    metadata: Annotated[
+        Labels | None,
+        Meta(description="Replaces the labels of the conversation; null removes them."),
+    ]
 
 
 class CreateItemsRequest(msgspec.Struct, kw_only=True):
@@ -36,6 +41,8 @@ class Conversation(msgspec.Struct, frozen=True, tag_field="object", tag="convers
         return cls(stored.id, stored.created_at, stored.metadata)
 
 
-class DeletedConversation(msgspec.Struct, frozen=True, tag_field="object", tag="conversation.deleted"):
+class DeletedConversation(
+    msgspec.Struct, frozen=True, tag_field="object", tag="conversation.deleted"
+):
     id: str
     deleted: bool = True

@@ -37,7 +37,9 @@ class ConversationEndpoints:
             raise InvalidRequest("a conversation cannot be created: this server keeps nothing")
         key_id = exchange_of(request.scope).key_id
         new = await self.new_items(self._store, key_id).read(fields.items or [])
-        stored = await self._store.create_conversation(new_id("conv"), key_id, fields.metadata or {}, new)
+        stored = await self._store.create_conversation(
+            new_id("conv"), key_id, fields.metadata or {}, new
+        )
         return Conversation.of(stored)
 
     async def retrieve(self, request: Request) -> Response:
@@ -54,14 +56,19 @@ class ConversationEndpoints:
 
     async def delete(self, request: Request) -> Response:
         deleted_id = conversation_id(request)
-        if not await self.store(request).delete_conversation(deleted_id, exchange_of(request.scope).key_id):
+        if not await self.store(request).delete_conversation(
+            deleted_id, exchange_of(request.scope).key_id
+        ):
             raise _not_found(request)
         return json_response(DeletedConversation(deleted_id))
 
     async def find(self, request: Request) -> Conversation:
         """Raises ConversationNotFound."""
         store = self.store(request)
-        return _shown(await store.conversation(conversation_id(request), exchange_of(request.scope).key_id), request)
+        return _shown(
+            await store.conversation(conversation_id(request), exchange_of(request.scope).key_id),
+            request,
+        )
 
     def new_items(self, store: Store, key_id: str | None) -> NewItems:
         return NewItems(store, key_id, sees=self._model.renderer.sees)

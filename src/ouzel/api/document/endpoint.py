@@ -12,7 +12,11 @@ from ouzel.api.endpoint.operation import Operation
 
 class OpenApi:
     def __init__(
-        self, operations: Sequence[Operation], *, root_path: str, model_names: Callable[[], Sequence[str]]
+        self,
+        operations: Sequence[Operation],
+        *,
+        root_path: str,
+        model_names: Callable[[], Sequence[str]],
     ) -> None:
         self._operations = operations
         self._root_path = root_path

@@ -35,9 +35,14 @@ def errors_in(words: Words) -> tuple[StructType, ...]:
 
 
 def error_refs(operation: Operation) -> JsonObject:
-    error, own_statuses = _ERRORS.get(operation.words, ErrorBody), _STATUSES.get(operation.words, {})
+    error, own_statuses = (
+        _ERRORS.get(operation.words, ErrorBody),
+        _STATUSES.get(operation.words, {}),
+    )
     return {
-        own_statuses.get(status, status): {"$ref": f"#/components/responses/{_response_name(error, status)}"}
+        own_statuses.get(status, status): {
+            "$ref": f"#/components/responses/{_response_name(error, status)}"
+        }
         for status in _error_responses()
     }
 
@@ -59,21 +64,29 @@ def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
     """Returns a response for each status, described by the docstrings of its exception classes."""
     reasons: dict[int, list[str]] = {}
     for kind in _with_subclasses(errors.OuzelError):
-        if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):  # these three are never answers
+        if kind not in (
+            errors.OuzelError,
+            errors.TryLater,
+            errors.ModelLoadError,
+        ):  # these three are never answers
             reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
     content = {JSON: {"schema": schema_ref(error)}}
     return {
-        str(status): {"description": " ".join(each), "content": content} for status, each in sorted(reasons.items())
+        str(status): {"description": " ".join(each), "content": content}
+        for status, each in sorted(reasons.items())
     }
 
 
 def lmi_error_responses() -> dict[str, JsonObject]:
     """Faults of bodies have the form of LMI's model handler, all others the form of its front end."""
-    kinds: Mapping[str, StructType] = dict.fromkeys(_error_responses().keys() - {"400", "429"}, FrontEndError) | {
-        str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError
-    }
+    kinds: Mapping[str, StructType] = dict.fromkeys(
+        _error_responses().keys() - {"400", "429"}, FrontEndError
+    ) | {str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError}
     return {
-        status: {"description": HTTPStatus(int(status)).phrase, "content": {JSON: {"schema": schema_ref(kind)}}}
+        status: {
+            "description": HTTPStatus(int(status)).phrase,
+            "content": {JSON: {"schema": schema_ref(kind)}},
+        }
         for status, kind in sorted(kinds.items())
     }
 

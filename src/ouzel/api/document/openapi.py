@@ -29,7 +29,9 @@ _JSON_LINES: Mapping[Words, str] = {
 }
 _ANY = "Any JSON value"
 _LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
-_ONE_OF = {"TokenizeRequest": ("text", "prompt", "messages")}  # fields of which a body has exactly one
+_ONE_OF = {
+    "TokenizeRequest": ("text", "prompt", "messages")
+}  # fields of which a body has exactly one
 _DESCRIPTION = (
     "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize, detokenize, score and rerank at the root. "
     "A field that this document does not name is ignored, except known fields of other servers that are not "
@@ -39,7 +41,9 @@ _DESCRIPTION = (
 )
 
 
-def document(operations: Sequence[Operation], *, root_path: str = "", model_names: Sequence[str] = ()) -> JsonObject:
+def document(
+    operations: Sequence[Operation], *, root_path: str = "", model_names: Sequence[str] = ()
+) -> JsonObject:
     """`root_path` is the prefix of all paths, where a proxy has one. Without `model_names` a model is any string."""
     paths: dict[str, JsonObject] = {}
     for operation in operations:
@@ -54,20 +58,29 @@ def document(operations: Sequence[Operation], *, root_path: str = "", model_name
             "responses": named_error_responses(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{}, {"api_key": []}],  # where the server has keys, every path but /health needs one
+        "security": [
+            {},
+            {"api_key": []},
+        ],  # where the server has keys, every path but /health needs one
     }
 
 
-def body_schemas(operations: Sequence[Operation], model_names: Sequence[str] = ()) -> dict[str, JsonObject]:
+def body_schemas(
+    operations: Sequence[Operation], model_names: Sequence[str] = ()
+) -> dict[str, JsonObject]:
     """Returns, by name, the schemas of the bodies and what is in them, with LMI's reading of some."""
     lmi_bodies = _bodies([operation for operation in operations if operation.words in _LMIS])
-    in_ollamas_words = {body.__name__ for each in operations if each.words == "ollama" for body in each.bodies}
+    in_ollamas_words = {
+        body.__name__ for each in operations if each.words == "ollama" for body in each.bodies
+    }
     bodies: list[StructType] = [*_bodies(operations), Parameters]
     schemas = _components(bodies)
     for name, schema in schemas.items():
         _explain_fields(schema)
         if model_names:
-            _name_models(schema, names_taken(model_names) if name in in_ollamas_words else model_names)
+            _name_models(
+                schema, names_taken(model_names) if name in in_ollamas_words else model_names
+            )
         if name in _ONE_OF:
             schema["oneOf"] = [_has(field) for field in _ONE_OF[name]]
     for body in bodies:
@@ -107,7 +120,11 @@ def _with_any_model(schema: JsonObject) -> JsonObject:
     if "model" not in properties:
         return schema
     any_name = {"anyOf": [{"type": "string"}, {"type": "null"}]}
-    model = properties["model"] | any_name | {"description": "Any name: it never chooses, as in LMI. Default: none."}
+    model = (
+        properties["model"]
+        | any_name
+        | {"description": "Any name: it never chooses, as in LMI. Default: none."}
+    )
     return schema | {"properties": properties | {"model": model}}
 
 
@@ -126,7 +143,10 @@ def _components(kinds: Sequence[object]) -> dict[str, JsonObject]:
 def _drop_titles(schema: object) -> None:
     """A value that has a shape is not any value."""
     if isinstance(schema, dict):
-        if schema.get("title") == _ANY and len(schema.keys() - {"description", "default", "title"}) > 0:
+        if (
+            schema.get("title") == _ANY
+            and len(schema.keys() - {"description", "default", "title"}) > 0
+        ):
             del schema["title"]
         for inner in schema.values():
             _drop_titles(inner)
@@ -151,7 +171,9 @@ def _explain_fields(schema: JsonObject) -> None:
         del field["default"]
         kinds = field.get("anyOf", [])
         inner = [description for kind in kinds if (description := kind.pop("description", None))]
-        default = default_in_words(name, is_boolean=kinds == [{"type": "boolean"}, {"type": "null"}])
+        default = default_in_words(
+            name, is_boolean=kinds == [{"type": "boolean"}, {"type": "null"}]
+        )
         description = field.get("description") or " ".join(inner[:1])
         field["description"] = f"{description} Default: {default}.".lstrip()
 
@@ -161,17 +183,25 @@ def _add_aliases(schema: JsonObject, body: StructType) -> None:
     properties = schema["properties"]
     assert isinstance(properties, dict)
     for alias, name in aliases_in(body.__struct_encode_fields__).items():
-        properties[alias] = properties[name] | {"description": f"The same as {name}. Default: none."}
+        properties[alias] = properties[name] | {
+            "description": f"The same as {name}. Default: none."
+        }
 
 
 def _operation_object(operation: Operation) -> JsonObject:
     described: JsonObject = {"summary": operation.summary, "responses": _responses(operation)}
     names = re.findall(r"\{(\w+)\}", operation.path)
     parameters: list[JsonObject] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in names
     ]
     parameters += [
-        {"name": field.name, "in": "query", "description": field.description, "schema": field.schema}
+        {
+            "name": field.name,
+            "in": "query",
+            "description": field.description,
+            "schema": field.schema,
+        }
         for field in operation.query
     ]
     if parameters:
@@ -196,7 +226,9 @@ def _responses(operation: Operation) -> JsonObject:
         text: JsonObject = {operation.media_type: {"schema": {"type": "string"}}}
         responses: JsonObject = {"200": {"description": "The answer.", "content": text}}
         return responses | error_refs(operation) if operation.bodies else responses
-    schemas, _ = msgspec.json.schema_components(operation.answers, schema_hook=_any_value, ref_template=REF)
+    schemas, _ = msgspec.json.schema_components(
+        operation.answers, schema_hook=_any_value, ref_template=REF
+    )
     content: JsonObject = {JSON: {"schema": _either(list(schemas))}}
     if operation.chunks and operation.words != "ollama":
         content["text/event-stream"] = {"schema": _event(operation)}
@@ -220,7 +252,9 @@ def _event(operation: Operation) -> JsonObject:
         "if": {"const": "[DONE]"},  # the last event, unless an error was
         "else": {
             "contentMediaType": JSON,
-            "contentSchema": _either([schema_ref(kind) for kind in (*operation.chunks, *errors_in(operation.words))]),
+            "contentSchema": _either(
+                [schema_ref(kind) for kind in (*operation.chunks, *errors_in(operation.words))]
+            ),
         },
     }
     return {

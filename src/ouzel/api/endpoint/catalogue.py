@@ -92,7 +92,9 @@ class Catalogue:
     def reason(self) -> str:
         """Says of the state to people why it is."""
         state = self.state
-        reasons = [each.model.engine.reason for each in self._served if each.model.engine.state is state]
+        reasons = [
+            each.model.engine.reason for each in self._served if each.model.engine.state is state
+        ]
         return reasons[0] if reasons else "this server has no model now"
 
     def find(self, name: str | None) -> Services:
@@ -107,7 +109,8 @@ class Catalogue:
                 return each
         self.check_coming(name)
         raise ModelNotFound(
-            f"the model {name[:100]!r} does not exist; this server has: {', '.join(self.names)}", param="model"
+            f"the model {name[:100]!r} does not exist; this server has: {', '.join(self.names)}",
+            param="model",
         )
 
     def coming(self, names: Sequence[str]) -> AbstractContextManager[None]:
@@ -118,14 +121,22 @@ class Catalogue:
         """Raises EngineUnavailable where a model that is not served now has one of the names."""
         for name in names:
             if name in self._coming:
-                raise EngineUnavailable(f"the model {name[:100]!r} is being loaded", retry_after_s=2.0)
+                raise EngineUnavailable(
+                    f"the model {name[:100]!r} is being loaded", retry_after_s=2.0
+                )
 
     def add(self, model: ServedModel) -> Services:
         """Serves a model from now on. Raises InvalidRequest where one of its names is taken."""
-        adapted = [] if model.adapter else [model.with_adapter(name) for name in model.engine.info.adapters]
+        adapted = (
+            []
+            if model.adapter
+            else [model.with_adapter(name) for name in model.engine.info.adapters]
+        )
         for each in adapted:
             if each.adapter in model.names:
-                raise InvalidRequest(f"an adapter must have another name than its model, given {each.adapter!r}")
+                raise InvalidRequest(
+                    f"an adapter must have another name than its model, given {each.adapter!r}"
+                )
         self._check_names(*model.names, *(each.adapter for each in adapted))
         services = Services.of(model, self.shared)
         self._served += [services, *(Services.of(each, self.shared) for each in adapted)]
@@ -160,7 +171,10 @@ class Catalogue:
     def _check_names(self, *names: str, field: str = "name") -> None:
         for name in names:
             if name in self.names or name in self._reserved:
-                raise InvalidRequest(f"must be the name of no other model that is served, given {name!r}", field=field)
+                raise InvalidRequest(
+                    f"must be the name of no other model that is served, given {name!r}",
+                    field=field,
+                )
 
 
 @contextmanager

@@ -17,9 +17,14 @@ def example_of(model: ServedModel) -> Example:
         case "embed":
             return Example("/embeddings", {"model": name, "input": "Once upon a time"})
         case "score":
-            return Example("/rerank", {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]})
+            return Example(
+                "/rerank",
+                {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]},
+            )
         case "generate" if model.renderer.chat_template is None:
-            return Example("/completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32})
+            return Example(
+                "/completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}
+            )
         case "generate":
             messages = [{"role": "user", "content": "Hello!"}]
             return Example("/chat/completions", {"model": name, "messages": messages})

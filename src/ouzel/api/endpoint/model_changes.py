@@ -11,7 +11,13 @@ from typing import Any, TypeVar  # Any: what coroutines are never sent
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_loader import ModelLoader
-from ouzel.errors import EngineUnavailable, InvalidRequest, ModelLoadError, ModelNotFound, OuzelError
+from ouzel.errors import (
+    EngineUnavailable,
+    InvalidRequest,
+    ModelLoadError,
+    ModelNotFound,
+    OuzelError,
+)
 from ouzel.generation import ServedModel
 
 logger = logging.getLogger(__name__)
@@ -84,9 +90,14 @@ class ModelChanges:
         """Serves a model as an adapter makes it, under its name. Raises InvalidRequest and EngineUnavailable."""
         model = self.catalogue.find(base).model
         if model.adapter:
-            raise InvalidRequest(f"must be a model, given the adapter {model.adapter!r}", field="model")
+            raise InvalidRequest(
+                f"must be a model, given the adapter {model.adapter!r}", field="model"
+            )
         if not model.engine.info.max_loras:
-            raise InvalidRequest(f"{model.names[0]} takes no adapters: it is served without --max-loras", param="model")
+            raise InvalidRequest(
+                f"{model.names[0]} takes no adapters: it is served without --max-loras",
+                param="model",
+            )
         return await _to_its_end(self._load_adapter(name, path, model), self._loading_adapters)
 
     async def _load_adapter(self, name: str, path: str, model: ServedModel) -> ServedModel:
@@ -117,7 +128,9 @@ class ModelChanges:
     async def reload(self) -> None:
         """Reads again which models there are. Raises InvalidRequest where no file says so; OuzelError."""
         if self._reload is None:
-            raise InvalidRequest("this server has read its models from no file: --config or --config_path names one")
+            raise InvalidRequest(
+                "this server has read its models from no file: --config or --config_path names one"
+            )
         await self._reload()
 
     def _needed_loader(self) -> ModelLoader:
@@ -126,7 +139,9 @@ class ModelChanges:
         return self._loader
 
 
-async def _to_its_end(change: Coroutine[Any, Any, Result], under_way: set[asyncio.Task[Result]]) -> Result:
+async def _to_its_end(
+    change: Coroutine[Any, Any, Result], under_way: set[asyncio.Task[Result]]
+) -> Result:
     """Makes the change, also when whoever asks for it goes away; it is `under_way` until then."""
     task = asyncio.create_task(change)
     under_way.add(task)

@@ -9,7 +9,9 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.services import Services
 from ouzel.wire.model_name import names_no_model
 
-ModelChoice = Callable[[Catalogue, Scope, bytes], Services]  # the body is empty for requests that have none
+ModelChoice = Callable[
+    [Catalogue, Scope, bytes], Services
+]  # the body is empty for requests that have none
 
 
 class _Names(msgspec.Struct):

@@ -23,7 +23,12 @@ class ModelSwitch:
     """It is an ASGI app."""
 
     def __init__(
-        self, catalogue: Catalogue, make: Callable[[Services], Endpoint], choose: ModelChoice, *, takes_body: bool
+        self,
+        catalogue: Catalogue,
+        make: Callable[[Services], Endpoint],
+        choose: ModelChoice,
+        *,
+        takes_body: bool,
     ) -> None:
         self._catalogue = catalogue
         self._make = make

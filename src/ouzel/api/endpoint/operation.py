@@ -23,7 +23,11 @@ Words = Literal["openai", "lmi", "anthropic", "ollama", "cohere", "tei", "sagema
 Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
 
 VECTOR_TASKS = frozenset[Task]({"embed", "score"})
-PREFIXES = ("/v1", "/v3", "/v3/v1")  # the same API: OpenAI's path, and those of OpenVINO Model Server
+PREFIXES = (
+    "/v1",
+    "/v3",
+    "/v3/v1",
+)  # the same API: OpenAI's path, and those of OpenVINO Model Server
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,9 @@ class Operation:
     choice: ModelChoice = by_body
     prefixes: tuple[str, ...] = ()  # that also stand where the path has /v1
     has_slashes: bool = False  # the values of the path's parameters may
-    profile: Literal["lmi", "ovms"] | None = None  # has it with that profile only, instead of the same path without
+    profile: Literal["lmi", "ovms"] | None = (
+        None  # has it with that profile only, instead of the same path without
+    )
     header: str | None = None  # whose sender has it, instead of the same path without
     is_documented: bool = True
     query: tuple[QueryField, ...] = ()
@@ -58,7 +64,9 @@ class Operation:
     answers: tuple[object, ...] = ()  # types; none: text
     media_type: str = "text/plain"  # of an answer without types
     chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
-    vector_tasks: frozenset[Task] = frozenset()  # of models that write no text; it is one of their main endpoints
+    vector_tasks: frozenset[Task] = (
+        frozenset()
+    )  # of models that write no text; it is one of their main endpoints
     has_page: bool = False  # for browsers, in HTML
     is_playground: bool = False  # is left out with --no-playground
     words: Words = "openai"  # of its framing and its errors
@@ -74,7 +82,11 @@ class Operation:
     @property
     def main_tasks(self) -> frozenset[Task]:
         """Returns the tasks of the models for which this is one of the most important endpoints."""
-        return frozenset[Task]({"generate"}) if self.chunks and "{" not in self.path else self.vector_tasks
+        return (
+            frozenset[Task]({"generate"})
+            if self.chunks and "{" not in self.path
+            else self.vector_tasks
+        )
 
     @property
     def paths(self) -> list[str]:

@@ -61,7 +61,9 @@ class SharedServices:
             exchanges=OpenExchanges(),
             runs=Runs(preparers, store),
             threads=PreparationThreads(),
-            tokenizing=WorkerThreads("texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS),
+            tokenizing=WorkerThreads(
+                "texts to tokenize", _NUM_TOKENIZING, max_waiting=_MAX_WAITING_TEXTS
+            ),
             responses=HttpResponses(),
             dialect=dialect,
         )
@@ -72,7 +74,9 @@ class SharedServices:
         for run in self.runs.in_background:
             made = run.generation
             num_tokens = made.usage().completion_tokens
-            requests.append(OpenRequest(run.id, "in the background", made.request.arrival_s, num_tokens))
+            requests.append(
+                OpenRequest(run.id, "in the background", made.request.arrival_s, num_tokens)
+            )
         return requests
 
     async def close(self) -> None:

@@ -47,7 +47,11 @@ class VectorMaking:
         encoder, sentences = self.encoder, self.model.sentences
         if encoder is not None and sentences is not None and self.task in tasks:
             return encoder, sentences
-        does = {"generate": "generates text", "embed": "makes embeddings", "score": "scores pairs of texts"}
+        does = {
+            "generate": "generates text",
+            "embed": "makes embeddings",
+            "score": "scores pairs of texts",
+        }
         wanted = {"generate": "text", "embed": "embeddings", "score": "scores"}[tasks[0]]
         names = " or ".join(f"--task {task}" for task in tasks)
         raise InvalidRequest(
@@ -60,7 +64,12 @@ class VectorMaking:
         return await self._threads.run(work, len(body))
 
     async def vectors(
-        self, request: Request, texts: Sequence[EncodedText], *, priority: int = 0, token_ids: tuple[int, ...] = ()
+        self,
+        request: Request,
+        texts: Sequence[EncodedText],
+        *,
+        priority: int = 0,
+        token_ids: tuple[int, ...] = (),
     ) -> tuple[NDArray[np.float32], Usage]:
         """Returns [texts, vector size] as the model gives them; with `token_ids` their logits."""
         exchange = exchange_of(request.scope)
@@ -77,8 +86,14 @@ class VectorMaking:
         exchange.vectors = run
         return await run.vectors(), run.usage()
 
-    async def written(self, vectors: NDArray[np.float32], write: Callable[[NDArray[np.float32]], Result]) -> Result:
-        return write(vectors) if vectors.size <= _FEW_VALUES else await asyncio.to_thread(write, vectors)
+    async def written(
+        self, vectors: NDArray[np.float32], write: Callable[[NDArray[np.float32]], Result]
+    ) -> Result:
+        return (
+            write(vectors)
+            if vectors.size <= _FEW_VALUES
+            else await asyncio.to_thread(write, vectors)
+        )
 
 
 def json_numbers(vector: NDArray[np.float32]) -> list[float]:

@@ -39,7 +39,10 @@ class Acceptor:
         self._tls = tls
         self._timeouts_s: dict[str, float] = {}
         if tls is not None:
-            timeouts_s = {"ssl_handshake_timeout": handshake_timeout_s, "ssl_shutdown_timeout": _SHUTDOWN_TIMEOUT_S}
+            timeouts_s = {
+                "ssl_handshake_timeout": handshake_timeout_s,
+                "ssl_shutdown_timeout": _SHUTDOWN_TIMEOUT_S,
+            }
             self._timeouts_s = timeouts_s
         self._opening: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -67,7 +70,9 @@ class Acceptor:
                 accepted, _ = self._listener.accept()
             except _GONE:
                 return
-            except OSError as error:  # no descriptors, or no memory: asking again at once would only cost time
+            except (
+                OSError
+            ) as error:  # no descriptors, or no memory: asking again at once would only cost time
                 logger.warning("no connections are accepted for %g s: %s", _PAUSE_S, error.strerror)
                 self._rest(_PAUSE_S)
                 return
@@ -96,7 +101,9 @@ class Acceptor:
     async def _open(self, opening: "_Opening") -> None:
         make, accepted = self._make_protocol, opening.accepted
         try:
-            await self._loop.connect_accepted_socket(make, accepted, ssl=self._tls, **self._timeouts_s)
+            await self._loop.connect_accepted_socket(
+                make, accepted, ssl=self._tls, **self._timeouts_s
+            )
         except OSError as error:  # the client has left, or speaks no TLS that we do, or none
             logger.debug("a connection was not opened: %s", error)
         finally:

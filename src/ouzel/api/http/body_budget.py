@@ -37,8 +37,12 @@ class BodyBudget:
     def check(self, num_bytes: int) -> None:
         """Raises Overloaded where there is no room for so many bytes."""
         if num_bytes > self._max_bytes - self._num_bytes:
-            limit = f"max_body_bytes_total is {self._max_bytes}, of which {self._num_bytes} are taken"
-            raise Overloaded(f"too many bytes of request bodies are held: {limit}", retry_after_s=_RETRY_AFTER_S)
+            limit = (
+                f"max_body_bytes_total is {self._max_bytes}, of which {self._num_bytes} are taken"
+            )
+            raise Overloaded(
+                f"too many bytes of request bodies are held: {limit}", retry_after_s=_RETRY_AFTER_S
+            )
 
 
 class Share:

@@ -27,4 +27,6 @@ class BodyEndpoint:
             answer = await self._answer(Request(scope), admitted.body)
             encode = msgspec.json.encode
             takes_long = len(admitted.body) > LONG_BODY_BYTES
-            await send_json(await asyncio.to_thread(encode, answer) if takes_long else encode(answer), send)
+            await send_json(
+                await asyncio.to_thread(encode, answer) if takes_long else encode(answer), send
+            )

@@ -39,7 +39,9 @@ class BodyReader:
             async with asyncio.timeout(self._body_timeout_s):
                 return await _receive_body(scope, receive, self._max_body_bytes, share)
         except TimeoutError:
-            raise BodyTimeout(f"the request body must arrive within {self._body_timeout_s:g} s") from None
+            raise BodyTimeout(
+                f"the request body must arrive within {self._body_timeout_s:g} s"
+            ) from None
 
 
 def _check_encoding(scope: Scope) -> None:

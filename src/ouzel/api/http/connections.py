@@ -45,12 +45,16 @@ class Waiting(Protocol):
 
 
 class Connections:
-    def __init__(self, max_connections: int, *, header_timeout_s: float, idle_timeout_s: float) -> None:
+    def __init__(
+        self, max_connections: int, *, header_timeout_s: float, idle_timeout_s: float
+    ) -> None:
         self.max_connections = max_connections
         self.open: set[object] = set()  # uvicorn adds and removes
         self._timeouts_s = {Wait.HEAD: header_timeout_s, Wait.IDLE: idle_timeout_s}
         # In plain dictionaries, finding the first passes over all that were before it.
-        self._since_s: dict[Wait, OrderedDict[Waiting, float]] = {wait: OrderedDict() for wait in Wait}
+        self._since_s: dict[Wait, OrderedDict[Waiting, float]] = {
+            wait: OrderedDict() for wait in Wait
+        }
         self._timer: asyncio.TimerHandle | None = None
         self._next_look_s = math.inf
 
@@ -80,7 +84,11 @@ class Connections:
     def make_room(self) -> bool:
         """Closes a connection that waits, and tells whether there was one."""
         now_s = asyncio.get_running_loop().time()
-        first = [(_USUAL_S[wait], *next(iter(waiting.items()))) for wait, waiting in self._since_s.items() if waiting]
+        first = [
+            (_USUAL_S[wait], *next(iter(waiting.items())))
+            for wait, waiting in self._since_s.items()
+            if waiting
+        ]
         if not first:
             return False
         _, connection, _ = max(first, key=lambda each: (now_s - each[2]) / each[0])

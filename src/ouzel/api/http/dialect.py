@@ -34,7 +34,9 @@ class Dialect(Protocol):
         """Returns the fields as they came."""
         ...
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         """Checks and renders; several prompts become as many requests, all with the same n.
 
         Without any request the answer is `whole` of no events.
@@ -42,4 +44,6 @@ class Dialect(Protocol):
         ...
 
 
-DialectOfKey = Callable[[str | None], Dialect]  # takes the id of the request's API key; None if the server has no keys
+DialectOfKey = Callable[
+    [str | None], Dialect
+]  # takes the id of the request's API key; None if the server has no keys

@@ -19,7 +19,10 @@ ListRequests = Callable[[], Sequence[OpenRequest]]
 
 
 async def drain_with_log(
-    drain: Drain, timeout_s: float, list_requests: ListRequests, pauses_s: Iterable[float] = _PAUSES_S
+    drain: Drain,
+    timeout_s: float,
+    list_requests: ListRequests,
+    pauses_s: Iterable[float] = _PAUSES_S,
 ) -> None:
     """Awaits `drain(timeout_s)`, which aborts requests that are open after the timeout."""
     if timeout_s <= 0:
@@ -36,7 +39,9 @@ async def drain_with_log(
             await logging_lines
 
 
-async def _log_waiting(timeout_s: float, list_requests: ListRequests, pauses_s: Iterable[float]) -> None:
+async def _log_waiting(
+    timeout_s: float, list_requests: ListRequests, pauses_s: Iterable[float]
+) -> None:
     loop = asyncio.get_running_loop()
     begin_s = loop.time()
     *pauses, last = pauses_s

@@ -21,11 +21,15 @@ DROPPED_FORMAT_HEADER = "x-ouzel-format-ignored"
 _MAX_WARNINGS_LEN = 4000  # proxies refuse answers with long headers
 _MAX_REASON_LEN = 500
 _NOT_PRINTABLE_ASCII = re.compile(r"[^ -~]")
-BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]  # of the headers and the time of arrival
+BeginSpan = Callable[
+    [Iterable[tuple[bytes, bytes]], float], Span
+]  # of the headers and the time of arrival
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
-CountResponse = Callable[[str, int], None]  # takes the template of the path, empty if it is unknown, and the status
+CountResponse = Callable[
+    [str, int], None
+]  # takes the template of the path, empty if it is unknown, and the status
 
 
 class Edge:
@@ -72,7 +76,9 @@ class Edge:
         log_exchange(exchange, method, path)
         if exchange.status is not None:
             # Without a route the request ended before the router: it lacked a key, for example.
-            self._count_response(exchange.route or self._paths.template(scope["path"]), exchange.status)
+            self._count_response(
+                exchange.route or self._paths.template(scope["path"]), exchange.status
+            )
         if span is not None:
             end_request_span(span, exchange, scope)
 
@@ -92,9 +98,13 @@ def _warning_headers(exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
 
 def _as_printable_ascii(text: str) -> str:
     """Writes other characters as Python's escapes: a server of HTTP refuses to send control characters."""
-    return _NOT_PRINTABLE_ASCII.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    return _NOT_PRINTABLE_ASCII.sub(
+        lambda match: match[0].encode("unicode_escape").decode("ascii"), text
+    )
 
 
 def _request_id(scope: Scope) -> str:
-    sent_id = next((value for name in _REQUEST_ID_HEADERS if (value := header(scope, name)) is not None), "")
+    sent_id = next(
+        (value for name in _REQUEST_ID_HEADERS if (value := header(scope, name)) is not None), ""
+    )
     return sent_id if _SANE_REQUEST_ID.fullmatch(sent_id) else secrets.token_hex(16)

@@ -18,7 +18,10 @@ logger = logging.getLogger(__name__)
 
 class ErrorAnswers:
     def __init__(
-        self, app: ASGIApp, error_styles: Mapping[str, ErrorStyle], styles_by_header: Mapping[bytes, ErrorStyle] = {}
+        self,
+        app: ASGIApp,
+        error_styles: Mapping[str, ErrorStyle],
+        styles_by_header: Mapping[bytes, ErrorStyle] = {},
     ) -> None:
         """`error_styles` are by the first segments of the path, or by its first characters where they end with a
         slash; the first that matches counts. Errors of other paths are in OpenAI's style.
@@ -52,15 +55,30 @@ class ErrorAnswers:
         style = exchange.error_style or self._error_style(scope)
         answer = style(msgspec.structs.replace(fault, request_id=exchange.request_id))
         if exchange.status is None:
-            await send_json(msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers)
+            await send_json(
+                msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers
+            )
         else:
             exchange.status = answer.status  # for the log: the client has seen 200
             piece = exchange.framing.frames([answer.body])
-            await send({"type": "http.response.body", "body": exchange.envelope(piece) if exchange.envelope else piece})
+            await send(
+                {
+                    "type": "http.response.body",
+                    "body": exchange.envelope(piece) if exchange.envelope else piece,
+                }
+            )
 
     def _error_style(self, scope: Scope) -> ErrorStyle:
-        of_client = [style for name, style in self._styles_by_header.items() if header(scope, name) is not None]
-        of_path = [style for prefix, style in self._error_styles.items() if _is_below(scope["path"], prefix)]
+        of_client = [
+            style
+            for name, style in self._styles_by_header.items()
+            if header(scope, name) is not None
+        ]
+        of_path = [
+            style
+            for prefix, style in self._error_styles.items()
+            if _is_below(scope["path"], prefix)
+        ]
         return next(iter(of_client + of_path), openai_style)
 
 

@@ -44,7 +44,9 @@ class ErrorBody(msgspec.Struct):
 
 
 def openai_style(fault: Fault) -> ErrorAnswer:
-    return ErrorAnswer(fault.status, ErrorBody(ErrorDetails(fault.message, fault.type, fault.param, fault.code)))
+    return ErrorAnswer(
+        fault.status, ErrorBody(ErrorDetails(fault.message, fault.type, fault.param, fault.code))
+    )
 
 
 def fault_of(error: BaseException) -> Fault:

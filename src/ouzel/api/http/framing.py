@@ -8,7 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 # JSON leaves them raw inside strings, and clients that read with `splitlines` would end the line there.
-_LINE_ENDS = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in ("\x85", "\u2028", "\u2029")]
+_LINE_ENDS = [
+    (char.encode(), f"\\u{ord(char):04x}".encode()) for char in ("\x85", "\u2028", "\u2029")
+]
 
 _encode = msgspec.json.Encoder().encode
 

@@ -14,7 +14,15 @@ from ouzel.api.http.exchange import Exchange, exchange_of
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
 from ouzel.errors import InvalidRequest
-from ouzel.generation import Event, Finished, Generation, GenerationRequest, ServedModel, SeveralGenerations, Usage
+from ouzel.generation import (
+    Event,
+    Finished,
+    Generation,
+    GenerationRequest,
+    ServedModel,
+    SeveralGenerations,
+    Usage,
+)
 from ouzel.observability import Metrics
 from ouzel.wire.aliases import as_named
 from ouzel.wire.chat_prompt import has_own_template
@@ -72,14 +80,18 @@ class GeneratingEndpoint:
             await self._send(generation, answer, send)
             return
         with self._model.engine.admit(len(requests) - 1):  # the first has its place since the door
-            generations = SeveralGenerations(requests, self._model, self._metrics, key_id=exchange.key_id)
+            generations = SeveralGenerations(
+                requests, self._model, self._metrics, key_id=exchange.key_id
+            )
             exchange.follow(generations)
             await self._send(generations, answer, send)
 
     def _num_bytes(self, body: bytes) -> int:
         return len(body) + (0 if self._num_held_bytes is None else self._num_held_bytes(body))
 
-    async def _send(self, generation: Generation | SeveralGenerations, answer: Answer, send: Send) -> None:
+    async def _send(
+        self, generation: Generation | SeveralGenerations, answer: Answer, send: Send
+    ) -> None:
         if answer.is_stream:
             end = partial(_end_frames, answer, generation)
             await self._streams.send(_frames(generation, answer), answer.framing, send, end=end)
@@ -87,14 +99,18 @@ class GeneratingEndpoint:
             await send_json(await _whole(generation, answer), send)
 
 
-def _prepared(dialect: Dialect, fields: JsonObject, *, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+def _prepared(
+    dialect: Dialect, fields: JsonObject, *, arrival_s: float
+) -> tuple[list[GenerationRequest], Answer]:
     try:
         return dialect.prepare(fields, arrival_s)
     except InvalidRequest as error:
         raise as_named(error, lambda: fields) from error.__cause__
 
 
-async def _frames(generation: Generation | SeveralGenerations, answer: Answer) -> AsyncGenerator[bytes, None]:
+async def _frames(
+    generation: Generation | SeveralGenerations, answer: Answer
+) -> AsyncGenerator[bytes, None]:
     async with aclosing(generation.events()) as steps:
         async for events in steps:
             yield await _written(partial(_chunk_frames, answer, events, generation.usage()), events)

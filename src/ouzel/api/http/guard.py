@@ -39,7 +39,9 @@ class Guard:
 
     def _is_open(self, scope: Scope) -> bool:
         path = scope["path"]
-        return path in self._own_key_paths or (path in self._open_paths and method_of(scope) in _READING)
+        return path in self._own_key_paths or (
+            path in self._open_paths and method_of(scope) in _READING
+        )
 
     def _check(self, scope: Scope) -> str:
         sent_ids = [key_id(key.encode("latin-1")) for key in keys_in(scope)]
@@ -51,7 +53,12 @@ class Guard:
             )
         if not sent_ids:
             raise Unauthenticated("an API key is needed: send it as 'Authorization: Bearer KEY'")
-        matching = [known for known in self._key_ids for each in sent_ids if hmac.compare_digest(known, each)]
+        matching = [
+            known
+            for known in self._key_ids
+            for each in sent_ids
+            if hmac.compare_digest(known, each)
+        ]
         if not matching:
             raise Unauthenticated("Incorrect API key provided: it is not one of this server's")
         return matching[0]
@@ -67,7 +74,9 @@ class AdminGuard:
     def check(self, scope: Scope) -> None:
         """Raises Unauthenticated."""
         if self._key_id is None:
-            raise Unauthenticated("this server has no --admin-api-key, so nobody may change what it serves")
+            raise Unauthenticated(
+                "this server has no --admin-api-key, so nobody may change what it serves"
+            )
         sent_ids = [key_id(key.encode("latin-1")) for key in keys_in(scope)]
         if not any(hmac.compare_digest(self._key_id, each) for each in sent_ids):
             raise Unauthenticated("the admin key is needed: send it as 'Authorization: Bearer KEY'")

@@ -14,10 +14,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.config import ServerConfig
 from ouzel.errors import ForeignHost, InvalidRequest
 
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._~-]+)?\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]*)?")
+_HOST = re.compile(
+    r"(\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._~-]+)?\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]*)?"
+)
 _MAX_SHOWN = 100
 _MAX_PASSED = 64
-_CONTAINERS_HOST = ("host.docker.internal", "host.containers.internal")  # this machine; nobody can own such a name
+_CONTAINERS_HOST = (
+    "host.docker.internal",
+    "host.containers.internal",
+)  # this machine; nobody can own such a name
 
 
 class Hosts:
@@ -51,14 +56,25 @@ class Hosts:
             return  # a URL may have no name
         match = _HOST.fullmatch(text)
         if match is None:
-            raise InvalidRequest(f"the Host header must be a name or an address, given {text[:_MAX_SHOWN]!r}")
-        if self._allowed is not None and not self._is_allowed(match[1].lower().removesuffix("."), self._allowed):
+            raise InvalidRequest(
+                f"the Host header must be a name or an address, given {text[:_MAX_SHOWN]!r}"
+            )
+        if self._allowed is not None and not self._is_allowed(
+            match[1].lower().removesuffix("."), self._allowed
+        ):
             how = "--allowed-hosts names others than this machine's"
-            raise ForeignHost(f"this server does not answer for the host {match[1][:_MAX_SHOWN]}: {how}")
+            raise ForeignHost(
+                f"this server does not answer for the host {match[1][:_MAX_SHOWN]}: {how}"
+            )
 
     @staticmethod
     def _is_allowed(name: str, allowed: frozenset[str]) -> bool:
-        return name in allowed or name == "localhost" or name.endswith(".localhost") or _is_address(name.strip("[]"))
+        return (
+            name in allowed
+            or name == "localhost"
+            or name.endswith(".localhost")
+            or _is_address(name.strip("[]"))
+        )
 
 
 def allowed_hosts(server: ServerConfig) -> frozenset[str] | None:

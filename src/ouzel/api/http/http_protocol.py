@@ -21,7 +21,14 @@ from ouzel.api.http.refusal import refuse, unread_scope
 from ouzel.api.http.upgrade_offer import head_without_offer
 from ouzel.api.http.write_watch import WriteWatch
 from ouzel.config import LimitsConfig
-from ouzel.errors import HeadTimeout, HeadTooLarge, InvalidRequest, OuzelError, Overloaded, TooManyConnections
+from ouzel.errors import (
+    HeadTimeout,
+    HeadTooLarge,
+    InvalidRequest,
+    OuzelError,
+    Overloaded,
+    TooManyConnections,
+)
 
 MAX_HEAD_BYTES = 2**16
 MAX_HEADERS = 100
@@ -38,14 +45,18 @@ class HttpProtocol(HttpToolsProtocol):
     shared: Connections
     _write_watch: WriteWatch
     _wait: Wait | None = None
-    _answered: RequestResponseCycle | None = None  # the one whose answer is being made; `cycle` has come last
+    _answered: RequestResponseCycle | None = (
+        None  # the one whose answer is being made; `cycle` has come last
+    )
     _is_in_head = False
     _has_offer = False  # of another protocol, in the head that has just been read
     _is_deaf = False  # what comes is dropped
     _num_head_bytes = 0  # of an unfinished head, as far as is known
     _num_fed = 0  # bytes that came last
     _begins_with_head = False  # what came last
-    _num_framing_bytes = 0  # of a body, since the last piece of its content: lengths of chunks, extensions, trailers
+    _num_framing_bytes = (
+        0  # of a body, since the last piece of its content: lengths of chunks, extensions, trailers
+    )
 
     # What comes
 
@@ -58,7 +69,9 @@ class HttpProtocol(HttpToolsProtocol):
         if self._is_deaf:
             return
         self._num_fed = len(data)
-        self._begins_with_head = not self._is_in_head and (self.cycle is None or not self.cycle.more_body)
+        self._begins_with_head = not self._is_in_head and (
+            self.cycle is None or not self.cycle.more_body
+        )
         if self._is_in_head:
             self._num_head_bytes += len(data)
         self._num_framing_bytes += len(data)
@@ -125,9 +138,13 @@ class HttpProtocol(HttpToolsProtocol):
         if self.parser.get_method() == b"CONNECT":
             return InvalidRequest("this is no request in HTTP/1.1: CONNECT is for proxies")
         if len(self.headers) > MAX_HEADERS:
-            return HeadTooLarge(f"a request must have <= {MAX_HEADERS} headers, given {len(self.headers)}")
+            return HeadTooLarge(
+                f"a request must have <= {MAX_HEADERS} headers, given {len(self.headers)}"
+            )
         if self._num_head_bytes + self._num_fed > MAX_HEAD_BYTES:  # at most so much
-            num_bytes = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            num_bytes = len(self.url) + sum(
+                len(name) + len(value) + 4 for name, value in self.headers
+            )
             if num_bytes > MAX_HEAD_BYTES:
                 return _head_too_large()
         if len(self.pipeline) >= MAX_PIPELINED:
@@ -135,14 +152,24 @@ class HttpProtocol(HttpToolsProtocol):
             return Overloaded(limit, retry_after_s=_RETRY_AFTER_S)
         if self._wait is not None and self.shared.is_busy:
             limit = f"max_connections is {self.shared.max_connections}"
-            return TooManyConnections(f"too many connections have requests: {limit}", retry_after_s=_RETRY_AFTER_S)
+            return TooManyConnections(
+                f"too many connections have requests: {limit}", retry_after_s=_RETRY_AFTER_S
+            )
         return None
 
     def _check_unfinished(self) -> None:
         if not self._is_in_head:
-            if self._num_framing_bytes > MAX_HEAD_BYTES and self.cycle is not None and self.cycle.more_body:
+            if (
+                self._num_framing_bytes > MAX_HEAD_BYTES
+                and self.cycle is not None
+                and self.cycle.more_body
+            ):
                 limit = f"<= {MAX_HEAD_BYTES} bytes long together"
-                self._refuse(HeadTooLarge(f"a body's trailers, and what its chunks have besides data, must be {limit}"))
+                self._refuse(
+                    HeadTooLarge(
+                        f"a body's trailers, and what its chunks have besides data, must be {limit}"
+                    )
+                )
         elif self._num_head_bytes > MAX_HEAD_BYTES:
             self._refuse(_head_too_large())
         elif len(self.headers) > MAX_HEADERS:
@@ -156,7 +183,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _pass_over_offer(self, rest: bytes) -> None:
         self._has_offer = False
-        head = head_without_offer(self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers)
+        head = head_without_offer(
+            self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers
+        )
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
         self._feed(head + rest)
@@ -164,7 +193,11 @@ class HttpProtocol(HttpToolsProtocol):
     def _upgrade(self) -> None:
         """To a WebSocket."""
         if self.cycle is not None and not self.cycle.response_complete:
-            self._refuse(InvalidRequest("a WebSocket cannot begin before earlier requests have been answered"))
+            self._refuse(
+                InvalidRequest(
+                    "a WebSocket cannot begin before earlier requests have been answered"
+                )
+            )
         else:
             try:
                 check_handshake(self.scope["method"].encode(), self.url, self.headers)
@@ -238,7 +271,9 @@ class HttpProtocol(HttpToolsProtocol):
         """The client has had its time."""
         self._wait = None
         if self._is_in_head:
-            self._refuse(HeadTimeout(f"the request's head must arrive within {self.header_timeout_s:g} s"))
+            self._refuse(
+                HeadTimeout(f"the request's head must arrive within {self.header_timeout_s:g} s")
+            )
         else:
             self.make_way()
 
@@ -277,7 +312,9 @@ class HttpProtocol(HttpToolsProtocol):
 
 
 def _head_too_large() -> HeadTooLarge:
-    return HeadTooLarge(f"the request line and the headers must be <= {MAX_HEAD_BYTES} bytes long together")
+    return HeadTooLarge(
+        f"the request line and the headers must be <= {MAX_HEAD_BYTES} bytes long together"
+    )
 
 
 def http_protocol(connections: Connections, limits: LimitsConfig) -> type[HttpProtocol]:

@@ -21,7 +21,12 @@ class HttpServer(uvicorn.Server):
     """Listens on sockets it is given. It leaves out uvicorn's signal handlers, and its log line for each request."""
 
     def __init__(
-        self, app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None, *, has_lifespan: bool = True
+        self,
+        app: ASGIApp,
+        limits: LimitsConfig,
+        tls: ssl.SSLContext | None = None,
+        *,
+        has_lifespan: bool = True,
     ) -> None:
         self._connections = Connections(
             limits.max_connections or MAX_CONNECTIONS,
@@ -47,7 +52,10 @@ class HttpServer(uvicorn.Server):
 
         def make_protocol() -> asyncio.Protocol:
             return self.config.http_protocol_class(  # type: ignore[call-arg]  # it is ours
-                config=self.config, server_state=self.server_state, app_state=self.lifespan.state, _loop=loop
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+                _loop=loop,
             )
 
         return Acceptor(
@@ -65,7 +73,9 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-def _config(app: ASGIApp, limits: LimitsConfig, connections: Connections, *, has_lifespan: bool) -> uvicorn.Config:
+def _config(
+    app: ASGIApp, limits: LimitsConfig, connections: Connections, *, has_lifespan: bool
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="auto",  # uvloop where it is installed

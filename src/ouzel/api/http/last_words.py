@@ -37,7 +37,9 @@ class LastWords:
         asyncio.get_running_loop().call_later(_CLOSE_AFTER_S, self._transport.abort)
 
 
-def last_cycle(protocol: "HttpToolsProtocol", scope: Scope, transport: asyncio.Transport) -> RequestResponseCycle:
+def last_cycle(
+    protocol: "HttpToolsProtocol", scope: Scope, transport: asyncio.Transport
+) -> RequestResponseCycle:
     """A request that has no body, and is answered on this transport."""
     cycle = RequestResponseCycle(
         scope=scope,  # type: ignore[arg-type]  # Starlette's type is a wider one

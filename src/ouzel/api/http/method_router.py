@@ -24,7 +24,9 @@ class MethodRouter(Router):
         self._methods_of_plain_paths = _methods_of_plain_paths(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        methods = self._methods_of_plain_paths.get(scope["path"]) if scope["type"] == "http" else None
+        methods = (
+            self._methods_of_plain_paths.get(scope["path"]) if scope["type"] == "http" else None
+        )
         if methods is not None and scope["method"] not in methods:
             await _refuse_method(methods, scope, receive, send)
             return
@@ -37,7 +39,9 @@ class MethodRouter(Router):
 
     def _allowed(self, scope: Scope) -> set[str]:
         routes = [route for route in self.routes if isinstance(route, Route)]
-        allowed = [route.methods or set() for route in routes if route.matches(scope)[0] is not Match.NONE]
+        allowed = [
+            route.methods or set() for route in routes if route.matches(scope)[0] is not Match.NONE
+        ]
         return set().union(*allowed)
 
 
@@ -50,12 +54,16 @@ def _methods_of_plain_paths(routes: Iterable[BaseRoute]) -> dict[str, set[str]]:
     return methods
 
 
-async def _refuse_method(methods: Iterable[str], scope: Scope, receive: Receive, send: Send) -> None:
+async def _refuse_method(
+    methods: Iterable[str], scope: Scope, receive: Receive, send: Send
+) -> None:
     """Answers OPTIONS with the allowed methods. Raises MethodNotAllowed for any other method."""
     allowed = ", ".join(sorted({HTTPMethod.OPTIONS.value, *methods}))
     if scope["method"] != HTTPMethod.OPTIONS:
         raise MethodNotAllowed(scope["method"], scope["path"], allowed)
-    await Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": allowed})(scope, receive, send)
+    await Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": allowed})(
+        scope, receive, send
+    )
 
 
 class MethodRoute(Route):
@@ -80,7 +88,11 @@ class MethodRoute(Route):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, inner_scope = super().matches(scope)
-        if match is Match.NONE or self._needed_header is None or header(scope, self._needed_header) is not None:
+        if (
+            match is Match.NONE
+            or self._needed_header is None
+            or header(scope, self._needed_header) is not None
+        ):
             return match, inner_scope
         return Match.NONE, {}
 

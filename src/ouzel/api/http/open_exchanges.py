@@ -19,7 +19,9 @@ class OpenRequest:
 
     def __str__(self) -> str:
         age_s = time.perf_counter() - self.arrival_s
-        return f"{self.request_id} {self.endpoint} since {age_s:.1f} s with {self.num_tokens} tokens"
+        return (
+            f"{self.request_id} {self.endpoint} since {age_s:.1f} s with {self.num_tokens} tokens"
+        )
 
 
 class OpenExchanges:

@@ -15,13 +15,21 @@ from ouzel.api.http.exchange import header
 from ouzel.api.http.guard import keys_in
 from ouzel.errors import ForeignOrigin
 
-_HARMLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})  # they change nothing and compute next to nothing
-_FOREIGN_SITES = frozenset({"cross-site", "same-site"})  # the second is another port or a sibling's name
-_OWN_SITES = frozenset({"same-origin", "none"})  # the second is a person, or an extension that may reach this server
+_HARMLESS_METHODS = frozenset(
+    {"GET", "HEAD", "OPTIONS"}
+)  # they change nothing and compute next to nothing
+_FOREIGN_SITES = frozenset(
+    {"cross-site", "same-site"}
+)  # the second is another port or a sibling's name
+_OWN_SITES = frozenset(
+    {"same-origin", "none"}
+)  # the second is a person, or an extension that may reach this server
 _SCHEMES_OF_PAGES = frozenset({"http", "https", "file", ""})  # "null" has no scheme
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Fetch lets pages send these without a preflight; a request without the header has none of the others either.
-_SIMPLE_TYPES = frozenset({"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"})
+_SIMPLE_TYPES = frozenset(
+    {"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"}
+)
 _MAX_SHOWN = 100
 
 
@@ -49,7 +57,11 @@ class OwnPages:
         if origin is None:
             if site in _FOREIGN_SITES:
                 raise _refusal(action, "Sec-Fetch-Site", site)
-        elif origin not in self._allowed_origins and site not in _OWN_SITES and not _is_own(origin, scope):
+        elif (
+            origin not in self._allowed_origins
+            and site not in _OWN_SITES
+            and not _is_own(origin, scope)
+        ):
             raise _refusal(action, "Origin", origin)
 
 
@@ -85,7 +97,9 @@ def _host_and_port(text: str, scheme: str) -> tuple[str, int | None] | None:
     split = _split(f"//{text}")
     try:
         return (
-            None if split is None or not split.hostname else (split.hostname, split.port or _DEFAULT_PORTS.get(scheme))
+            None
+            if split is None or not split.hostname
+            else (split.hostname, split.port or _DEFAULT_PORTS.get(scheme))
         )
     except ValueError:  # the port is no number
         return None

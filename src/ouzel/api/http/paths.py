@@ -39,7 +39,9 @@ class Paths:
         routes = list(routes)
         self._plain = frozenset(path for _, path in routes if "{" not in path)
         patterns = [compile_path(path)[0].pattern for _, path in routes if "{" in path]
-        self._others = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern in patterns) or "(?!)")
+        self._others = re.compile(
+            "|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern in patterns) or "(?!)"
+        )
         self._templates = [(method, compile_path(path)) for method, path in routes]
         self._prefixes = tuple(f"{prefix}/" for prefix in prefixes)
         self._shown_paths = shown_paths
@@ -53,7 +55,9 @@ class Paths:
         """Returns the path as its operation spells it, without values of a client; empty if it is unknown."""
         if path in self._plain:
             return path
-        return next((shown for _, (pattern, shown, _) in self._templates if pattern.match(path)), "")
+        return next(
+            (shown for _, (pattern, shown, _) in self._templates if pattern.match(path)), ""
+        )
 
     def meant(self, path: str) -> str:
         """Returns the known path that this one stands for, else the path as it is."""
@@ -70,17 +74,23 @@ class Paths:
 
     def _candidates(self, path: str) -> Iterable[str]:
         if not path.startswith("/"):
-            yield "/" if path == "*" else path  # OPTIONS of the whole server; else what could not be read
+            yield (
+                "/" if path == "*" else path
+            )  # OPTIONS of the whole server; else what could not be read
             return
         path = _SLASHES.sub("/", path).rstrip("/") or "/"
         yield path
         yield f"{self._prefixes[0]}{path[1:]}" if self._prefixes else path
         for prefix in self._prefixes:
             at_root = path.removeprefix(prefix[:-1])
-            if path.startswith(prefix) and not at_root.startswith(self._prefixes):  # a doubled one is a mistake
+            if path.startswith(prefix) and not at_root.startswith(
+                self._prefixes
+            ):  # a doubled one is a mistake
                 yield at_root
 
-    def unknown(self, method: str, path: str, *, main_paths: Iterable[str], is_websocket: bool) -> UnknownUrl:
+    def unknown(
+        self, method: str, path: str, *, main_paths: Iterable[str], is_websocket: bool
+    ) -> UnknownUrl:
         """Returns the error for an unknown path, with a hint: a path like it, else the `main_paths`."""
         hint = self._socket_hint() if is_websocket else self._hint(method, path, main_paths)
         return UnknownUrl(f"unknown URL: {method} {path[:_MAX_SHOWN]}{hint}")
@@ -88,7 +98,9 @@ class Paths:
     def _hint(self, method: str, path: str, main_paths: Iterable[str]) -> str:
         ends = [path[match.start() :].lower() for match in re.finditer("/", path[:_MAX_SHOWN])]
         meant = (self._hinted_path(method, self.meant(end)) for end in ends if end.strip("/"))
-        near = next((each for each in meant if each), None)  # behind a prefix too many, or in other letters
+        near = next(
+            (each for each in meant if each), None
+        )  # behind a prefix too many, or in other letters
         if near is None and len(path) <= _MAX_COMPARED:
             similar = get_close_matches(path, self._shown_paths, n=3, cutoff=_LIKENESS)
             near = next((each for each in similar if self._hinted_path(method, each)), None)
@@ -103,13 +115,21 @@ class Paths:
         An id in the client's path may name no object, so that a hint with the id would promise too much.
         """
         wanted = "GET" if method == "HEAD" else method
-        matching = [(own, shown) for own, (pattern, shown, _) in self._templates if pattern.match(path)]
+        matching = [
+            (own, shown) for own, (pattern, shown, _) in self._templates if pattern.match(path)
+        ]
         of_method = [shown for own, shown in matching if own == wanted]
-        plain = [shown for _, shown in matching if shown == path]  # a 405 there names the right method
+        plain = [
+            shown for _, shown in matching if shown == path
+        ]  # a 405 there names the right method
         return next(iter(of_method + plain), None)
 
     def _socket_hint(self) -> str:
-        return f"; WebSockets are opened at {self._listed(self._socket_paths)}" if self._socket_paths else ""
+        return (
+            f"; WebSockets are opened at {self._listed(self._socket_paths)}"
+            if self._socket_paths
+            else ""
+        )
 
     def _listed(self, paths: Iterable[str]) -> str:
         return ", ".join(f"{self._root_path}{path}" for path in paths)

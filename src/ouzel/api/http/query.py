@@ -47,7 +47,9 @@ class Query:
         except ValueError:
             raise InvalidRequest(f"must be an integer, given {shown(text)}", field=name) from None
         if not lowest <= value <= highest:
-            raise InvalidRequest(f"must be between {lowest} and {highest}, given {value}", field=name)
+            raise InvalidRequest(
+                f"must be between {lowest} and {highest}, given {value}", field=name
+            )
         return value
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
@@ -55,5 +57,7 @@ class Query:
         if text is None:
             return default
         if text not in choices:
-            raise InvalidRequest(f"must be one of {', '.join(choices)}, given {shown(text)}", field=name)
+            raise InvalidRequest(
+                f"must be one of {', '.join(choices)}, given {shown(text)}", field=name
+            )
         return text

@@ -11,7 +11,9 @@ from ouzel.api.http.routing_errors import MethodNotAllowed
 from ouzel.errors import UNEXPECTED, OuzelError
 from ouzel.wire.validation_errors import NOT_A_FIELD, UnreadableValue
 
-_CLIENTS_PART = re.compile(r",\s*given\b.*|(?<=.):\s.*|(?<![A-Za-z])['\"“].*|[\x00-\x1f\x7f].*", re.DOTALL)
+_CLIENTS_PART = re.compile(
+    r",\s*given\b.*|(?<=.):\s.*|(?<![A-Za-z])['\"“].*|[\x00-\x1f\x7f].*", re.DOTALL
+)
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}((\[\d+\])*)")
 _CLIENTS_OBJECTS = frozenset(
     {

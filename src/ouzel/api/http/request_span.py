@@ -39,7 +39,13 @@ def end_message_span(span: Span, exchange: Exchange, name: str) -> None:
 def _end(span: Span, exchange: Exchange, name: str, status: int, attributes: Attributes) -> None:
     generation = exchange.generation
     generated: Attributes = {}
-    if generation is not None and generation.finish_reasons:  # one in the background has a span of its own
+    if (
+        generation is not None and generation.finish_reasons
+    ):  # one in the background has a span of its own
         generated = span_attributes(generation)
     error = str(int(status)) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
-    span.end({**attributes, **generated, "gen_ai.request.id": exchange.request_id}, name=name, error=error)
+    span.end(
+        {**attributes, **generated, "gen_ai.request.id": exchange.request_id},
+        name=name,
+        error=error,
+    )

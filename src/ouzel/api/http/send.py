@@ -14,7 +14,9 @@ def json_response(value: object, status: int = HTTPStatus.OK) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-async def send_json(encoded: bytes, send: Send, *, status: int = HTTPStatus.OK, headers: Headers = ()) -> None:
+async def send_json(
+    encoded: bytes, send: Send, *, status: int = HTTPStatus.OK, headers: Headers = ()
+) -> None:
     own = [(b"content-type", b"application/json"), (b"content-length", str(len(encoded)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
     await send({"type": "http.response.body", "body": encoded})

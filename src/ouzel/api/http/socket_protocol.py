@@ -30,7 +30,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.send" and self.transport.is_closing():
             raise BrokenPipeError("the client has left the WebSocket")
         await super().send(message)  # type: ignore[arg-type]
-        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+        if message["type"] == "websocket.http.response.body" and not message.get(
+            "more_body", False
+        ):
             self.handshake_complete = True
 
     def handle_ping(self) -> None:

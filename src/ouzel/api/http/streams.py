@@ -23,7 +23,12 @@ class Streams:
         self._keepalive_s = keepalive_s
 
     async def send(
-        self, pieces: AsyncGenerator[bytes, None], framing: Framing, send: Send, *, end: Callable[[], bytes]
+        self,
+        pieces: AsyncGenerator[bytes, None],
+        framing: Framing,
+        send: Send,
+        *,
+        end: Callable[[], bytes],
     ) -> None:
         """Asks `end` for the last bytes when the pieces are over.
 
@@ -59,7 +64,9 @@ class _Stream:
     async def send(self, piece: bytes, *, more: bool = True) -> None:
         if self._comment is not None:
             await self._comment
-        is_silent = self._is_started and not piece  # tokens without text, for example: the client hears nothing
+        is_silent = (
+            self._is_started and not piece
+        )  # tokens without text, for example: the client hears nothing
         self._is_sending = True
         await self._send_piece(piece, more=more)
         if not is_silent:
@@ -81,7 +88,11 @@ class _Stream:
         if not self._is_started:
             self._is_started = True
             await self._send(
-                {"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": [*self._framing.headers]}
+                {
+                    "type": "http.response.start",
+                    "status": HTTPStatus.OK.value,
+                    "headers": [*self._framing.headers],
+                }
             )
         if piece or not more:
             await self._send({"type": "http.response.body", "body": piece, "more_body": more})

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 _OFFER = (b"upgrade", b"http2-settings")
 
 
-def head_without_offer(method: bytes, url: bytes, http_version: str, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+def head_without_offer(
+    method: bytes, url: bytes, http_version: str, headers: Sequence[tuple[bytes, bytes]]
+) -> bytes:
     lines = [b"%b %b HTTP/%b" % (method, url, http_version.encode())]
     for name, value in headers:
         if name == b"connection":

@@ -49,7 +49,9 @@ def names_in(body: bytes) -> list[str]:
     return [name for name in ([adapters] if isinstance(adapters, str) else adapters) if name]
 
 
-def take_adapters(fields: JsonObject, model: ServedModel, *, num_inputs: int, beside_body: str = "") -> list[str]:
+def take_adapters(
+    fields: JsonObject, model: ServedModel, *, num_inputs: int, beside_body: str = ""
+) -> list[str]:
     """Removes the names from the fields, and returns the name of the adapter of each input.
 
     `beside_body` is the name in a header, the query or a custom attribute. Raises InvalidRequest.
@@ -83,7 +85,9 @@ def _take_names(fields: JsonObject) -> str | list[str]:
     if not isinstance(adapter_id, str | None):
         raise InvalidRequest(f"must be a string, given {shown(adapter_id)}", field="adapter_id")
     if adapters and adapter_id and adapters != adapter_id:
-        raise InvalidRequest(f"must be the name in adapters, given {shown(adapter_id)}", field="adapter_id")
+        raise InvalidRequest(
+            f"must be the name in adapters, given {shown(adapter_id)}", field="adapter_id"
+        )
     try:
         return msgspec.convert(adapters or adapter_id or "", str | list[str])
     except msgspec.ValidationError as error:

@@ -148,7 +148,9 @@ class LmiChatAnswer:
         if choice.finish_reason is not None:
             choice.delta.content = ""
         logprobs = self._chunk_logprobs(choice.logprobs)
-        return LmiChunkChoice(choice.index, choice.delta, logprobs, _finish_reason(choice), choice.token_ids)
+        return LmiChunkChoice(
+            choice.index, choice.delta, logprobs, _finish_reason(choice), choice.token_ids
+        )
 
     def last_chunks(self, usage: Usage) -> list[LmiChunk]:
         return [_chunk(chunk, []) for chunk in self._openai.last_chunks(usage)]
@@ -166,7 +168,9 @@ class LmiChatAnswer:
             answer.prompt_token_ids,
         )
 
-    def _chunk_logprobs(self, logprobs: ChatLogprobs | None) -> LmiLogprobs | list[StrictLogprobs] | None:
+    def _chunk_logprobs(
+        self, logprobs: ChatLogprobs | None
+    ) -> LmiLogprobs | list[StrictLogprobs] | None:
         shown = _logprobs(logprobs)
         if shown is None or not self._is_strict:
             return shown
@@ -183,11 +187,15 @@ def _choice(choice: ChatChoice) -> LmiChoice:
     finish_reason = _finish_reason(choice)
     assert finish_reason is not None
     logprobs = _logprobs(choice.logprobs)
-    return LmiChoice(choice.index, _message(choice.message), logprobs, finish_reason, choice.token_ids)
+    return LmiChoice(
+        choice.index, _message(choice.message), logprobs, finish_reason, choice.token_ids
+    )
 
 
 def _message(message: ChatMessage) -> LmiMessage:
-    return LmiMessage(message.role, message.content, message.reasoning_content or UNSET, message.tool_calls)
+    return LmiMessage(
+        message.role, message.content, message.reasoning_content or UNSET, message.tool_calls
+    )
 
 
 def _finish_reason(choice: ChatChoice | ChunkChoice) -> str | None:
@@ -201,7 +209,11 @@ def _usage(usage: UsageObject) -> LmiUsage:
 
 
 def _logprobs(logprobs: ChatLogprobs | None) -> LmiLogprobs | None:
-    return None if logprobs is None else LmiLogprobs([_with_sampled(entry) for entry in logprobs.content])
+    return (
+        None
+        if logprobs is None
+        else LmiLogprobs([_with_sampled(entry) for entry in logprobs.content])
+    )
 
 
 def _with_sampled(entry: ContentLogprob) -> ContentLogprob:

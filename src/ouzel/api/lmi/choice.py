@@ -41,7 +41,10 @@ def _adapted(catalogue: Catalogue, adapters: Sequence[str]) -> Services:
     """Returns the model with the first of the adapters; all must be adapters of one model."""
     served = {each.model.adapter: each for each in catalogue if each.model.adapter}
     for name in adapters:
-        if name not in served or served[name].model.parent_names != served[adapters[0]].model.parent_names:
+        if (
+            name not in served
+            or served[name].model.parent_names != served[adapters[0]].model.parent_names
+        ):
             raise UnknownAdapter(name)
     return served[adapters[0]]
 
@@ -76,7 +79,10 @@ def read_attributes(scope: Scope) -> dict[str, str]:
 def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
     path = scope["path_params"]
-    return next((place[key] for place in (path, query, attributes) if place.get(key)), header(scope, key.encode()))
+    return next(
+        (place[key] for place in (path, query, attributes) if place.get(key)),
+        header(scope, key.encode()),
+    )
 
 
 def _spellings(names: Sequence[str]) -> set[str]:

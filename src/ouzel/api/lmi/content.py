@@ -20,7 +20,8 @@ def read_content(content_type: str, body: bytes) -> object:
         case _:
             given = repr(media_type[:_MAX_SHOWN])
             raise InvalidRequest(
-                f"must be application/json, text/plain or text/csv, given {given}", field="Content-Type"
+                f"must be application/json, text/plain or text/csv, given {given}",
+                field="Content-Type",
             )
 
 

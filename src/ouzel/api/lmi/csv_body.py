@@ -19,7 +19,9 @@ from ouzel.wire.decode import JsonObject, log_ignored
 
 _TEXTS = "inputs"
 _PAIRS = (("text", "text_pair"), ("key", "value"))
-_MAX_SEPARATORS = 2**20  # of a body, whether they stand in texts or between them: each may begin a string
+_MAX_SEPARATORS = (
+    2**20
+)  # of a body, whether they stand in texts or between them: each may begin a string
 _MAX_ROWS = 2**16  # more than any endpoint takes
 _MAX_SHOWN = 60  # characters of the names of columns
 
@@ -36,7 +38,9 @@ def read_csv(body: bytes) -> JsonObject:
     places = [columns.index(name) for name in wanted]
     cells = [[_cell(number, row, columns, place) for place in places] for number, row in rows]
     if not cells:
-        raise InvalidRequest("a CSV body must have a row behind the names of its columns, given none")
+        raise InvalidRequest(
+            "a CSV body must have a row behind the names of its columns, given none"
+        )
     if wanted == (_TEXTS,):
         return {_TEXTS: [text for (text,) in cells]}
     return {_TEXTS: [dict(zip(wanted, row, strict=True)) for row in cells]}
@@ -52,19 +56,29 @@ def _wanted(columns: Sequence[str]) -> tuple[str, ...]:
         )
     for name in found:
         if columns.count(name) > 1:
-            raise InvalidRequest(f"the first row of a CSV body must name the column {name} once, given it twice")
+            raise InvalidRequest(
+                f"the first row of a CSV body must name the column {name} once, given it twice"
+            )
     return found
 
 
 def _cell(number: int, row: Sequence[str], columns: Sequence[str], place: int) -> str:
     if len(row) != len(columns):
-        missing = [name or "without a name" for name, cell in zip_longest(columns, row) if cell is None]
-        hint = f": the column {missing[0]} is missing" if missing else ": a text with a comma needs quotes"
+        missing = [
+            name or "without a name" for name, cell in zip_longest(columns, row) if cell is None
+        ]
+        hint = (
+            f": the column {missing[0]} is missing"
+            if missing
+            else ": a text with a comma needs quotes"
+        )
         raise InvalidRequest(
             f"row {number} of a CSV body must have {len(columns)} cells, as the first row has, given {len(row)}{hint}"
         )
     if not row[place]:
-        raise InvalidRequest(f"row {number} of a CSV body must have a text in the column {columns[place]}, given none")
+        raise InvalidRequest(
+            f"row {number} of a CSV body must have a text in the column {columns[place]}, given none"
+        )
     return row[place]
 
 
@@ -72,11 +86,15 @@ def _rows(body: bytes) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows that are not empty, with their numbers: the first row is 1."""
     num_separators = sum(body.count(separator) for separator in (b",", b"\n", b"\r"))
     if num_separators > _MAX_SEPARATORS:
-        raise InvalidRequest(f"a CSV body must have <= {_MAX_SEPARATORS} commas and line ends, given {num_separators}")
+        raise InvalidRequest(
+            f"a CSV body must have <= {_MAX_SEPARATORS} commas and line ends, given {num_separators}"
+        )
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"a text/csv body must be UTF-8: {error.reason} at byte {error.start}") from error
+        raise InvalidRequest(
+            f"a text/csv body must be UTF-8: {error.reason} at byte {error.start}"
+        ) from error
     number = 0
     try:
         for number, row in enumerate(csv.reader(StringIO(text, newline=""), strict=True), 1):

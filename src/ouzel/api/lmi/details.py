@@ -98,7 +98,11 @@ class Choice:
             case PromptScored():
                 return []  # belongs to no choice
             case Output(deltas=deltas, logprobs=logprobs):
-                text = "".join(delta.text for delta in deltas if isinstance(delta, ContentDelta | ReasoningDelta))
+                text = "".join(
+                    delta.text
+                    for delta in deltas
+                    if isinstance(delta, ContentDelta | ReasoningDelta)
+                )
                 new = self._texts.feed(text, logprobs)
             case Finished(hidden_logprobs=hidden):
                 self.finished = event
@@ -121,7 +125,9 @@ class Choice:
 
     @property
     def mean_logprob(self) -> float:
-        return sum(token.position.sampled.logprob for token in self.tokens) / max(len(self.tokens), 1)
+        return sum(token.position.sampled.logprob for token in self.tokens) / max(
+            len(self.tokens), 1
+        )
 
 
 class StandardAnswer:

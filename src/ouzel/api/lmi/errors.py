@@ -42,7 +42,9 @@ class UnknownSchema(InvalidRequest):
     code = "unknown_schema"
 
     def __init__(self) -> None:
-        super().__init__("Input parsing failed: invalid payload. must contain prompt, inputs, or messages")
+        super().__init__(
+            "Input parsing failed: invalid payload. must contain prompt, inputs, or messages"
+        )
 
 
 class HandlerError(msgspec.Struct):
@@ -72,14 +74,18 @@ def lmi_style(fault: Fault) -> ErrorAnswer:
     if fault.code == EngineFailed.code:
         return _handler_answer(fault.message)
     if fault.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _front_end_answer(HTTPStatus.SERVICE_UNAVAILABLE, "WlmCapacityException", fault.message)
+        return _front_end_answer(
+            HTTPStatus.SERVICE_UNAVAILABLE, "WlmCapacityException", fault.message
+        )
     is_model = fault.code == ModelNotFound.code
     kind = "ModelNotFoundException" if is_model else _TYPES.get(fault.status, "ServerException")
     return _front_end_answer(fault.status, kind, fault.message)
 
 
 def _handler_answer(message: str) -> ErrorAnswer:
-    return ErrorAnswer(HTTPStatus.FAILED_DEPENDENCY, HandlerError(message, HTTPStatus.FAILED_DEPENDENCY))
+    return ErrorAnswer(
+        HTTPStatus.FAILED_DEPENDENCY, HandlerError(message, HTTPStatus.FAILED_DEPENDENCY)
+    )
 
 
 def _front_end_answer(status: int, kind: str, message: str) -> ErrorAnswer:

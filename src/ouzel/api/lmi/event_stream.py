@@ -23,7 +23,9 @@ _NOT_OF_MESSAGES = (b"content-type", b"content-length")
 
 
 def encode_message(headers: Mapping[str, str], payload: bytes) -> bytes:
-    encoded = b"".join(_encode_header(name.encode(), value.encode()) for name, value in headers.items())
+    encoded = b"".join(
+        _encode_header(name.encode(), value.encode()) for name, value in headers.items()
+    )
     lengths = struct.pack(">II", len(encoded) + len(payload) + _NUM_FRAME_BYTES, len(encoded))
     message = b"".join((lengths, struct.pack(">I", crc32(lengths)), encoded, payload))
     return message + struct.pack(">I", crc32(message))
@@ -45,7 +47,9 @@ class PartsSend:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = [(name, value) for name, value in message["headers"] if name not in _NOT_OF_MESSAGES]
+            own = [
+                (name, value) for name, value in message["headers"] if name not in _NOT_OF_MESSAGES
+            ]
             types = [value for name, value in message["headers"] if name == b"content-type"]
             content_type = [(b"x-amzn-sagemaker-content-type", value) for value in types]
             headers = [(b"content-type", MEDIA_TYPE.encode()), *content_type, *own]

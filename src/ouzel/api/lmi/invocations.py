@@ -26,7 +26,12 @@ from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
 from ouzel.api.lmi.standard import StandardRequest, StandardSchema
 from ouzel.api.lmi.vector_request import VectorRequest
 from ouzel.api.lmi.vectors import Numbers, VectorInvocations
-from ouzel.api.openai.completions import Completion, CompletionRequest, Completions, decode_completion
+from ouzel.api.openai.completions import (
+    Completion,
+    CompletionRequest,
+    Completions,
+    decode_completion,
+)
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel
@@ -34,8 +39,20 @@ from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, log_ignored
 from ouzel.wire.validation_errors import shown
 
-BODIES: tuple[StructType, ...] = (StandardRequest, ChatCompletionRequest, CompletionRequest, VectorRequest)
-ANSWERS: tuple[object, ...] = (Generated, list[Generated], LmiChatCompletion, Completion, Numbers, list[Numbers])
+BODIES: tuple[StructType, ...] = (
+    StandardRequest,
+    ChatCompletionRequest,
+    CompletionRequest,
+    VectorRequest,
+)
+ANSWERS: tuple[object, ...] = (
+    Generated,
+    list[Generated],
+    LmiChatCompletion,
+    Completion,
+    Numbers,
+    list[Numbers],
+)
 CHUNKS: tuple[StructType, ...] = (Line, LmiChunk, Completion)
 
 _ACCEPT = b"x-amzn-sagemaker-accept"  # of invocations with a response stream, beside the one that HTTP clients set
@@ -91,14 +108,17 @@ class Invocations:
         content_type = header(scope, b"content-type") or "application/json"
         adapter = adapter_beside_body(scope, attributes)
         if self._vectors is not None:
-            answer = partial(self._vectors.answer, content_type=content_type, adapter_beside_body=adapter)
+            answer = partial(
+                self._vectors.answer, content_type=content_type, adapter_beside_body=adapter
+            )
             await self._services.taking_body(answer)(scope, receive, send)
             return
         invocation = Invocation(
             self._schemas,
             self._model,
             content_type=content_type,
-            takes_events="text/event-stream" in (header(scope, _ACCEPT) or header(scope, b"accept") or ""),
+            takes_events="text/event-stream"
+            in (header(scope, _ACCEPT) or header(scope, b"accept") or ""),
             adapter_beside_body=adapter,
         )
         await self._services.generating(invocation)(scope, receive, send)
@@ -119,12 +139,16 @@ class Invocation(msgspec.Struct, frozen=True):
             raise InvalidRequest(f"the body must be a JSON object, given {shown(fields)}")
         return fields
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         for field, schema in self.schemas.items():
             if fields.get(field) is not None:
                 own_fields = dict(fields)
                 adapters = self._take_adapters(own_fields, field)
-                requests, answer = schema.prepare(own_fields, arrival_s, takes_events=self.takes_events)
+                requests, answer = schema.prepare(
+                    own_fields, arrival_s, takes_events=self.takes_events
+                )
                 return _adapted(requests, adapters), answer
         raise UnknownSchema
 
@@ -132,10 +156,14 @@ class Invocation(msgspec.Struct, frozen=True):
         """Removes the adapters from the fields, and returns the name of one for each input."""
         inputs = fields["inputs"] if field == "inputs" else None
         num_inputs = len(inputs) if isinstance(inputs, list) else 1
-        return take_adapters(fields, self.model, num_inputs=num_inputs, beside_body=self.adapter_beside_body)
+        return take_adapters(
+            fields, self.model, num_inputs=num_inputs, beside_body=self.adapter_beside_body
+        )
 
 
-def _adapted(requests: Sequence[GenerationRequest], adapters: Sequence[str]) -> list[GenerationRequest]:
+def _adapted(
+    requests: Sequence[GenerationRequest], adapters: Sequence[str]
+) -> list[GenerationRequest]:
     """`adapters` has a name for each request, or one for all of them."""
     names = adapters if len(adapters) == len(requests) else [adapters[0]] * len(requests)
     return [replace(request, adapter=name) for request, name in zip(requests, names, strict=True)]
@@ -145,7 +173,9 @@ def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
     for name, neutral in _REFUSED.items():
         value = attributes.get(name, header(scope, name.encode()))
         if value is not None and value.lower() != neutral:
-            raise InvalidRequest(f"is not supported by this server, given {value[:60]!r}", field=name)
+            raise InvalidRequest(
+                f"is not supported by this server, given {value[:60]!r}", field=name
+            )
 
 
 def _operation(path: str, *, has_slashes: bool = False) -> Operation:
@@ -173,6 +203,11 @@ OPERATIONS = (
     _operation("/predictions/{model_name}/{model_version}"),
     _operation("/models/{model_name}/invoke", has_slashes=True),
     Operation(
-        method="post", path=CHAT_PATH, profile="lmi", is_documented=False, endpoint=make_invocations, choice=by_name
+        method="post",
+        path=CHAT_PATH,
+        profile="lmi",
+        is_documented=False,
+        endpoint=make_invocations,
+        choice=by_name,
     ),
 )

@@ -37,7 +37,8 @@ class Endpoint:
         for name, reason in _REFUSED_HEADERS.items():
             if value := header(scope, name.encode()):
                 raise InvalidRequest(
-                    f"is not supported by this server: {reason}, given {value[:_MAX_SHOWN]!r}", field=name
+                    f"is not supported by this server: {reason}, given {value[:_MAX_SHOWN]!r}",
+                    field=name,
                 )
         if self._sends_messages:
             exchange_of(scope).envelope = encode_part

@@ -14,10 +14,24 @@ from ouzel.api.lmi.defaults import with_defaults
 from ouzel.api.lmi.details import Shape, StandardAnswer
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest
-from ouzel.generation import Choosing, GenerationOptions, GenerationRequest, Prompt, ServedModel, Truncation, accept
+from ouzel.generation import (
+    Choosing,
+    GenerationOptions,
+    GenerationRequest,
+    Prompt,
+    ServedModel,
+    Truncation,
+    accept,
+)
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored
 from ouzel.wire.fields import CompletionFields, StopString
-from ouzel.wire.options import check_completion, check_num_logprobs, listed, options_of, truncation_of
+from ouzel.wire.options import (
+    check_completion,
+    check_num_logprobs,
+    listed,
+    options_of,
+    truncation_of,
+)
 from ouzel.wire.validation_errors import shown
 
 _SSE = msgspec.structs.replace(SSE, end=b"")  # LMI ends this schema's events without a [DONE]
@@ -34,41 +48,74 @@ Text = Annotated[str, Meta(min_length=1)]
 
 class StandardRequest(msgspec.Struct, kw_only=True):
     inputs: Annotated[
-        Text | Annotated[list[Text], Meta(min_length=1)], Meta(description="The prompt, or a batch of prompts.")
+        Text | Annotated[list[Text], Meta(min_length=1)],
+        Meta(description="The prompt, or a batch of prompts."),
     ]
     parameters: Annotated[dict[str, object] | None, Meta(description="How to generate.")] = None
     stream: Annotated[bool | None, Meta(description="Sends a line for each token.")] = None
     adapters: Annotated[
-        str | list[str] | None, Meta(description="An adapter for all inputs, or a list with one for each; empty: none.")
+        str | list[str] | None,
+        Meta(description="An adapter for all inputs, or a list with one for each; empty: none."),
     ] = None
 
 
 class Parameters(CompletionFields, kw_only=True):
     """LMI's names stand beside ours; of two names for one thing LMI's counts."""
 
-    max_new_tokens: Annotated[int, Meta(ge=1, description="LMI's name of max_tokens.")] | None = None
+    max_new_tokens: Annotated[int, Meta(ge=1, description="LMI's name of max_tokens.")] | None = (
+        None
+    )
     stop_sequences: Annotated[
-        StopString | Annotated[list[StopString], Meta(max_length=64)] | None, Meta(description="Joins stop.")
+        StopString | Annotated[list[StopString], Meta(max_length=64)] | None,
+        Meta(description="Joins stop."),
     ] = None
     ignore_eos_token: Annotated[bool | None, Meta(description="LMI's name of ignore_eos.")] = None
-    bad_sequences: Annotated[list[StopString], Meta(max_length=128, description="Joins bad_words.")] | None = None
-    min_length: Annotated[int, Meta(ge=0, description="The same as min_tokens; 1 asks for nothing.")] | None = None
+    bad_sequences: (
+        Annotated[list[StopString], Meta(max_length=128, description="Joins bad_words.")] | None
+    ) = None
+    min_length: (
+        Annotated[int, Meta(ge=0, description="The same as min_tokens; 1 asks for nothing.")] | None
+    ) = None
     logprobs: (
-        Annotated[int, Meta(ge=0, description="Changes nothing: details have the log probability of every token.")]
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="Changes nothing: details have the log probability of every token.",
+            ),
+        ]
         | None
     ) = None
     prompt_logprobs: (
-        Annotated[int, Meta(ge=0, description="Changes nothing: decoder_input_details shows the prompt's tokens.")]
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="Changes nothing: decoder_input_details shows the prompt's tokens.",
+            ),
+        ]
         | None
     ) = None
-    truncate: Annotated[int, Meta(ge=1, description="Keeps so many tokens of the prompt, the last ones.")] | None = None
-    details: Annotated[bool | None, Meta(description="Tokens and finish reasons beside the text.")] = None
-    return_full_text: Annotated[bool | None, Meta(description="Puts the prompt before the text.")] = None
-    decoder_input_details: Annotated[bool | None, Meta(description="The prompt's tokens; needs details.")] = None
-    top_n_tokens: Annotated[int, Meta(ge=0, description="Alternatives per token; needs details or stream.")] | None = (
-        None
-    )
-    output_formatter: Annotated[str | None, Meta(description="json; of a stream jsonlines or sse.")] = None
+    truncate: (
+        Annotated[int, Meta(ge=1, description="Keeps so many tokens of the prompt, the last ones.")]
+        | None
+    ) = None
+    details: Annotated[
+        bool | None, Meta(description="Tokens and finish reasons beside the text.")
+    ] = None
+    return_full_text: Annotated[
+        bool | None, Meta(description="Puts the prompt before the text.")
+    ] = None
+    decoder_input_details: Annotated[
+        bool | None, Meta(description="The prompt's tokens; needs details.")
+    ] = None
+    top_n_tokens: (
+        Annotated[int, Meta(ge=0, description="Alternatives per token; needs details or stream.")]
+        | None
+    ) = None
+    output_formatter: Annotated[
+        str | None, Meta(description="json; of a stream jsonlines or sse.")
+    ] = None
 
 
 class StandardSchema:
@@ -86,17 +133,32 @@ class StandardSchema:
         is_stream = bool(parameters.stream if body.stream is None else body.stream)
         if not is_stream:
             parameters = _with_all_choices(parameters)
-        framing = _framing(parameters, is_stream=is_stream, prefers_events=takes_events or self._is_tgi)
+        framing = _framing(
+            parameters, is_stream=is_stream, prefers_events=takes_events or self._is_tgi
+        )
         options = self._options(parameters)
-        shape = self._shape(parameters, options.choosing, is_batch=isinstance(body.inputs, list), is_stream=is_stream)
+        shape = self._shape(
+            parameters,
+            options.choosing,
+            is_batch=isinstance(body.inputs, list),
+            is_stream=is_stream,
+        )
         texts = body.inputs if isinstance(body.inputs, list) else [body.inputs]
         self._check(parameters, shape, texts)
-        options = replace(options, num_logprobs=shape.num_top_tokens if shape.needs_logprobs else None)
+        options = replace(
+            options, num_logprobs=shape.num_top_tokens if shape.needs_logprobs else None
+        )
         request_id = f"lmi-{secrets.token_hex(16)}"
         prompts = [self._render(text, parameters, options) for text in texts]
         try:
             requests = [
-                accept(options, prompt, self._model, request_id=f"{request_id}-{position}", arrival_s=arrival_s)
+                accept(
+                    options,
+                    prompt,
+                    self._model,
+                    request_id=f"{request_id}-{position}",
+                    arrival_s=arrival_s,
+                )
                 for position, prompt in enumerate(prompts)
             ]
         except InvalidRequest as error:
@@ -107,7 +169,8 @@ class StandardSchema:
         for name, instead in _NOT_HERE.items():
             if parsed.get(name):
                 raise InvalidRequest(
-                    f"is not a parameter of this schema ({instead}), given {shown(parsed[name])}", field=name
+                    f"is not a parameter of this schema ({instead}), given {shown(parsed[name])}",
+                    field=name,
                 )
         known = {name: value for name, value in parsed.items() if name not in _NOT_HERE}
         parameters = decode_object(with_defaults(known, self._model), Parameters)
@@ -122,14 +185,18 @@ class StandardSchema:
         return replace(
             options,
             max_tokens=parameters.max_new_tokens or options.max_tokens,
-            max_tokens_param="max_new_tokens" if parameters.max_new_tokens else options.max_tokens_param,
+            max_tokens_param="max_new_tokens"
+            if parameters.max_new_tokens
+            else options.max_tokens_param,
             takes_all_left=options.takes_all_left and not parameters.max_new_tokens,
             default_max_tokens=self._default_max_tokens,
             stop_strings=(*listed(parameters.stop), *listed(parameters.stop_sequences)),
             num_prompt_logprobs=0 if parameters.decoder_input_details else None,
         )
 
-    def _shape(self, parameters: Parameters, choosing: Choosing, *, is_batch: bool, is_stream: bool) -> Shape:
+    def _shape(
+        self, parameters: Parameters, choosing: Choosing, *, is_batch: bool, is_stream: bool
+    ) -> Shape:
         return Shape(
             is_batch=is_batch,
             is_stream=is_stream,
@@ -144,20 +211,28 @@ class StandardSchema:
 
     def _check(self, parameters: Parameters, shape: Shape, texts: Sequence[str]) -> None:
         num_sequences = max(shape.n, parameters.best_of or 1, parameters.num_beams or 1)
-        most = max(min(self._limits.max_prompts, self._model.engine.max_admitted) // num_sequences, 1)
+        most = max(
+            min(self._limits.max_prompts, self._model.engine.max_admitted) // num_sequences, 1
+        )
         if len(texts) > most:
             raise InvalidRequest(
                 f"must have <= {most} entries of {num_sequences} sequences each, given {len(texts)}",
                 field="inputs",
             )
         if shape.is_stream and shape.is_batch:
-            raise InvalidRequest("must be a string when stream is true, given a list", field="inputs")
+            raise InvalidRequest(
+                "must be a string when stream is true, given a list", field="inputs"
+            )
         if shape.is_stream and shape.n > 1:
             raise InvalidRequest(f"must be 1 when stream is true, given {shape.n}", field="n")
         if parameters.decoder_input_details and not shape.has_details:
-            raise InvalidRequest("needs details to be true, given true", field="decoder_input_details")
+            raise InvalidRequest(
+                "needs details to be true, given true", field="decoder_input_details"
+            )
         if shape.num_top_tokens and not (shape.has_details or shape.is_stream):
-            raise InvalidRequest(f"needs details to be true, given {shape.num_top_tokens}", field="top_n_tokens")
+            raise InvalidRequest(
+                f"needs details to be true, given {shape.num_top_tokens}", field="top_n_tokens"
+            )
 
     def _render(self, text: str, parameters: Parameters, options: GenerationOptions) -> Prompt:
         truncation = truncation_of(parameters, options.most_tokens)
@@ -169,7 +244,9 @@ class StandardSchema:
 
 def _in_our_words(parameters: Parameters) -> Parameters:
     """Reads LMI's names of sampling fields; it samples only where it is told to, or given a temperature."""
-    is_greedy = parameters.do_sample is False or (parameters.do_sample is None and parameters.temperature is None)
+    is_greedy = parameters.do_sample is False or (
+        parameters.do_sample is None and parameters.temperature is None
+    )
     own_ignore_eos = parameters.ignore_eos_token
     return replace(
         parameters,
@@ -188,12 +265,19 @@ def _min_length(parameters: Parameters) -> int:
 
 
 def _with_lmis_name(error: InvalidRequest, parameters: Parameters) -> InvalidRequest:
-    return error.at("min_length") if error.param == "min_tokens" and _min_length(parameters) else error
+    return (
+        error.at("min_length") if error.param == "min_tokens" and _min_length(parameters) else error
+    )
 
 
 def _with_all_choices(parameters: Parameters) -> Parameters:
     """LMI shows all sequences that there are, where the request does not say how many."""
-    n = parameters.n or parameters.num_return_sequences or parameters.best_of or parameters.num_beams
+    n = (
+        parameters.n
+        or parameters.num_return_sequences
+        or parameters.best_of
+        or parameters.num_beams
+    )
     return replace(parameters, n=n)
 
 

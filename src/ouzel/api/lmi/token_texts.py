@@ -16,13 +16,17 @@ from ouzel.types import PositionLogprobs
 class TokenTexts:
     """Shares out the text of one choice."""
 
-    def __init__(self, model: ServedModel, request: GenerationRequest, *, skips_special_tokens: bool) -> None:
+    def __init__(
+        self, model: ServedModel, request: GenerationRequest, *, skips_special_tokens: bool
+    ) -> None:
         self._detokenizer = model.tokenizer.detokenizer(
             skip_special_tokens=skips_special_tokens, prompt_token_ids=request.prompt.token_ids
         )
         self._pieces: list[str] = []  # of the text
         self._unshared = ""  # the end of the text, whose tokens are not complete yet
-        self._waiting: deque[tuple[PositionLogprobs, int]] = deque()  # with the number of its characters
+        self._waiting: deque[tuple[PositionLogprobs, int]] = (
+            deque()
+        )  # with the number of its characters
 
     @property
     def text(self) -> str:

@@ -35,7 +35,10 @@ class PairObject(msgspec.Struct, kw_only=True):
 
 class VectorParameters(msgspec.Struct, kw_only=True):
     normalize: Annotated[
-        bool | None, Meta(description="Whether vectors have the length 1; as the model's files say when not given.")
+        bool | None,
+        Meta(
+            description="Whether vectors have the length 1; as the model's files say when not given."
+        ),
     ] = None
     truncate: Annotated[bool | None, Meta(description="Cuts texts to what the model takes.")] = None
 
@@ -44,16 +47,23 @@ class VectorRequest(msgspec.Struct, kw_only=True):
     inputs: (
         Annotated[
             str | PairObject | Annotated[list[str | PairObject], Meta(min_length=1)],
-            Meta(description="A text, a pair of texts, or a list of them. A body may also be a pair or a list itself."),
+            Meta(
+                description="A text, a pair of texts, or a list of them. A body may also be a pair or a list itself."
+            ),
         ]
         | None
     ) = None
     query: Annotated[str | None, Meta(description="The first text of every pair.")] = None
     texts: Annotated[
-        Annotated[list[str], Meta(min_length=1)] | None, Meta(description="The second texts of the pairs.")
+        Annotated[list[str], Meta(min_length=1)] | None,
+        Meta(description="The second texts of the pairs."),
     ] = None
-    parameters: Annotated[VectorParameters | None, Meta(description="How the texts are read.")] = None
-    adapters: Annotated[str | list[str] | None, Meta(description="An adapter for all inputs; empty: none.")] = None
+    parameters: Annotated[VectorParameters | None, Meta(description="How the texts are read.")] = (
+        None
+    )
+    adapters: Annotated[
+        str | list[str] | None, Meta(description="An adapter for all inputs; empty: none.")
+    ] = None
     stream: Annotated[bool | None, Meta(description="Only false is supported.")] = None
     model: Annotated[str | None, Meta(description="Chooses nothing.")] = None
 
@@ -68,7 +78,9 @@ class VectorInputs:
     parameters: VectorParameters
 
 
-def read_vector_inputs(content: object, model: ServedModel, *, adapter_beside_body: str) -> VectorInputs:
+def read_vector_inputs(
+    content: object, model: ServedModel, *, adapter_beside_body: str
+) -> VectorInputs:
     """Takes a body that has been parsed. Raises InvalidRequest."""
     if not isinstance(content, dict | list):
         raise InvalidRequest(f"the body must be a JSON object or a list, given {shown(content)}")
@@ -86,7 +98,9 @@ def read_vector_inputs(content: object, model: ServedModel, *, adapter_beside_bo
     if body.query is not None or body.texts is not None:
         return VectorInputs(pairs=_pairs_of_query(body), is_list=True, parameters=parameters)
     if body.inputs is None:
-        raise InvalidRequest("Missing text or text_pair in json." if makes_scores else 'Missing "inputs" in json.')
+        raise InvalidRequest(
+            "Missing text or text_pair in json." if makes_scores else 'Missing "inputs" in json.'
+        )
     return _of_inputs(body.inputs, path, parameters, makes_scores=makes_scores)
 
 
@@ -116,12 +130,17 @@ def _check_adapters(fields: JsonObject, model: ServedModel, beside_body: str) ->
     names = take_adapters(fields, model, num_inputs=num_inputs, beside_body=beside_body)
     if any(name != model.adapter for name in names):
         raise InvalidRequest(
-            f"must be one adapter for all inputs of this model, given {shown(names)}", field="adapters"
+            f"must be one adapter for all inputs of this model, given {shown(names)}",
+            field="adapters",
         )
 
 
 def _of_inputs(
-    inputs: str | PairObject | list[str | PairObject], path: str, parameters: VectorParameters, *, makes_scores: bool
+    inputs: str | PairObject | list[str | PairObject],
+    path: str,
+    parameters: VectorParameters,
+    *,
+    makes_scores: bool,
 ) -> VectorInputs:
     """`path` is where the inputs are in the body."""
     is_list = isinstance(inputs, list)
@@ -135,7 +154,9 @@ def _of_inputs(
         else:
             texts.append(Text(entry, field))
         if texts and (makes_scores or pairs):
-            reason = "this model scores pairs of texts" if makes_scores else "other inputs are pairs"
+            reason = (
+                "this model scores pairs of texts" if makes_scores else "other inputs are pairs"
+            )
             raise InvalidRequest(
                 f"must be an object with text and text_pair: {reason}, given {shown(texts[0].text)}",
                 field=texts[0].field,

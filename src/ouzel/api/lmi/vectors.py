@@ -33,10 +33,14 @@ class VectorInvocations:
     async def answer(
         self, request: Request, body: bytes, *, content_type: str, adapter_beside_body: str
     ) -> Numbers | list[Numbers]:
-        read = partial(self._read, body, content_type=content_type, adapter_beside_body=adapter_beside_body)
+        read = partial(
+            self._read, body, content_type=content_type, adapter_beside_body=adapter_beside_body
+        )
         inputs = await self._making.read(read, body)
         if inputs.pairs:
-            _, scores = await self._scores.of_body(request, body, lambda _: (inputs, _scoring(inputs)))
+            _, scores = await self._scores.of_body(
+                request, body, lambda _: (inputs, _scoring(inputs))
+            )
             lists = [[value] for value in scores.values]
             return lists if inputs.is_list else lists[0]
         texts, files = await self._making.read(partial(self._encoded, inputs), body)
@@ -46,7 +50,9 @@ class VectorInvocations:
 
     def _read(self, body: bytes, *, content_type: str, adapter_beside_body: str) -> VectorInputs:
         content = read_content(content_type, body)
-        return read_vector_inputs(content, self._making.model, adapter_beside_body=adapter_beside_body)
+        return read_vector_inputs(
+            content, self._making.model, adapter_beside_body=adapter_beside_body
+        )
 
     def _encoded(self, inputs: VectorInputs) -> tuple[list[EncodedText], SentenceFiles]:
         encoder, files = self._making.check_task("embed")
@@ -59,6 +65,10 @@ def _scoring(inputs: VectorInputs) -> Scoring:
     return Scoring(model_name=None, pairs=inputs.pairs, truncate=inputs.parameters.truncate)
 
 
-def _written(inputs: VectorInputs, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[Numbers]:
-    finished = finished_vectors(vectors, files, dimensions=None, normalises=inputs.parameters.normalize)
+def _written(
+    inputs: VectorInputs, files: SentenceFiles, vectors: NDArray[np.float32]
+) -> list[Numbers]:
+    finished = finished_vectors(
+        vectors, files, dimensions=None, normalises=inputs.parameters.normalize
+    )
     return [json_numbers(vector) for vector in finished]

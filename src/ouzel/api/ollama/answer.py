@@ -81,7 +81,13 @@ class OllamaAnswer(Generic[Line]):
     framing = NDJSON
 
     def __init__(
-        self, make_line: MakeLine[Line], model: ServedModel, *, name: str, is_stream: bool, arrival_s: float
+        self,
+        make_line: MakeLine[Line],
+        model: ServedModel,
+        *,
+        name: str,
+        is_stream: bool,
+        arrival_s: float,
     ) -> None:
         """`name` is what the client calls the model."""
         self.is_stream = is_stream
@@ -145,14 +151,18 @@ class OllamaAnswer(Generic[Line]):
 
     def _last_line(self, piece: Piece, usage: Usage) -> Line:
         durations = usage.durations
-        prompt_s, output_s = (0.0, 0.0) if durations is None else (durations.prompt_s, durations.output_s)
+        prompt_s, output_s = (
+            (0.0, 0.0) if durations is None else (durations.prompt_s, durations.output_s)
+        )
         total_s = time.perf_counter() - self._arrival_s
         return replace(
             self._line(piece),
             done=True,
             done_reason=self._done_reason,
             total_duration=nanoseconds(total_s),
-            load_duration=nanoseconds(total_s - prompt_s - output_s),  # reading the request, and waiting for its turn
+            load_duration=nanoseconds(
+                total_s - prompt_s - output_s
+            ),  # reading the request, and waiting for its turn
             prompt_eval_count=usage.prompt_tokens,
             prompt_eval_duration=nanoseconds(prompt_s),
             eval_count=usage.completion_tokens,

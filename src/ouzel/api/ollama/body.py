@@ -17,7 +17,9 @@ from ouzel.wire.unsupported import refuse_unsupported
 from ouzel.wire.validation_errors import shown
 
 _DURATION = r"^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"  # Go's
-_HINTS = frozenset({"user", "metadata", "safety_identifier", "prompt_cache_key", "priority"})  # of our other endpoints
+_HINTS = frozenset(
+    {"user", "metadata", "safety_identifier", "prompt_cache_key", "priority"}
+)  # of our other endpoints
 # Options that some clients send beside `options`, under our names or Ollama's.
 _OPTIONS = {name: name for name in ModelOptions.__struct_fields__} | dict.fromkeys(
     ("max_tokens", "max_completion_tokens", "max_output_tokens"), "num_predict"
@@ -33,8 +35,12 @@ _INSTEAD = {name: f"options.{option}" for name, option in _OPTIONS.items()} | {
 
 
 class OllamaBody(msgspec.Struct, kw_only=True):
-    model: Annotated[str | None, Meta(description="One of the served model names, with `:latest` or without.")] = None
-    stream: Annotated[bool | None, Meta(description="Sends lines of JSON; false: one object.")] = None
+    model: Annotated[
+        str | None, Meta(description="One of the served model names, with `:latest` or without.")
+    ] = None
+    stream: Annotated[bool | None, Meta(description="Sends lines of JSON; false: one object.")] = (
+        None
+    )
     format: Annotated[
         Literal["", "json"] | dict[str, object] | None,
         Meta(description="`json`, or a JSON schema of the whole answer."),
@@ -42,21 +48,34 @@ class OllamaBody(msgspec.Struct, kw_only=True):
     options: Annotated[ModelOptions | None, Meta(description="How tokens are chosen.")] = None
     think: Annotated[
         bool | Literal["low", "medium", "high", "max"] | None,
-        Meta(description="Whether the model reasons first, and how much where its template says so."),
+        Meta(
+            description="Whether the model reasons first, and how much where its template says so."
+        ),
     ] = None
     keep_alive: (
         float
         | Annotated[
             str,
-            Meta(max_length=40, pattern=_DURATION, description="A hint: the model stays loaded, whatever it says."),
+            Meta(
+                max_length=40,
+                pattern=_DURATION,
+                description="A hint: the model stays loaded, whatever it says.",
+            ),
         ]
         | None
     ) = None
     truncate: Annotated[
-        bool | None, Meta(description="Whether a chat that does not fit loses its oldest turns; true when not given.")
+        bool | None,
+        Meta(
+            description="Whether a chat that does not fit loses its oldest turns; true when not given."
+        ),
     ] = None
-    logprobs: Annotated[bool | None, Meta(description="Returns the log probability of every token.")] = None
-    top_logprobs: Annotated[int, Meta(ge=0, description="Alternatives per token; needs logprobs.")] | None = None
+    logprobs: Annotated[
+        bool | None, Meta(description="Returns the log probability of every token.")
+    ] = None
+    top_logprobs: (
+        Annotated[int, Meta(ge=0, description="Alternatives per token; needs logprobs.")] | None
+    ) = None
 
     @property
     def unloads(self) -> bool:
@@ -82,7 +101,9 @@ def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> 
     own_fields = body_type.__struct_encode_fields__
     with_options = _with_options(fields)
     _refuse_others(with_options, own_fields)
-    refuse_unsupported(fields, own_fields={*own_fields, *_OPTIONS})  # some are refused beside an option only
+    refuse_unsupported(
+        fields, own_fields={*own_fields, *_OPTIONS}
+    )  # some are refused beside an option only
     body = decode_object(with_options, body_type)
     check_name(body.model, model.names)
     if body.keep_alive is not None:
@@ -92,20 +113,30 @@ def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> 
 
 def _with_options(fields: JsonObject) -> JsonObject:
     """Puts options that stand beside `options` into it, where what it has itself is stronger."""
-    beside = {_OPTIONS[name]: value for name, value in fields.items() if name in _OPTIONS and value is not None}
+    beside = {
+        _OPTIONS[name]: value
+        for name, value in fields.items()
+        if name in _OPTIONS and value is not None
+    }
     options = fields.get("options")
     if not beside or not isinstance(options, dict | None):
         return fields
     within = {name: value for name, value in (options or {}).items() if value is not None}
-    return {name: value for name, value in fields.items() if name not in _OPTIONS} | {"options": beside | within}
+    return {name: value for name, value in fields.items() if name not in _OPTIONS} | {
+        "options": beside | within
+    }
 
 
 def _refuse_others(fields: Mapping[str, object], own_fields: Collection[str]) -> None:
     for name, value in fields.items():
-        is_others = name in ChatCompletionRequest.__struct_encode_fields__ and name not in own_fields
+        is_others = (
+            name in ChatCompletionRequest.__struct_encode_fields__ and name not in own_fields
+        )
         if is_others and name not in _HINTS and value is not None:
             hint = f" (use {_INSTEAD[name]})" if name in _INSTEAD else ""
-            raise InvalidRequest(f"is not a field of this endpoint{hint}, given {shown(value)}", field=name)
+            raise InvalidRequest(
+                f"is not a field of this endpoint{hint}, given {shown(value)}", field=name
+            )
 
 
 def in_ollamas_words(error: InvalidRequest) -> InvalidRequest:

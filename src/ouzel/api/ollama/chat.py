@@ -30,8 +30,15 @@ _MESSAGE = {
         "thinking": {"type": ["string", "null"]},
         "tool_name": {"type": ["string", "null"]},
         "tool_call_id": {"type": ["string", "null"]},
-        "images": {"type": ["array", "null"], "items": {"type": "string"}, "description": "For a model that sees."},
-        "tool_calls": {"type": ["array", "null"], "items": {"type": "object", "required": ["function"]}},
+        "images": {
+            "type": ["array", "null"],
+            "items": {"type": "string"},
+            "description": "For a model that sees.",
+        },
+        "tool_calls": {
+            "type": ["array", "null"],
+            "items": {"type": "object", "required": ["function"]},
+        },
     },
 }
 
@@ -47,7 +54,11 @@ class OllamaChatRequest(OllamaBody, kw_only=True):
         Meta(description="The chat; a last one of the assistant's is gone on with."),
     ] = None
     tools: (
-        Annotated[list[OllamaTool], Meta(max_length=MAX_TOOLS, description="Functions that the model may call.")] | None
+        Annotated[
+            list[OllamaTool],
+            Meta(max_length=MAX_TOOLS, description="Functions that the model may call."),
+        ]
+        | None
     ) = None
     tool_choice: ToolChoice = None
 
@@ -72,7 +83,9 @@ class Chats:
         self._model = model
         self._limits = limits
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         body = read_body(fields, OllamaChatRequest, self._model)
         name = body.model or self._model.names[0]
         if not body.messages:
@@ -81,9 +94,13 @@ class Chats:
             messages = read_messages(body.messages, sees=self._model.renderer.sees)
             request = self._accepted(body, messages, arrival_s)
         is_stream = body.stream is not False
-        return [request], OllamaAnswer(_line, self._model, name=name, is_stream=is_stream, arrival_s=arrival_s)
+        return [request], OllamaAnswer(
+            _line, self._model, name=name, is_stream=is_stream, arrival_s=arrival_s
+        )
 
-    def _accepted(self, body: OllamaChatRequest, messages: list[object], arrival_s: float) -> GenerationRequest:
+    def _accepted(
+        self, body: OllamaChatRequest, messages: list[object], arrival_s: float
+    ) -> GenerationRequest:
         tools = [Tool("function", tool.function) for tool in body.tools or []]
         chat = chat_of(
             body,
@@ -124,7 +141,9 @@ def _is_begun(message: object) -> bool:
 
 
 def _line(piece: Piece, *, model: str, created_at: str) -> OllamaChat:
-    message = OllamaMessage("assistant", piece.content, piece.thinking or UNSET, piece.calls or UNSET)
+    message = OllamaMessage(
+        "assistant", piece.content, piece.thinking or UNSET, piece.calls or UNSET
+    )
     return OllamaChat(model=model, created_at=created_at, message=message)
 
 

@@ -29,18 +29,26 @@ _KeepAlive = Annotated[object, Meta(description="A hint: the model stays loaded.
 class EmbedOptions(msgspec.Struct, kw_only=True):
     """Options of how tokens are chosen change no vector, and are ignored."""
 
-    num_ctx: Annotated[int, Meta(ge=1, lt=2**31, description="Limit of a text; the model's own where less.")] | None = (
-        None
-    )
+    num_ctx: (
+        Annotated[
+            int, Meta(ge=1, lt=2**31, description="Limit of a text; the model's own where less.")
+        ]
+        | None
+    ) = None
 
 
 class OllamaEmbedRequest(msgspec.Struct, kw_only=True):
-    model: Annotated[str | None, Meta(description="One of the served model names, with `:latest` or without.")] = None
+    model: Annotated[
+        str | None, Meta(description="One of the served model names, with `:latest` or without.")
+    ] = None
     input: Annotated[str | list[str], Meta(description="A text, or several.")] = ""
     truncate: Annotated[
-        bool | None, Meta(description="Whether a text that is too long is cut; true when not given.")
+        bool | None,
+        Meta(description="Whether a text that is too long is cut; true when not given."),
     ] = None
-    dimensions: Annotated[int, Meta(ge=1, description="Fewer values, the first ones.")] | None = None
+    dimensions: Annotated[int, Meta(ge=1, description="Fewer values, the first ones.")] | None = (
+        None
+    )
     options: Annotated[EmbedOptions | None, Meta(description="How the texts are read.")] = None
     keep_alive: _KeepAlive = None
 
@@ -54,7 +62,9 @@ class OllamaEmbedAnswer(msgspec.Struct):
 
 
 class OllamaEmbeddingsRequest(msgspec.Struct, kw_only=True):
-    model: Annotated[str | None, Meta(description="One of the served model names, with `:latest` or without.")] = None
+    model: Annotated[
+        str | None, Meta(description="One of the served model names, with `:latest` or without.")
+    ] = None
     prompt: Annotated[str, Meta(description="A text.")] = ""
     options: Annotated[EmbedOptions | None, Meta(description="How the text is read.")] = None
     keep_alive: _KeepAlive = None
@@ -77,7 +87,9 @@ class OllamaEmbedding:
         num_tokens = 0
         if texts:
             vectors, usage = await self._making.vectors(request, texts)
-            embeddings = await self._making.written(vectors, partial(_written, fields.dimensions, files))
+            embeddings = await self._making.written(
+                vectors, partial(_written, fields.dimensions, files)
+            )
             num_tokens = usage.prompt_tokens
         now_s, arrival_s = time.perf_counter(), exchange_of(request.scope).arrival_s
         durations = nanoseconds(now_s - arrival_s), nanoseconds(begin_s - arrival_s)
@@ -90,7 +102,9 @@ class OllamaEmbedding:
         vectors, _ = await self._making.vectors(request, [text])
         return OllamaEmbeddingsAnswer(finished_vectors(vectors, files, dimensions=None)[0].tolist())
 
-    def _read_several(self, body: bytes) -> tuple[OllamaEmbedRequest, list[EncodedText], SentenceFiles]:
+    def _read_several(
+        self, body: bytes
+    ) -> tuple[OllamaEmbedRequest, list[EncodedText], SentenceFiles]:
         fields = decode_body(body, OllamaEmbedRequest)
         check_name(fields.model, self._making.model.names)
         encoder, files = self._making.check_task("embed")
@@ -121,8 +135,12 @@ def _limit(encoder: TextEncoder, options: EmbedOptions | None, *, cuts: bool) ->
     return TextLimit(min(num_ctx, encoder.max_tokens), cuts=cuts, field="options.num_ctx")
 
 
-def _written(dimensions: int | None, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[list[float]]:
-    return list(map(json_numbers, finished_vectors(vectors, files, dimensions=dimensions, normalises=True)))
+def _written(
+    dimensions: int | None, files: SentenceFiles, vectors: NDArray[np.float32]
+) -> list[list[float]]:
+    return list(
+        map(json_numbers, finished_vectors(vectors, files, dimensions=dimensions, normalises=True))
+    )
 
 
 OPERATIONS = (

@@ -19,7 +19,15 @@ from ouzel.api.ollama.model_name import by_tagged_name
 from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
 from ouzel.config import LimitsConfig
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
-from ouzel.generation import Event, GenerationOptions, GenerationRequest, MediaPart, Prompt, ServedModel, Usage
+from ouzel.generation import (
+    Event,
+    GenerationOptions,
+    GenerationRequest,
+    MediaPart,
+    Prompt,
+    ServedModel,
+    Usage,
+)
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
 
@@ -27,21 +35,32 @@ _FOR_CHATS = ("system", "context", "think", "images")  # need the model's chat t
 
 
 class OllamaGenerateRequest(OllamaBody, kw_only=True):
-    prompt: Annotated[str | None, Meta(description="What the user says, or with raw the text to go on from.")] = None
+    prompt: Annotated[
+        str | None, Meta(description="What the user says, or with raw the text to go on from.")
+    ] = None
     suffix: Annotated[
-        str | None, Meta(description="What follows the answer: fills in the middle, for models with such tokens.")
+        str | None,
+        Meta(
+            description="What follows the answer: fills in the middle, for models with such tokens."
+        ),
     ] = None
     system: Annotated[str | None, Meta(description="A system message before the prompt.")] = None
     template: Annotated[
-        str | None, Meta(description="Only empty: the model's own template is used, or none with raw.")
+        str | None,
+        Meta(description="Only empty: the model's own template is used, or none with raw."),
     ] = None
-    raw: Annotated[bool | None, Meta(description="Takes the prompt as it is, without the chat template.")] = None
+    raw: Annotated[
+        bool | None, Meta(description="Takes the prompt as it is, without the chat template.")
+    ] = None
     images: Annotated[
-        list[str] | None, Meta(description="Pictures before the prompt, files in base64, for a model that sees.")
+        list[str] | None,
+        Meta(description="Pictures before the prompt, files in base64, for a model that sees."),
     ] = None
     context: Annotated[
         list[Annotated[int, Meta(ge=0)]] | None,
-        Meta(description="Token ids that come before the prompt: the context of an earlier answer."),
+        Meta(
+            description="Token ids that come before the prompt: the context of an earlier answer."
+        ),
     ] = None
 
 
@@ -60,7 +79,9 @@ class Generating:
         self._model = model
         self._limits = limits
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         body = read_body(fields, OllamaGenerateRequest, self._model)
         name = body.model or self._model.names[0]
         pictures = pictures_in(body.images, "images", sees=self._model.renderer.sees)
@@ -71,11 +92,18 @@ class Generating:
         with ollamas_words():
             request = self._accepted(body, pictures, arrival_s, is_text=is_text)
         is_stream = body.stream is not False
-        answer = OllamaAnswer(_line, self._model, name=name, is_stream=is_stream, arrival_s=arrival_s)
+        answer = OllamaAnswer(
+            _line, self._model, name=name, is_stream=is_stream, arrival_s=arrival_s
+        )
         return [request], answer if is_text else GeneratedAnswer(answer, request.prompt)
 
     def _accepted(
-        self, body: OllamaGenerateRequest, pictures: Sequence[MediaPart], arrival_s: float, *, is_text: bool
+        self,
+        body: OllamaGenerateRequest,
+        pictures: Sequence[MediaPart],
+        arrival_s: float,
+        *,
+        is_text: bool,
     ) -> GenerationRequest:
         chat = chat_of(body, self._model, self._limits)
         if is_text:
@@ -147,14 +175,20 @@ def _of_text(options: GenerationOptions) -> GenerationOptions:
     return msgspec.structs.replace(options, continues_prompt=True, parses_output=False)
 
 
-def _messages(body: OllamaGenerateRequest, pictures: Sequence[MediaPart]) -> list[dict[str, object]]:
-    system: list[dict[str, object]] = [{"role": "system", "content": body.system}] if body.system else []
+def _messages(
+    body: OllamaGenerateRequest, pictures: Sequence[MediaPart]
+) -> list[dict[str, object]]:
+    system: list[dict[str, object]] = (
+        [{"role": "system", "content": body.system}] if body.system else []
+    )
     return [*system, {"role": "user", "content": with_pictures(pictures, body.prompt or "")}]
 
 
 def _line(piece: Piece, *, model: str, created_at: str) -> OllamaGenerated:
     thinking = piece.thinking or UNSET
-    return OllamaGenerated(model=model, created_at=created_at, response=piece.content, thinking=thinking)
+    return OllamaGenerated(
+        model=model, created_at=created_at, response=piece.content, thinking=thinking
+    )
 
 
 OPERATIONS = (

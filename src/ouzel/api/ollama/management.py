@@ -14,13 +14,17 @@ from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import decode_body
 
-_OWN_MODELS = "this server has the models that it was started with, or that POST /v1/models/load has loaded"
+_OWN_MODELS = (
+    "this server has the models that it was started with, or that POST /v1/models/load has loaded"
+)
 
 
 class OllamaPullRequest(msgspec.Struct, kw_only=True):
     model: Annotated[str | None, Meta(description="The name of a model.")] = None
     name: Annotated[str | None, Meta(description="The old name of model.")] = None
-    stream: Annotated[bool | None, Meta(description="A hint: one object is a stream of one line.")] = None
+    stream: Annotated[
+        bool | None, Meta(description="A hint: one object is a stream of one line.")
+    ] = None
 
 
 class OllamaStatus(msgspec.Struct):
@@ -38,7 +42,9 @@ class Pulls:
         try:
             check_name(name, self._model.names)
         except ModelNotFound:
-            raise ModelNotFound(f"model '{name[:100]}' cannot be pulled: {_OWN_MODELS}", param="model") from None
+            raise ModelNotFound(
+                f"model '{name[:100]}' cannot be pulled: {_OWN_MODELS}", param="model"
+            ) from None
         return OllamaStatus("success")
 
 
@@ -51,7 +57,9 @@ def _refusal(message: str) -> Callable[[Request], Awaitable[Response]]:
     return refuse
 
 
-def _refused(path: str, summary: str, message: str, method: Literal["post", "delete"] = "post") -> Operation:
+def _refused(
+    path: str, summary: str, message: str, method: Literal["post", "delete"] = "post"
+) -> Operation:
     return Operation(
         method=method,
         path=path,
@@ -75,7 +83,16 @@ OPERATIONS = (
     ),
     _refused("/api/push", "uploads a model", f"models cannot be pushed: {_OWN_MODELS}"),
     _refused("/api/create", "creates a model", f"models cannot be created: {_OWN_MODELS}"),
-    _refused("/api/copy", "copies a model", f"models cannot be copied: {_OWN_MODELS} (names: --served-model-name)"),
-    _refused("/api/delete", "deletes a model", f"models cannot be deleted: {_OWN_MODELS}", method="delete"),
+    _refused(
+        "/api/copy",
+        "copies a model",
+        f"models cannot be copied: {_OWN_MODELS} (names: --served-model-name)",
+    ),
+    _refused(
+        "/api/delete",
+        "deletes a model",
+        f"models cannot be deleted: {_OWN_MODELS}",
+        method="delete",
+    ),
     _refused("/api/blobs/{digest}", "uploads a file", f"files cannot be uploaded: {_OWN_MODELS}"),
 )

@@ -17,7 +17,9 @@ def read_messages(entries: list[object], *, sees: bool) -> list[object]:
     """
     calls = _OpenCalls()
     return [
-        _message(entry, f"messages[{position}]", calls, sees=sees) if isinstance(entry, dict) else entry
+        _message(entry, f"messages[{position}]", calls, sees=sees)
+        if isinstance(entry, dict)
+        else entry
         for position, entry in enumerate(entries)
     ]
 
@@ -84,13 +86,17 @@ class _OpenCalls:
         if not isinstance(call, dict) or not isinstance(call.get("function"), dict):
             return call
         self._num_calls += 1
-        call_id = call.get("id") or f"call{self._num_calls:05d}"  # nine characters, as Mistral's templates want it
+        call_id = (
+            call.get("id") or f"call{self._num_calls:05d}"
+        )  # nine characters, as Mistral's templates want it
         self._open.append((call["function"].get("name"), call_id))
         return {**call, "id": call_id}
 
     def answered(self, name: object) -> Message:
         """Returns the key with the id of the first unanswered call of that name, or of any; nothing without calls."""
-        found = next((each for each in self._open if each[0] == name), None) or next(iter(self._open), None)
+        found = next((each for each in self._open if each[0] == name), None) or next(
+            iter(self._open), None
+        )
         if found is None:
             return {}
         self._open.remove(found)

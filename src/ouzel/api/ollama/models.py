@@ -67,7 +67,9 @@ class OllamaRunningModels(msgspec.Struct):
 class OllamaShowRequest(msgspec.Struct, kw_only=True):
     model: Annotated[str | None, Meta(description="One of the served model names.")] = None
     name: Annotated[str | None, Meta(description="The old name of model.")] = None
-    verbose: Annotated[bool | None, Meta(description="A hint: there is nothing more to show.")] = None
+    verbose: Annotated[bool | None, Meta(description="A hint: there is nothing more to show.")] = (
+        None
+    )
 
 
 class OllamaModelCard(msgspec.Struct):
@@ -96,7 +98,9 @@ class ModelLists:
         return json_response(OllamaModels([card.listed(name) for card, name in self._cards()]))
 
     async def running(self, request: Request) -> Response:
-        return json_response(OllamaRunningModels([card.running(name) for card, name in self._cards()]))
+        return json_response(
+            OllamaRunningModels([card.running(name) for card, name in self._cards()])
+        )
 
     def _cards(self) -> Iterator[tuple["ModelCard", str]]:
         for each in self._catalogue:
@@ -237,7 +241,10 @@ def _parameters(model: ServedModel) -> Iterator[tuple[str, str]]:
 
 
 def _modelfile(name: str, template: str, parameters: list[tuple[str, str]]) -> str:
-    lines = ["# What this server has, in the form of a Modelfile; the template is Jinja.", f"FROM {name}"]
+    lines = [
+        "# What this server has, in the form of a Modelfile; the template is Jinja.",
+        f"FROM {name}",
+    ]
     if template:
         lines.append(f'TEMPLATE """{template}"""')
     return "\n".join([*lines, *(f"PARAMETER {key} {value}" for key, value in parameters)]) + "\n"

@@ -17,17 +17,34 @@ class ModelOptions(SamplingFields, kw_only=True):
     """Our own sampling fields work too. `None` is "not given"; what has no field here is ignored."""
 
     num_predict: (
-        Annotated[int, Meta(ge=-2, description="Limit of generated tokens; 0 and less: what the prompt leaves.")] | None
+        Annotated[
+            int,
+            Meta(
+                ge=-2, description="Limit of generated tokens; 0 and less: what the prompt leaves."
+            ),
+        ]
+        | None
     ) = None
     stop: Annotated[
-        StopString | Annotated[list[StopString], Meta(max_length=64)] | None, Meta(description="What ends the output.")
+        StopString | Annotated[list[StopString], Meta(max_length=64)] | None,
+        Meta(description="What ends the output."),
     ] = None
     repeat_penalty: (
-        Annotated[float, Meta(ge=0.01, le=10.0, description="The same as repetition_penalty, and stronger.")] | None
+        Annotated[
+            float,
+            Meta(ge=0.01, le=10.0, description="The same as repetition_penalty, and stronger."),
+        ]
+        | None
     ) = None
-    penalize_newline: Annotated[bool | None, Meta(description="Only true where penalties are on.")] = None
-    mirostat: Annotated[int, Meta(ge=0, le=0, description="Only 0: it is not supported.")] | None = None
-    tfs_z: Annotated[float, Meta(ge=1.0, le=1.0, description="Only 1: it is not supported.")] | None = None
+    penalize_newline: Annotated[
+        bool | None, Meta(description="Only true where penalties are on.")
+    ] = None
+    mirostat: (
+        Annotated[int, Meta(ge=0, le=0, description="Only 0: it is not supported.")] | None
+    ) = None
+    tfs_z: (
+        Annotated[float, Meta(ge=1.0, le=1.0, description="Only 1: it is not supported.")] | None
+    ) = None
 
 
 def sampling_of(options: ModelOptions, model: ServedModel) -> dict[str, object]:
@@ -37,13 +54,20 @@ def sampling_of(options: ModelOptions, model: ServedModel) -> dict[str, object]:
         fields["seed"] = None
     if options.repeat_penalty is not None:
         fields["repetition_penalty"] = options.repeat_penalty
-    if options.penalize_newline is False and options.repeat_last_n != 0 and _are_penalties_on(fields, model):
-        raise InvalidRequest("must be true where penalties are on, given false", field="options.penalize_newline")
+    if (
+        options.penalize_newline is False
+        and options.repeat_last_n != 0
+        and _are_penalties_on(fields, model)
+    ):
+        raise InvalidRequest(
+            "must be true where penalties are on, given false", field="options.penalize_newline"
+        )
     return fields
 
 
 def _are_penalties_on(fields: dict[str, object], model: ServedModel) -> bool:
     values = {
-        name: getattr(model.sampling_defaults, name) if fields[name] is None else fields[name] for name in _NO_PENALTIES
+        name: getattr(model.sampling_defaults, name) if fields[name] is None else fields[name]
+        for name in _NO_PENALTIES
     }
     return any(values[name] not in (None, neutral) for name, neutral in _NO_PENALTIES.items())

@@ -59,8 +59,12 @@ def chat_of(
     return replace(chat, options=own)
 
 
-def accepted(options: GenerationOptions, prompt: Prompt, model: ServedModel, arrival_s: float) -> GenerationRequest:
-    return accept(options, prompt, model, request_id=f"ollama-{secrets.token_hex(16)}", arrival_s=arrival_s)
+def accepted(
+    options: GenerationOptions, prompt: Prompt, model: ServedModel, arrival_s: float
+) -> GenerationRequest:
+    return accept(
+        options, prompt, model, request_id=f"ollama-{secrets.token_hex(16)}", arrival_s=arrival_s
+    )
 
 
 @contextmanager
@@ -83,7 +87,9 @@ def _thinking_of(body: OllamaBody, model: ServedModel) -> dict[str, object]:
             log_ignored({"think"})  # some clients always send it
         return {"enable_thinking": False} if has_switch else {}
     if "reasoning" not in capabilities_of(model):
-        raise InvalidRequest(f'"{body.model or model.names[0]}" does not support thinking', param="think")
+        raise InvalidRequest(
+            f'"{body.model or model.names[0]}" does not support thinking', param="think"
+        )
     if body.think is not True:
         return {"reasoning_effort": body.think}
     return {"enable_thinking": True} if has_switch else {}

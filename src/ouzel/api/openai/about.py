@@ -45,7 +45,9 @@ class ServerLoad:
         self._catalogue = catalogue
 
     async def tell(self, request: Request) -> Response:
-        return json_response(Load(sum(each.model.engine.num_unfinished for each in self._catalogue.bases)))
+        return json_response(
+            Load(sum(each.model.engine.num_unfinished for each in self._catalogue.bases))
+        )
 
 
 class TokenizerInfo:
@@ -60,7 +62,9 @@ class TokenizerInfo:
         named = tokenizer.special_tokens
         sources = {} if template is None else template.sources
         around = tokenizer.encode("", add_special_tokens=True)
-        special = [tokenizer.token_text(token_id) for token_id in sorted(tokenizer.special_token_ids)]
+        special = [
+            tokenizer.token_text(token_id) for token_id in sorted(tokenizer.special_token_ids)
+        ]
         config = TokenizerConfig(
             model_max_length=self._model.engine.info.max_model_len,
             chat_template=sources.get("default", next(iter(sources.values()), None)),

@@ -20,7 +20,9 @@ class ChatCompletions:
         self._model = model
         self._limits = limits
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         request, chat = decode_chat(fields, self._model, self._limits)
         answer, generation_request = accept_chat(request, chat, self._model, arrival_s)
         return [generation_request], answer
@@ -30,11 +32,18 @@ def accept_chat(
     request: ChatCompletionRequest, chat: Chat, model: ServedModel, arrival_s: float
 ) -> tuple[ChatAnswer, GenerationRequest]:
     """Renders the prompt of a chat, in whatever words it came, and begins its answer in OpenAI's."""
-    prompt = model.renderer.render_chat(request.messages, chat.rendering, truncation=chat.truncation)
+    prompt = model.renderer.render_chat(
+        request.messages, chat.rendering, truncation=chat.truncation
+    )
     envelope = new_envelope("chatcmpl", model)
     accepted = accept(chat.options, prompt, model, request_id=envelope.id, arrival_s=arrival_s)
     answer = ChatAnswer(
-        envelope, model, request, prompt, reasoning_place=chat.reasoning_place, warnings=accepted.warnings
+        envelope,
+        model,
+        request,
+        prompt,
+        reasoning_place=chat.reasoning_place,
+        warnings=accepted.warnings,
     )
     return answer, accepted
 
@@ -45,7 +54,9 @@ OPERATIONS = (
         path="/v1/chat/completions",
         prefixes=PREFIXES,
         summary="Answers a chat. With LMI's profile in LMI's words.",
-        endpoint=lambda services: services.generating(ChatCompletions(services.model, services.limits)),
+        endpoint=lambda services: services.generating(
+            ChatCompletions(services.model, services.limits)
+        ),
         bodies=(ChatCompletionRequest,),
         answers=(ChatCompletion,),
         chunks=(ChatCompletionChunk,),

@@ -33,7 +33,13 @@ from ouzel.wire.fold import (
     prompt_logprobs_in,
     public_finish_reason,
 )
-from ouzel.wire.logprobs import ChatLogprobs, PromptLogprobs, chat_logprobs, prompt_logprobs, token_text
+from ouzel.wire.logprobs import (
+    ChatLogprobs,
+    PromptLogprobs,
+    chat_logprobs,
+    prompt_logprobs,
+    token_text,
+)
 from ouzel.wire.shown_text import ReasoningPlace
 
 
@@ -47,8 +53,12 @@ class ChunkToolCall(msgspec.Struct, omit_defaults=True):
 
 class ChunkDelta(msgspec.Struct):
     role: Literal["assistant"] | UnsetType = UNSET
-    content: str | UnsetType | None = UNSET  # null with OpenVINO Model Server's profile, in a choice's first chunk
-    reasoning_content: str | UnsetType = UNSET  # the name of DeepSeek, SGLang and OpenVINO Model Server
+    content: str | UnsetType | None = (
+        UNSET  # null with OpenVINO Model Server's profile, in a choice's first chunk
+    )
+    reasoning_content: str | UnsetType = (
+        UNSET  # the name of DeepSeek, SGLang and OpenVINO Model Server
+    )
     reasoning: str | UnsetType = UNSET  # the name of OpenRouter, Ollama and vLLM
     tool_calls: list[ChunkToolCall] | UnsetType = UNSET
     function_call: ToolFunction | UnsetType = UNSET  # in answers to the old `functions`
@@ -72,7 +82,9 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
     usage: UsageObject | UnsetType | None = UNSET
     prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # with the first chunk
     prompt_token_ids: list[int] | UnsetType = UNSET  # with the first chunk
-    warnings: Sequence[str] | UnsetType = UNSET  # with the first chunk, where the request has tools that were left out
+    warnings: Sequence[str] | UnsetType = (
+        UNSET  # with the first chunk, where the request has tools that were left out
+    )
 
 
 class ChatMessage(msgspec.Struct):
@@ -126,21 +138,31 @@ class ChatAnswer:
         self._envelope = envelope
         self._model = model
         self._shows_token_ids = request.return_token_ids or False
-        self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET  # in a stream until shown
+        self._prompt_token_ids = (
+            prompt.token_ids if self._shows_token_ids else UNSET
+        )  # in a stream until shown
         self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise, once they are known
         self._warnings: Sequence[str] | UnsetType = warnings or UNSET  # in a stream until shown
         self._scores_prompt = request.prompt_logprobs is not None
-        self._text_of = token_text(model, as_token_ids=request.return_tokens_as_token_ids) if request.logprobs else None
+        self._text_of = (
+            token_text(model, as_token_ids=request.return_tokens_as_token_ids)
+            if request.logprobs
+            else None
+        )
         self._streamed_usage = StreamedUsage.of_request(request)
         self._introduced: set[int] = set()  # choices whose chunk with the role has been made
         self._called: set[int] = set()  # choices that call tools
         self._speaks_of_functions = request.functions is not None
-        self._view = ChatView(reasoning_place, _last_answer(request.messages) if request.echo else "", model)
+        self._view = ChatView(
+            reasoning_place, _last_answer(request.messages) if request.echo else "", model
+        )
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
         chunks = [
-            self._chunk([choice], chunk_usage) for event in self._view.of(events) for choice in self._choices_of(event)
+            self._chunk([choice], chunk_usage)
+            for event in self._view.of(events)
+            for choice in self._choices_of(event)
         ]
         if self._scores_prompt and (positions := prompt_logprobs_in(events)) is not None:
             self._prompt_logprobs = prompt_logprobs(positions, self._model)
@@ -167,10 +189,17 @@ class ChatAnswer:
             self._warnings,
         )
 
-    def _chunk(self, choices: list[ChunkChoice], usage: UsageObject | UnsetType | None) -> ChatCompletionChunk:
+    def _chunk(
+        self, choices: list[ChunkChoice], usage: UsageObject | UnsetType | None
+    ) -> ChatCompletionChunk:
         envelope = self._envelope
         return ChatCompletionChunk(
-            envelope.id, envelope.created, envelope.model, envelope.system_fingerprint, choices, usage
+            envelope.id,
+            envelope.created,
+            envelope.model,
+            envelope.system_fingerprint,
+            choices,
+            usage,
         )
 
     def _choices_of(self, event: Event) -> Iterator[ChunkChoice]:
@@ -182,14 +211,18 @@ class ChatAnswer:
                 shown_ids = token_ids if self._shows_token_ids else UNSET
                 is_first = index not in self._introduced
                 if not deltas and (is_first or shown is not None or shown_ids):
-                    deltas = [ContentDelta("")]  # the first token, or what is told of one, without text of its own
+                    deltas = [
+                        ContentDelta("")
+                    ]  # the first token, or what is told of one, without text of its own
                 for delta in deltas:
                     chunk_delta = self._chunk_delta(index, delta, is_first=is_first)
                     yield ChunkChoice(index, chunk_delta, shown, token_ids=shown_ids)
                     is_first, shown, shown_ids = False, None, [] if self._shows_token_ids else UNSET
                 self._introduced.add(index)
             case Finished(index, reason, stop_reason):
-                role: Literal["assistant"] | UnsetType = UNSET if index in self._introduced else "assistant"
+                role: Literal["assistant"] | UnsetType = (
+                    UNSET if index in self._introduced else "assistant"
+                )
                 finish_reason = self._finish_reason(reason, called=index in self._called)
                 yield ChunkChoice(
                     index,
@@ -241,10 +274,16 @@ class ChatAnswer:
 
     def _finish_reason(self, reason: FinishReason, *, called: bool) -> str:
         finish_reason = public_finish_reason(reason, called=called)
-        return "function_call" if finish_reason == "tool_calls" and self._speaks_of_functions else finish_reason
+        return (
+            "function_call"
+            if finish_reason == "tool_calls" and self._speaks_of_functions
+            else finish_reason
+        )
 
     def _logprobs(self, positions: Sequence[PositionLogprobs]) -> ChatLogprobs | None:
-        return None if self._text_of is None else chat_logprobs(positions, self._model, self._text_of)
+        return (
+            None if self._text_of is None else chat_logprobs(positions, self._model, self._text_of)
+        )
 
 
 def _chunk_tool_call(delta: ToolCallDelta) -> ChunkToolCall:
@@ -269,4 +308,6 @@ def _last_answer(messages: object) -> str:
     if last["role"] != "assistant":
         return ""
     content = last.get("content") or ""
-    return content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
+    return (
+        content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
+    )

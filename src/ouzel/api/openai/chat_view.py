@@ -4,7 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ouzel.generation import ContentDelta, Delta, Event, Output, PromptScored, ReasoningDelta, ServedModel
+from ouzel.generation import (
+    ContentDelta,
+    Delta,
+    Event,
+    Output,
+    PromptScored,
+    ReasoningDelta,
+    ServedModel,
+)
 from ouzel.wire.shown_text import ReasoningPlace
 
 _MARKS = ("<think>", "</think>")  # where a model's own are not known

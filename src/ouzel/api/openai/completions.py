@@ -10,7 +10,13 @@ from msgspec.structs import replace
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import SSE
-from ouzel.api.openai.envelope import Envelope, StreamedUsage, UsageObject, new_envelope, usage_object
+from ouzel.api.openai.envelope import (
+    Envelope,
+    StreamedUsage,
+    UsageObject,
+    new_envelope,
+    usage_object,
+)
 from ouzel.api.openai.shown_prompt import ShownPrompt
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -32,7 +38,13 @@ from ouzel.types import PositionLogprobs
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.fields import CompletionFields, LogprobTokenIds
 from ouzel.wire.fold import FoldedChoice, fold, public_finish_reason
-from ouzel.wire.logprobs import CompletionLogprobs, PromptLogprobs, completion_logprobs, join_logprobs, token_text
+from ouzel.wire.logprobs import (
+    CompletionLogprobs,
+    PromptLogprobs,
+    completion_logprobs,
+    join_logprobs,
+    token_text,
+)
 from ouzel.wire.options import check_completion, num_alternatives, options_of, truncation_of
 from ouzel.wire.prompt_field import OnePrompt, PromptField, read_prompts
 
@@ -53,10 +65,17 @@ class CompletionRequest(CompletionFields, kw_only=True):
     ) = None
     logprob_token_ids: LogprobTokenIds | None = None
     suffix: Annotated[
-        str | None, Meta(description="What follows the completion: fills in the middle, for models with such tokens.")
+        str | None,
+        Meta(
+            description="What follows the completion: fills in the middle, for models with such tokens."
+        ),
     ] = None
-    echo: Annotated[bool | None, Meta(description="Shows the prompt, and its logprobs, before the completion.")] = None
-    add_special_tokens: Annotated[bool | None, Meta(description="Puts the model's first token before a text.")] = None
+    echo: Annotated[
+        bool | None, Meta(description="Shows the prompt, and its logprobs, before the completion.")
+    ] = None
+    add_special_tokens: Annotated[
+        bool | None, Meta(description="Puts the model's first token before a text.")
+    ] = None
 
 
 def decode_completion(fields: JsonObject) -> CompletionRequest:
@@ -72,34 +91,54 @@ class Completions:
     parse = staticmethod(parse_object)
 
     def __init__(
-        self, model: ServedModel, limits: LimitsConfig, *, default_max_tokens: int | None = _DEFAULT_MAX_TOKENS
+        self,
+        model: ServedModel,
+        limits: LimitsConfig,
+        *,
+        default_max_tokens: int | None = _DEFAULT_MAX_TOKENS,
     ) -> None:
         self._model = model
         self._limits = limits
         self._default_max_tokens = default_max_tokens
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         return self.read(decode_completion(fields), arrival_s)
 
-    def read(self, body: CompletionRequest, arrival_s: float) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
+    def read(
+        self, body: CompletionRequest, arrival_s: float
+    ) -> tuple[list[GenerationRequest], "CompletionAnswer"]:
         options = self._options(body)
         prompts = self._prompts(body, options)
         options = replace(options, num_prompts=len(prompts))
         envelope = new_envelope("cmpl", self._model)
         requests = [
-            accept(options, prompt, self._model, request_id=f"{envelope.id}-{position}", arrival_s=arrival_s)
+            accept(
+                options,
+                prompt,
+                self._model,
+                request_id=f"{envelope.id}-{position}",
+                arrival_s=arrival_s,
+            )
             for position, prompt in enumerate(prompts)
         ]
-        return requests, CompletionAnswer(envelope, self._model, body, prompts, n=options.choosing.n)
+        return requests, CompletionAnswer(
+            envelope, self._model, body, prompts, n=options.choosing.n
+        )
 
     def _options(self, body: CompletionRequest) -> GenerationOptions:
         options = options_of(body, self._model, self._limits)
         check_completion(body)
         _check_suffix(body)
         if body.logprob_token_ids and body.logprobs is None:
-            raise InvalidRequest(f"needs logprobs, given {body.logprob_token_ids}", field="logprob_token_ids")
+            raise InvalidRequest(
+                f"needs logprobs, given {body.logprob_token_ids}", field="logprob_token_ids"
+            )
         num_logprobs = num_alternatives(body.logprobs, self._model, self._limits, param="logprobs")
-        num_scored = num_alternatives(body.prompt_logprobs, self._model, self._limits, param="prompt_logprobs")
+        num_scored = num_alternatives(
+            body.prompt_logprobs, self._model, self._limits, param="prompt_logprobs"
+        )
         if body.echo and num_logprobs is not None:
             num_scored = max(num_logprobs, num_scored or 0)  # enough for both
         return replace(
@@ -118,12 +157,18 @@ class Completions:
         entries = read_prompts(body.prompt, max_prompts=max_prompts, n=options.choosing.best_of)
         return [self._render(body, path, prompt, truncation) for path, prompt in entries]
 
-    def _render(self, body: CompletionRequest, path: str, prompt: OnePrompt, truncation: Truncation | None) -> Prompt:
+    def _render(
+        self, body: CompletionRequest, path: str, prompt: OnePrompt, truncation: Truncation | None
+    ) -> Prompt:
         renderer, special = self._model.renderer, body.add_special_tokens is not False
         if body.suffix:
-            return renderer.render_infill(prompt, body.suffix, add_special_tokens=special, param=path)
+            return renderer.render_infill(
+                prompt, body.suffix, add_special_tokens=special, param=path
+            )
         if isinstance(prompt, str):
-            return renderer.render_text(prompt, add_special_tokens=special, truncation=truncation, param=path)
+            return renderer.render_text(
+                prompt, add_special_tokens=special, truncation=truncation, param=path
+            )
         return renderer.render_token_ids(prompt, truncation=truncation, param=path)
 
 
@@ -164,7 +209,13 @@ class CompletionAnswer:
     """Implements `Answer`."""
 
     def __init__(
-        self, envelope: Envelope, model: ServedModel, body: CompletionRequest, prompts: Sequence[Prompt], *, n: int
+        self,
+        envelope: Envelope,
+        model: ServedModel,
+        body: CompletionRequest,
+        prompts: Sequence[Prompt],
+        *,
+        n: int,
     ) -> None:
         self.is_stream = bool(body.stream)
         self.framing = SSE
@@ -185,11 +236,17 @@ class CompletionAnswer:
         ]
         self._streamed_usage = StreamedUsage.of_request(body)
         self._begun: set[int] = set()  # choices of which something has been shown
-        self._num_chars: dict[int, int] = {}  # by index: of the tokens whose logprobs have been shown
+        self._num_chars: dict[
+            int, int
+        ] = {}  # by index: of the tokens whose logprobs have been shown
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[Completion]:
         chunk_usage = self._streamed_usage.of_chunk(usage)
-        return [self._completion([choice], chunk_usage) for event in events for choice in self._choices_of(event)]
+        return [
+            self._completion([choice], chunk_usage)
+            for event in events
+            for choice in self._choices_of(event)
+        ]
 
     def last_chunks(self, usage: Usage) -> list[Completion]:
         return [self._completion([], usage_object(usage))] if self._streamed_usage.at_end else []
@@ -198,11 +255,22 @@ class CompletionAnswer:
         for event in events:
             if isinstance(event, PromptScored):
                 self._prompt_of(event.index).scores = event.logprobs
-        return self._completion([self._whole_choice(choice) for choice in fold(events)], usage_object(usage))
+        return self._completion(
+            [self._whole_choice(choice) for choice in fold(events)], usage_object(usage)
+        )
 
-    def _completion(self, choices: list[CompletionChoice], usage: UsageObject | UnsetType | None) -> Completion:
+    def _completion(
+        self, choices: list[CompletionChoice], usage: UsageObject | UnsetType | None
+    ) -> Completion:
         envelope = self._envelope
-        return Completion(envelope.id, envelope.created, envelope.model, envelope.system_fingerprint, choices, usage)
+        return Completion(
+            envelope.id,
+            envelope.created,
+            envelope.model,
+            envelope.system_fingerprint,
+            choices,
+            usage,
+        )
 
     def _prompt_of(self, index: int) -> ShownPrompt:
         return self._prompts[index // self._n]
@@ -249,9 +317,13 @@ class CompletionAnswer:
             piece.text = prompt.text + piece.text
         if body.echo and body.logprobs is not None:
             echoed, _ = prompt.logprobs
-            piece.logprobs = echoed if piece.logprobs is None else join_logprobs(echoed, piece.logprobs)
+            piece.logprobs = (
+                echoed if piece.logprobs is None else join_logprobs(echoed, piece.logprobs)
+            )
 
-    def _logprobs(self, index: int, positions: Sequence[PositionLogprobs]) -> CompletionLogprobs | None:
+    def _logprobs(
+        self, index: int, positions: Sequence[PositionLogprobs]
+    ) -> CompletionLogprobs | None:
         if self._body.logprobs is None:
             return None
         if index not in self._num_chars:

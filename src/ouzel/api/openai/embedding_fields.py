@@ -29,7 +29,13 @@ InputField = Annotated[
 class VectorFields(msgspec.Struct, kw_only=True):
     model: ModelName = None
     truncate_prompt_tokens: (
-        Annotated[int, Meta(ge=-1, description="Cuts longer texts to so many tokens; -1: to what the model takes.")]
+        Annotated[
+            int,
+            Meta(
+                ge=-1,
+                description="Cuts longer texts to so many tokens; -1: to what the model takes.",
+            ),
+        ]
         | None
     ) = None
     truncate: Annotated[
@@ -39,7 +45,9 @@ class VectorFields(msgspec.Struct, kw_only=True):
             "longer ones."
         ),
     ] = None
-    priority: Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None = None
+    priority: (
+        Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None
+    ) = None
     user: Annotated[str | None, Meta(description="A hint: nothing depends on it.")] = None
 
 
@@ -57,7 +65,9 @@ def read_inputs(value: str | list[object], *, field: str = "input") -> list[tupl
 
 def text_paths(texts: str | list[str], *, field: str) -> list[str]:
     """Returns where in the body each of them is."""
-    return [field] if isinstance(texts, str) else [f"{field}[{index}]" for index in range(len(texts))]
+    return (
+        [field] if isinstance(texts, str) else [f"{field}[{index}]" for index in range(len(texts))]
+    )
 
 
 def check_num_texts(texts: Sequence[object], *, field: str, max_texts: int = MAX_TEXTS) -> None:
@@ -76,5 +86,7 @@ def _token_ids(path: str, entry: object) -> list[int]:
     try:
         token_ids: list[int] = msgspec.convert(entry, Annotated[list[int], Meta(min_length=1)])
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"must be a non-empty list of token ids, given {shown(entry)}", field=path) from error
+        raise InvalidRequest(
+            f"must be a non-empty list of token ids, given {shown(entry)}", field=path
+        ) from error
     return token_ids

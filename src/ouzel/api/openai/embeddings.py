@@ -26,19 +26,33 @@ from ouzel.wire.options import check_model
 class EmbeddingsRequest(VectorFields, kw_only=True):
     input: InputField
     encoding_format: Annotated[
-        Literal["float", "base64"] | None, Meta(description="base64: of float32 numbers, little-endian.")
+        Literal["float", "base64"] | None,
+        Meta(description="base64: of float32 numbers, little-endian."),
     ] = None
     dimensions: (
-        Annotated[int, Meta(ge=0, description="Fewer values, the first ones, with the length 1 again; 0: all.")] | None
+        Annotated[
+            int,
+            Meta(
+                ge=0, description="Fewer values, the first ones, with the length 1 again; 0: all."
+            ),
+        ]
+        | None
     ) = None
     normalize: Annotated[
-        bool | None, Meta(description="Whether vectors have the length 1; as the model's files say when not given.")
+        bool | None,
+        Meta(
+            description="Whether vectors have the length 1; as the model's files say when not given."
+        ),
     ] = None
     prompt_name: Annotated[
-        str | None, Meta(description="Which of the model's prompts (query, document, ...) stands before every text.")
+        str | None,
+        Meta(
+            description="Which of the model's prompts (query, document, ...) stands before every text."
+        ),
     ] = None
     add_special_tokens: Annotated[
-        bool | None, Meta(description="Puts the tokenizer's special tokens around a text; true when not given.")
+        bool | None,
+        Meta(description="Puts the tokenizer's special tokens around a text; true when not given."),
     ] = None
 
 
@@ -67,7 +81,9 @@ class Embeddings:
         vectors, usage = await self._making.vectors(request, texts, priority=fields.priority or 0)
         data = await self._making.written(vectors, partial(_written, fields, files))
         num_tokens = usage.prompt_tokens
-        return EmbeddingList(data, self._making.model.names[0], EmbeddingsUsage(num_tokens, num_tokens))
+        return EmbeddingList(
+            data, self._making.model.names[0], EmbeddingsUsage(num_tokens, num_tokens)
+        )
 
     def _read(self, body: bytes) -> tuple[EmbeddingsRequest, list[EncodedText], SentenceFiles]:
         fields = decode_body(body, EmbeddingsRequest)
@@ -79,13 +95,17 @@ class Embeddings:
     def _encoded(self, fields: EmbeddingsRequest) -> tuple[list[EncodedText], SentenceFiles]:
         check_model(fields.model, self._making.model)
         encoder, files = self._making.check_task("embed")
-        fields.dimensions = fields.dimensions or None  # infinity's clients send 0 where their user gives none
+        fields.dimensions = (
+            fields.dimensions or None
+        )  # infinity's clients send 0 where their user gives none
         check_dimensions(fields.dimensions, self._making.vector_size, files)
         prompt = prompt_of(fields.prompt_name, files)
         truncation = fields.truncate_prompt_tokens
         limit = encoder.limit(truncation, truncate=fields.truncate, field="truncate_prompt_tokens")
         special = fields.add_special_tokens is not False
-        return encoded_inputs(encoder, read_inputs(fields.input), prompt, limit, special=special), files
+        return encoded_inputs(
+            encoder, read_inputs(fields.input), prompt, limit, special=special
+        ), files
 
 
 def encoded_inputs(
@@ -97,11 +117,19 @@ def encoded_inputs(
     special: bool = True,
 ) -> list[EncodedText]:
     """Encodes inputs that stand behind their paths in the body; `prompt` comes before each text."""
-    return [_encoded(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs]
+    return [
+        _encoded(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs
+    ]
 
 
 def _encoded(
-    encoder: TextEncoder, path: str, entry: OneInput, prompt: str, limit: TextLimit, *, special: bool
+    encoder: TextEncoder,
+    path: str,
+    entry: OneInput,
+    prompt: str,
+    limit: TextLimit,
+    *,
+    special: bool,
 ) -> EncodedText:
     """Token ids are taken as they are."""
     if isinstance(entry, str):
@@ -128,12 +156,18 @@ def prompt_of(name: str | None, files: SentenceFiles, *, field: str = "prompt_na
         return files.default_prompt
     if name not in files.prompts:
         names = ", ".join(files.prompts) or "it has none"
-        raise InvalidRequest(f"must be one of the model's prompts ({names}), given {name[:100]!r}", field=field)
+        raise InvalidRequest(
+            f"must be one of the model's prompts ({names}), given {name[:100]!r}", field=field
+        )
     return files.prompts[name]
 
 
-def _written(fields: EmbeddingsRequest, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[EmbeddingObject]:
-    finished = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=fields.normalize)
+def _written(
+    fields: EmbeddingsRequest, files: SentenceFiles, vectors: NDArray[np.float32]
+) -> list[EmbeddingObject]:
+    finished = finished_vectors(
+        vectors, files, dimensions=fields.dimensions, normalises=fields.normalize
+    )
     write = _base64 if fields.encoding_format == "base64" else json_numbers
     return [EmbeddingObject(index, write(vector)) for index, vector in enumerate(finished)]
 

@@ -19,7 +19,12 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 def new_envelope(prefix: str, model: ServedModel) -> Envelope:
-    return Envelope(f"{prefix}-{secrets.token_hex(16)}", int(time.time()), model.names[0], model.system_fingerprint)
+    return Envelope(
+        f"{prefix}-{secrets.token_hex(16)}",
+        int(time.time()),
+        model.names[0],
+        model.system_fingerprint,
+    )
 
 
 class PromptTokensDetails(msgspec.Struct):
@@ -29,7 +34,9 @@ class PromptTokensDetails(msgspec.Struct):
 
 class CompletionTokensDetails(msgspec.Struct):
     reasoning_tokens: int
-    accepted_prediction_tokens: int  # of all proposals: the client's prediction is one source of several
+    accepted_prediction_tokens: (
+        int  # of all proposals: the client's prediction is one source of several
+    )
     rejected_prediction_tokens: int
 
 
@@ -46,7 +53,9 @@ def usage_object(usage: Usage) -> UsageObject:
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         total_tokens=usage.prompt_tokens + usage.completion_tokens,
-        prompt_tokens_details=PromptTokensDetails(usage.cached_tokens, usage.image_tokens or msgspec.UNSET),
+        prompt_tokens_details=PromptTokensDetails(
+            usage.cached_tokens, usage.image_tokens or msgspec.UNSET
+        ),
         completion_tokens_details=CompletionTokensDetails(
             reasoning_tokens=usage.reasoning_tokens,
             accepted_prediction_tokens=usage.accepted_prediction_tokens,

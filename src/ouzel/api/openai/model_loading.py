@@ -17,8 +17,13 @@ from ouzel.wire.decode import JsonObject, log_ignored, parse_object
 from ouzel.wire.validation_errors import shown
 
 LOAD_PATH, UNLOAD_PATH = "/v1/models/load", "/v1/models/unload"
-LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"  # vLLM's
-PATHS = frozenset({LOAD_PATH, UNLOAD_PATH, LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH})  # that have a key of their own
+LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH = (
+    "/v1/load_lora_adapter",
+    "/v1/unload_lora_adapter",
+)  # vLLM's
+PATHS = frozenset(
+    {LOAD_PATH, UNLOAD_PATH, LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH}
+)  # that have a key of their own
 
 
 class UnloadedModel(msgspec.Struct, tag_field="object", tag="model"):

@@ -40,7 +40,9 @@ class Models:
 
     async def list(self, request: Request) -> Response:
         served = [each.model for each in self._catalogue]
-        return json_response(ModelList([model_object(name, model) for model in served for name in model.names]))
+        return json_response(
+            ModelList([model_object(name, model) for model in served for name in model.names])
+        )
 
     async def retrieve(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -67,7 +69,12 @@ def _architecture(model: ServedModel) -> Architecture:
     if task != "generate":
         made = "embeddings" if task == "embed" else "scores"
         return Architecture(f"text->{made}", ["text"], [made])
-    reads = {"text": True, "image": renderer.sees, "video": renderer.sees_videos, "file": renderer.sees_documents}
+    reads = {
+        "text": True,
+        "image": renderer.sees,
+        "video": renderer.sees_videos,
+        "file": renderer.sees_documents,
+    }
     inputs = [name for name, is_read in reads.items() if is_read]
     return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
 
@@ -80,8 +87,12 @@ def capabilities_of(model: ServedModel) -> list[str]:
     can = {
         "completion": True,
         "chat": template is not None,
-        "tools": template is not None and template.capabilities.tools and output_format.calls is not None,
-        "reasoning": template is not None and template.reasons and output_format.reasoning is not None,
+        "tools": template is not None
+        and template.capabilities.tools
+        and output_format.calls is not None,
+        "reasoning": template is not None
+        and template.reasons
+        and output_format.reasoning is not None,
         "vision": model.renderer.sees,
     }
     return [name for name, is_there in can.items() if is_there]

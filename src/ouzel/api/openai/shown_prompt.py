@@ -24,11 +24,14 @@ class ShownPrompt:
         model: ServedModel,
         text_of: TokenText,
         *,
-        num_logprobs: int | None,  # alternatives that the request asked for, in the echo and in prompt_logprobs
+        num_logprobs: int
+        | None,  # alternatives that the request asked for, in the echo and in prompt_logprobs
         num_prompt_logprobs: int | None,
     ) -> None:
         self.token_ids = prompt.token_ids
-        self.scores: Sequence[PositionLogprobs] = ()  # of every token but the first; known before the first choice
+        self.scores: Sequence[
+            PositionLogprobs
+        ] = ()  # of every token but the first; known before the first choice
         self._prompt = prompt
         self._model = model
         self._text_of = text_of
@@ -39,7 +42,9 @@ class ShownPrompt:
     def text(self) -> str:
         """Returns it up to the last whole character: one that has only begun is completed by the choice."""
         tokenizer, prompt = self._model.tokenizer, self._prompt
-        unfinished = tokenizer.detokenizer(skip_special_tokens=False, prompt_token_ids=prompt.token_ids).finish()
+        unfinished = tokenizer.detokenizer(
+            skip_special_tokens=False, prompt_token_ids=prompt.token_ids
+        ).finish()
         return prompt.text.removesuffix(unfinished)
 
     @cached_property
@@ -50,4 +55,6 @@ class ShownPrompt:
 
     @cached_property
     def prompt_logprobs(self) -> PromptLogprobs:
-        return prompt_logprobs(with_num_top(self.scores, self._num_prompt_logprobs or 0), self._model)
+        return prompt_logprobs(
+            with_num_top(self.scores, self._num_prompt_logprobs or 0), self._model
+        )

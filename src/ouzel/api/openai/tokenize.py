@@ -67,9 +67,13 @@ class TokenizeRequest(msgspec.Struct, kw_only=True):
         | Annotated[list[str], Meta(min_length=1, max_length=_MAX_TEXTS)]
         | None
     ) = None
-    prompt: Annotated[str | None, Meta(description="A text; answered with the token ids and their count.")] = None
+    prompt: Annotated[
+        str | None, Meta(description="A text; answered with the token ids and their count.")
+    ] = None
     messages: Messages | None = None
-    tools: Annotated[JsonObjects | None, Meta(description="The tools that the chat template shows.")] = None
+    tools: Annotated[
+        JsonObjects | None, Meta(description="The tools that the chat template shows.")
+    ] = None
     chat_template: ChatTemplateText = None
     chat_template_kwargs: TemplateKwargs = None
     add_generation_prompt: AddGenerationPrompt = None
@@ -79,18 +83,28 @@ class TokenizeRequest(msgspec.Struct, kw_only=True):
     enable_thinking: Thinking = None
     thinking: Thinking = None
     add_special_tokens: AddSpecialTokens = None
-    max_length: Annotated[int, Meta(ge=1, description="Cuts longer texts at their end.")] | None = None
-    pad_to_max_length: Annotated[bool | None, Meta(description="Pads shorter texts to max_length.")] = None
-    padding_side: Annotated[Literal["left", "right"] | None, Meta(description="Where the padding goes.")] = None
-    return_token_strs: Annotated[bool | None, Meta(description="Returns the text of each token, as logprobs do.")] = (
+    max_length: Annotated[int, Meta(ge=1, description="Cuts longer texts at their end.")] | None = (
         None
     )
+    pad_to_max_length: Annotated[
+        bool | None, Meta(description="Pads shorter texts to max_length.")
+    ] = None
+    padding_side: Annotated[
+        Literal["left", "right"] | None, Meta(description="Where the padding goes.")
+    ] = None
+    return_token_strs: Annotated[
+        bool | None, Meta(description="Returns the text of each token, as logprobs do.")
+    ] = None
 
 
 class DetokenizeRequest(msgspec.Struct, kw_only=True):
-    tokens: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=_MAX_TOKENS, description="Token ids.")]
+    tokens: Annotated[
+        list[Annotated[int, Meta(ge=0)]], Meta(max_length=_MAX_TOKENS, description="Token ids.")
+    ]
     model: ModelName = None
-    skip_special_tokens: Annotated[bool | None, Meta(description="Leaves special tokens out of the text.")] = None
+    skip_special_tokens: Annotated[
+        bool | None, Meta(description="Leaves special tokens out of the text.")
+    ] = None
 
 
 class TokenizedText(msgspec.Struct):
@@ -108,15 +122,21 @@ class DetokenizedText(msgspec.Struct):
 
 
 class Tokenizing:
-    def __init__(self, model: ServedModel, threads: WorkerThreads, preparing: PreparationThreads) -> None:
+    def __init__(
+        self, model: ServedModel, threads: WorkerThreads, preparing: PreparationThreads
+    ) -> None:
         self._model = model
         self._tokenizer = model.tokenizer
         self._threads = threads
         self._preparing = preparing
-        self._max_text_bytes = max(_MAX_TEXT_BYTES, _CONTEXT_BYTES_PER_TOKEN * model.engine.info.max_model_len)
+        self._max_text_bytes = max(
+            _MAX_TEXT_BYTES, _CONTEXT_BYTES_PER_TOKEN * model.engine.info.max_model_len
+        )
 
     async def tokenize(self, _: Request, body: bytes) -> msgspec.Raw:
-        fields = await self._done(partial(parse_object, body), is_short=len(body) <= LONG_BODY_BYTES)
+        fields = await self._done(
+            partial(parse_object, body), is_short=len(body) <= LONG_BODY_BYTES
+        )
         work = partial(_encoded, self._tokenized, fields)
         if has_own_template(fields):
             return await self._preparing.run(work, len(body), has_own_template=True)
@@ -125,7 +145,8 @@ class Tokenizing:
 
     async def detokenize(self, _: Request, body: bytes) -> msgspec.Raw:
         return await self._done(
-            lambda: _encoded(self._detokenized, parse_object(body)), is_short=len(body) <= LONG_BODY_BYTES
+            lambda: _encoded(self._detokenized, parse_object(body)),
+            is_short=len(body) <= LONG_BODY_BYTES,
         )
 
     async def _done(self, work: Callable[[], Result], *, is_short: bool) -> Result:
@@ -141,7 +162,9 @@ class Tokenizing:
         if request.text is not None:
             return TokenizedText(self._texts_to_ids(request, request.text))
         if request.prompt is not None:
-            return self._counted(request, self._encoded(request.prompt, request.add_special_tokens is not False))
+            return self._counted(
+                request, self._encoded(request.prompt, request.add_special_tokens is not False)
+            )
         rendering = chat_rendering(request, tools=request.tools)
         check = partial(self._check_len, "messages")
         text, token_ids = self._model.renderer.encode_chat(request.messages, rendering, check=check)
@@ -162,25 +185,41 @@ class Tokenizing:
         check_model(request.model, self._model)
         last_id = self._tokenizer.vocab_size - 1
         if request.tokens and max(request.tokens) > last_id:
-            position = next(position for position, token_id in enumerate(request.tokens) if token_id > last_id)
+            position = next(
+                position for position, token_id in enumerate(request.tokens) if token_id > last_id
+            )
             path = f"tokens[{position}]"
-            raise InvalidRequest(f"must be <= {last_id}, given {request.tokens[position]}", field=path)
+            raise InvalidRequest(
+                f"must be <= {last_id}, given {request.tokens[position]}", field=path
+            )
         return DetokenizedText(
-            self._tokenizer.decode(request.tokens, skip_special_tokens=request.skip_special_tokens or False)
+            self._tokenizer.decode(
+                request.tokens, skip_special_tokens=request.skip_special_tokens or False
+            )
         )
 
     def _counted(self, request: TokenizeRequest, token_ids: list[int]) -> TokenizedText:
-        texts = [self._tokenizer.token_text(token_id) for token_id in token_ids] if request.return_token_strs else None
-        return TokenizedText(token_ids, len(token_ids), self._model.engine.info.max_model_len, texts)
+        texts = (
+            [self._tokenizer.token_text(token_id) for token_id in token_ids]
+            if request.return_token_strs
+            else None
+        )
+        return TokenizedText(
+            token_ids, len(token_ids), self._model.engine.info.max_model_len, texts
+        )
 
-    def _texts_to_ids(self, request: TokenizeRequest, text: str | list[str]) -> Sequence[int | list[int]]:
+    def _texts_to_ids(
+        self, request: TokenizeRequest, text: str | list[str]
+    ) -> Sequence[int | list[int]]:
         texts = [text] if isinstance(text, str) else text
         pad = self._padding(request, len(texts))
         special = request.add_special_tokens is not False
         all_ids = [pad(self._encoded(each, special, request.max_length)) for each in texts]
         return all_ids[0] if isinstance(text, str) else all_ids
 
-    def _encoded(self, text: str, add_special_tokens: bool, max_length: int | None = None) -> list[int]:
+    def _encoded(
+        self, text: str, add_special_tokens: bool, max_length: int | None = None
+    ) -> list[int]:
         """The special tokens that the tokenizer puts around a text stay when the text is cut."""
         token_ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
         if max_length is None or len(token_ids) <= max_length:
@@ -192,11 +231,15 @@ class Tokenizing:
     def _num_added_after(self, token_ids: list[int]) -> int:
         around_nothing = self._tokenizer.encode("", add_special_tokens=True)
         num_added = len(around_nothing)
-        num_before = next((n for n in range(num_added, -1, -1) if token_ids[:n] == around_nothing[:n]), 0)
+        num_before = next(
+            (n for n in range(num_added, -1, -1) if token_ids[:n] == around_nothing[:n]), 0
+        )
         after = around_nothing[num_before:]
         return len(after) if token_ids[len(token_ids) - len(after) :] == after else 0
 
-    def _padding(self, request: TokenizeRequest, num_texts: int) -> Callable[[list[int]], list[int]]:
+    def _padding(
+        self, request: TokenizeRequest, num_texts: int
+    ) -> Callable[[list[int]], list[int]]:
         if not request.pad_to_max_length:
             return lambda token_ids: token_ids
         length = request.max_length
@@ -204,7 +247,9 @@ class Tokenizing:
             raise InvalidRequest("needs max_length", field="pad_to_max_length")
         if length * num_texts > _MAX_TOKENS:
             limit = _MAX_TOKENS // num_texts
-            message = f"max_length must be <= {limit} to pad {num_texts} texts to it, given {length}"
+            message = (
+                f"max_length must be <= {limit} to pad {num_texts} texts to it, given {length}"
+            )
             raise InvalidRequest(message, param="max_length")
         pad_token = self._tokenizer.special_tokens.get("pad_token")
         pad_ids = self._tokenizer.encode(pad_token, add_special_tokens=False) if pad_token else []
@@ -237,11 +282,14 @@ def _check_combination(request: TokenizeRequest) -> None:
     if len(inputs) != 1:
         shown = " and ".join(inputs) or "none of them"
         raise InvalidRequest(
-            f"one of text, prompt and messages is required, given {shown}", param=inputs[1] if inputs else "text"
+            f"one of text, prompt and messages is required, given {shown}",
+            param=inputs[1] if inputs else "text",
         )
     for name, goes_with in _GOES_WITH.items():
         if name in names and inputs[0] not in goes_with and getattr(request, name):
-            raise InvalidRequest(f"goes with {' or '.join(goes_with)}, given {inputs[0]}", field=name)
+            raise InvalidRequest(
+                f"goes with {' or '.join(goes_with)}, given {inputs[0]}", field=name
+            )
     if "padding_side" in names and not request.pad_to_max_length:
         raise InvalidRequest("needs pad_to_max_length to be true", field="padding_side")
 

@@ -23,7 +23,9 @@ Body = TypeVar("Body", bound=GenerationFields)
 Completion = TypeVar("Completion", bound=CompletionFields)
 
 
-def read_fields(parsed: JsonObject, body_type: type[Completion], model_names: Collection[str]) -> Completion:
+def read_fields(
+    parsed: JsonObject, body_type: type[Completion], model_names: Collection[str]
+) -> Completion:
     """Raises NotARequest and ModelNotFound, in OVMS's order."""
     check_model_and_stream(parsed, model_names)
     return in_our_words(decode_object(parsed, body_type))
@@ -64,7 +66,9 @@ def in_ovms_meaning(chat: Chat, body: GenerationFields) -> Chat:
     output is shown as the model writes it: calls and reasoning stay in the text. A grammar holds forced calls and
     forms to their shape all the same.
     """
-    options: GenerationOptions = replace(chat.options, shows_raw_output=body.skip_special_tokens is False)
+    options: GenerationOptions = replace(
+        chat.options, shows_raw_output=body.skip_special_tokens is False
+    )
     rendering = dataclasses.replace(chat.rendering, drops_unread=True)
     return dataclasses.replace(chat, options=options, rendering=rendering)
 

@@ -12,7 +12,13 @@ from msgspec.structs import replace
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import accept_chat
-from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk, ChunkChoice, ChunkDelta
+from ouzel.api.openai.chat_answer import (
+    ChatAnswer,
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChunkChoice,
+    ChunkDelta,
+)
 from ouzel.api.ovms.body import in_ovms_meaning, parse_body, read_fields, switches_reasoning
 from ouzel.api.ovms.held_pieces import HeldPieces
 from ouzel.api.ovms.verbose import verbose_if_asked
@@ -32,7 +38,9 @@ class OvmsChat:
         self._model = model
         self._limits = limits
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         request = _in_our_words(read_fields(fields, ChatCompletionRequest, self._model.names))
         chat = in_ovms_meaning(read_chat(request, self._model, self._limits), request)
         answer, accepted = accept_chat(request, chat, self._model, arrival_s)
@@ -102,7 +110,11 @@ def _without_opening(chunk: ChatCompletionChunk) -> Iterator[ChatCompletionChunk
     """Yields the rest of the first chunk, if it says anything."""
     choice = chunk.choices[0]
     choice.delta.role = UNSET
-    is_empty = choice.delta in (ChunkDelta(), ChunkDelta(content="")) and not choice.logprobs and not choice.token_ids
+    is_empty = (
+        choice.delta in (ChunkDelta(), ChunkDelta(content=""))
+        and not choice.logprobs
+        and not choice.token_ids
+    )
     if not is_empty or choice.finish_reason is not None:
         yield replace(chunk, prompt_logprobs=UNSET, prompt_token_ids=UNSET, warnings=UNSET)
 

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
-from ouzel.api.openai.completions import Completion, CompletionAnswer, CompletionChoice, CompletionRequest, Completions
+from ouzel.api.openai.completions import (
+    Completion,
+    CompletionAnswer,
+    CompletionChoice,
+    CompletionRequest,
+    Completions,
+)
 from ouzel.api.ovms.body import parse_body, read_fields
 from ouzel.api.ovms.held_pieces import HeldPieces
 from ouzel.api.ovms.verbose import verbose_if_asked
@@ -28,7 +34,9 @@ class OvmsCompletions:
         self._model = model
         self._openai = Completions(model, limits, default_max_tokens=None)
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         body = read_fields(fields, CompletionRequest, self._model.names)
         requests, answer = self._openai.read(body, arrival_s)
         return requests, OvmsCompletionAnswer(answer)

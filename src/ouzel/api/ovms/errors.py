@@ -18,8 +18,14 @@ _NODES = {"embeddings": "EmbeddingsExecutor", "rerank": "RerankExecutor"}  # by 
 _TEXTS: dict[str | None, tuple[int, str]] = {  # by our code
     "unknown_url": (HTTPStatus.BAD_REQUEST, "Invalid request URL"),
     "method_not_allowed": (HTTPStatus.NOT_ACCEPTABLE, "Unsupported method"),
-    Unauthenticated.code: (HTTPStatus.UNAUTHORIZED, "Unauthorized request due to invalid or missing api-key"),
-    ModelNotFound.code: (HTTPStatus.NOT_FOUND, "Mediapipe graph definition with requested name is not found"),
+    Unauthenticated.code: (
+        HTTPStatus.UNAUTHORIZED,
+        "Unauthorized request due to invalid or missing api-key",
+    ),
+    ModelNotFound.code: (
+        HTTPStatus.NOT_FOUND,
+        "Mediapipe graph definition with requested name is not found",
+    ),
 }
 
 
@@ -36,7 +42,9 @@ class ConfigNotReloaded(OuzelError):
     def __init__(self, *, is_unreadable: bool) -> None:
         unreadable = "Config file not found or cannot open."
         super().__init__(
-            unreadable if is_unreadable else "Reloading config file failed. Check server logs for more info."
+            unreadable
+            if is_unreadable
+            else "Reloading config file failed. Check server logs for more info."
         )
 
 
@@ -64,7 +72,9 @@ def ovms_error_styles(profile: str) -> Mapping[str, ErrorStyle]:
     if profile != "ovms":
         return {}
     of_nodes = {
-        f"{prefix}/{end}": partial(ovms_style, node=node) for prefix in PREFIXES for end, node in _NODES.items()
+        f"{prefix}/{end}": partial(ovms_style, node=node)
+        for prefix in PREFIXES
+        for end, node in _NODES.items()
     }
     of_models = dict.fromkeys((f"{prefix}/models/" for prefix in PREFIXES), ovms_models_style)
     return {**of_nodes, **of_models, "": ovms_style}

@@ -6,7 +6,13 @@ Features that OVMS lacks (a store, conversations, WebSockets, …) work as in Op
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ouzel.api.ovms.body import check_model_and_stream, in_our_words, in_ovms_meaning, parse_body, switches_reasoning
+from ouzel.api.ovms.body import (
+    check_model_and_stream,
+    in_our_words,
+    in_ovms_meaning,
+    parse_body,
+    switches_reasoning,
+)
 from ouzel.generation import ServedModel
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.request import ResponsesRequest
@@ -43,5 +49,7 @@ _OVMS = ResponseDialect(
     check=_check,
     in_our_words=_in_our_words,
     in_its_meaning=in_ovms_meaning,
-    style=ResponseStyle(has_reasoning_as_summary=True, limit_reason="max_tokens", early_completed_at=UNSET),
+    style=ResponseStyle(
+        has_reasoning_as_summary=True, limit_reason="max_tokens", early_completed_at=UNSET
+    ),
 )

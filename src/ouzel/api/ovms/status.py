@@ -58,7 +58,9 @@ class Status:
 
     async def config(self, request: Request) -> Response:
         """Answers by name, in TensorFlow Serving's shape."""
-        return json_response({name: _status(each.model) for each in self._catalogue for name in each.model.names})
+        return json_response(
+            {name: _status(each.model) for each in self._catalogue for name in each.model.names}
+        )
 
 
 class Reload:
@@ -73,7 +75,9 @@ class Reload:
         if self._guard is not None:
             self._guard.check(request.scope)
         try:
-            await asyncio.shield(asyncio.ensure_future(self._changes.reload()))  # whoever asks for it may go away
+            await asyncio.shield(
+                asyncio.ensure_future(self._changes.reload())
+            )  # whoever asks for it may go away
         except InvalidRequest:
             raise
         except OuzelError as error:

@@ -35,7 +35,9 @@ def _operation(path: str, make_answer: Callable[[Services], AnswerBody]) -> Oper
         prefixes=PREFIXES,
         profile="ovms",
         is_documented=False,
-        endpoint=lambda services: services.taking_body(OvmsVectors(services, make_answer(services)).answer),
+        endpoint=lambda services: services.taking_body(
+            OvmsVectors(services, make_answer(services)).answer
+        ),
     )
 
 

@@ -31,7 +31,9 @@ class VerboseDialect:
     def parse(self, body: bytes) -> JsonObject:
         return self._dialect.parse(body)
 
-    def prepare(self, fields: JsonObject, arrival_s: float) -> tuple[list[GenerationRequest], Answer]:
+    def prepare(
+        self, fields: JsonObject, arrival_s: float
+    ) -> tuple[list[GenerationRequest], Answer]:
         requests, answer = self._dialect.prepare(fields, arrival_s)
         prompt = requests[0].prompt.text if requests else ""
         return requests, VerboseAnswer(answer, prompt, self._model)
@@ -52,7 +54,9 @@ class VerboseAnswer:
         self._collect(events)
         chunks = [*self._answer.chunks(events, usage)]
         if any(isinstance(event, Finished) and event.index == 0 for event in events):
-            return [self._completed(chunk) if _ends_first_choice(chunk) else chunk for chunk in chunks]
+            return [
+                self._completed(chunk) if _ends_first_choice(chunk) else chunk for chunk in chunks
+            ]
         return chunks
 
     def last_chunks(self, usage: Usage) -> Sequence[object]:

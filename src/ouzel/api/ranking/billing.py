@@ -29,4 +29,6 @@ class CohereMeta(msgspec.Struct):
 def cohere_meta(version: str, num_tokens: int, *, num_documents: int | None = None) -> CohereMeta:
     """Counts a search among `num_documents`, if there is one: each piece of a long document is one of them."""
     searches = UNSET if num_documents is None else -(-num_documents // _DOCUMENTS_PER_SEARCH)
-    return CohereMeta(ApiVersion(version), BilledUnits(num_tokens, searches), TokenCounts(num_tokens))
+    return CohereMeta(
+        ApiVersion(version), BilledUnits(num_tokens, searches), TokenCounts(num_tokens)
+    )

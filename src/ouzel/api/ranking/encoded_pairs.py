@@ -11,7 +11,9 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit
 
-_MAX_TOKENS = 2**23  # of a request: a short body can have a long query, which stands before each of its documents
+_MAX_TOKENS = (
+    2**23
+)  # of a request: a short body can have a long query, which stands before each of its documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,9 @@ class Scoring:
     truncate: bool | None = None  # None: the request does not say
     keeps_end: bool = False  # of texts that are cut
     max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
-    divides_documents: bool = False  # long documents; unless the request says that they are cut or refused
+    divides_documents: bool = (
+        False  # long documents; unless the request says that they are cut or refused
+    )
     max_pieces: int | None = None  # of each document
     instruction: str | None = None
     activates: bool = True
@@ -44,8 +48,12 @@ class Scoring:
 class EncodedPairs:
     """Each pair has one score for each piece of its document."""
 
-    texts: list[EncodedText]  # one for each score; where the model makes embeddings, all different texts
-    places: list[tuple[int, int]]  # of the two texts of each score among these; empty where a pair is one text
+    texts: list[
+        EncodedText
+    ]  # one for each score; where the model makes embeddings, all different texts
+    places: list[
+        tuple[int, int]
+    ]  # of the two texts of each score among these; empty where a pair is one text
     begins: list[int]  # of the scores of each pair among all scores
 
     @property
@@ -53,21 +61,31 @@ class EncodedPairs:
         return len(self.places) or len(self.texts)
 
 
-def encode_pairs(scoring: Scoring, making: VectorMaking, *, searches: bool, cuts_queries: bool = False) -> EncodedPairs:
+def encode_pairs(
+    scoring: Scoring, making: VectorMaking, *, searches: bool, cuts_queries: bool = False
+) -> EncodedPairs:
     """Raises InvalidRequest. `searches`: the prompts of the model's files for queries and documents are used."""
     encoder, files = making.check_task("score", "embed")
-    limit = encoder.limit(scoring.truncate_prompt_tokens, truncate=scoring.truncate, field="truncate_prompt_tokens")
+    limit = encoder.limit(
+        scoring.truncate_prompt_tokens, truncate=scoring.truncate, field="truncate_prompt_tokens"
+    )
     limit = replace(limit, keeps_end=scoring.keeps_end)
     piece_limit = _piece_limit(scoring, making.model, cuts_queries=cuts_queries)
     reader: _PairReader | _TextReader
     if making.task == "embed":
         if scoring.instruction is not None:
-            raise InvalidRequest(": a model that makes embeddings takes no instruction", field="instruction")
-        prompts = (files.query_prompt, files.document_prompt) if searches else (files.default_prompt,) * 2
+            raise InvalidRequest(
+                ": a model that makes embeddings takes no instruction", field="instruction"
+            )
+        prompts = (
+            (files.query_prompt, files.document_prompt) if searches else (files.default_prompt,) * 2
+        )
         reader = _TextReader(encoder, prompts, limit, piece_limit, scoring.max_document_tokens)
     else:
         if making.vector_size > 1:
-            raise InvalidRequest(f"the model has {making.vector_size} labels and no single score", param="model")
+            raise InvalidRequest(
+                f"the model has {making.vector_size} labels and no single score", param="model"
+            )
         reader = _PairReader(encoder, scoring, limit, piece_limit)
     begins = []
     num_tokens, num_counted = 0, 0
@@ -116,7 +134,11 @@ class _PairReader:
     """Encodes pairs for a model that reads both texts of a pair together."""
 
     def __init__(
-        self, encoder: TextEncoder, scoring: Scoring, limit: TextLimit, piece_limit: PieceLimit | None
+        self,
+        encoder: TextEncoder,
+        scoring: Scoring,
+        limit: TextLimit,
+        piece_limit: PieceLimit | None,
     ) -> None:
         if scoring.max_document_tokens is not None:
             limit = replace(limit, cuts=True, max_second_tokens=scoring.max_document_tokens)
@@ -134,7 +156,9 @@ class _PairReader:
         fields, instruction = (first.field, second.field), self._instruction
         if self._piece_limit is None:
             limit = self._limit
-            one = self._encoder.pair(first.text, second.text, limit, fields=fields, instruction=instruction)
+            one = self._encoder.pair(
+                first.text, second.text, limit, fields=fields, instruction=instruction
+            )
             self.texts.append(one)
         else:
             self.texts += self._encoder.pair_pieces(
@@ -157,7 +181,9 @@ class _TextReader:
         self.places: list[tuple[int, int]] = []
         self._encoder, self._prompts, self._piece_limit = encoder, prompts, piece_limit
         self._limits = limit, _limit_of_documents(limit, max_document_tokens)
-        self._found: dict[tuple[str, TextLimit, bool], range] = {}  # the places of the texts that have been read
+        self._found: dict[
+            tuple[str, TextLimit, bool], range
+        ] = {}  # the places of the texts that have been read
 
     @property
     def num_scores(self) -> int:
@@ -174,7 +200,9 @@ class _TextReader:
             begin = len(self.texts)
             if side and self._piece_limit is not None:
                 prompt = self._prompts[side]
-                self.texts += self._encoder.text_pieces(prompt, text.text, self._piece_limit, field=text.field)
+                self.texts += self._encoder.text_pieces(
+                    prompt, text.text, self._piece_limit, field=text.field
+                )
             else:
                 self.texts.append(self._encoder.text(prompted, limit, field=text.field))
             self._found[key] = range(begin, len(self.texts))
@@ -183,4 +211,8 @@ class _TextReader:
 
 def _limit_of_documents(limit: TextLimit, max_tokens: int | None) -> TextLimit:
     """Returns the limit of a document that is a text of its own, its prompt and special tokens included."""
-    return limit if max_tokens is None else replace(limit, cuts=True, max_tokens=min(max_tokens, limit.max_tokens))
+    return (
+        limit
+        if max_tokens is None
+        else replace(limit, cuts=True, max_tokens=min(max_tokens, limit.max_tokens))
+    )

@@ -24,10 +24,12 @@ from ouzel.wire.options import check_model
 
 class PairFields(VectorFields, kw_only=True):
     instruction: Annotated[
-        str | None, Meta(description="What counts as an answer, for models that read one (Qwen3-Reranker).")
+        str | None,
+        Meta(description="What counts as an answer, for models that read one (Qwen3-Reranker)."),
     ] = None
     use_activation: Annotated[
-        bool | None, Meta(description="false: scores as the model gives them, of any size, rather than 0 to 1.")
+        bool | None,
+        Meta(description="false: scores as the model gives them, of any size, rather than 0 to 1."),
     ] = None
 
     def scoring(
@@ -90,22 +92,34 @@ class PairScores:
         return fields, scoring, self._encoded(scoring)
 
     def _encoded(self, scoring: Scoring) -> EncodedPairs:
-        return encode_pairs(scoring, self._making, searches=self._searches, cuts_queries=self._cuts_queries)
+        return encode_pairs(
+            scoring, self._making, searches=self._searches, cuts_queries=self._cuts_queries
+        )
 
-    async def _values(self, request: Request, encoded: EncodedPairs, scoring: Scoring) -> tuple[list[float], Usage]:
+    async def _values(
+        self, request: Request, encoded: EncodedPairs, scoring: Scoring
+    ) -> tuple[list[float], Usage]:
         files = self._making.model.sentences
         assert files is not None, "checked when the texts were encoded"
         says_yes = self._making.task == "score" and not self._making.vector_size
         ids = answer_ids(self._making.model) if says_yes else ()
-        vectors, usage = await self._making.vectors(request, encoded.texts, priority=scoring.priority, token_ids=ids)
+        vectors, usage = await self._making.vectors(
+            request, encoded.texts, priority=scoring.priority, token_ids=ids
+        )
         if encoded.places:
-            return await self._making.written(vectors, partial(cosines, files, encoded.places)), usage
+            return await self._making.written(
+                vectors, partial(cosines, files, encoded.places)
+            ), usage
         logits = relevance(vectors) if ids else vectors
-        values: list[float] = score_values(logits, files, activates=scoring.activates)[:, 0].tolist()
+        values: list[float] = score_values(logits, files, activates=scoring.activates)[
+            :, 0
+        ].tolist()
         return values, usage
 
 
-def cosines(files: SentenceFiles, places: Sequence[tuple[int, int]], vectors: NDArray[np.float32]) -> list[float]:
+def cosines(
+    files: SentenceFiles, places: Sequence[tuple[int, int]], vectors: NDArray[np.float32]
+) -> list[float]:
     """Returns the cosine of the two vectors of each pair; `places` are pairs of rows of `vectors`."""
     unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
     firsts, seconds = (unit[[place[side] for place in places]] for side in (0, 1))
@@ -118,7 +132,9 @@ def answer_ids(model: ServedModel) -> tuple[int, int]:
     name, files = model.names[0], model.sentences
     yes, no = (model.tokenizer.token_id(word) for word in ("yes", "no"))
     if yes is None or no is None:
-        raise InvalidRequest(f"the model {name!r} has no tokens for yes and no to score with", param="model")
+        raise InvalidRequest(
+            f"the model {name!r} has no tokens for yes and no to score with", param="model"
+        )
     if files is not None and files.answer_ids not in (None, (yes, no)):
         complaint = f"the model {name!r} scores by the tokens {files.answer_ids}, and only yes and no are supported"
         raise InvalidRequest(complaint, param="model")

@@ -35,14 +35,28 @@ class DocumentText(msgspec.Struct):
 class RerankRequest(PairFields, kw_only=True):
     query: Annotated[str, Meta(description="What the documents are compared with.")]
     documents: Annotated[
-        list[str | DocumentText], Meta(min_length=1, description="Texts, or objects with a `text`; 10000 at most.")
+        list[str | DocumentText],
+        Meta(min_length=1, description="Texts, or objects with a `text`; 10000 at most."),
     ]
     top_n: (
-        Annotated[int, Meta(ge=1, lt=2**31, description="Returns so many of the best; all when not given.")] | None
+        Annotated[
+            int,
+            Meta(ge=1, lt=2**31, description="Returns so many of the best; all when not given."),
+        ]
+        | None
     ) = None
-    return_documents: Annotated[bool | None, Meta(description="Shows the documents beside their scores.")] = None
+    return_documents: Annotated[
+        bool | None, Meta(description="Shows the documents beside their scores.")
+    ] = None
     max_tokens_per_doc: (
-        Annotated[int, Meta(ge=1, lt=2**31, description="Cuts longer documents to so many tokens; /v2/rerank: 4096.")]
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                lt=2**31,
+                description="Cuts longer documents to so many tokens; /v2/rerank: 4096.",
+            ),
+        ]
         | None
     ) = None
     max_chunks_per_doc: (
@@ -58,7 +72,9 @@ class RerankRequest(PairFields, kw_only=True):
     ) = None
     raw_scores: Annotated[
         bool | None,
-        Meta(description="infinity's: true is use_activation false. Documents are shown as texts where it is given."),
+        Meta(
+            description="infinity's: true is use_activation false. Documents are shown as texts where it is given."
+        ),
     ] = None
 
 
@@ -83,13 +99,17 @@ class Rerank:
         self._version = version
 
     async def answer(self, request: Request, body: bytes) -> RerankResults:
-        fields, scores = await self._scores.of_body(request, body, partial(_read, version=self._version))
+        fields, scores = await self._scores.of_body(
+            request, body, partial(_read, version=self._version)
+        )
         values = scores.values
         results = [
             RerankResult(index, values[index], _shown_document(fields, index))
             for index in by_score(values)[: fields.top_n]
         ]
-        meta = cohere_meta(self._version, scores.usage.prompt_tokens, num_documents=scores.num_pieces)
+        meta = cohere_meta(
+            self._version, scores.usage.prompt_tokens, num_documents=scores.num_pieces
+        )
         answer_id = f"rerank-{request.scope['ouzel.exchange'].request_id}"
         return RerankResults(answer_id, scores.model, results, scores.usage, meta)
 
@@ -127,7 +147,10 @@ def _max_document_tokens(fields: RerankRequest, version: Version) -> int | None:
 def _pairs(fields: RerankRequest) -> list[Pair]:
     check_num_texts(fields.documents, field="documents", max_texts=_MAX_DOCUMENTS)
     query = Text(fields.query, "query")
-    return [(query, Text(_text_of(document), f"documents[{index}]")) for index, document in enumerate(fields.documents)]
+    return [
+        (query, Text(_text_of(document), f"documents[{index}]"))
+        for index, document in enumerate(fields.documents)
+    ]
 
 
 def _shown_document(fields: RerankRequest, index: int) -> DocumentText | str | UnsetType:
@@ -141,7 +164,9 @@ def _text_of(document: str | DocumentText) -> str:
     return document if isinstance(document, str) else document.text
 
 
-def _operation(path: str, whose: str, *, version: Version, prefixes: tuple[str, ...] = (), words: Words) -> Operation:
+def _operation(
+    path: str, whose: str, *, version: Version, prefixes: tuple[str, ...] = (), words: Words
+) -> Operation:
     return Operation(
         method="post",
         path=path,

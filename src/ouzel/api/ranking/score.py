@@ -20,7 +20,9 @@ _Texts = str | Annotated[list[str], Meta(min_length=1)]
 
 
 class ScoreRequest(PairFields, kw_only=True):
-    text_1: Annotated[_Texts, Meta(description="The first texts of pairs, or one that is the first of all.")]
+    text_1: Annotated[
+        _Texts, Meta(description="The first texts of pairs, or one that is the first of all.")
+    ]
     text_2: Annotated[_Texts, Meta(description="The second texts, as many as pairs; 2048 at most.")]
 
 
@@ -55,7 +57,9 @@ def _pairs(fields: ScoreRequest) -> list[Pair]:
     check_num_texts(seconds, field="text_2")
     if len(firsts) not in (1, len(seconds)):
         as_many = "1 text" if len(seconds) == 1 else f"1 or {len(seconds)} texts"
-        raise InvalidRequest(f"must have {as_many}, as text_2 has, given {len(firsts)}", field="text_1")
+        raise InvalidRequest(
+            f"must have {as_many}, as text_2 has, given {len(firsts)}", field="text_1"
+        )
     firsts = firsts * len(seconds) if len(firsts) == 1 else firsts
     return list(zip(firsts, seconds, strict=True))
 

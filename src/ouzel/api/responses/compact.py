@@ -31,12 +31,15 @@ from ouzel.wire.options import check_generates, check_model
 class CompactRequest(msgspec.Struct, kw_only=True):
     input: Input = None
     model: ModelName = None
-    instructions: Annotated[str | None, Meta(description="Summarised too, as a system message before the input.")] = (
-        None
-    )
-    previous_response_id: Annotated[str | None, Meta(description="The kept response that the input continues.")] = None
+    instructions: Annotated[
+        str | None, Meta(description="Summarised too, as a system message before the input.")
+    ] = None
+    previous_response_id: Annotated[
+        str | None, Meta(description="The kept response that the input continues.")
+    ] = None
     prompt_cache_key: Annotated[
-        str | None, Meta(description="A hint for routers, which keep requests with the same one together.")
+        str | None,
+        Meta(description="A hint for routers, which keep requests with the same one together."),
     ] = None
 
 
@@ -61,14 +64,21 @@ class CompactResponse:
         check_generates(self._model)
         exchange = exchange_of(request.scope)
         continuation = ResponsesRequest(
-            model=self._model.names[0], input=fields.input, previous_response_id=fields.previous_response_id
+            model=self._model.names[0],
+            input=fields.input,
+            previous_response_id=fields.previous_response_id,
         )
         items = (await context_of(continuation, self._store, exchange.key_id)).items
         tools = KnownTools(refuses_unknown=self._model.refuses_unknown_tools)
-        read = partial(messages_of, items, fields.instructions, tools, sees=self._model.renderer.sees)
+        read = partial(
+            messages_of, items, fields.instructions, tools, sees=self._model.renderer.sees
+        )
         messages = await asyncio.to_thread(read)
         summary, usage = await self._summariser.summarise(
-            messages, key_id=exchange.key_id, arrival_s=exchange.arrival_s, on_generation=exchange.follow
+            messages,
+            key_id=exchange.key_id,
+            arrival_s=exchange.arrival_s,
+            on_generation=exchange.follow,
         )
         users = [msgspec.Raw(item.body) for item in stored_items(filter(_is_users, items))]
         return CompactedResponse(

@@ -21,7 +21,9 @@ from ouzel.responses.runs import Runs
 class CreateResponse:
     """When the client goes away first, the response is cancelled, unless it is made in the background."""
 
-    def __init__(self, runs: Runs, preparer: Preparer, door: Door, framing: Framing, streams: Streams) -> None:
+    def __init__(
+        self, runs: Runs, preparer: Preparer, door: Door, framing: Framing, streams: Streams
+    ) -> None:
         self._preparer = preparer
         self._runs = runs
         self._door = door
@@ -33,7 +35,9 @@ class CreateResponse:
             await self._answer(admitted.body, exchange_of(scope), admitted.place, send)
 
     async def _answer(self, body: bytes, exchange: Exchange, place: ExitStack, send: Send) -> None:
-        prepared = await self._preparer.prepare(body, key_id=exchange.key_id, arrival_s=exchange.arrival_s)
+        prepared = await self._preparer.prepare(
+            body, key_id=exchange.key_id, arrival_s=exchange.arrival_s
+        )
         with self._runs.running(prepared, key_id=exchange.key_id, place=place) as run:
             exchange.follow(run.generation)
             if prepared.is_stream:
@@ -51,7 +55,11 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="Answers a chat in items. A WebSocket to this path asks by events: docs/responses.md.",
         endpoint=lambda services: CreateResponse(
-            services.runs, services.preparer, services.door, stream_framing(services.config), services.streams
+            services.runs,
+            services.preparer,
+            services.door,
+            stream_framing(services.config),
+            services.streams,
         ),
         bodies=(ResponsesRequest,),
         answers=(ResponseObject,),

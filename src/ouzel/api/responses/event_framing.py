@@ -45,5 +45,7 @@ def event_name(event: bytes) -> bytes:
 def obfuscated(event: bytes) -> bytes:
     """Pads deltas as OpenAI does, so that sizes on the wire tell less."""
     num_chars = len(msgspec.json.decode(event, type=_Delta).delta)
-    padding = "".join(secrets.choice(_LETTERS) for _ in range(_OBFUSCATED_TO - num_chars % _OBFUSCATED_TO))
+    padding = "".join(
+        secrets.choice(_LETTERS) for _ in range(_OBFUSCATED_TO - num_chars % _OBFUSCATED_TO)
+    )
     return event[:-1] + b',"obfuscation":"' + padding.encode() + b'"}'

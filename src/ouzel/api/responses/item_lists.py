@@ -9,16 +9,25 @@ from msgspec import Meta
 from ouzel.api.endpoint.operation import QueryField
 from ouzel.api.http.query import Query
 from ouzel.responses.encrypted_reasoning import with_encrypted_reasoning
-from ouzel.responses.includable import ENCRYPTED_REASONING, INCLUDABLE, check_includable, log_never_there
+from ouzel.responses.includable import (
+    ENCRYPTED_REASONING,
+    INCLUDABLE,
+    check_includable,
+    log_never_there,
+)
 from ouzel.store.records import Page, PageRequest
 
 PAGE_PARAMETERS = ("include", "limit", "order", "after")
 INCLUDE = QueryField(
-    "include", {"type": "array", "items": {"enum": list(INCLUDABLE)}}, "What is shown beside the text."
+    "include",
+    {"type": "array", "items": {"enum": list(INCLUDABLE)}},
+    "What is shown beside the text.",
 )
 PAGE = (
     INCLUDE,
-    QueryField("limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Items in a page. Default: 20."),
+    QueryField(
+        "limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Items in a page. Default: 20."
+    ),
     QueryField("order", {"enum": ["asc", "desc"]}, "By age. Default: desc."),
     QueryField("after", {"type": "string"}, "The id of the item before the first."),
 )

@@ -33,7 +33,9 @@ _LOOK_EVERY_S = 0.25  # for events of a response that another server makes
 
 
 class RetrieveResponse:
-    def __init__(self, responses: StoredResponseEndpoints, runs: Runs, framing: Framing, streams: Streams) -> None:
+    def __init__(
+        self, responses: StoredResponseEndpoints, runs: Runs, framing: Framing, streams: Streams
+    ) -> None:
         self._responses = responses
         self._runs = runs
         self._framing = framing
@@ -41,7 +43,9 @@ class RetrieveResponse:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
-        query = Query(request.query_params, "include", "stream", "starting_after", "include_obfuscation")
+        query = Query(
+            request.query_params, "include", "stream", "starting_after", "include_obfuscation"
+        )
         is_stream = query.boolean("stream")
         for name in ("starting_after", "include_obfuscation"):
             if not is_stream and query.has(name):
@@ -52,17 +56,27 @@ class RetrieveResponse:
         if LOGPROBS in included:
             _check_logprobs(shown_response(stored) if run is None else run.response)
         if not is_stream:
-            body = stored.body if run is None else await asyncio.to_thread(msgspec.json.encode, run.response)
+            body = (
+                stored.body
+                if run is None
+                else await asyncio.to_thread(msgspec.json.encode, run.response)
+            )
             await send_json(with_included(body, included), send)
             return
         after = query.integer("starting_after", -1, lowest=-1, highest=2**31)
-        following = self._follow(stored, after, self._responses.store(request)) if run is None else run.follow(after)
+        following = (
+            self._follow(stored, after, self._responses.store(request))
+            if run is None
+            else run.follow(after)
+        )
         exchange_of(scope).framing = self._framing
         framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
         async with cancelled_on_disconnect(receive):
             await send_events(_with_included(following, included), framing, self._streams, send)
 
-    async def _follow(self, stored: StoredResponse, after: int, store: Store) -> AsyncGenerator[Sequence[bytes], None]:
+    async def _follow(
+        self, stored: StoredResponse, after: int, store: Store
+    ) -> AsyncGenerator[Sequence[bytes], None]:
         """Follows a response that has ended, or that another server makes."""
         current: StoredResponse | None = stored
         while current is not None:
@@ -85,7 +99,9 @@ async def _with_included(following: Following, included: Collection[str]) -> Fol
 def _check_logprobs(response: ResponseObject) -> None:
     for part in response.text_parts:
         if part.text and not part.logprobs:
-            raise InvalidRequest(f"must not ask for {LOGPROBS}: the response was made without", field="include")
+            raise InvalidRequest(
+                f"must not ask for {LOGPROBS}: the response was made without", field="include"
+            )
 
 
 def _retrieving(catalogue: Catalogue) -> RetrieveResponse:
@@ -103,9 +119,21 @@ OPERATIONS = (
         overall=_retrieving,
         query=(
             INCLUDE,
-            QueryField("stream", {"type": "boolean"}, "Sends its events, and goes on with them until it ends."),
-            QueryField("starting_after", {"type": "integer", "minimum": -1}, "The event before; with stream."),
-            QueryField("include_obfuscation", {"type": "boolean"}, "Random characters beside deltas; with stream."),
+            QueryField(
+                "stream",
+                {"type": "boolean"},
+                "Sends its events, and goes on with them until it ends.",
+            ),
+            QueryField(
+                "starting_after",
+                {"type": "integer", "minimum": -1},
+                "The event before; with stream.",
+            ),
+            QueryField(
+                "include_obfuscation",
+                {"type": "boolean"},
+                "Random characters beside deltas; with stream.",
+            ),
         ),
         answers=(ResponseObject,),
         chunks=EVENTS,

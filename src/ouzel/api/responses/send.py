@@ -17,15 +17,21 @@ Following = AsyncGenerator[Sequence[bytes], None]  # the events of each wake-up,
 _MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
 
 
-async def send_events(following: Following, framing: EventFraming, streams: Streams, send: Send) -> None:
-    await streams.send(_frames(following, framing), framing.framing, send, end=lambda: framing.framing.end)
+async def send_events(
+    following: Following, framing: EventFraming, streams: Streams, send: Send
+) -> None:
+    await streams.send(
+        _frames(following, framing), framing.framing, send, end=lambda: framing.framing.end
+    )
 
 
 async def send_response(response: ResponseObject, send: Send) -> None:
     encode = msgspec.json.encode
     num_logprobs = sum(len(part.logprobs) for part in response.text_parts)
     takes_long = num_logprobs > _MANY_LOGPROBS
-    await send_json(await asyncio.to_thread(encode, response) if takes_long else encode(response), send)
+    await send_json(
+        await asyncio.to_thread(encode, response) if takes_long else encode(response), send
+    )
 
 
 async def _frames(following: Following, framing: EventFraming) -> AsyncGenerator[bytes, None]:

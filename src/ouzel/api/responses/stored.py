@@ -8,7 +8,13 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
-from ouzel.api.responses.item_lists import PAGE, PAGE_PARAMETERS, ItemList, included_in, page_request
+from ouzel.api.responses.item_lists import (
+    PAGE,
+    PAGE_PARAMETERS,
+    ItemList,
+    included_in,
+    page_request,
+)
 from ouzel.errors import InvalidRequest, ResponseNotFound, StoreUnavailable
 from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.response_object import ResponseObject
@@ -66,7 +72,9 @@ class StoredResponseEndpoints:
         if response is None:
             raise _not_found(request)
         if response.status != "cancelled":
-            raise InvalidRequest(f"a response that is {response.status} cannot be cancelled", param="response_id")
+            raise InvalidRequest(
+                f"a response that is {response.status} cannot be cancelled", param="response_id"
+            )
         return json_response(response)
 
     async def input_items(self, request: Request) -> Response:

@@ -41,7 +41,9 @@ class Site:
         self._keeps_conversations = shared.store is not None
         self._operations = operations
         root_path = self._config.root_path
-        self._playground = PlaygroundFile("index.html", root_path=root_path) if self._config.playground else None
+        self._playground = (
+            PlaygroundFile("index.html", root_path=root_path) if self._config.playground else None
+        )
 
     async def index(self, request: Request) -> Response:
         if "text/html" not in request.headers.get("accept", ""):
@@ -55,7 +57,9 @@ class Site:
 
     async def about(self, request: Request) -> Response:
         example = next((example_of(each.model) for each in self._catalogue), None)
-        page = index_page(self._index(request), example, self._operations, root_path=self._config.root_path)
+        page = index_page(
+            self._index(request), example, self._operations, root_path=self._config.root_path
+        )
         return Response(page, headers=_PAGE_HEADERS, media_type="text/html")
 
     def _index(self, request: Request) -> Index:

@@ -20,7 +20,9 @@ a { color: light-dark(#0b57d0, #a8c7fa) }
 """
 
 
-def index_page(index: Index, example: Example | None, operations: Sequence[Operation], *, root_path: str) -> str:
+def index_page(
+    index: Index, example: Example | None, operations: Sequence[Operation], *, root_path: str
+) -> str:
     """`example`: None where there is no model."""
     names = ", ".join(f"<code>{escape(name)}</code>" for name in index.models)
     answers = f"This server answers for {names}, with a context of {index.max_model_len} tokens."
@@ -29,7 +31,10 @@ def index_page(index: Index, example: Example | None, operations: Sequence[Opera
     key = " Requests need an API key." if index.needs_api_key else ""
     urls = _table((escape(client), _code(url)) for client, url in index.base_urls.items())
     endpoints = _table(
-        (_code(f"{operation.method.upper()} {root_path}{operation.path}"), escape(operation.summary))
+        (
+            _code(f"{operation.method.upper()} {root_path}{operation.path}"),
+            escape(operation.summary),
+        )
         for operation in operations
     )
     attempt = ""
@@ -62,7 +67,10 @@ def index_page(index: Index, example: Example | None, operations: Sequence[Opera
 
 def _command(index: Index, example: Example) -> str:
     key = ' \\\n  -H "Authorization: Bearer $API_KEY"' if index.needs_api_key else ""
-    url, body = shlex.quote(index.base_urls["OpenAI"] + example.path), shlex.quote(json.dumps(example.body))
+    url, body = (
+        shlex.quote(index.base_urls["OpenAI"] + example.path),
+        shlex.quote(json.dumps(example.body)),
+    )
     return f"curl {url} \\\n  -H 'Content-Type: application/json'{key} \\\n  -d {body}"
 
 

@@ -14,7 +14,12 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.playground import DIRECTORY, file_names
 
 _PREFIX = "/playground/"
-_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_MEDIA_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 # Nothing is loaded from elsewhere, no script stands in a page, and no other page may show it in a frame.
 CONTENT_SECURITY_POLICY = "; ".join(
     [
@@ -42,7 +47,9 @@ class PlaygroundFile:
     def __init__(self, name: str, *, root_path: str) -> None:
         path = DIRECTORY / name
         self._content = path.read_bytes()
-        if path.suffix == ".html":  # references in pages are from the server's root, wherever a page stands
+        if (
+            path.suffix == ".html"
+        ):  # references in pages are from the server's root, wherever a page stands
             self._content = self._content.replace(b'="/', f'="{root_path}/'.encode())
         self._media_type = _MEDIA_TYPES[path.suffix]
         self._tag = f'"{hashlib.blake2b(self._content, digest_size=12).hexdigest()}"'
@@ -55,11 +62,19 @@ class PlaygroundFile:
 
 
 def _endpoint_of(name: str) -> Callable[[Catalogue], Callable[[Request], Awaitable[Response]]]:
-    return lambda catalogue: PlaygroundFile(name, root_path=catalogue.shared.config.root_path).__call__
+    return lambda catalogue: (
+        PlaygroundFile(name, root_path=catalogue.shared.config.root_path).__call__
+    )
 
 
 OPERATIONS = tuple(
-    Operation(method="get", path=_PREFIX + name, is_documented=False, is_playground=True, overall=_endpoint_of(name))
+    Operation(
+        method="get",
+        path=_PREFIX + name,
+        is_documented=False,
+        is_playground=True,
+        overall=_endpoint_of(name),
+    )
     for name in file_names()
 )
 TEMPLATE = _PREFIX + "{file}"  # of all these paths, in logs and metrics

@@ -23,12 +23,15 @@ from ouzel.wire.options import check_model
 
 class TeiEmbedRequest(TeiFields, kw_only=True):
     inputs: InputField
-    normalize: Annotated[bool | None, Meta(description="Whether vectors have the length 1; true when not given.")] = (
-        None
-    )
+    normalize: Annotated[
+        bool | None, Meta(description="Whether vectors have the length 1; true when not given.")
+    ] = None
     prompt_name: PromptName | None = None
     dimensions: (
-        Annotated[int, Meta(ge=1, description="Fewer values, the first ones, with the length 1 again.")] | None
+        Annotated[
+            int, Meta(ge=1, description="Fewer values, the first ones, with the length 1 again.")
+        ]
+        | None
     ) = None
 
 
@@ -51,7 +54,9 @@ class Embed:
         return fields, encoded_inputs(encoder, inputs, prompt, fields.limit(encoder)), files
 
 
-def _written(fields: TeiEmbedRequest, files: SentenceFiles, vectors: NDArray[np.float32]) -> list[list[float]]:
+def _written(
+    fields: TeiEmbedRequest, files: SentenceFiles, vectors: NDArray[np.float32]
+) -> list[list[float]]:
     normalises = fields.normalize is not False
     finished = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=normalises)
     return [json_numbers(vector) for vector in finished]

@@ -9,13 +9,17 @@ from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
 from ouzel.errors import ContextLengthExceeded
 
 _PATHS = ("/embed", "/similarity", "/info")
-_BY_STATUS: Mapping[int, tuple[int, str]] = {  # by the status in OpenAI's dialect: TEI's status and type
+_BY_STATUS: Mapping[
+    int, tuple[int, str]
+] = {  # by the status in OpenAI's dialect: TEI's status and type
     HTTPStatus.BAD_REQUEST: (HTTPStatus.UNPROCESSABLE_ENTITY, "Validation"),
     HTTPStatus.TOO_MANY_REQUESTS: (HTTPStatus.TOO_MANY_REQUESTS, "Overloaded"),
     HTTPStatus.INTERNAL_SERVER_ERROR: (HTTPStatus.FAILED_DEPENDENCY, "Backend"),
     HTTPStatus.SERVICE_UNAVAILABLE: (HTTPStatus.SERVICE_UNAVAILABLE, "Unhealthy"),
 }
-STATUSES: Mapping[str, str] = {str(int(ours)): str(int(teis)) for ours, (teis, _) in _BY_STATUS.items()}
+STATUSES: Mapping[str, str] = {
+    str(int(ours)): str(int(teis)) for ours, (teis, _) in _BY_STATUS.items()
+}
 
 
 class TeiError(msgspec.Struct):
@@ -31,7 +35,9 @@ def tei_style(fault: Fault) -> ErrorAnswer:
 def _status_and_type(fault: Fault) -> tuple[int, str]:
     if fault.code == ContextLengthExceeded.code:
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Validation"
-    if fault.status == HTTPStatus.BAD_REQUEST and fault.param == "model":  # the model was made for something else
+    if (
+        fault.status == HTTPStatus.BAD_REQUEST and fault.param == "model"
+    ):  # the model was made for something else
         return HTTPStatus.FAILED_DEPENDENCY, "Backend"
     return _BY_STATUS.get(fault.status, (fault.status, "Validation"))
 

@@ -10,13 +10,18 @@ from ouzel.vectors import TextEncoder, TextLimit
 from ouzel.wire.model_name import ModelName
 
 Direction = Annotated[
-    Literal["left", "right", "Left", "Right"], Meta(description="The side on which a longer text loses tokens.")
+    Literal["left", "right", "Left", "Right"],
+    Meta(description="The side on which a longer text loses tokens."),
 ]
-PromptName = Annotated[str, Meta(description="Which of the model's prompts stands before every text.")]
+PromptName = Annotated[
+    str, Meta(description="Which of the model's prompts stands before every text.")
+]
 
 
 class CutFields(msgspec.Struct, kw_only=True):
-    truncate: Annotated[bool | None, Meta(description="Cuts texts to the model's own limit.")] = None
+    truncate: Annotated[bool | None, Meta(description="Cuts texts to the model's own limit.")] = (
+        None
+    )
     truncation_direction: Direction | None = None
 
     @property

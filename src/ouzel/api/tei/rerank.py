@@ -28,9 +28,12 @@ class TeiRerankRequest(TeiFields, kw_only=True):
     query: Annotated[str, Meta(description="The query that the texts are compared with.")]
     texts: Annotated[list[str], Meta(min_length=1, description="The texts to order; 2048 at most.")]
     raw_scores: Annotated[
-        bool | None, Meta(description="true: scores as the model gives them, of any size, rather than 0 to 1.")
+        bool | None,
+        Meta(description="true: scores as the model gives them, of any size, rather than 0 to 1."),
     ] = None
-    return_text: Annotated[bool | None, Meta(description="Shows the texts beside their scores.")] = None
+    return_text: Annotated[
+        bool | None, Meta(description="Shows the texts beside their scores.")
+    ] = None
 
 
 class Rank(msgspec.Struct):
@@ -46,7 +49,9 @@ class TeiRerank:
     async def answer(self, request: Request, body: bytes) -> list[Rank]:
         fields, scores = await self._scores.of_body(request, body, _read)
         shown = fields.texts if fields.return_text else [UNSET] * len(fields.texts)
-        return [Rank(index, scores.values[index], shown[index]) for index in by_score(scores.values)]
+        return [
+            Rank(index, scores.values[index], shown[index]) for index in by_score(scores.values)
+        ]
 
 
 class EitherRerank:

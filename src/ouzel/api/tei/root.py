@@ -23,7 +23,9 @@ class Root:
         self._similarity = Similarity(services)
         self._rerank = TeiRerank(services)
 
-    async def answer(self, request: Request, body: bytes) -> list[list[float]] | list[float] | list[Rank]:
+    async def answer(
+        self, request: Request, body: bytes
+    ) -> list[list[float]] | list[float] | list[Rank]:
         exchange_of(request.scope).error_style = tei_style
         shape = await self._making.read(lambda: shape_of(body), body)
         if is_given(shape.texts):

@@ -23,8 +23,12 @@ from ouzel.wire.options import check_model
 
 
 class Sentences(msgspec.Struct):
-    source_sentence: Annotated[str, Meta(description="The sentence that the others are compared with.")]
-    sentences: Annotated[list[str], Meta(min_length=1, description="The other sentences; 2047 at most.")]
+    source_sentence: Annotated[
+        str, Meta(description="The sentence that the others are compared with.")
+    ]
+    sentences: Annotated[
+        list[str], Meta(min_length=1, description="The other sentences; 2047 at most.")
+    ]
 
 
 class SimilarityParameters(CutFields, kw_only=True):
@@ -34,7 +38,9 @@ class SimilarityParameters(CutFields, kw_only=True):
 class SimilarityRequest(msgspec.Struct, kw_only=True):
     inputs: Annotated[Sentences, Meta(description="The sentences to compare.")]
     model: ModelName = None
-    parameters: Annotated[SimilarityParameters | None, Meta(description="How the sentences are read.")] = None
+    parameters: Annotated[
+        SimilarityParameters | None, Meta(description="How the sentences are read.")
+    ] = None
 
 
 class Similarity:

@@ -13,7 +13,12 @@ from ouzel.backends.openvino.auto_precision import with_auto_precision
 from ouzel.backends.openvino.cache_identity import cache_identity
 from ouzel.backends.openvino.cache_verdict import cache_name
 from ouzel.backends.openvino.chosen_cache import choose_cache, remember_overflow
-from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_vision, precision_name
+from ouzel.backends.openvino.compilation import (
+    check_options,
+    compile_graphs,
+    compile_vision,
+    precision_name,
+)
 from ouzel.backends.openvino.f16_range import F16Unfit, range_checked
 from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
@@ -91,7 +96,9 @@ def create_runner(
         runner = first_sound(partial(make, msgspec.structs.replace(engine, kv_cache_dtype="u8")))
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
     info = runner.info
-    logger.info("loaded %s (%s, %s) in %.1f s", model.model, info.model_type, info.weights, info.load_s)
+    logger.info(
+        "loaded %s (%s, %s) in %.1f s", model.model, info.model_type, info.weights, info.load_s
+    )
     return runner
 
 
@@ -139,7 +146,13 @@ def checked_runner(
             stage("loading and checking the model"),
             range_checked(runner, is_named=not is_f16_chosen),
         ):
-            check_or_warm_up(core, runner, language_model, choice.engine, is_rotary=is_rotary(language_model, config))
+            check_or_warm_up(
+                core,
+                runner,
+                language_model,
+                choice.engine,
+                is_rotary=is_rotary(language_model, config),
+            )
     except F16Unfit:
         remember_overflow(language_model.cache_entry, model)
         runner.close()
@@ -157,7 +170,12 @@ def checked_runner(
 
 
 def check_or_warm_up(
-    core: ov.Core, runner: OpenVINORunner, language_model: LanguageModel, engine: EngineConfig, *, is_rotary: bool
+    core: ov.Core,
+    runner: OpenVINORunner,
+    language_model: LanguageModel,
+    engine: EngineConfig,
+    *,
+    is_rotary: bool,
 ) -> None:
     """Raises SelfCheckFailed, and ModelLoadError where a deterministic engine cannot keep the bits of a row.
 
@@ -170,7 +188,9 @@ def check_or_warm_up(
             facts = facts_of_check(core, engine, entry, info.max_model_len)
     except OSError:  # another process has removed it
         entry = None
-    check = partial(check_runner, runner, language_model.num_relative_positions, is_rotary=is_rotary)
+    check = partial(
+        check_runner, runner, language_model.num_relative_positions, is_rotary=is_rotary
+    )
     if not check_once(entry, SELF_CHECK_FILE, facts, check):
         warm_up(runner)
     if engine.deterministic:
@@ -196,10 +216,18 @@ def make_runner(
         engine = with_auto_precision(core, engine, language_model)
         compiled, *further = compile_graphs(core, language_model, engine)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
-    free_bytes = left_by_adapters(language_model.adapters, model, int(available_bytes() * memory_share))
+    free_bytes = left_by_adapters(
+        language_model.adapters, model, int(available_bytes() * memory_share)
+    )
     max_model_len = language_model.context_length(model.max_model_len)
     plan, state_plan = plan_memory(
-        (cache, states), max_model_len, model, engine, free_bytes, num_blocks=num_blocks, keeps_context=keeps_context
+        (cache, states),
+        max_model_len,
+        model,
+        engine,
+        free_bytes,
+        num_blocks=num_blocks,
+        keeps_context=keeps_context,
     )
     served = language_model.for_context(plan.max_model_len)
     info = EngineInfo(
@@ -226,12 +254,19 @@ def make_runner(
         cache_identity=cache_identity(core, compiled, [*cache, *states], served, engine),
         load_s=0.0,  # known when the checks are done
     )
-    caches = KvCache(cache, plan.num_blocks + num_padding_blocks(info)), StateTables(states, state_plan)
-    prediction = PredictionRunner(CompiledPrediction(*further), caches[0], served, info) if further else None
+    caches = (
+        KvCache(cache, plan.num_blocks + num_padding_blocks(info)),
+        StateTables(states, state_plan),
+    )
+    prediction = (
+        PredictionRunner(CompiledPrediction(*further), caches[0], served, info) if further else None
+    )
     return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
 
 
-def make_vision_runner(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> VisionRunner | None:
+def make_vision_runner(
+    core: ov.Core, language_model: LanguageModel, engine: EngineConfig
+) -> VisionRunner | None:
     vision = language_model.vision
     return None if vision is None else VisionRunner(compile_vision(core, vision, engine), vision)
 

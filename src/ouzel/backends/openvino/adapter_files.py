@@ -29,7 +29,12 @@ from ouzel.tokenizer.model_files import brief, read_json_object
 
 CONFIG_FILE, WEIGHTS_FILE = "adapter_config.json", "adapter_model.safetensors"
 _ROOT = "base_model.model."
-_HALVES = {".lora_A.weight": "a", ".lora_B.weight": "b", ".lora_A.default.weight": "a", ".lora_B.default.weight": "b"}
+_HALVES = {
+    ".lora_A.weight": "a",
+    ".lora_B.weight": "b",
+    ".lora_A.default.weight": "a",
+    ".lora_B.default.weight": "b",
+}
 _CHANGES_BASE = (
     "pissa",
     "olora",
@@ -73,7 +78,9 @@ class AdapterConfig(msgspec.Struct, frozen=True):
 
 
 class AdapterFiles:
-    def __init__(self, directory: Path, matrices: Mapping[str, AdaptedMatrix], max_rank: int) -> None:
+    def __init__(
+        self, directory: Path, matrices: Mapping[str, AdaptedMatrix], max_rank: int
+    ) -> None:
         """Raises ModelLoadError where this is no adapter for a model with these matrices."""
         self._directory = directory
         self._matrices = matrices
@@ -104,7 +111,9 @@ class AdapterFiles:
     def _found_halves(self) -> dict[str, dict[str, TensorLocation]]:
         path = self._directory / WEIGHTS_FILE
         if not path.is_file():
-            pickled = " (adapter_model.bin, a pickle, is not read: save it again with safe_serialization)"
+            pickled = (
+                " (adapter_model.bin, a pickle, is not read: save it again with safe_serialization)"
+            )
             more = pickled if (self._directory / "adapter_model.bin").is_file() else ""
             raise ModelLoadError(f"{self._directory} has no {WEIGHTS_FILE}{more}")
         halves: dict[str, dict[str, TensorLocation]] = {}
@@ -121,17 +130,25 @@ class AdapterFiles:
         path = self._directory / WEIGHTS_FILE
         suffix = next((suffix for suffix in _HALVES if stored.endswith(suffix)), None)
         if suffix is None:
-            raise ModelLoadError(f"{path}: tensor {brief(stored)} is not of a LoRA adapter, or of a kind not supported")
+            raise ModelLoadError(
+                f"{path}: tensor {brief(stored)} is not of a LoRA adapter, or of a kind not supported"
+            )
         module = stored.removeprefix(_ROOT).removesuffix(suffix)
         name = plain_name(module)
         if name not in self._matrices:
             kinds = ", ".join(sorted({each.rpartition(".")[2] for each in self._matrices}))
-            raise ModelLoadError(f"{path}: {name} cannot be adapted; what can be, in the layers of this model: {kinds}")
+            raise ModelLoadError(
+                f"{path}: {name} cannot be adapted; what can be, in the layers of this model: {kinds}"
+            )
         self._modules[name] = module
         return name, _HALVES[suffix]
 
     def _checked_rank(self, name: str, max_rank: int) -> int:
-        path, halves, matrix = self._directory / WEIGHTS_FILE, self._halves[name], self._matrices[name]
+        path, halves, matrix = (
+            self._directory / WEIGHTS_FILE,
+            self._halves[name],
+            self._matrices[name],
+        )
         if len(halves) != 2:
             raise ModelLoadError(f"{path}: {name} lacks lora_{'B' if 'a' in halves else 'A'}")
         rank = halves["a"].shape[0] if halves["a"].shape else 0
@@ -148,7 +165,9 @@ class AdapterFiles:
                     f"{', '.join(PLAIN_TYPES)}"
                 )
         if not 1 <= rank <= max_rank:
-            raise ModelLoadError(f"{path}: {name} has rank {rank}, must be from 1 to max_lora_rank, {max_rank}")
+            raise ModelLoadError(
+                f"{path}: {name} has rank {rank}, must be from 1 to max_lora_rank, {max_rank}"
+            )
         return rank
 
     def _check_ranks(self) -> None:
@@ -189,7 +208,9 @@ def read_config(directory: Path) -> AdapterConfig:
     for key, why in _REFUSED.items():
         if content.get(key):
             raise ModelLoadError(f"{path}: {key}: {why}")
-    if isinstance(config.init_lora_weights, str) and config.init_lora_weights.lower().startswith(_CHANGES_BASE):
+    if isinstance(config.init_lora_weights, str) and config.init_lora_weights.lower().startswith(
+        _CHANGES_BASE
+    ):
         raise ModelLoadError(
             f"{path}: init_lora_weights {brief(config.init_lora_weights)} has changed the base weights: save the "
             "adapter as a usual one (path_initial_model_for_weight_conversion)"
@@ -198,5 +219,7 @@ def read_config(directory: Path) -> AdapterConfig:
 
 
 def _whole(location: TensorLocation) -> NDArray[np.float32]:
-    chunks = [to_float32(chunk, location.dtype) for chunk in read_chunks(location, location.shape[-1])]
+    chunks = [
+        to_float32(chunk, location.dtype) for chunk in read_chunks(location, location.shape[-1])
+    ]
     return np.concatenate(chunks).copy()

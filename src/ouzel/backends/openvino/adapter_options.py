@@ -22,7 +22,12 @@ def max_rank(model: ModelConfig) -> int:
         return 0
     if model.max_lora_rank is not None:
         return model.max_lora_rank
-    return max([_LEAST_RANK, *(read_config(Path(path)).max_rank for path in read_adapters(model.lora).values())])
+    return max(
+        [
+            _LEAST_RANK,
+            *(read_config(Path(path)).max_rank for path in read_adapters(model.lora).values()),
+        ]
+    )
 
 
 def left_by_adapters(shape: AdapterShape | None, model: ModelConfig, free_bytes: int) -> int:

@@ -16,7 +16,9 @@ Indices = NDArray[np.int32]
 def used_slots(slots: Slots | None) -> range:
     """Returns the slots from the first to the last one that rows use; it is empty where none does."""
     used = None if slots is None else slots[slots >= 0]
-    return range(0) if used is None or not used.size else range(int(used.min()), int(used.max()) + 1)
+    return (
+        range(0) if used is None or not used.size else range(int(used.min()), int(used.max()) + 1)
+    )
 
 
 def row_inputs(
@@ -55,7 +57,9 @@ def _arranged(slots: Slots, used: range) -> tuple[Indices, Indices]:
     groups = slots[adapted] - used.start
     counts = np.bincount(groups, minlength=len(used))
     width = max(int(counts.max(initial=0)), 1)
-    places = groups * width + np.arange(len(adapted)) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = (
+        groups * width + np.arange(len(adapted)) - np.repeat(np.cumsum(counts) - counts, counts)
+    )
     rows = np.zeros(len(used) * width, np.int32)
     rows[places] = adapted
     answers = np.full(len(slots), _NOWHERE, np.int32)

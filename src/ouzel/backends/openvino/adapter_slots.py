@@ -82,14 +82,20 @@ class AdapterSlots:
             digest.update(b.data)
         return digest.digest()
 
-    def _put(self, slot: int, place: _Place, a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
+    def _put(
+        self, slot: int, place: _Place, a: NDArray[np.float32], b: NDArray[np.float32]
+    ) -> None:
         """Leaves zeros beside a matrix of a smaller rank."""
         group, rank = place.group, a.shape[0]
-        a_values, b_values = (self._stacks[prefix + group.name].values for prefix in (A_PREFIX, B_PREFIX))
+        a_values, b_values = (
+            self._stacks[prefix + group.name].values for prefix in (A_PREFIX, B_PREFIX)
+        )
         begin = place.index * self._rank
         a_values[slot, :, begin : begin + rank] = self._encoded(a.T)
         parts = group.parts[place.index]
-        own = b_values[slot].reshape(group.num_parts, self._rank, group.part_len)[parts.begin : parts.end]
+        own = b_values[slot].reshape(group.num_parts, self._rank, group.part_len)[
+            parts.begin : parts.end
+        ]
         rows = in_order(b, place.matrix.row_order).reshape(len(parts), group.part_len, rank)
         own[:, :rank] = self._encoded(rows.transpose(0, 2, 1))
 
@@ -108,7 +114,9 @@ class AdapterSlots:
             for name, tensor in self._tensors(used).items():
                 self._request.keep(name, tensor)
             self._present = used
-        inputs = row_inputs(batch.adapter_slots, len(batch.token_ids), batch.sampled_rows, self._parts)
+        inputs = row_inputs(
+            batch.adapter_slots, len(batch.token_ids), batch.sampled_rows, self._parts
+        )
         return {name: array for name, array in inputs.items() if self._request.has_input(name)}
 
     def _tensors(self, used: range) -> dict[str, ov.Tensor]:
@@ -146,7 +154,9 @@ def _stacks(shape: AdapterShape, num_slots: int) -> tuple[mmap.mmap, dict[str, _
     begins = [begin * mmap.PAGESIZE for begin in accumulate(pages, initial=0)]
     stacks = {}
     for (name, of_rank), count, begin in zip(shapes.items(), counts, begins, strict=False):
-        values = np.frombuffer(memory, element, count, begin).reshape(num_slots, *of_rank(shape.rank))
+        values = np.frombuffer(memory, element, count, begin).reshape(
+            num_slots, *of_rank(shape.rank)
+        )
         stacks[name] = _Stack(name, values, begin, (1, *of_rank(0)))
     return memory, stacks
 

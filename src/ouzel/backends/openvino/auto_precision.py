@@ -39,7 +39,9 @@ def with_auto_precision(core: ov.Core, engine: EngineConfig, model: LanguageMode
     may_use_amx = not withholds_amx() and not engine.deterministic
     if not prefers_int8(processor_flags(), may_use_amx=may_use_amx):
         return engine
-    quantises_activations = compile_properties(engine, model)["DYNAMIC_QUANTIZATION_GROUP_SIZE"] != 0
+    quantises_activations = (
+        compile_properties(engine, model)["DYNAMIC_QUANTIZATION_GROUP_SIZE"] != 0
+    )
     if not (quantises_activations and mostly_integers(model.graphs)):
         return engine
     if has_latent_attention(model.graph) and not engine.deterministic:
@@ -56,7 +58,10 @@ def prefers_int8(flags: AbstractSet[str], *, may_use_amx: bool) -> bool:
 def has_latent_attention(graph: ov.Model) -> bool:
     """Tells whether keys are longer than values: a latent key is the latent value and a part that is rotated."""
     nodes = (node for node in graph.get_ops() if node.get_type_name() == "PagedAttentionExtension")
-    sizes = ([node.get_rt_info()[f"{kind}_head_size"].astype(int) for kind in ("k", "v")] for node in nodes)
+    sizes = (
+        [node.get_rt_info()[f"{kind}_head_size"].astype(int) for kind in ("k", "v")]
+        for node in nodes
+    )
     return any(key > value for key, value in sizes)
 
 

@@ -13,7 +13,11 @@ FORMAT = 1  # raise it when a graph comes to other numbers without being another
 
 
 def cache_identity(
-    core: ov.Core, compiled: ov.CompiledModel, tables: Iterable[Table], model: LanguageModel, engine: EngineConfig
+    core: ov.Core,
+    compiled: ov.CompiledModel,
+    tables: Iterable[Table],
+    model: LanguageModel,
+    engine: EngineConfig,
 ) -> str:
     """Returns a name that a file can have. `model` is that of the context that is served.
 
@@ -26,7 +30,10 @@ def cache_identity(
     facts = [
         FORMAT,
         model.identity,
-        {name: (rope.inverse_frequencies.tolist(), rope.scale, rope.axes) for name, rope in model.ropes.items()},
+        {
+            name: (rope.inverse_frequencies.tolist(), rope.scale, rope.axes)
+            for name, rope in model.ropes.items()
+        },
         engine.precision,
         str(compiled.get_property("INFERENCE_PRECISION_HINT")),
         core.get_property(engine.device, "FULL_DEVICE_NAME"),
@@ -36,4 +43,6 @@ def cache_identity(
     ]
     if model.key_scales:  # where there are none, an identity of an earlier version stays valid
         facts.append({name: scales.tolist() for name, scales in model.key_scales.items()})
-    return f"{model.identity}-{hashlib.blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()}"
+    return (
+        f"{model.identity}-{hashlib.blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()}"
+    )

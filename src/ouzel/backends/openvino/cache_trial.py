@@ -46,7 +46,12 @@ logger = logging.getLogger(__name__)
 
 class MakeRunner(Protocol):
     def __call__(
-        self, *, language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, num_blocks: int
+        self,
+        *,
+        language_model: LanguageModel,
+        model: ModelConfig,
+        engine: EngineConfig,
+        num_blocks: int,
     ) -> OpenVINORunner: ...
 
 
@@ -77,7 +82,9 @@ class CacheTrial:
 
     def read_token_ids(self) -> Tokens | None:
         """Returns the text as the model's own tokenizer reads it, cut to the context; None where that is too short."""
-        text = files("ouzel.backends.openvino").joinpath("trial_text.txt").read_text(encoding="utf-8")
+        text = (
+            files("ouzel.backends.openvino").joinpath("trial_text.txt").read_text(encoding="utf-8")
+        )
         try:
             read = load_tokenizer(Path(self.model.model)).encode(text, add_special_tokens=True)
         except (ModelLoadError, InvalidRequest) as error:
@@ -86,19 +93,28 @@ class CacheTrial:
         known = [token_id for token_id in read if token_id < self.language_model.vocab_size]
         token_ids = np.array(known[: min(MAX_TOKENS, self.max_model_len)], np.int64)
         if len(token_ids) < MIN_TOKENS:
-            logger.info("the KV cache stays u8, without a trial: %d tokens of text are too few", len(token_ids))
+            logger.info(
+                "the KV cache stays u8, without a trial: %d tokens of text are too few",
+                len(token_ids),
+            )
             return None
         return token_ids
 
-    def run(self, dtype: KvCacheDtype, token_ids: Tokens, scales: KeyScales | None = None) -> Floats:
+    def run(
+        self, dtype: KvCacheDtype, token_ids: Tokens, scales: KeyScales | None = None
+    ) -> Floats:
         """Returns the logits of rows behind the first quarter, or the vectors of the prompts that end there."""
-        rows = np.linspace(len(token_ids) // 4, len(token_ids) - 1, NUM_COMPARED_ROWS).astype(np.int64)
+        rows = np.linspace(len(token_ids) // 4, len(token_ids) - 1, NUM_COMPARED_ROWS).astype(
+            np.int64
+        )
         with self.runner(dtype, len(token_ids), scales) as runner:
             return run_text(runner, token_ids, np.unique(rows))
 
     def divergence(self, reference: Floats, other: Floats) -> float:
         makes_vectors = self.language_model.vector_head is not None
-        return cosine_distance(reference, other) if makes_vectors else kl_divergence(reference, other)
+        return (
+            cosine_distance(reference, other) if makes_vectors else kl_divergence(reference, other)
+        )
 
     def measure_scales(self, token_ids: Tokens) -> KeyScales:
         """Returns for each channel its largest key, relative to the median of the channels of its head."""
@@ -106,7 +122,9 @@ class CacheTrial:
         parts = np.array_split(token_ids, NUM_PLACES)
         last = max(self.max_model_len - len(parts[0]), 0)
         with self.runner("f32", len(parts[0])) as runner:
-            for part, begin in zip(parts, np.linspace(0, last, NUM_PLACES).astype(np.int64), strict=True):
+            for part, begin in zip(
+                parts, np.linspace(0, last, NUM_PLACES).astype(np.int64), strict=True
+            ):
                 run_text(runner, part, np.array([len(part) - 1]), begin=int(begin))
                 for name, keys in runner.read_keys(len(part)).items():
                     here = np.abs(keys).max(axis=1)
@@ -114,14 +132,20 @@ class CacheTrial:
         return {name: relative_to_median(values) for name, values in largest.items()}
 
     @contextmanager
-    def runner(self, dtype: KvCacheDtype, num_tokens: int, scales: KeyScales | None = None) -> Iterator[OpenVINORunner]:
-        language_model = replace(self.language_model, graph=self.language_model.graph.clone(), vision=None)
+    def runner(
+        self, dtype: KvCacheDtype, num_tokens: int, scales: KeyScales | None = None
+    ) -> Iterator[OpenVINORunner]:
+        language_model = replace(
+            self.language_model, graph=self.language_model.graph.clone(), vision=None
+        )
         language_model = language_model.with_key_scales(scales or {})
         model = msgspec.structs.replace(self.model, max_model_len=num_tokens)
         engine = msgspec.structs.replace(self.engine, precision="f32", kv_cache_dtype=dtype)
         with pages_given_back(language_model.mappings):
             num_blocks = -(-num_tokens // MIN_BLOCK_SIZE)
-            runner = self.make_runner(language_model=language_model, model=model, engine=engine, num_blocks=num_blocks)
+            runner = self.make_runner(
+                language_model=language_model, model=model, engine=engine, num_blocks=num_blocks
+            )
             try:
                 yield runner
             finally:

@@ -21,12 +21,19 @@ from ouzel.backends.openvino.compilation import type_name
 from ouzel.backends.openvino.graph.key_scales import KeyScales
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cache import content_key, digest
-from ouzel.backends.openvino.weights.entry_check import INDEX_FILE, WEIGHTS_FILE, identity, write_whole
+from ouzel.backends.openvino.weights.entry_check import (
+    INDEX_FILE,
+    WEIGHTS_FILE,
+    identity,
+    write_whole,
+)
 from ouzel.config.cache_root import cache_root
 
 FORMAT = 2  # raise it when the trial's text, its figures or the scales change
 VERDICT_FILE = "kv_cache.json"
-LARGEST_DIVERGENCE = 1e-3  # of u8 to f32: SmolLM2-135M has 2e-4, Gemma 3 270M 3e-4, Qwen2.5-0.5B 2e-2
+LARGEST_DIVERGENCE = (
+    1e-3  # of u8 to f32: SmolLM2-135M has 2e-4, Gemma 3 270M 3e-4, Qwen2.5-0.5B 2e-2
+)
 SCALED: Literal["u8 with scaled keys"] = "u8 with scaled keys"
 
 Cache = Literal["u8", "u8 with scaled keys", "f16"]
@@ -36,7 +43,9 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Divergences are the mean KL of the next token to an f32 cache; for embeddings one minus the cosine."""
 
     plain: float | None  # of a u8 cache; None: there was no trial
-    scaled: float | None = None  # of a u8 cache with scales of the keys; None: these were not needed
+    scaled: float | None = (
+        None  # of a u8 cache with scales of the keys; None: these were not needed
+    )
     scales: dict[str, list[list[float]]] = {}
     overflows_f16: bool = False  # keys or values lie near the end of f16's range, or beyond
 
@@ -85,7 +94,9 @@ def read_verdict(path: Path, facts: str) -> CacheVerdict | None:
     """Returns None where there is no verdict, or one on other files."""
     try:
         content = json.loads(path.read_bytes())
-        return msgspec.convert(content["verdict"], CacheVerdict) if content["facts"] == facts else None
+        return (
+            msgspec.convert(content["verdict"], CacheVerdict) if content["facts"] == facts else None
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -94,4 +105,6 @@ def keep_verdict(path: Path, facts: str, verdict: CacheVerdict, *, source: str =
     """Several servers may do so at once: each writes a whole file, and their verdicts are alike."""
     with suppress(OSError):  # with a cache that may only be read the trial is made at every start
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, {"facts": facts, "verdict": msgspec.to_builtins(verdict), "source": source})
+        write_whole(
+            path, {"facts": facts, "verdict": msgspec.to_builtins(verdict), "source": source}
+        )

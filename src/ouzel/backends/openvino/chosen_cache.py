@@ -36,7 +36,9 @@ def is_chosen(core: ov.Core, engine: EngineConfig) -> bool:
     if engine.device != "CPU":
         return False
     by_itself = core.get_property(engine.device, "KV_CACHE_PRECISION")
-    return engine.kv_cache_dtype == "u8" or (engine.kv_cache_dtype == "auto" and by_itself == ov.Type.u8)
+    return engine.kv_cache_dtype == "u8" or (
+        engine.kv_cache_dtype == "auto" and by_itself == ov.Type.u8
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ def find_choice(
     if verdict is not None and verdict.overflows_f16:
         choice = replace(choice, reason=NEAR_THE_END)
     elif engine.kv_cache_dtype == "auto":
-        room = f16_room(core, language_model, model, engine, free_bytes=free_bytes, num_blocks=num_blocks)
+        room = f16_room(
+            core, language_model, model, engine, free_bytes=free_bytes, num_blocks=num_blocks
+        )
         choice = replace(choice, reason=room.reason(), keeps_u8=room.num_held < 1)
         if room.suffices:
             return replace(choice, engine=with_f16(engine), cache="f16")
@@ -114,14 +118,25 @@ def choose_cache(
 ) -> tuple[LanguageModel, CacheChoice]:
     """Returns the model, of which the graph may have been changed, and the options with the type of the cache."""
     entry = language_model.cache_entry
-    choice = find_choice(core, language_model, model, engine, entry, free_bytes=free_bytes, num_blocks=num_blocks)
+    choice = find_choice(
+        core, language_model, model, engine, entry, free_bytes=free_bytes, num_blocks=num_blocks
+    )
     if choice.reason:
         logger.info("KV cache: %s", choice.reason)
-    if choice.is_open and (verdict := make_verdict(language_model, model, engine, make_runner)) is not None:
+    if (
+        choice.is_open
+        and (verdict := make_verdict(language_model, model, engine, make_runner)) is not None
+    ):
         choice = chosen_by(verdict, choice)
     if choice.verdict is not None:
-        cost = ", which takes nearly twice the memory: as much holds half the tokens" if choice.cache == "f16" else ""
-        logger.info("KV cache: %s for this model%s (%s)", choice.cache, cost, choice.verdict.figures())
+        cost = (
+            ", which takes nearly twice the memory: as much holds half the tokens"
+            if choice.cache == "f16"
+            else ""
+        )
+        logger.info(
+            "KV cache: %s for this model%s (%s)", choice.cache, cost, choice.verdict.figures()
+        )
         if choice.cache == SCALED:
             language_model = language_model.with_key_scales(choice.verdict.key_scales())
     return language_model, choice

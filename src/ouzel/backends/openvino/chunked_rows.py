@@ -17,9 +17,16 @@ from ouzel.backends.openvino.graph.chunk_length import LONGEST_CHUNK
 
 Integers = NDArray[np.int32]
 
-CHUNK_WORK = {8: 0.6, 32: 1.0, LONGEST_CHUNK: 1.8}  # of one of each length, relative to each other (decision 0018)
+CHUNK_WORK = {
+    8: 0.6,
+    32: 1.0,
+    LONGEST_CHUNK: 1.8,
+}  # of one of each length, relative to each other (decision 0018)
 _SHORTEST = min(CHUNK_WORK)
-_NOTHING = {"chunk_rows": np.full((1, _SHORTEST), -1, np.int32), "chunk_slots": np.zeros(1, np.int32)}
+_NOTHING = {
+    "chunk_rows": np.full((1, _SHORTEST), -1, np.int32),
+    "chunk_slots": np.zeros(1, np.int32),
+}
 
 
 def in_chunks(subsequence_begins: Integers) -> NDArray[np.bool_]:
@@ -43,7 +50,9 @@ class ChunkedRows:
 
 def chunk_length(lens: Integers) -> int:
     """Returns that of all chunks of a step, whose sequences in chunks have so many rows."""
-    return min(CHUNK_WORK, key=lambda length: float(np.sum(-(-lens // length))) * CHUNK_WORK[length])
+    return min(
+        CHUNK_WORK, key=lambda length: float(np.sum(-(-lens // length))) * CHUNK_WORK[length]
+    )
 
 
 def chunk_inputs(subsequence_begins: Integers, slots: Integers) -> dict[str, Integers]:
@@ -62,7 +71,9 @@ def chunk_inputs(subsequence_begins: Integers, slots: Integers) -> dict[str, Int
     chunk_slots[begins] = slots[chunked]
     rows = np.repeat(-subsequence_begins[1:][chunked], num_chunks * length)
     own_rows = np.flatnonzero(np.repeat(chunked, lens))
-    first_rows = np.repeat(begins * length - (np.cumsum(lens[chunked]) - lens[chunked]), lens[chunked])
+    first_rows = np.repeat(
+        begins * length - (np.cumsum(lens[chunked]) - lens[chunked]), lens[chunked]
+    )
     places = first_rows + np.arange(len(own_rows))
     rows[places] = own_rows
     answers = np.empty(subsequence_begins[-1], np.int32)

@@ -13,7 +13,13 @@ from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
-_TYPES = {"u8": ov.Type.u8, "bf16": ov.Type.bf16, "f16": ov.Type.f16, "f32": ov.Type.f32, "int8": ov.Type.f32}
+_TYPES = {
+    "u8": ov.Type.u8,
+    "bf16": ov.Type.bf16,
+    "f16": ov.Type.f16,
+    "f32": ov.Type.f32,
+    "int8": ov.Type.f32,
+}
 _COMPRESSED = {"u8", "i8", "u4", "i4"}
 _CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 
@@ -36,14 +42,20 @@ KEY_GROUP_SIZE = 32
 NUM_KEPT_PRIMITIVES = 512
 
 
-def compile_graphs(core: ov.Core, language_model: LanguageModel, engine: EngineConfig) -> list[ov.CompiledModel]:
+def compile_graphs(
+    core: ov.Core, language_model: LanguageModel, engine: EngineConfig
+) -> list[ov.CompiledModel]:
     """Returns the model, and where it predicts further tokens its head and the layer that does."""
     for graph in language_model.graphs:
         move_factors(graph)
-    return _compiled(core, language_model.graphs, engine, compile_properties(engine, language_model), "the model")
+    return _compiled(
+        core, language_model.graphs, engine, compile_properties(engine, language_model), "the model"
+    )
 
 
-def compile_vision(core: ov.Core, vision: VisionModel, engine: EngineConfig) -> list[ov.CompiledModel]:
+def compile_vision(
+    core: ov.Core, vision: VisionModel, engine: EngineConfig
+) -> list[ov.CompiledModel]:
     """Returns its parts, of which activations are not quantised."""
     properties = _shared_properties(engine)
     if engine.device == "CPU":
@@ -51,17 +63,25 @@ def compile_vision(core: ov.Core, vision: VisionModel, engine: EngineConfig) -> 
     return _compiled(core, vision.parts, engine, properties, "the vision encoder")
 
 
-def compile_encoder(core: ov.Core, graph: ov.Model, hidden_size: int, engine: EngineConfig) -> ov.CompiledModel:
+def compile_encoder(
+    core: ov.Core, graph: ov.Model, hidden_size: int, engine: EngineConfig
+) -> ov.CompiledModel:
     """Compiles the graph of a model that reads texts whole."""
     properties = _shared_properties(engine)
     if engine.device == "CPU":
-        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = _activation_group_size(engine, hidden_size, [graph])
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = _activation_group_size(
+            engine, hidden_size, [graph]
+        )
     [compiled] = _compiled(core, [graph], engine, properties, "the model")
     return compiled
 
 
 def _compiled(
-    core: ov.Core, graphs: Sequence[ov.Model], engine: EngineConfig, properties: dict[str, object], name: str
+    core: ov.Core,
+    graphs: Sequence[ov.Model],
+    engine: EngineConfig,
+    properties: dict[str, object],
+    name: str,
 ) -> list[ov.CompiledModel]:
     """Compiles the graphs, which people know by this name together. Raises ModelLoadError."""
     num_threads = engine.num_threads
@@ -73,7 +93,9 @@ def _compiled(
                     keep_gates_apart(core, graph, properties)
             return [core.compile_model(graph, engine.device, properties) for graph in graphs]
         except RuntimeError as error:
-            raise ModelLoadError(f"OpenVINO cannot compile {name} for {engine.device}: {error}") from error
+            raise ModelLoadError(
+                f"OpenVINO cannot compile {name} for {engine.device}: {error}"
+            ) from error
 
 
 def _expected_precision(core: ov.Core, engine: EngineConfig) -> str:
@@ -105,15 +127,21 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
         found = capabilities(core, engine.device)
     except RuntimeError as error:
         devices = ", ".join(core.available_devices)
-        raise ModelLoadError(f"device {engine.device} is not available; available: {devices}") from error
+        raise ModelLoadError(
+            f"device {engine.device} is not available; available: {devices}"
+        ) from error
     if engine.precision in _CAPABILITIES and _CAPABILITIES[engine.precision] not in found:
-        raise ModelLoadError(f"precision {engine.precision} is not available on {engine.device}; use auto or f32")
+        raise ModelLoadError(
+            f"precision {engine.precision} is not available on {engine.device}; use auto or f32"
+        )
 
 
 def compile_properties(engine: EngineConfig, language_model: LanguageModel) -> dict[str, object]:
     properties = _shared_properties(engine)
     if engine.device == "CPU":
-        group_size = _activation_group_size(engine, language_model.hidden_size, language_model.graphs)
+        group_size = _activation_group_size(
+            engine, language_model.hidden_size, language_model.graphs
+        )
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = group_size
         properties |= key_cache_properties(language_model.graph)
     if engine.kv_cache_dtype != "auto":
@@ -135,7 +163,9 @@ def _shared_properties(engine: EngineConfig) -> dict[str, object]:
     return properties
 
 
-def _activation_group_size(engine: EngineConfig, hidden_size: int, graphs: Iterable[ov.Model]) -> int:
+def _activation_group_size(
+    engine: EngineConfig, hidden_size: int, graphs: Iterable[ov.Model]
+) -> int:
     """Returns 0 where activations are not quantised."""
     if engine.precision == "f32" or withholds_int8():
         return 0
@@ -148,7 +178,11 @@ def weight_group_sizes(graph: ov.Model) -> set[int]:
 
     Zero points are compressed, too; they have one column.
     """
-    compressed = (node for node in graph.get_ops() if node.get_type_name() == "Constant" and is_compressed(node))
+    compressed = (
+        node
+        for node in graph.get_ops()
+        if node.get_type_name() == "Constant" and is_compressed(node)
+    )
     shapes = (tuple(constant.get_output_shape(0)) for constant in compressed)
     return {shape[-1] for shape in shapes if len(shape) > 2 and shape[-1] > 1}
 
@@ -171,7 +205,10 @@ def key_cache_properties(graph: ov.Model) -> dict[str, object]:
         if node.get_type_name() == "PagedAttentionExtension"
     }
     divides = all(size % KEY_GROUP_SIZE == 0 for size in head_sizes)
-    return {"KEY_CACHE_QUANT_MODE": "BY_TOKEN", "KEY_CACHE_GROUP_SIZE": KEY_GROUP_SIZE if divides else 0}
+    return {
+        "KEY_CACHE_QUANT_MODE": "BY_TOKEN",
+        "KEY_CACHE_GROUP_SIZE": KEY_GROUP_SIZE if divides else 0,
+    }
 
 
 def type_name(dtype: ov.Type) -> str:

@@ -8,7 +8,12 @@ from pathlib import Path
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.encoders import Build
 from ouzel.backends.openvino.hf_config import HfConfig
-from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, discard_entry, entry_path
+from ouzel.backends.openvino.weights.cache import (
+    CachedWeights,
+    EntryWriter,
+    discard_entry,
+    entry_path,
+)
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
@@ -25,7 +30,9 @@ logger = logging.getLogger(__name__)
 class EncoderLoader:
     """Loads one checkpoint, whose family has this `build`."""
 
-    def __init__(self, directory: Path, config: HfConfig, build: Build, plan: WeightPlan, num_labels: int) -> None:
+    def __init__(
+        self, directory: Path, config: HfConfig, build: Build, plan: WeightPlan, num_labels: int
+    ) -> None:
         """With `num_labels` it scores."""
         self._directory = directory
         self._config = config
@@ -42,7 +49,8 @@ class EncoderLoader:
             note_use(entry, self._directory, files)
             return cached
         logger.info(
-            "compressing the weights of %s to %s; the next start takes them from %s", *(self._directory, kind, entry)
+            "compressing the weights of %s to %s; the next start takes them from %s",
+            *(self._directory, kind, entry),
         )
         tensors = Checkpoint(self._directory)
         try:
@@ -83,7 +91,9 @@ class EncoderLoader:
         self._refuse_unused(tensors, weights.used, model)
         return model
 
-    def _refuse_unused(self, tensors: Checkpoint, used: AbstractSet[str], model: EncoderModel) -> None:
+    def _refuse_unused(
+        self, tensors: Checkpoint, used: AbstractSet[str], model: EncoderModel
+    ) -> None:
         """Raises ModelLoadError for tensors that the model should have used."""
         for name in sorted(set(tensors.names()) - used):
             if not name.startswith(model.left_out):

@@ -19,17 +19,25 @@ class EncoderModel:
     """Its graph gives hidden rows of all tokens, [T, hidden_size], or where it scores, logits [B, labels]."""
 
     graph: ov.Model
-    arrays: list[NDArray[np.generic]]  # the graph's constants point into them: keep them as long as the compiled model
+    arrays: list[
+        NDArray[np.generic]
+    ]  # the graph's constants point into them: keep them as long as the compiled model
     ropes: dict[str, Rope]  # angles for the inputs `rope_cos.<name>`
     hidden_size: int
     vocab_size: int
     max_positions: int  # tokens of a text
     num_labels: int = 0  # 0: it does not score
     score_pooling: ScorePooling = "cls"
-    padding_id: int | None = None  # positions count from behind it, and leave it out; None: they count from 0
-    window: int = 0  # tokens to either side that a token sees in some layers; 0: there are no such layers
+    padding_id: int | None = (
+        None  # positions count from behind it, and leave it out; None: they count from 0
+    )
+    window: int = (
+        0  # tokens to either side that a token sees in some layers; 0: there are no such layers
+    )
     weights: str = ""  # how they are encoded
     mappings: tuple[mmap.mmap, ...] = ()  # the files that arrays lie in
     cache_entry: Path | None = None  # that the weights are mapped from
     is_entry_new: bool = False  # it was made just now
-    left_out: tuple[str, ...] = ()  # beginnings of names that the checkpoint may have beside what is used
+    left_out: tuple[
+        str, ...
+    ] = ()  # beginnings of names that the checkpoint may have beside what is used

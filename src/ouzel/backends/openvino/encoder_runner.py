@@ -10,14 +10,20 @@ from ouzel.backends.openvino.pooling import VectorPooling
 from ouzel.engine.base import PoolingBatch
 from ouzel.types import EngineInfo
 
-_UNSEEN = np.float32(-1e9)  # is added to the products of queries with keys of no text, or outside of the window
+_UNSEEN = np.float32(
+    -1e9
+)  # is added to the products of queries with keys of no text, or outside of the window
 
 
 class EncoderRunner:
     """Implements `PoolingRunner`. Where the model scores there is no `pooling`: its graph has its own."""
 
     def __init__(
-        self, compiled: ov.CompiledModel, model: EncoderModel, info: EngineInfo, pooling: VectorPooling | None
+        self,
+        compiled: ov.CompiledModel,
+        model: EncoderModel,
+        info: EngineInfo,
+        pooling: VectorPooling | None,
     ) -> None:
         self.info = info
         self._model = model
@@ -26,9 +32,13 @@ class EncoderRunner:
 
     def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
         inputs = _inputs(self._model, batch)
-        self._request.run({name: array for name, array in inputs.items() if self._request.has_input(name)})
+        self._request.run(
+            {name: array for name, array in inputs.items() if self._request.has_input(name)}
+        )
         output = self._request.output()
-        return output.copy() if self._pooling is None else self._pooling.vectors(output, batch.begins)
+        return (
+            output.copy() if self._pooling is None else self._pooling.vectors(output, batch.begins)
+        )
 
     def close(self) -> None:
         """Gives the memory back; the runner is of no use afterwards."""
@@ -51,7 +61,9 @@ def _inputs(model: EncoderModel, batch: PoolingBatch) -> dict[str, NDArray[np.ge
     }
     if model.window:
         distances = np.abs(places[:, None] - places[None, :])
-        inputs["window_mask"] = np.where(distances <= model.window, np.float32(0), _UNSEEN)[None, None]
+        inputs["window_mask"] = np.where(distances <= model.window, np.float32(0), _UNSEEN)[
+            None, None
+        ]
     if model.num_labels:
         inputs["pooling_weights"] = _pooling_weights(model, begins)
     for name, rope in model.ropes.items():
@@ -60,7 +72,10 @@ def _inputs(model: EncoderModel, batch: PoolingBatch) -> dict[str, NDArray[np.ge
 
 
 def _positions(
-    token_ids: NDArray[np.int64], in_text: NDArray[np.int64], begins: NDArray[np.int32], padding_id: int | None
+    token_ids: NDArray[np.int64],
+    in_text: NDArray[np.int64],
+    begins: NDArray[np.int32],
+    padding_id: int | None,
 ) -> NDArray[np.int64]:
     """Counts from 0; RoBERTa from behind the padding token's id, which that token keeps wherever it stands."""
     if padding_id is None:
@@ -78,5 +93,7 @@ def _pooling_weights(model: EncoderModel, begins: NDArray[np.int32]) -> NDArray[
     if model.score_pooling == "cls":
         weights[np.arange(len(lens)), begins[:-1]] = 1
     else:
-        weights[np.repeat(np.arange(len(lens)), lens), np.arange(int(begins[-1]))] = np.repeat(1 / lens, lens)
+        weights[np.repeat(np.arange(len(lens)), lens), np.arange(int(begins[-1]))] = np.repeat(
+            1 / lens, lens
+        )
     return weights

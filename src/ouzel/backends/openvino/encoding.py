@@ -55,16 +55,22 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     files = read_encoder_files(directory, config, model)
     with pages_given_back(loaded.mappings):
         compiled = compile_encoder(core, loaded.graph, loaded.hidden_size, engine)
-        facts = _Facts(config, loaded, model, engine, precision_name(compiled, engine), files.max_tokens)
+        facts = _Facts(
+            config, loaded, model, engine, precision_name(compiled, engine), files.max_tokens
+        )
         with stage("loading and checking the model"):
             runner = _checked_runner(compiled, files, facts)
     load_s = time.perf_counter() - started
     runner.info = facts.info(runner.info.vector_size, load_s)
-    logger.info("loaded %s (%s, %s) in %.1f s", model.model, config.model_type, loaded.weights, load_s)
+    logger.info(
+        "loaded %s (%s, %s) in %.1f s", model.model, config.model_type, loaded.weights, load_s
+    )
     return runner
 
 
-def load_encoder(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> EncoderModel:
+def load_encoder(
+    core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig
+) -> EncoderModel:
     """Raises ModelLoadError."""
     if not is_ir_directory(directory):
         return encoder_loader(directory, config, model).load(model.cache_dir)
@@ -72,7 +78,9 @@ def load_encoder(core: ov.Core, directory: Path, config: HfConfig, model: ModelC
     loaded = load_whole_texts(core, directory, config)
     task = "score" if loaded.num_labels else "embed"
     if model.task not in ("auto", task):
-        raise ModelLoadError(f"task {model.task}: the graph of this OpenVINO IR is made for the task {task}")
+        raise ModelLoadError(
+            f"task {model.task}: the graph of this OpenVINO IR is made for the task {task}"
+        )
     return loaded
 
 
@@ -93,7 +101,9 @@ def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> Enc
 
 def _refuse_options(model: ModelConfig, config: HfConfig) -> None:
     if model.task == "generate":
-        raise ModelLoadError(f"task generate: a {config.model_type} reads texts and makes no tokens")
+        raise ModelLoadError(
+            f"task generate: a {config.model_type} reads texts and makes no tokens"
+        )
     if model.mtp or model.draft_model:
         raise ModelLoadError(f"mtp and draft_model guess tokens: a {config.model_type} makes none")
 
@@ -139,7 +149,9 @@ def longest_text(model: ModelConfig, loaded: EncoderModel, max_tokens: int | Non
     return context_length(wanted, loaded.max_positions)
 
 
-def _checked_runner(compiled: ov.CompiledModel, files: SentenceFiles, facts: _Facts) -> EncoderRunner:
+def _checked_runner(
+    compiled: ov.CompiledModel, files: SentenceFiles, facts: _Facts
+) -> EncoderRunner:
     """Raises ModelLoadError where the model does not agree with itself."""
     loaded = facts.loaded
     pooling = None if loaded.num_labels else VectorPooling(files, loaded.hidden_size)

@@ -42,7 +42,11 @@ def check_range(runner: OpenVINORunner, *, is_named: bool) -> None:
     largest = runner.largest_cached(num_tokens)
     if largest <= LARGEST_CACHED:
         return
-    found = "a key or value is beyond f16" if largest > LARGEST_F16 else f"a key or value is {largest:.0f}"
+    found = (
+        "a key or value is beyond f16"
+        if largest > LARGEST_F16
+        else f"a key or value is {largest:.0f}"
+    )
     message = f"{found}, whose range ends at {LARGEST_F16:.0f}"
     if not is_named:
         raise F16Unfit(message)

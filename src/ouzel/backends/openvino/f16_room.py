@@ -28,13 +28,17 @@ class F16Room:
     """Says how much an f16 cache would hold."""
 
     num_bytes: int  # that the cache may take
-    request_bytes: int  # of one request of full length; with a fixed number of blocks, of all of them
+    request_bytes: (
+        int  # of one request of full length; with a fixed number of blocks, of all of them
+    )
     num_wanted: int  # requests that it must hold
     max_num_seqs: int  # requests beyond which more memory holds nothing
 
     @property
     def num_held(self) -> int:
-        if not self.request_bytes:  # no layer is attention, which is refused once the model is compiled
+        if (
+            not self.request_bytes
+        ):  # no layer is attention, which is refused once the model is compiled
             return self.max_num_seqs
         return min(self.num_bytes // self.request_bytes, self.max_num_seqs)
 
@@ -68,7 +72,12 @@ def f16_room(
     block_bytes = f16_block_bytes(language_model.graphs)
     if num_blocks is not None:
         num_bytes = cache_bytes(None, free_bytes)
-        return F16Room(num_bytes=num_bytes, request_bytes=num_blocks * block_bytes, num_wanted=1, max_num_seqs=1)
+        return F16Room(
+            num_bytes=num_bytes,
+            request_bytes=num_blocks * block_bytes,
+            num_wanted=1,
+            max_num_seqs=1,
+        )
     max_model_len = language_model.context_length(model.max_model_len)
     inferred = expected_type(core, with_auto_precision(core, engine, language_model))
     tables = state_tables_of(language_model.graph, inferred)
@@ -100,5 +109,8 @@ def f16_block_bytes(graphs: Sequence[ov.Model]) -> int:
                 facts = node.get_rt_info()
                 shapes = ((facts[f"num_{kind}_heads"], facts[f"{kind}_head_size"]) for kind in "kv")
                 name = node.input_value(3).get_node().get_friendly_name()
-                row_bytes[name] = sum(heads.astype(int) * size.astype(int) for heads, size in shapes) * ELEMENT_BYTES
+                row_bytes[name] = (
+                    sum(heads.astype(int) * size.astype(int) for heads, size in shapes)
+                    * ELEMENT_BYTES
+                )
     return CPU_BLOCK_SIZE * sum(row_bytes.values())

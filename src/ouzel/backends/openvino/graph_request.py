@@ -11,7 +11,9 @@ from ouzel.backends.openvino.library import ov
 class GraphRequest:
     """One `infer` at a time."""
 
-    def __init__(self, compiled: ov.CompiledModel, tables: Mapping[str, ov.Tensor] | None = None) -> None:
+    def __init__(
+        self, compiled: ov.CompiledModel, tables: Mapping[str, ov.Tensor] | None = None
+    ) -> None:
         """`tables` are inputs that stay; those that this graph does not have are other graphs'."""
         self._request = compiled.create_infer_request()
         self._arrays: list[NDArray[np.generic]] = []  # the inputs, which the request only points to
@@ -30,7 +32,9 @@ class GraphRequest:
 
     def run(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         for name, array in arrays.items():
-            self._request.set_input_tensor(self._indices[name], ov.Tensor(array, shared_memory=True))
+            self._request.set_input_tensor(
+                self._indices[name], ov.Tensor(array, shared_memory=True)
+            )
         self._arrays = list(arrays.values())
         self._request.infer(share_outputs=True, decode_strings=False)  # without the GIL
 

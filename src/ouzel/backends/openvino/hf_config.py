@@ -22,13 +22,21 @@ MAX_SIZES = {
     "hidden_size": 2**18,
     "intermediate_size": 2**20,
     "vocab_size_per_layer_input": MAX_VOCAB_SIZE,
-    **dict.fromkeys(("max_position_embeddings", "original_max_position_embeddings", "sliding_window"), MAX_SIZE),
+    **dict.fromkeys(
+        ("max_position_embeddings", "original_max_position_embeddings", "sliding_window"), MAX_SIZE
+    ),
 }
 MAX_OTHER_SIZE = 2**20
 # Of these, older checkpoints have the language model's keys beside vision_config.
 _FLAT = ("qwen2_vl", "qwen2_5_vl")
 # These may stand outside of text_config.
-_SHARED_WITH_TEXT = ("tie_word_embeddings", "quantization_config", "compression_config", "dtype", "torch_dtype")
+_SHARED_WITH_TEXT = (
+    "tie_word_embeddings",
+    "quantization_config",
+    "compression_config",
+    "dtype",
+    "torch_dtype",
+)
 
 
 class HfConfig:
@@ -63,7 +71,11 @@ class HfConfig:
 
     def number(self, key: str, default: float | None = None) -> float:
         value = self._get(key, default)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not -MAX_NUMBER <= value <= MAX_NUMBER:
+        if (
+            not isinstance(value, int | float)
+            or isinstance(value, bool)
+            or not -MAX_NUMBER <= value <= MAX_NUMBER
+        ):
             raise self._wrong(key, "a number", value)  # which NaN is not, and infinity
         return float(value)
 
@@ -81,7 +93,11 @@ class HfConfig:
 
     def texts(self, key: str, length: int) -> list[str]:
         value = self.values.get(key)
-        if not isinstance(value, list) or len(value) != length or not all(isinstance(item, str) for item in value):
+        if (
+            not isinstance(value, list)
+            or len(value) != length
+            or not all(isinstance(item, str) for item in value)
+        ):
             raise self._wrong(key, f"a list of {length} strings", value)
         return value
 
@@ -141,13 +157,17 @@ class HfConfig:
     def refuse(self, key: str, supported: str) -> ModelLoadError:
         """Returns an error that names the key, its value, and what is supported instead."""
         value = brief(self.values.get(key))
-        return ModelLoadError(f"{self._source}: {key} {value} is not supported; supported: {supported}")
+        return ModelLoadError(
+            f"{self._source}: {key} {value} is not supported; supported: {supported}"
+        )
 
     def refuse_others(self, known: Collection[str]) -> None:
         """Raises ModelLoadError where there is another key that is not off (null, false or empty)."""
         for key, value in self.values.items():
             if key not in known and value not in (None, False, "", [], {}):
-                raise ModelLoadError(f"{self._source}: {brief(key)} is not supported, found {brief(value)}")
+                raise ModelLoadError(
+                    f"{self._source}: {brief(key)} is not supported, found {brief(value)}"
+                )
 
     def _get(self, key: str, default: object) -> object:
         value = self.values.get(key)
@@ -164,5 +184,7 @@ class HfConfig:
 def read_hf_config(directory: Path) -> HfConfig:
     path = directory / "config.json"
     if not path.is_file():
-        raise ModelLoadError(f"{directory} has no config.json: it is not a Hugging Face model directory")
+        raise ModelLoadError(
+            f"{directory} has no config.json: it is not a Hugging Face model directory"
+        )
     return HfConfig(read_json_object(path))

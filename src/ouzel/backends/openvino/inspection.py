@@ -49,7 +49,9 @@ class Inspection:
     """Sizes are in bytes."""
 
     model_type: str
-    text_model_type: str  # of a checkpoint of several modes, what its language model is; else the same
+    text_model_type: (
+        str  # of a checkpoint of several modes, what its language model is; else the same
+    )
     weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
     are_weights_calibrated: bool
     stored: str  # what becomes of quantised matrices; empty where the checkpoint has none
@@ -88,16 +90,26 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         return inspect_encoder(core, directory, config, model, engine)
     if is_ir_directory(directory):
         refuse_options(model)
-        language_model, num_parameters, stored, entry = load_ir(core, directory, config), 0, "", None
+        language_model, num_parameters, stored, entry = (
+            load_ir(core, directory, config),
+            0,
+            "",
+            None,
+        )
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
         is_calibrated = False
     else:
         head, plan = vector_head(config, directory, model), model.weight_plan
         entry = find_entry(directory, config, model, head)
-        language_model, measured = measure_checkpoint(directory, config, plan, predicts=model.mtp, vector_head=head)
+        language_model, measured = measure_checkpoint(
+            directory, config, plan, predicts=model.mtp, vector_head=head
+        )
         num_parameters, index = measured.num_parameters, calibrated_index(entry)
         weights = sizes_of(measured) if index is None else sizes_in_entry(index)
-        stored, is_calibrated = report_widths(measured.held if index is None else held_matrices(index)), bool(index)
+        stored, is_calibrated = (
+            report_widths(measured.held if index is None else held_matrices(index)),
+            bool(index),
+        )
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)
@@ -105,7 +117,9 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     engine = with_auto_precision(core, choice.engine, language_model)
     [compiled] = compile_graphs(core, attention_alone(language_model), engine)
     tables = cache_tables([compiled])
-    states = state_tables_of(language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT"))
+    states = state_tables_of(
+        language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT")
+    )
     max_model_len = language_model.context_length(model.max_model_len)
     blocks, slots = plan_memory((tables, states), max_model_len, model, engine, free_bytes)
     return Inspection(
@@ -182,19 +196,30 @@ def attention_alone(model: LanguageModel) -> LanguageModel:
     """Returns a graph that has nothing of the model but its caches: compiling it says what they are."""
     graph = PagedGraph()
     nodes = chain.from_iterable(each.get_ops() for each in model.graphs)
-    outputs = [attention_of(graph, node) for node in nodes if node.get_type_name() == "PagedAttentionExtension"]
+    outputs = [
+        attention_of(graph, node)
+        for node in nodes
+        if node.get_type_name() == "PagedAttentionExtension"
+    ]
     alone = graph.finish(graph.sampled(ops.concat(outputs, -1)))
     return replace(model, graph=alone, arrays=graph.arrays, mappings=(), prediction=None)
 
 
 def attention_of(graph: PagedGraph, node: Node) -> Node:
-    facts = {name: node.get_rt_info()[name].astype(int) for name in ("num_k_heads", "k_head_size", "v_head_size")}
+    facts = {
+        name: node.get_rt_info()[name].astype(int)
+        for name in ("num_k_heads", "k_head_size", "v_head_size")
+    }
     num_heads, key_dim, value_dim = facts.values()
-    key_name, value_name = (node.input_value(index).get_node().get_friendly_name() for index in (3, 4))
+    key_name, value_name = (
+        node.input_value(index).get_node().get_friendly_name() for index in (3, 4)
+    )
     num_query_heads = node.input_value(0).get_partial_shape()[1].get_length() // key_dim
     query = graph.input(f"query.{key_name}", [-1, num_query_heads, key_dim], ov.Type.f32)
     key = graph.input(f"key.{key_name}", [-1, num_heads, key_dim], ov.Type.f32)
     value = graph.input(f"value.{key_name}", [-1, num_heads * value_dim], ov.Type.f32)
-    cache = KvInputs(*(graph.input(name, [-1] * 4, ov.Type.dynamic) for name in (key_name, value_name)))
+    cache = KvInputs(
+        *(graph.input(name, [-1] * 4, ov.Type.dynamic) for name in (key_name, value_name))
+    )
     sizes = {"num_kv_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
     return paged_attention(graph, query, key, value, cache, scale=1.0, **sizes)

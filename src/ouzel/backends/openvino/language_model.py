@@ -22,7 +22,9 @@ class PredictionGraphs:
 
     head: ov.Model  # logits of `hidden_rows`
     layer: ov.Model  # hidden rows for the tokens behind `input_ids`, of these and `hidden_rows`
-    arrays: list[NDArray[np.generic]]  # that their constants point into, besides those of the model's graph
+    arrays: list[
+        NDArray[np.generic]
+    ]  # that their constants point into, besides those of the model's graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,15 @@ class VectorHead:
 class LanguageModel:
     """It has a graph that is ready to be compiled, and what running it takes."""
 
-    graph: ov.Model  # its output is `logits`, or with a prediction `hidden_rows`, those of all tokens
-    arrays: list[NDArray[np.generic]]  # the graph's constants point into them: keep them as long as the compiled model
-    ropes: dict[str, Rope]  # angles for the inputs `rope_cos.<name>`; empty where the graph takes position_ids, or none
+    graph: (
+        ov.Model
+    )  # its output is `logits`, or with a prediction `hidden_rows`, those of all tokens
+    arrays: list[
+        NDArray[np.generic]
+    ]  # the graph's constants point into them: keep them as long as the compiled model
+    ropes: dict[
+        str, Rope
+    ]  # angles for the inputs `rope_cos.<name>`; empty where the graph takes position_ids, or none
     hidden_size: int
     vocab_size: int
     max_positions: int
@@ -54,11 +62,17 @@ class LanguageModel:
     vector_head: VectorHead | None = None  # where it makes vectors of prompts, and no tokens
     adapters: AdapterShape | None = None  # where it takes them
     key_scales: KeyScales = field(default_factory=dict)  # by which the graph's keys are divided
-    identity: str = ""  # others' files, and others' encodings of the same ones, have another; its loader knows
+    identity: str = (
+        ""  # others' files, and others' encodings of the same ones, have another; its loader knows
+    )
 
     @property
     def graphs(self) -> list[ov.Model]:
-        return [self.graph] if self.prediction is None else [self.graph, self.prediction.head, self.prediction.layer]
+        return (
+            [self.graph]
+            if self.prediction is None
+            else [self.graph, self.prediction.head, self.prediction.layer]
+        )
 
     @property
     def weight_bytes(self) -> int:
@@ -84,7 +98,9 @@ class LanguageModel:
 
     def for_context(self, max_model_len: int) -> "LanguageModel":
         """Returns it with what depends on the length of the longest request."""
-        return replace(self, ropes={name: rope.for_context(max_model_len) for name, rope in self.ropes.items()})
+        return replace(
+            self, ropes={name: rope.for_context(max_model_len) for name, rope in self.ropes.items()}
+        )
 
     def with_key_scales(self, scales: KeyScales) -> "LanguageModel":
         """Returns it with the same graph, which is changed."""

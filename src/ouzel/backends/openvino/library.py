@@ -27,7 +27,15 @@ from openvino.utils.node_factory import NodeFactory  # noqa: E402
 if _leaves_converter_out:
     del sys.modules[_CONVERTER]
 
-__all__ = ["internal_operations", "op", "ops", "ops1", "ops17", "ov", "paged_attention_transformation"]
+__all__ = [
+    "internal_operations",
+    "op",
+    "ops",
+    "ops1",
+    "ops17",
+    "ov",
+    "paged_attention_transformation",
+]
 
 
 @cache

@@ -16,7 +16,13 @@ from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import VisionFamily, vision_family
-from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter, discard_entry, entry_path, preferred_path
+from ouzel.backends.openvino.weights.cache import (
+    CachedWeights,
+    EntryWriter,
+    discard_entry,
+    entry_path,
+    preferred_path,
+)
 from ouzel.backends.openvino.weights.compress import CompressedWeights, MatrixEncoders
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
@@ -38,7 +44,9 @@ from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
 Build = Callable[[CachedWeights], LanguageModel]
-BuildFirst = Callable[[CompressedWeights], LanguageModel]  # of weights that know what was used of them
+BuildFirst = Callable[
+    [CompressedWeights], LanguageModel
+]  # of weights that know what was used of them
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +74,9 @@ def load_checkpoint(
         model = build_graph(weights=weights)
         if isinstance(weights, CachedWeights):
             log_widths(stored, plan, weights.index)
-        return replace(model, weights=describe_weights(stored, plan, weights.index), identity=entry.name)
+        return replace(
+            model, weights=describe_weights(stored, plan, weights.index), identity=entry.name
+        )
 
     def build_first(weights: CompressedWeights) -> LanguageModel:
         model = build(weights)
@@ -98,11 +108,15 @@ def load_checkpoint(
     return model
 
 
-def find_entry(directory: Path, config: HfConfig, model: ModelConfig, vector_head: VectorHead | None) -> Path:
+def find_entry(
+    directory: Path, config: HfConfig, model: ModelConfig, vector_head: VectorHead | None
+) -> Path:
     """Returns the cache entry of a checkpoint, whether or not it has been made. Raises ModelLoadError."""
     stored = find_weights(directory, config.text_model())
     kind = entry_kind(plan_for(stored, model.weight_plan), model.mtp, vector_head)
-    return preferred_path(entry_path(model.cache_dir, directory, files_of_entry(directory, stored), kind))
+    return preferred_path(
+        entry_path(model.cache_dir, directory, files_of_entry(directory, stored), kind)
+    )
 
 
 def plan_for(stored: StoredWeights, plan: WeightPlan) -> WeightPlan:
@@ -123,7 +137,9 @@ def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None)
 def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> str:
     """Names the weights as users read them, such as `gguf as i8 (int4)`; `index` is the index of a weight cache."""
     has_auto = plan != plan.with_auto(AUTO_WIDTH)
-    if not stored.compressed_as or not (has_auto or any(matrix.is_as_under_auto for matrix in held_matrices(index))):
+    if not stored.compressed_as or not (
+        has_auto or any(matrix.is_as_under_auto for matrix in held_matrices(index))
+    ):
         return str(plan)
     kept = f"{stored.compressed_as} as {value_types(index)}"
     return kept if str(plan) == "auto" else f"{kept} ({plan})"
@@ -131,7 +147,11 @@ def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str
 
 def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> None:
     """Logs what a named width made of a quantised checkpoint."""
-    if stored.compressed_as and str(plan) != "auto" and (report := report_widths(held_matrices(index))):
+    if (
+        stored.compressed_as
+        and str(plan) != "auto"
+        and (report := report_widths(held_matrices(index)))
+    ):
         logger.info("--weights %s: %s", plan, report)
 
 
@@ -142,7 +162,9 @@ def refuse_options(model: ModelConfig) -> None:
     if model.task == "embed":
         raise ModelLoadError("task embed: an OpenVINO IR has no output for embeddings")
     if num_adapters(model):
-        raise ModelLoadError("lora, max_loras: an OpenVINO IR takes no adapters; serve the checkpoint it was made of")
+        raise ModelLoadError(
+            "lora, max_loras: an OpenVINO IR takes no adapters; serve the checkpoint it was made of"
+        )
 
 
 def measure_checkpoint(
@@ -167,7 +189,12 @@ def measure_checkpoint(
 
 
 def check_use(
-    config: HfConfig, model: LanguageModel, tensors: Tensors, used: AbstractSet[str], *, makes_vectors: bool = False
+    config: HfConfig,
+    model: LanguageModel,
+    tensors: Tensors,
+    used: AbstractSet[str],
+    *,
+    makes_vectors: bool = False,
 ) -> None:
     """Raises ModelLoadError where the checkpoint has tensors that the model should have used.
 
@@ -206,7 +233,14 @@ def built(
     if not weights.has(EMBEDDING) and weights.has(EMBEDDING.removeprefix("model.")):
         weights = RenamedWeights(weights, "model.", "")  # a model was saved without its head
     try:
-        builder = Builder(weights, plan, images, predicts=predicts, adapter_rank=adapter_rank, vector_head=vector_head)
+        builder = Builder(
+            weights,
+            plan,
+            images,
+            predicts=predicts,
+            adapter_rank=adapter_rank,
+            vector_head=vector_head,
+        )
         model = build(text_model(config, weights), builder)
         if vision is None or images is None:
             return model
@@ -239,18 +273,36 @@ def log_modes(directory: Path, config: HfConfig, *, has_vision: bool) -> None:
     text = config.text_model()
     if text is not config:
         sees = " and the vision encoder" if has_vision else ""
-        logger.info("of %s, a %s, the language model %s%s", directory, config.model_type, text.model_type, sees)
+        logger.info(
+            "of %s, a %s, the language model %s%s",
+            directory,
+            config.model_type,
+            text.model_type,
+            sees,
+        )
 
 
 def log_compression(directory: Path, plan: WeightPlan, entry: Path) -> None:
-    logger.info("compressing the weights of %s to %s; the next start takes them from %s", directory, plan, entry)
+    logger.info(
+        "compressing the weights of %s to %s; the next start takes them from %s",
+        directory,
+        plan,
+        entry,
+    )
 
 
 def hint_at_calibration(plan: WeightPlan, index: Mapping[str, Any]) -> None:
     """Names the command that makes better int4 weights, unless no matrix was rounded to int4."""
-    if any(matrix.fate == "rounded" and matrix.encoding.values == "i4" for matrix in held_matrices(index)):
+    if any(
+        matrix.fate == "rounded" and matrix.encoding.values == "i4"
+        for matrix in held_matrices(index)
+    ):
         recompress = " --recompress" if plan.recompress else ""
-        logger.info("`ouzel pull --weights %s%s --calibrate` makes int4 weights that lose less", plan, recompress)
+        logger.info(
+            "`ouzel pull --weights %s%s --calibrate` makes int4 weights that lose less",
+            plan,
+            recompress,
+        )
 
 
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
@@ -280,14 +332,21 @@ def load_cached(entry: Path, build: Build) -> LanguageModel | None:
         return None
     try:
         weights = CachedWeights(entry)
-        return replace(build(weights), mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
+        return replace(
+            build(weights), mappings=(weights.mapping,), cache_entry=entry, identity=entry.name
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         discard_entry(entry, f"it is broken: {error!r}")
         return None
 
 
 def compress(
-    tensors: Tensors, entry: Path, build: BuildFirst, encoders: MatrixEncoders | None = None, *, recompress: bool
+    tensors: Tensors,
+    entry: Path,
+    build: BuildFirst,
+    encoders: MatrixEncoders | None = None,
+    *,
+    recompress: bool,
 ) -> None:
     """Makes the cache entry: building the graph is what asks for each weight once."""
     with EntryWriter(entry) as writer:

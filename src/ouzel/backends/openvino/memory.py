@@ -14,7 +14,9 @@ GIVE_BACK_INTERVAL_S = 0.02
 def memory_error(option: str, num_bytes: int) -> ModelLoadError:
     """Returns the error for memory that the system refuses, with the amount that it has."""
     wanted, free = num_bytes / 2**30, available_bytes() / 2**30
-    return ModelLoadError(f"{option}: the memory for {wanted:.1f} GiB cannot be had, {free:.1f} GiB are free")
+    return ModelLoadError(
+        f"{option}: the memory for {wanted:.1f} GiB cannot be had, {free:.1f} GiB are free"
+    )
 
 
 @contextmanager

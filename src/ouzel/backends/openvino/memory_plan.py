@@ -27,11 +27,15 @@ def plan_memory(
     log_states(state_plan, engine)
     if num_blocks is None:
         left_bytes = free_bytes - state_plan.num_bytes
-        plan = plan_cache(cache, max_model_len, state_plan.max_num_seqs, engine.kv_cache_gib, left_bytes)
+        plan = plan_cache(
+            cache, max_model_len, state_plan.max_num_seqs, engine.kv_cache_gib, left_bytes
+        )
     else:
         plan = plan_of(cache, max_model_len, num_blocks)
     if plan.max_model_len < max_model_len:
         if keeps_context:
-            raise F16Unfit(f"f16 holds {plan.max_model_len} tokens now, and a request may have {max_model_len}")
+            raise F16Unfit(
+                f"f16 holds {plan.max_model_len} tokens now, and a request may have {max_model_len}"
+            )
         accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
     return plan, state_plan

@@ -28,7 +28,9 @@ def num_threads_on_cpu(core: ov.Core, properties: dict[str, object]) -> int:
     names = ("PERFORMANCE_HINT", "INFERENCE_NUM_THREADS")
     value = ops.parameter([1], ov.Type.f32)
     smallest = ov.Model([ops.result(value)], [value], "smallest")
-    compiled = core.compile_model(smallest, "CPU", {name: properties[name] for name in names if name in properties})
+    compiled = core.compile_model(
+        smallest, "CPU", {name: properties[name] for name in names if name in properties}
+    )
     return int(compiled.get_property("INFERENCE_NUM_THREADS"))
 
 
@@ -37,7 +39,10 @@ def gate_products(graph: ov.Model) -> Iterator[Node]:
     for node in graph.get_ops():
         if node.get_type_name() == "MatMul":
             product = node.input_value(0).get_node()
-            if product.get_type_name() == "Multiply" and product.get_output_partial_shape(0).rank == _RANK:
+            if (
+                product.get_type_name() == "Multiply"
+                and product.get_output_partial_shape(0).rank == _RANK
+            ):
                 rows = [rows_behind(value) for value in product.input_values()]
                 if None not in rows and rows[0] == rows[1]:
                     yield product

@@ -15,14 +15,25 @@ from pathlib import Path
 
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.processor import instructions
-from ouzel.backends.openvino.weights.entry_check import INDEX_FILE, WEIGHTS_FILE, identity, write_whole
+from ouzel.backends.openvino.weights.entry_check import (
+    INDEX_FILE,
+    WEIGHTS_FILE,
+    identity,
+    write_whole,
+)
 from ouzel.config import EngineConfig
 from ouzel.types import EngineInfo
 
 SELF_CHECK_FILE = "self_check.json"
 ROW_CHECK_FILE = "row_check.json"
 SETTINGS = ("device", "precision", "kv_cache_dtype", "num_threads")
-LIBRARY_VARIABLES = ("DNNL_", "ONEDNN_", "OPENVINO_", "OV_", "TBB_")  # they may choose other kernels
+LIBRARY_VARIABLES = (
+    "DNNL_",
+    "ONEDNN_",
+    "OPENVINO_",
+    "OV_",
+    "TBB_",
+)  # they may choose other kernels
 
 Facts = dict[str, str]
 
@@ -53,10 +64,14 @@ def has_passed(path: Path, facts: Facts) -> bool:
 
 def facts_of_check(core: ov.Core, engine: EngineConfig, entry: Path, max_model_len: int) -> Facts:
     """Raises OSError where the entry is gone."""
-    library = {name: value for name, value in os.environ.items() if name.startswith(LIBRARY_VARIABLES)}
+    library = {
+        name: value for name, value in os.environ.items() if name.startswith(LIBRARY_VARIABLES)
+    }
     return {
         "weights": str([identity(entry / name) for name in (WEIGHTS_FILE, INDEX_FILE)]),
-        "processor": digest([*device_facts(core, engine.device), platform.machine(), instructions()]),
+        "processor": digest(
+            [*device_facts(core, engine.device), platform.machine(), instructions()]
+        ),
         "settings": str([getattr(engine, name) for name in SETTINGS]),
         "max_model_len": str(max_model_len),
         "library": digest([f"{name}={value}" for name, value in sorted(library.items())]),
@@ -71,7 +86,10 @@ def facts_of_row_check(facts: Facts, info: EngineInfo, num_threads: int) -> Fact
 
 
 def device_facts(core: ov.Core, device: str) -> list[str]:
-    return [str(core.get_property(device, name)) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
+    return [
+        str(core.get_property(device, name))
+        for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")
+    ]
 
 
 def code_facts() -> list[str]:

@@ -50,7 +50,9 @@ def pooled_size(files: SentenceFiles, hidden_size: int) -> int:
     size = hidden_size * len(files.modes)
     for each in files.dense:
         if each.num_inputs != size:
-            raise ModelLoadError(f"{each.directory}: in_features must be {size}, found {each.num_inputs}")
+            raise ModelLoadError(
+                f"{each.directory}: in_features must be {size}, found {each.num_inputs}"
+            )
         size = each.num_outputs
     return size
 
@@ -98,10 +100,15 @@ _POOLED: dict[PoolingMode, Callable[[Rows, NDArray[np.int32]], Rows]] = {
 def read_dense(file: DenseFile) -> DenseLayer:
     """Raises ModelLoadError."""
     checkpoint = Checkpoint(file.directory)
-    weight = np.concatenate(list(checkpoint.rows(Tensor("linear.weight", (file.num_outputs, file.num_inputs)))))
+    weight = np.concatenate(
+        list(checkpoint.rows(Tensor("linear.weight", (file.num_outputs, file.num_inputs))))
+    )
     bias = None
     if file.has_bias:
         bias = np.concatenate(
-            [each.reshape(-1) for each in checkpoint.rows(Tensor("linear.bias", (file.num_outputs,)))]
+            [
+                each.reshape(-1)
+                for each in checkpoint.rows(Tensor("linear.bias", (file.num_outputs,)))
+            ]
         )
     return DenseLayer(weight, bias, file.activation)

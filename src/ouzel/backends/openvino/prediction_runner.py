@@ -24,19 +24,28 @@ class PredictionRunner:
     """Implements `HiddenRunner`. A batch without hidden rows has zeros for them."""
 
     def __init__(
-        self, compiled: CompiledPrediction, cache: KvCache, language_model: LanguageModel, info: EngineInfo
+        self,
+        compiled: CompiledPrediction,
+        cache: KvCache,
+        language_model: LanguageModel,
+        info: EngineInfo,
     ) -> None:
         self.info = info
         self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)
         self._ropes = language_model.ropes
         self._kv_cache = cache
-        self._head, self._layer = GraphRequest(compiled.head), GraphRequest(compiled.layer, cache.tensors)
+        self._head, self._layer = (
+            GraphRequest(compiled.head),
+            GraphRequest(compiled.layer, cache.tensors),
+        )
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         rows = batch.hidden_rows
         if rows is None:
             rows = np.zeros((len(batch.token_ids), self.hidden_rows.shape[1]), np.float32)
-        self._layer.run(paging_inputs(batch) | rope_inputs(self._ropes, batch) | {"hidden_rows": rows})
+        self._layer.run(
+            paging_inputs(batch) | rope_inputs(self._ropes, batch) | {"hidden_rows": rows}
+        )
         if not batch.sampled_rows.size:
             self.hidden_rows = self.hidden_rows[:0]
             return np.zeros((0, self.info.vocab_size), np.float32)

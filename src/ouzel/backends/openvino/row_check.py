@@ -45,7 +45,9 @@ def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: i
             "model alone"
         )
     if num_adapters:
-        raise ModelLoadError(f"deterministic: must not stand beside lora and max_loras, given {num_adapters} adapters")
+        raise ModelLoadError(
+            f"deterministic: must not stand beside lora and max_loras, given {num_adapters} adapters"
+        )
 
 
 def check_rows(runner: ModelRunner) -> None:
@@ -56,18 +58,25 @@ def check_rows(runner: ModelRunner) -> None:
         raise ModelLoadError(
             f"deterministic: max_model_len must be >= {_LEAST_PROMPT + _NUM_GENERATED}, given {info.max_model_len}"
         )
-    tokens = np.random.default_rng(0).integers(0, info.vocab_size, num_tokens + _NUM_GENERATED).tolist()
+    tokens = (
+        np.random.default_rng(0).integers(0, info.vocab_size, num_tokens + _NUM_GENERATED).tolist()
+    )
     middle, third = num_tokens // 2 + 1, num_tokens // 3
     prompt = (0, num_tokens)
     chunks = ((0, middle, num_tokens), (0, third, middle, num_tokens))
     generated = tuple(range(num_tokens, num_tokens + _NUM_GENERATED + 1))
-    for name, cuts, ways in (("a prompt", prompt, (prompt, *chunks)), ("generated tokens", generated, (generated,))):
+    for name, cuts, ways in (
+        ("a prompt", prompt, (prompt, *chunks)),
+        ("generated tokens", generated, (generated,)),
+    ):
         alone = _in_steps(runner, tokens, cuts, _alone)
         others = [_in_steps(runner, tokens, way, company) for way in ways for company in _COMPANIES]
         if cuts is generated:
             others.append(_rows(runner, tokens, list(pairwise(cuts)), _alone))
         num_other = sum(not np.array_equal(rows, alone) for rows in others)
-        logger.debug("row check: %d of %d companies change the bits of %s", num_other, len(others), name)
+        logger.debug(
+            "row check: %d of %d companies change the bits of %s", num_other, len(others), name
+        )
         if num_other:
             raise ModelLoadError(
                 f"deterministic: on this processor the logits of {name} have other bits in {num_other} of "
@@ -93,7 +102,9 @@ def _all_sequences(info: EngineInfo, _num_own: int) -> Company:
 
 
 def _full(info: EngineInfo, num_own: int) -> Company:
-    num_subsequences, num_left = divmod(max(info.max_num_batched_tokens - num_own, 0), info.block_size)
+    num_subsequences, num_left = divmod(
+        max(info.max_num_batched_tokens - num_own, 0), info.block_size
+    )
     return (info.block_size,) * num_subsequences + (1,) * num_left
 
 
@@ -106,17 +117,26 @@ def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
     They lie in the block of the padding, which no request reads.
     """
     random = np.random.default_rng(1)
-    return [([info.num_blocks], 0, random.integers(0, info.vocab_size, length).tolist()) for length in company]
+    return [
+        ([info.num_blocks], 0, random.integers(0, info.vocab_size, length).tolist())
+        for length in company
+    ]
 
 
-def _in_steps(runner: ModelRunner, tokens: list[int], cuts: tuple[int, ...], company: MakeCompany) -> Rows:
+def _in_steps(
+    runner: ModelRunner, tokens: list[int], cuts: tuple[int, ...], company: MakeCompany
+) -> Rows:
     return np.concatenate([_rows(runner, tokens, [cut], company) for cut in pairwise(cuts)])
 
 
-def _rows(runner: ModelRunner, tokens: list[int], cuts: list[tuple[int, int]], make_company: MakeCompany) -> Rows:
+def _rows(
+    runner: ModelRunner, tokens: list[int], cuts: list[tuple[int, int]], make_company: MakeCompany
+) -> Rows:
     """Returns the logits of the tokens from cut to cut, whose rows stand in the middle of their company."""
     info = runner.info
-    own: list[Span] = [(list(range(-(-end // info.block_size))), begin, tokens[begin:end]) for begin, end in cuts]
+    own: list[Span] = [
+        (list(range(-(-end // info.block_size))), begin, tokens[begin:end]) for begin, end in cuts
+    ]
     num_own = _num_rows(own)
     company = _spans_of(make_company(info, num_own), info)
     before, behind = company[: len(company) // 2], company[len(company) // 2 :]
@@ -133,11 +153,15 @@ def _batch(spans: list[Span], sampled_rows: NDArray[np.int64]) -> ForwardBatch:
     new_lens = np.array([len(token_ids) for _, _, token_ids in spans], np.int32)
     return ForwardBatch(
         token_ids=np.concatenate([token_ids for _, _, token_ids in spans]).astype(np.int64),
-        positions=np.concatenate([past + np.arange(len(token_ids), dtype=np.int64) for _, past, token_ids in spans]),
+        positions=np.concatenate(
+            [past + np.arange(len(token_ids), dtype=np.int64) for _, past, token_ids in spans]
+        ),
         past_lens=past_lens,
         subsequence_begins=np.append(np.int32(0), np.cumsum(new_lens)).astype(np.int32),
         block_indices=np.concatenate([blocks for blocks, _, _ in spans]).astype(np.int32),
-        block_indices_begins=np.append(0, np.cumsum([len(blocks) for blocks, _, _ in spans])).astype(np.int32),
+        block_indices_begins=np.append(
+            0, np.cumsum([len(blocks) for blocks, _, _ in spans])
+        ).astype(np.int32),
         max_context_len=int((past_lens + new_lens).max()),
         sampled_rows=sampled_rows,
     )

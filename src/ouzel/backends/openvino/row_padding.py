@@ -37,7 +37,11 @@ def padded(batch: ForwardBatch, block: int) -> ForwardBatch:
         past_lens=np.append(batch.past_lens, np.int32(0)),
         subsequence_begins=np.append(batch.subsequence_begins, np.int32(num_rows + _NUM_ROWS)),
         block_indices=np.append(batch.block_indices, np.int32(block)),
-        block_indices_begins=np.append(batch.block_indices_begins, np.int32(len(batch.block_indices) + 1)),
+        block_indices_begins=np.append(
+            batch.block_indices_begins, np.int32(len(batch.block_indices) + 1)
+        ),
         max_context_len=max(batch.max_context_len, _NUM_ROWS),
-        sampled_rows=np.append(batch.sampled_rows, num_rows + 1) if batch.sampled_rows.size else batch.sampled_rows,
+        sampled_rows=np.append(batch.sampled_rows, num_rows + 1)
+        if batch.sampled_rows.size
+        else batch.sampled_rows,
     )

@@ -25,7 +25,11 @@ from ouzel.types import EngineInfo, ImageInput
 
 def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
     """Returns (3,) where the input `position_ids` is [3, T]: for time, height and width of an image's tokens."""
-    shapes = (port.get_partial_shape() for port in compiled.inputs if port.get_any_name() == "position_ids")
+    shapes = (
+        port.get_partial_shape()
+        for port in compiled.inputs
+        if port.get_any_name() == "position_ids"
+    )
     return tuple(axis.get_length() for shape in shapes for axis in list(shape)[:-1])
 
 
@@ -44,7 +48,9 @@ class OpenVINORunner:
     ) -> None:
         self.info = info
         self.prediction = prediction
-        self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)  # known where there is a prediction
+        self.hidden_rows = np.zeros(
+            (0, language_model.hidden_size), np.float32
+        )  # known where there is a prediction
         self._vision = vision
         self._features_shape = features_shape(compiled)
         self._compiled = compiled
@@ -86,7 +92,11 @@ class OpenVINORunner:
         return logits.reshape(len(batch.sampled_rows), logits.shape[-1])
 
     def _inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
-        inputs = paging_inputs(batch) | rope_inputs(self._ropes, batch) | self._states.inputs(batch.state_slots)
+        inputs = (
+            paging_inputs(batch)
+            | rope_inputs(self._ropes, batch)
+            | self._states.inputs(batch.state_slots)
+        )
         if self._next_states and batch.state_slots is not None:
             inputs |= self._chunked_rows.inputs(batch.subsequence_begins, batch.state_slots[:, 0])
         if self._request.has_input("position_ids"):
@@ -132,7 +142,9 @@ class OpenVINORunner:
 
     def largest_cached(self, num_tokens: int) -> float:
         """Returns the largest key or value of the first tokens in the first blocks, of a cache that holds floats."""
-        own = {name for name in self._kv_cache.tensors if self._request.has_input(name)}  # not of the prediction layer
+        own = {
+            name for name in self._kv_cache.tensors if self._request.has_input(name)
+        }  # not of the prediction layer
         return self._kv_cache.largest(num_tokens, own)
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
@@ -145,5 +157,13 @@ class OpenVINORunner:
 
     def close(self) -> None:
         """Gives the memory back; the runner is of no use afterwards."""
-        del self._request, self._compiled, self._kv_cache, self._states, self._weights, self._vision, self.prediction
+        del (
+            self._request,
+            self._compiled,
+            self._kv_cache,
+            self._states,
+            self._weights,
+            self._vision,
+            self.prediction,
+        )
         del self._adapters

@@ -30,7 +30,9 @@ NEAR_SHIFT = 64  # positions: with it they are below 256, which bf16 holds exact
 CHUNK_SLOTS = ((0, 1), (1, 2), (2, 1))
 LARGEST_CHUNK_CHANGE = 0.2
 LARGEST_SHIFT_CHANGE = 0.1
-ALLOWED_NOISE_RATIO = 3.0  # a model that rounds a lot between chunks, or when shifted a little, may do so here, too
+ALLOWED_NOISE_RATIO = (
+    3.0  # a model that rounds a lot between chunks, or when shifted a little, may do so here, too
+)
 
 
 class SelfCheckFailed(ModelLoadError):
@@ -72,11 +74,17 @@ def warm_up(runner: ModelRunner) -> None:
         return
     token_ids = np.random.default_rng(0).integers(0, runner.info.vocab_size, num_tokens)
     if not np.isfinite(run_chunk(runner, token_ids, slice(0, num_tokens))).all():
-        raise SelfCheckFailed("self-check: the logits are no numbers. This model does not run correctly on this device")
+        raise SelfCheckFailed(
+            "self-check: the logits are no numbers. This model does not run correctly on this device"
+        )
 
 
 def check_prompt(
-    runner: ModelRunner, token_ids: NDArray[np.int64], num_relative_positions: int, *, is_rotary: bool
+    runner: ModelRunner,
+    token_ids: NDArray[np.int64],
+    num_relative_positions: int,
+    *,
+    is_rotary: bool,
 ) -> None:
     num_tokens = len(token_ids)
     shift = min(SHIFT, max(num_relative_positions - num_tokens, 0))
@@ -88,10 +96,14 @@ def check_prompt(
     chunk_change = relative_change(last, whole)
 
     def change_by(shift: int) -> float:
-        return relative_change(run_chunk(runner, token_ids, slice(0, num_tokens), shift=shift), whole)
+        return relative_change(
+            run_chunk(runner, token_ids, slice(0, num_tokens), shift=shift), whole
+        )
 
     shift_change = change_by(shift)
-    logger.debug("self-check: chunks change the logits by %.4f, a shift by %.4f", chunk_change, shift_change)
+    logger.debug(
+        "self-check: chunks change the logits by %.4f, a shift by %.4f", chunk_change, shift_change
+    )
     if not chunk_change <= LARGEST_CHUNK_CHANGE:  # so that NaN fails
         raise SelfCheckFailed(
             f"self-check: computing the prompt in several chunks changes the logits by {chunk_change:.0%}; "
@@ -99,9 +111,14 @@ def check_prompt(
         )
     if shift_change <= LARGEST_SHIFT_CHANGE:
         return
-    largest = max(LARGEST_SHIFT_CHANGE, ALLOWED_NOISE_RATIO * max(chunk_change, change_by(min(NEAR_SHIFT, shift))))
+    largest = max(
+        LARGEST_SHIFT_CHANGE,
+        ALLOWED_NOISE_RATIO * max(chunk_change, change_by(min(NEAR_SHIFT, shift))),
+    )
     if not is_rotary and shift_change > largest:
-        logger.warning("self-check: a shift by %d changes the logits by %.0f %%", shift, 100 * shift_change)
+        logger.warning(
+            "self-check: a shift by %d changes the logits by %.0f %%", shift, 100 * shift_change
+        )
     elif not shift_change <= largest:
         raise SelfCheckFailed(
             f"self-check: shifting all positions by {shift} changes the logits by {shift_change:.0%}; rounding "
@@ -121,7 +138,9 @@ def run_chunk(
     num_tokens = chunk.stop - chunk.start
     rows = np.arange(num_tokens - COMPARED_ROWS, num_tokens, dtype=np.int64)
     tokens = token_ids[chunk]
-    logits = runner.run(lone_batch(runner.info, tokens, rows, num_past=chunk.start, shift=shift, slots=slots))
+    logits = runner.run(
+        lone_batch(runner.info, tokens, rows, num_past=chunk.start, shift=shift, slots=slots)
+    )
     return logits.copy()
 
 
@@ -129,5 +148,9 @@ def relative_change(logits: NDArray[np.float32], reference: NDArray[np.float32])
     """Measures relative to the spread of the reference: a common offset of all logits means nothing, unless there is
     one alone."""
     with np.errstate(all="ignore"):  # infinite logits give NaN, which fails
-        spread = reference - reference.mean(axis=1, keepdims=True) if reference.shape[1] > 1 else reference
+        spread = (
+            reference - reference.mean(axis=1, keepdims=True)
+            if reference.shape[1] > 1
+            else reference
+        )
         return float(np.linalg.norm(logits - reference) / np.linalg.norm(spread))

@@ -21,7 +21,13 @@ Array = NDArray[np.float32]
 NUM_SLOTS = 5
 BEGINS = (0, 5, 6)  # of the sequences' rows
 SLOTS = (0, 1, 3, 2)  # the first sequence reads 0 and writes 1, the second reads 3 and writes 2
-PAGING = (BEGINS, SLOTS, (0, 2, 4), (0, 7), (2**30, 2**30))  # the last five inputs: see `PagedGraph.state_paging`
+PAGING = (
+    BEGINS,
+    SLOTS,
+    (0, 2, 4),
+    (0, 7),
+    (2**30, 2**30),
+)  # the last five inputs: see `PagedGraph.state_paging`
 LARGEST_ERROR = 1e-3  # relative; rounding is 1e-6
 
 
@@ -59,7 +65,10 @@ def check_operation(core: ov.Core, node: Node, reference: Reference, device: str
         expected_rows.append(rows)
     rows = run(core, node, arrays, device)
     name = node.get_type_name()
-    for what, found, expected in (("rows", rows, np.concatenate(expected_rows)), ("states", states, expected_states)):
+    for what, found, expected in (
+        ("rows", rows, np.concatenate(expected_rows)),
+        ("states", states, expected_states),
+    ):
         error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
         if not error <= LARGEST_ERROR:  # so that NaN fails
             raise ModelLoadError(
@@ -79,7 +88,10 @@ def random_inputs(node: Node, reference: Reference) -> list[Array]:
     for index in range(node.get_input_size() - len(PAGING)):
         first, *others = list(node.get_input_partial_shape(index))
         num_rows = NUM_SLOTS if index == reference.state_index else BEGINS[-1]
-        shape = (num_rows if first.is_dynamic else first.get_length(), *(each.get_length() for each in others))
+        shape = (
+            num_rows if first.is_dynamic else first.get_length(),
+            *(each.get_length() for each in others),
+        )
         array = random.normal(scale=0.5, size=shape).astype(np.float32)
         if index in (reference.negative, reference.positive):
             array = np.abs(array) if index == reference.positive else -np.abs(array)
@@ -92,7 +104,9 @@ def run(core: ov.Core, node: Node, arrays: list[Array], device: str) -> Array:
     """Runs the operation with the attributes of the node, in f32; the table among the arrays is written to."""
     inputs = [*arrays, *(np.array(values, np.int32) for values in PAGING)]
     shapes = [node.get_input_partial_shape(index) for index in range(len(inputs))]
-    parameters = [ops.parameter(shape, array.dtype) for shape, array in zip(shapes, inputs, strict=True)]
+    parameters = [
+        ops.parameter(shape, array.dtype) for shape, array in zip(shapes, inputs, strict=True)
+    ]
     outputs = [parameter.output(0) for parameter in parameters]
     copy = internal_operations().create(node.get_type_name(), outputs, node.get_attributes())
     model = ov.Model([ops.result(copy.output(0))], parameters, "state_check")
@@ -108,8 +122,12 @@ def convolve(rows: Array, state: Array, weight: Array, bias: Array) -> tuple[Arr
     """Weighs the last K values of each channel; `state` has them, [C, K], and so has the next one."""
     kernel_size = state.shape[1]
     values = np.concatenate([state, rows.T], axis=1)
-    windows = np.stack([values[:, end - kernel_size : end] for end in range(kernel_size + 1, values.shape[1] + 1)])
-    return (windows * weight[:, 0]).sum(axis=2) + (bias if bias.size else 0), values[:, -kernel_size:]
+    windows = np.stack(
+        [values[:, end - kernel_size : end] for end in range(kernel_size + 1, values.shape[1] + 1)]
+    )
+    return (windows * weight[:, 0]).sum(axis=2) + (bias if bias.size else 0), values[
+        :, -kernel_size:
+    ]
 
 
 def apply_delta_rule(*inputs: Array) -> tuple[Array, Array]:
@@ -133,7 +151,10 @@ def scan(*inputs: Array) -> tuple[Array, Array]:
     into, out = (np.repeat(groups, num_repeats, axis=1) for groups in (into, out))
     rows = []
     for step, b, x, c in zip(steps, into, values, out, strict=True):
-        state = state * np.exp(rate * step)[:, None, None] + (step[:, None] * x)[:, :, None] * b[:, None]
+        state = (
+            state * np.exp(rate * step)[:, None, None]
+            + (step[:, None] * x)[:, :, None] * b[:, None]
+        )
         rows.append((state @ c[:, :, None])[:, :, 0])
     return np.array(rows), state
 

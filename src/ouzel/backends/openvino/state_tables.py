@@ -21,7 +21,9 @@ logger = logging.getLogger(__name__)
 
 STATE_PREFIX = "state."  # of the inputs' names
 NEXT_PREFIX = "next_"  # and of outputs, with the same name behind it
-EXACT_PREFIX = "state.delta."  # of inputs that are float32 in every precision, and have such outputs
+EXACT_PREFIX = (
+    "state.delta."  # of inputs that are float32 in every precision, and have such outputs
+)
 RUNNING_MEMORY_SHARE = 0.4  # of the free memory, for the states of sequences that run
 KEPT_MEMORY_SHARE = 0.1
 KEPT_PER_SEQUENCE = 8
@@ -47,7 +49,9 @@ def state_tables(compiled: ov.CompiledModel | ov.Model) -> list[Table]:
 def state_tables_of(graph: ov.Model, precision: ov.Type) -> list[Table]:
     """Returns what a graph will have when it is compiled."""
     others = tables_of(graph, STATE_PREFIX, dtype=precision)
-    return tables_of(graph, EXACT_PREFIX) + [each for each in others if not each.name.startswith(EXACT_PREFIX)]
+    return tables_of(graph, EXACT_PREFIX) + [
+        each for each in others if not each.name.startswith(EXACT_PREFIX)
+    ]
 
 
 def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> StatePlan:
@@ -56,8 +60,12 @@ def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> S
         return StatePlan(engine.max_num_seqs, 0, 0)
     slot_bytes = sum(table.row_bytes for table in tables)
     output_bytes = sum(table.row_bytes for table in tables if table.name.startswith(EXACT_PREFIX))
-    needed_bytes = slot_bytes + output_bytes // 2  # of a slot, as a sequence has two, and one output
-    num_running = min(engine.max_num_seqs, num_sequences(int(free_bytes * RUNNING_MEMORY_SHARE) // needed_bytes))
+    needed_bytes = (
+        slot_bytes + output_bytes // 2
+    )  # of a slot, as a sequence has two, and one output
+    num_running = min(
+        engine.max_num_seqs, num_sequences(int(free_bytes * RUNNING_MEMORY_SHARE) // needed_bytes)
+    )
     if num_running < 1:
         raise ModelLoadError(
             f"the states of a sequence need {num_slots(1, 0) * needed_bytes / 2**30:.2f} GiB, the memory left is less"
@@ -70,7 +78,9 @@ def log_states(plan: StatePlan, engine: EngineConfig) -> None:
     """Logs nothing of a model without states."""
     if plan.max_num_seqs < engine.max_num_seqs:
         logger.warning(
-            "max_num_seqs is %d instead of %d: the memory holds no more states", plan.max_num_seqs, engine.max_num_seqs
+            "max_num_seqs is %d instead of %d: the memory holds no more states",
+            plan.max_num_seqs,
+            engine.max_num_seqs,
         )
     if plan.num_slots:
         logger.info(
@@ -82,7 +92,9 @@ def log_states(plan: StatePlan, engine: EngineConfig) -> None:
         )
 
 
-def num_kept_states(engine: EngineConfig, num_running: int, slot_bytes: int, free_bytes: int) -> int:
+def num_kept_states(
+    engine: EngineConfig, num_running: int, slot_bytes: int, free_bytes: int
+) -> int:
     if not engine.prefix_caching:
         return 0
     if engine.state_cache_gib is not None:

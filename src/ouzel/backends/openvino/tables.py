@@ -24,13 +24,17 @@ class Table:
         return math.prod(self.row_shape) * int(self.dtype.bitwidth) // 8
 
 
-def tables_of(model: ov.CompiledModel | ov.Model, *prefixes: str, dtype: ov.Type | None = None) -> list[Table]:
+def tables_of(
+    model: ov.CompiledModel | ov.Model, *prefixes: str, dtype: ov.Type | None = None
+) -> list[Table]:
     """Takes `dtype` instead of what the inputs have: that of a compiled model may be another than its graph's."""
     found = []
     for port in model.inputs:
         name = port.get_any_name()
         if name.startswith(prefixes):
-            shape = tuple(dimension.get_length() for dimension in list(port.get_partial_shape())[1:])
+            shape = tuple(
+                dimension.get_length() for dimension in list(port.get_partial_shape())[1:]
+            )
             found.append(Table(name, dtype or port.get_element_type(), shape))
     return found
 
@@ -40,14 +44,19 @@ def allocate(tables: list[Table], num_rows: int) -> dict[str, ov.Tensor]:
 
     Raises RuntimeError where it cannot be had.
     """
-    return {table.name: ov.Tensor(table.dtype, ov.Shape([num_rows, *table.row_shape])) for table in tables}
+    return {
+        table.name: ov.Tensor(table.dtype, ov.Shape([num_rows, *table.row_shape]))
+        for table in tables
+    }
 
 
 class TableRows:
     """Implements `CacheRows`: a row is what all tensors have at one index of their first dimension."""
 
     def __init__(self, tensors: Iterable[ov.Tensor]) -> None:
-        self._tables = [tensor.data.reshape(len(tensor.data), -1).view(np.uint8) for tensor in tensors]
+        self._tables = [
+            tensor.data.reshape(len(tensor.data), -1).view(np.uint8) for tensor in tensors
+        ]
         self._ends = np.cumsum([table.shape[1] for table in self._tables]).tolist()
         self.row_bytes: int = self._ends[-1]
 

@@ -23,7 +23,9 @@ def task_of(config: HfConfig, directory: Path, asked: TaskOption) -> Task:
     architecture = architecture_of(config)
     reads_whole = encoder_family(str(config.values.get("model_type"))) is not None
     if asked == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
-        raise ModelLoadError(f"task score: {architecture or 'this encoder'} has no head that scores")
+        raise ModelLoadError(
+            f"task score: {architecture or 'this encoder'} has no head that scores"
+        )
     if asked != "auto":
         return asked
     if architecture.endswith(CLASSIFIES):
@@ -46,5 +48,7 @@ def num_labels_of(config: HfConfig) -> int:
     labels = config.values.get("id2label")
     num_labels = len(labels) if isinstance(labels, dict) else config.size("num_labels", 2)
     if not 1 <= num_labels <= _MAX_LABELS:
-        raise ModelLoadError(f"config.json: id2label must have 1 to {_MAX_LABELS} labels, found {num_labels}")
+        raise ModelLoadError(
+            f"config.json: id2label must have 1 to {_MAX_LABELS} labels, found {num_labels}"
+        )
     return num_labels

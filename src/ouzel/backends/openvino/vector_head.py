@@ -23,11 +23,15 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
     if task == "generate" or (task == "score" and not architecture_of(config).endswith(CLASSIFIES)):
         return None
     if model.mtp or model.draft_model:
-        raise ModelLoadError(f"mtp and draft_model guess tokens, and with task {task} there are none")
+        raise ModelLoadError(
+            f"mtp and draft_model guess tokens, and with task {task} there are none"
+        )
     if task == "score":
         return VectorHead(num_labels_of(config))
     if model.pooling_mode not in (None, "lasttoken"):
-        raise ModelLoadError(f"--pooling: must be auto or lasttoken for a {config.model_type}, given {model.pooling}")
+        raise ModelLoadError(
+            f"--pooling: must be auto or lasttoken for a {config.model_type}, given {model.pooling}"
+        )
     files = read_sentence_files(directory, "decoder", pooling=model.pooling_mode)
     if files.modes != ("lasttoken",) or files.dense:
         raise ModelLoadError(

@@ -47,11 +47,16 @@ class VisionRunner:
         for number, (request, names, outputs) in enumerate(parts):
             if number:
                 yield
-            given = {name: ov.Tensor(np.ascontiguousarray(inputs[name]), shared_memory=True) for name in names}
+            given = {
+                name: ov.Tensor(np.ascontiguousarray(inputs[name]), shared_memory=True)
+                for name in names
+            }
             for name, tensor in given.items():
                 request.set_tensor(name, tensor)
             request.infer()  # without the GIL
-            made = {name: np.array(request.get_tensor(name).data) for name in outputs}  # the next run writes over it
+            made = {
+                name: np.array(request.get_tensor(name).data) for name in outputs
+            }  # the next run writes over it
             if NEXT_ROWS in made:
                 inputs = inputs | {ROWS: made[NEXT_ROWS]}
             deep |= {name: array for name, array in made.items() if name.startswith(DEEP)}

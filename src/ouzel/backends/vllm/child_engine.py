@@ -50,13 +50,17 @@ _UNLESS_SET = {"VLLM_NO_USAGE_STATS": "1"}
 
 class ChildOptions(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]  # of vLLM's EngineArgs
-    reasoning_marks: tuple[str, str] | None = None  # start and end, where a budget may limit what is between them
+    reasoning_marks: tuple[str, str] | None = (
+        None  # start and end, where a budget may limit what is between them
+    )
 
 
 def create_engine(options: dict[str, object]) -> "VllmEngine":
     """Is the factory that an `EngineSpec` names. Raises ModelLoadError."""
     chosen = msgspec.convert(options, ChildOptions)
-    os.environ |= _ENVIRONMENT | {name: value for name, value in _UNLESS_SET.items() if name not in os.environ}
+    os.environ |= _ENVIRONMENT | {
+        name: value for name, value in _UNLESS_SET.items() if name not in os.environ
+    }
     if logging.getLogger("ouzel").isEnabledFor(logging.DEBUG):
         logging.getLogger("vllm").setLevel(logging.INFO)
     started = time.monotonic()
@@ -80,17 +84,22 @@ def _load(options: ChildOptions, stat_logger: Any) -> Any:
     except ImportError as error:
         raise ModelLoadError(f"vLLM 0.33 cannot be imported by --engine-python: {error}") from error
     if not __version__.startswith(VERSION):
-        logger.warning("--engine-python has vLLM %s; this was written for %sx", __version__, VERSION)
+        logger.warning(
+            "--engine-python has vLLM %s; this was written for %sx", __version__, VERSION
+        )
     marks = options.reasoning_marks
     try:
         arguments = EngineArgs(
             **options.arguments,
             scheduling_policy="priority",  # otherwise a priority that is not 0 is an error
-            structured_outputs_config=StructuredOutputsConfig(backend="guidance"),  # it takes our grammars as they are
+            structured_outputs_config=StructuredOutputsConfig(
+                backend="guidance"
+            ),  # it takes our grammars as they are
             logprobs_mode="raw_logprobs",  # of the model's own distribution, as ours are
             generation_config="vllm",  # what the model's makers recommend comes with each request
             disable_log_stats=False,  # of which times and counters come
-            reasoning_config=marks and ReasoningConfig(reasoning_start_str=marks[0], reasoning_end_str=marks[1]),
+            reasoning_config=marks
+            and ReasoningConfig(reasoning_start_str=marks[0], reasoning_end_str=marks[1]),
         )
     except TypeError as error:  # of a name
         raise ModelLoadError(f"--engine-args: {error}") from error
@@ -118,7 +127,9 @@ class VllmEngine:
         self._abilities = abilities
         self._load_s = load_s
         self._open: dict[str, _Choice] = {}  # by the name of the request there
-        self._ready: list[StepOutput] = []  # for the next step: vLLM has taken a choice, or it ended without one
+        self._ready: list[
+            StepOutput
+        ] = []  # for the next step: vLLM has taken a choice, or it ended without one
 
     @property
     def info(self) -> EngineInfo:
@@ -153,7 +164,13 @@ class VllmEngine:
         for index in range(request.n):
             if refusal is not None:
                 self._ready.append(
-                    ended(request.request_id, index, FinishReason.REFUSED, error=refusal.message, param=refusal.param)
+                    ended(
+                        request.request_id,
+                        index,
+                        FinishReason.REFUSED,
+                        error=refusal.message,
+                        param=refusal.param,
+                    )
                 )
             else:
                 self._add(request, index)
@@ -169,13 +186,20 @@ class VllmEngine:
         self._open[name] = _Choice(request, index)
         try:
             [rendered] = self._engine.renderer.render_cmpl([prompt])
-            self._engine.add_request(name, rendered, sampling_params(request, index), priority=request.priority)
+            self._engine.add_request(
+                name, rendered, sampling_params(request, index), priority=request.priority
+            )
         except VLLMServerError:
             raise
         except Exception as error:  # one request's fault, of whatever kind, must not end the others
             logger.info("vLLM refuses a request: %s", error)
             self._engine.abort_request([name])
-            self._end(name, FinishReason.REFUSED, error=str(error), param=getattr(error, "parameter", None))
+            self._end(
+                name,
+                FinishReason.REFUSED,
+                error=str(error),
+                param=getattr(error, "parameter", None),
+            )
         else:
             self._ready.append(taken(request.request_id, index))
 
@@ -194,8 +218,14 @@ class VllmEngine:
             return self._take_ready()
         made: list[StepOutput] = []
         if self._engine.has_unfinished_requests():
-            made = [self._output(output) for output in self._engine.step() if output.request_id in self._open]
-        if self._open and not self._engine.has_unfinished_requests():  # a bug there: whoever waits must hear of it
+            made = [
+                self._output(output)
+                for output in self._engine.step()
+                if output.request_id in self._open
+            ]
+        if (
+            self._open and not self._engine.has_unfinished_requests()
+        ):  # a bug there: whoever waits must hear of it
             for name in list(self._open):
                 self._end(name, FinishReason.ERROR, error="vLLM has lost this request")
         return made + self._take_ready()
@@ -217,9 +247,13 @@ class VllmEngine:
     def close(self) -> None:
         self._engine.engine_core.shutdown()
 
-    def _end(self, name: str, reason: FinishReason, *, error: str | None = None, param: str | None = None) -> None:
+    def _end(
+        self, name: str, reason: FinishReason, *, error: str | None = None, param: str | None = None
+    ) -> None:
         choice = self._open.pop(name)
-        self._ready.append(ended(choice.request.request_id, choice.index, reason, error=error, param=param))
+        self._ready.append(
+            ended(choice.request.request_id, choice.index, reason, error=error, param=param)
+        )
 
     def _output(self, made: Any) -> StepOutput:
         """Reads what is new of a choice: one `CompletionOutput`, since it is a request with n = 1 and DELTA outputs."""
@@ -230,7 +264,10 @@ class VllmEngine:
         is_first, choice.has_begun = not choice.has_begun, True
         if reason is not None:
             del self._open[made.request_id]
-        token_ids, stop_token_id = list(new.token_ids), new.stop_reason if isinstance(new.stop_reason, int) else None
+        token_ids, stop_token_id = (
+            list(new.token_ids),
+            new.stop_reason if isinstance(new.stop_reason, int) else None,
+        )
         if params.max_tokens == 0 and reason in (FinishReason.STOP, FinishReason.LENGTH):
             token_ids, stop_token_id, reason = [], None, FinishReason.LENGTH
         return StepOutput(
@@ -263,7 +300,9 @@ def sampling_params(request: EngineRequest, index: int) -> Any:
     params = SamplingParams(
         **sampling_fields(request, index),
         output_kind=RequestOutputKind.DELTA,
-        structured_outputs=None if grammar is None else StructuredOutputsParams(grammar=grammar_text(grammar)),
+        structured_outputs=None
+        if grammar is None
+        else StructuredOutputsParams(grammar=grammar_text(grammar)),
     )
     if request.params.bad_words:  # the public field takes texts, and there are tokens already
         params._bad_words_token_ids = [list(word) for word in request.params.bad_words]
@@ -273,7 +312,10 @@ def sampling_params(request: EngineRequest, index: int) -> Any:
 def _timing(metrics: Any) -> RequestTiming | None:
     if metrics is None or not metrics.scheduled_ts:
         return None
-    queue_s, prefill_s = metrics.scheduled_ts - metrics.queued_ts, metrics.first_token_ts - metrics.scheduled_ts
+    queue_s, prefill_s = (
+        metrics.scheduled_ts - metrics.queued_ts,
+        metrics.first_token_ts - metrics.scheduled_ts,
+    )
     return RequestTiming(queue_s=max(queue_s, 0.0), prefill_s=max(prefill_s, 0.0))
 
 
@@ -286,7 +328,9 @@ def _prompt_positions(positions: Any, request: EngineRequest) -> list[PositionLo
     return [_position(at, token_id, num_top) for at, token_id in pairs]
 
 
-def _position(at: Any, token_id: int, num_top: int, shown_ids: tuple[int, ...] = ()) -> PositionLogprobs:
+def _position(
+    at: Any, token_id: int, num_top: int, shown_ids: tuple[int, ...] = ()
+) -> PositionLogprobs:
     """Reads {token id: Logprob}, which begins with the token that stands there, whose rank is the true one."""
     ranked = sorted(at.items(), key=lambda item: item[1].rank)[:num_top]
     shown = [(each, at[each]) for each in dict.fromkeys(shown_ids) if each in at]

@@ -8,8 +8,20 @@ import time
 
 import msgspec
 
-from ouzel.backends.vllm.sampling_fields import cache_salt_of, finish_reason_of, grammar_text, sampling_fields
-from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput, TokenLogprob
+from ouzel.backends.vllm.sampling_fields import (
+    cache_salt_of,
+    finish_reason_of,
+    grammar_text,
+    sampling_fields,
+)
+from ouzel.types import (
+    EngineRequest,
+    FinishReason,
+    PositionLogprobs,
+    RequestTiming,
+    StepOutput,
+    TokenLogprob,
+)
 
 ID_PREFIX = "generate-tokens-"  # vLLM writes it before the id that a request brings
 
@@ -130,14 +142,18 @@ class RemoteChoice:
         reason, token_ids = finish_reason_of(choice.finish_reason), choice.token_ids or []
         foreign = next((each for each in token_ids if not 0 <= each < self._vocab_size), None)
         if foreign is not None:
-            raise AnswerError(f"token {foreign} is none of this model's {self._vocab_size}: is it the same model?")
+            raise AnswerError(
+                f"token {foreign} is none of this model's {self._vocab_size}: is it the same model?"
+            )
         stop_token_id = choice.stop_reason if isinstance(choice.stop_reason, int) else None
         if params.max_tokens == 0 and reason in (None, FinishReason.STOP, FinishReason.LENGTH):
             token_ids, stop_token_id = [], None
             reason = FinishReason.LENGTH if reason is not None else None
         positions = (choice.logprobs.content if choice.logprobs is not None else None) or []
         if params.num_logprobs is not None and len(positions) < len(token_ids):
-            raise AnswerError(f"the answer has logprobs of {len(positions)} of {len(token_ids)} tokens")
+            raise AnswerError(
+                f"the answer has logprobs of {len(positions)} of {len(token_ids)} tokens"
+            )
         return StepOutput(
             request_id=self.request.request_id,
             index=self.index,
@@ -162,7 +178,9 @@ class RemoteChoice:
         self.has_begun = True
         return RequestTiming(queue_s=0.0, prefill_s=time.monotonic() - self._asked_at)
 
-    def _prompt_positions(self, positions: list[dict[int, _PromptLogprob] | None] | None) -> list[PositionLogprobs]:
+    def _prompt_positions(
+        self, positions: list[dict[int, _PromptLogprob] | None] | None
+    ) -> list[PositionLogprobs]:
         num_top = self.request.params.num_prompt_logprobs
         if not positions or num_top is None:
             return []

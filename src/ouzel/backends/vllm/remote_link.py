@@ -17,7 +17,13 @@ import msgspec
 
 from ouzel.backends.vllm.remote_choice import ID_PREFIX, AnswerError, RemoteChoice
 from ouzel.backends.vllm.remote_server import ABORT, GENERATE, RemoteServer, ServerFacts
-from ouzel.backends.vllm.sampling_fields import Abilities, ended, refusal_of, taken, without_optional_budget
+from ouzel.backends.vllm.sampling_fields import (
+    Abilities,
+    ended,
+    refusal_of,
+    taken,
+    without_optional_budget,
+)
 from ouzel.client.base import ApiClient, ApiFailure, failure_of
 from ouzel.engine_messages import (
     AbortRequest,
@@ -132,7 +138,9 @@ class RemoteLink:
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._doubt.wait(), self._look_every_s)
-                await asyncio.sleep(min(self._look_every_s, 0.1))  # a moment, so that doubt does not look all the time
+                await asyncio.sleep(
+                    min(self._look_every_s, 0.1)
+                )  # a moment, so that doubt does not look all the time
             self._doubt.clear()
             try:
                 await self._server.check()
@@ -157,14 +165,26 @@ class RemoteLink:
         for index in range(request.n):
             if refusal is not None:
                 reason = FinishReason.REFUSED
-                self._give(ended(request.request_id, index, reason, error=refusal.message, param=refusal.param))
+                self._give(
+                    ended(
+                        request.request_id,
+                        index,
+                        reason,
+                        error=refusal.message,
+                        param=refusal.param,
+                    )
+                )
             else:
-                task = asyncio.create_task(self._run(RemoteChoice(request, index, self._vocab_size)))
+                task = asyncio.create_task(
+                    self._run(RemoteChoice(request, index, self._vocab_size))
+                )
                 self._choices[request.request_id, index] = task
                 task.set_name(f"choice {request.request_id} {index}")
 
     def _abort(self, request_id: str, index: int | None) -> None:
-        for key in [key for key in self._choices if key[0] == request_id and index in (None, key[1])]:
+        for key in [
+            key for key in self._choices if key[0] == request_id and index in (None, key[1])
+        ]:
             self._choices.pop(key).cancel()
             self._give(ended(*key, FinishReason.ABORT))
             if not self._aborted:
@@ -189,7 +209,9 @@ class RemoteLink:
             final = self._failed(choice, failure)
         except (AnswerError, msgspec.DecodeError) as error:
             final = ended(*key, FinishReason.ERROR, error=f"vLLM failed: {error}")
-        except Exception as error:  # one request's fault, of whatever kind, must not leave its reader waiting
+        except (
+            Exception
+        ) as error:  # one request's fault, of whatever kind, must not leave its reader waiting
             logger.exception("a choice at the remote engine failed")
             final = ended(*key, FinishReason.ERROR, error=f"the answer failed: {error}")
         if self._choices.pop(key, None) is not None:

@@ -73,7 +73,9 @@ class RemoteServer:
             except ApiFailure as failure:
                 waited_s = time.monotonic() - started
                 if waited_s >= self._facts.wait_s:
-                    raise ApiFailure(f"no engine has answered for {waited_s:.0f} s: {failure}") from failure
+                    raise ApiFailure(
+                        f"no engine has answered for {waited_s:.0f} s: {failure}"
+                    ) from failure
             else:
                 return
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -82,7 +84,9 @@ class RemoteServer:
         """Raises ApiFailure where it is not there, or not well."""
         answer = await self._get("/health")
         if answer.status != _OK:
-            raise ApiFailure(f"{self._facts.url} is not well: {failure_of(answer)}", http_status=answer.status)
+            raise ApiFailure(
+                f"{self._facts.url} is not well: {failure_of(answer)}", http_status=answer.status
+            )
 
     async def look(self) -> tuple[EngineInfo, Abilities]:
         """Finds out what it is. Raises ApiFailure where it cannot be an engine of ours."""
@@ -122,7 +126,9 @@ class RemoteServer:
         return EngineStats(
             num_running=int(sums.get("vllm:num_requests_running", 0)),
             num_waiting=int(sums.get("vllm:num_requests_waiting", 0)),
-            num_used_blocks=round(min(sums.get("vllm:kv_cache_usage_perc", 0.0), 1.0) * info.num_blocks),
+            num_used_blocks=round(
+                min(sums.get("vllm:kv_cache_usage_perc", 0.0), 1.0) * info.num_blocks
+            ),
             num_blocks=info.num_blocks,
             num_prefix_query_tokens=int(sums.get("vllm:prefix_cache_queries_total", 0)),
             num_prefix_hit_tokens=int(sums.get("vllm:prefix_cache_hits_total", 0)),
@@ -135,13 +141,17 @@ class RemoteServer:
             async with asyncio.timeout(_LOOK_TIMEOUT_S):
                 return await self._client.ask("GET", path)
         except TimeoutError as error:
-            raise ApiFailure(f"{self._facts.url}{path} has not answered for {_LOOK_TIMEOUT_S:.0f} s") from error
+            raise ApiFailure(
+                f"{self._facts.url}{path} has not answered for {_LOOK_TIMEOUT_S:.0f} s"
+            ) from error
 
     async def _version(self) -> str:
         answer = await self._get("/version")
         version = _read(answer, _Version).version if answer.status == _OK else "unknown"
         if not version.startswith(VERSION):
-            logger.warning("%s is vLLM %s; this was written for %sx", self._facts.url, version, VERSION)
+            logger.warning(
+                "%s is vLLM %s; this was written for %sx", self._facts.url, version, VERSION
+            )
         return version
 
     async def _max_model_len(self) -> int:
@@ -154,7 +164,9 @@ class RemoteServer:
             raise ApiFailure(f"{self._facts.url}/v1/models does not say how long a context may be")
         ours = self._facts.max_model_len
         if ours is not None and ours > theirs:
-            raise ApiFailure(f"max_model_len: must be <= {theirs}, that of {self._facts.url}, given {ours}")
+            raise ApiFailure(
+                f"max_model_len: must be <= {theirs}, that of {self._facts.url}, given {ours}"
+            )
         return ours or theirs
 
     async def _abilities(self) -> Abilities:
@@ -162,7 +174,10 @@ class RemoteServer:
         if answer.status != _OK:
             raise self._refused(GENERATE, answer)
         if (await self._try(self._facts.vocab_size)).status == _OK:
-            logger.warning("%s knows tokens that this model does not have: is it the same model?", self._facts.url)
+            logger.warning(
+                "%s knows tokens that this model does not have: is it the same model?",
+                self._facts.url,
+            )
         return Abilities(
             priorities=self._facts.has_priorities,  # vLLM 0.33 takes priorities also where it does not heed them
             grammars=await self._takes(structured_outputs={"grammar": _GRAMMAR}),
@@ -179,7 +194,9 @@ class RemoteServer:
     async def _try(self, token_id: int, **fields: object) -> Answer:
         """Asks for one token behind this one, again where the server has too much to do."""
         always = {"max_tokens": 1, "temperature": 0.0, "detokenize": False}
-        body = msgspec.json.encode({"token_ids": [token_id], "sampling_params": always | fields, "stream": False})
+        body = msgspec.json.encode(
+            {"token_ids": [token_id], "sampling_params": always | fields, "stream": False}
+        )
         started = time.monotonic()
         while True:
             answer = await self._client.ask("POST", GENERATE, body)
@@ -188,13 +205,23 @@ class RemoteServer:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     def _refused(self, path: str, answer: Answer) -> ApiFailure:
-        hints = {404: " (vllm serve needs --enable-scale-out)", 401: " (--engine-api-key)", 403: " (--engine-api-key)"}
+        hints = {
+            404: " (vllm serve needs --enable-scale-out)",
+            401: " (--engine-api-key)",
+            403: " (--engine-api-key)",
+        }
         hint = hints.get(answer.status, "")
-        return ApiFailure(f"{self._facts.url}{path}: {failure_of(answer)}{hint}", http_status=answer.status)
+        return ApiFailure(
+            f"{self._facts.url}{path}: {failure_of(answer)}{hint}", http_status=answer.status
+        )
 
     async def _cache_config(self) -> dict[str, str]:
         answer = await self._get("/metrics")
-        found = _CACHE_CONFIG.search(answer.body.decode(errors="replace")) if answer.status == _OK else None
+        found = (
+            _CACHE_CONFIG.search(answer.body.decode(errors="replace"))
+            if answer.status == _OK
+            else None
+        )
         return dict(_LABEL.findall(found[1])) if found else {}
 
 

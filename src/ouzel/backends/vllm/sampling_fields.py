@@ -67,26 +67,38 @@ def _of_no_vllm(request: EngineRequest) -> Iterator[Refusal]:
         yield _refused("model", "must name no adapter", request.adapter)
     num_ids = len(params.logprob_token_ids)
     if num_ids > MAX_LOGPROB_TOKEN_IDS:
-        yield _refused("logprob_token_ids", f"must be at most {MAX_LOGPROB_TOKEN_IDS} ids", f"{num_ids}")
+        yield _refused(
+            "logprob_token_ids", f"must be at most {MAX_LOGPROB_TOKEN_IDS} ids", f"{num_ids}"
+        )
     if num_ids and params.num_logprobs:
-        yield _refused("logprob_token_ids", "must not be given beside most likely tokens", f"{num_ids} ids")
+        yield _refused(
+            "logprob_token_ids", "must not be given beside most likely tokens", f"{num_ids} ids"
+        )
     if grammar is not None and grammar_text(grammar) is None:
         yield Refusal(
-            grammar.param, f"{grammar.param}: a grammar of the client's own cannot be a part of a form {_HERE}"
+            grammar.param,
+            f"{grammar.param}: a grammar of the client's own cannot be a part of a form {_HERE}",
         )
 
 
 def _of_this_vllm(request: EngineRequest, abilities: Abilities) -> Iterator[Refusal]:
     grammar, budget = request.grammar, request.reasoning_budget
     if request.params.bad_words and not abilities.token_bans:
-        yield _refused("bad_words", "must not be given", f"{len(request.params.bad_words)} runs of tokens")
+        yield _refused(
+            "bad_words", "must not be given", f"{len(request.params.bad_words)} runs of tokens"
+        )
     if request.priority and not abilities.priorities:
-        yield _refused("priority", "must be 0", f"{request.priority}: it was not started with priorities")
+        yield _refused(
+            "priority", "must be 0", f"{request.priority}: it was not started with priorities"
+        )
     if budget is not None and budget.is_required and not abilities.reasoning_budgets:
         why = f"{budget.max_tokens}: it does not know this model's marks of reasoning"
         yield _refused("thinking_token_budget", "must not be given", why)
     if grammar is not None and not abilities.grammars:
-        yield Refusal(grammar.param, f"{grammar.param}: nothing holds the output to a form {_HERE}: it has no guidance")
+        yield Refusal(
+            grammar.param,
+            f"{grammar.param}: nothing holds the output to a form {_HERE}: it has no guidance",
+        )
 
 
 def _refused(param: str, limit: str, value: str) -> Refusal:
@@ -109,7 +121,9 @@ def grammar_text(grammar: Grammar) -> str | None:
     if not grammar.text.startswith("{"):
         return grammar.text
     top, *others = msgspec.json.decode(grammar.text, type=_Grammars).grammars
-    return others[0].lark_grammar if len(others) == 1 and top.lark_grammar == "start: @g1\n" else None
+    return (
+        others[0].lark_grammar if len(others) == 1 and top.lark_grammar == "start: @g1\n" else None
+    )
 
 
 def cache_salt_of(request: EngineRequest) -> str | None:
@@ -127,7 +141,10 @@ def sampling_fields(request: EngineRequest, index: int) -> dict[str, object]:
         "max_tokens": max(params.max_tokens, 1),  # it takes no 0: one token is made, and dropped
         "temperature": params.temperature,
         "ignore_eos": True,
-        "stop_token_ids": [*params.stop_token_ids, *(() if params.ignore_eos else request.eos_token_ids)],
+        "stop_token_ids": [
+            *params.stop_token_ids,
+            *(() if params.ignore_eos else request.eos_token_ids),
+        ],
         "detokenize": False,
     }
     optional: dict[str, tuple[object, object]] = {
@@ -142,12 +159,17 @@ def sampling_fields(request: EngineRequest, index: int) -> dict[str, object]:
         "logit_bias": (dict(params.logit_bias), {}),
     }
     fields |= {name: value for name, (value, default) in optional.items() if value != default}
-    if not params.is_seed_random:  # with a seed of its own a row is drawn by itself, which takes time
+    if (
+        not params.is_seed_random
+    ):  # with a seed of its own a row is drawn by itself, which takes time
         fields["seed"] = (params.seed + index) % 2**63
     if params.num_logprobs is not None:
         fields["logprobs"] = params.num_logprobs
         if params.logprob_token_ids:
-            fields |= {"logprobs": len(params.logprob_token_ids), "logprob_token_ids": list(params.logprob_token_ids)}
+            fields |= {
+                "logprobs": len(params.logprob_token_ids),
+                "logprob_token_ids": list(params.logprob_token_ids),
+            }
     if params.num_prompt_logprobs is not None and index == 0:
         fields["prompt_logprobs"] = params.num_prompt_logprobs
     if request.reasoning_budget is not None:
@@ -162,11 +184,18 @@ def finish_reason_of(name: str | None) -> FinishReason | None:
 
 def taken(request_id: str, index: int) -> StepOutput:
     """Returns the output which confirms that vLLM has taken a choice."""
-    return StepOutput(request_id=request_id, index=index, token_ids=[], logprobs=[], num_cached_tokens=0)
+    return StepOutput(
+        request_id=request_id, index=index, token_ids=[], logprobs=[], num_cached_tokens=0
+    )
 
 
 def ended(
-    request_id: str, index: int, reason: FinishReason, *, error: str | None = None, param: str | None = None
+    request_id: str,
+    index: int,
+    reason: FinishReason,
+    *,
+    error: str | None = None,
+    param: str | None = None,
 ) -> StepOutput:
     """Returns the final output of a choice that ends otherwise than by its tokens."""
     return StepOutput(

@@ -15,11 +15,17 @@ class StepStats:
         self._used_share = 0.0
 
     def record(
-        self, scheduler_stats: Any, iteration_stats: Any, mm_cache_stats: Any = None, engine_idx: int = 0
+        self,
+        scheduler_stats: Any,
+        iteration_stats: Any,
+        mm_cache_stats: Any = None,
+        engine_idx: int = 0,
     ) -> None:
         if scheduler_stats is not None:
             self._num_running = scheduler_stats.num_running_reqs
-            self._num_waiting = scheduler_stats.num_waiting_reqs + scheduler_stats.num_skipped_waiting_reqs
+            self._num_waiting = (
+                scheduler_stats.num_waiting_reqs + scheduler_stats.num_skipped_waiting_reqs
+            )
             self._used_share = scheduler_stats.kv_cache_usage
             self._num_query_tokens += scheduler_stats.prefix_cache_stats.queries
             self._num_hit_tokens += scheduler_stats.prefix_cache_stats.hits

@@ -27,7 +27,11 @@ class Axis:
         return self.start + (place - low) / (high - low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        return _decade_ticks(self.low, self.high) if self.is_logarithmic else _even_ticks(self.low, self.high)
+        return (
+            _decade_ticks(self.low, self.high)
+            if self.is_logarithmic
+            else _even_ticks(self.low, self.high)
+        )
 
 
 def linear_axis(values: Sequence[float], *, start: float, end: float) -> Axis:
@@ -46,7 +50,9 @@ def logarithmic_axis(values: Sequence[float], *, start: float, end: float) -> Ax
 
 def _step(largest: float) -> float:
     power = 10.0 ** math.floor(math.log10(largest / _NUM_TICKS))
-    return next(power * each for each in _ROUND if power * each * _NUM_TICKS >= largest * (1 - 1e-9))
+    return next(
+        power * each for each in _ROUND if power * each * _NUM_TICKS >= largest * (1 - 1e-9)
+    )
 
 
 def _even_ticks(low: float, high: float) -> list[float]:

@@ -45,7 +45,9 @@ class Chart:
     may_be_logarithmic: bool = False
 
     def svg(self) -> str:
-        root = Element("svg", {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img", "aria-label": self.title})
+        root = Element(
+            "svg", {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img", "aria-label": self.title}
+        )
         x_axis, y_axis = self._axes()
         _draw_grid(root, x_axis, y_axis)
         _text(root, self.x_label, x=(_LEFT + _WIDTH - _RIGHT) / 2, y=_HEIGHT - 8, anchor="middle")
@@ -60,7 +62,9 @@ class Chart:
         xs = [x for series in self.series for x in series.xs]
         ys = [y for series in self.series for y in series.ys]
         positive = [x for x in xs if x > 0]
-        is_logarithmic = self.may_be_logarithmic and bool(positive) and max(positive) / min(positive) > _SPREAD
+        is_logarithmic = (
+            self.may_be_logarithmic and bool(positive) and max(positive) / min(positive) > _SPREAD
+        )
         make = logarithmic_axis if is_logarithmic else linear_axis
         return (
             make(xs, start=_LEFT, end=_WIDTH - _RIGHT),
@@ -104,7 +108,9 @@ def _draw(group: Element, series: Series, mark: Mark, x_axis: Axis, y_axis: Axis
 
 
 def _draw_line(group: Element, points: Sequence[tuple[float, float]]) -> None:
-    SubElement(group, "path", {"class": "line", "d": "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)})
+    SubElement(
+        group, "path", {"class": "line", "d": "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)}
+    )
 
 
 def _draw_steps(group: Element, points: Sequence[tuple[float, float]]) -> None:

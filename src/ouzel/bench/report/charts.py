@@ -39,13 +39,17 @@ def drawn_of(named: Sequence[NamedResult]) -> Sequence[NamedResult]:
 
 def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
     """Draws the results of some runs into the same charts, as far as they have what is drawn."""
-    detailed = [(each.name, _requests(each.result)) for each in drawn_of(named) if _has_details(each.result)]
+    detailed = [
+        (each.name, _requests(each.result)) for each in drawn_of(named) if _has_details(each.result)
+    ]
     made = (
         Chart(
             title="Time to first token",
             x_label="milliseconds",
             y_label="% of requests",
-            series=tuple(_cumulative(name, requests.outputs.ttfts_s) for name, requests in detailed),
+            series=tuple(
+                _cumulative(name, requests.outputs.ttfts_s) for name, requests in detailed
+            ),
             mark=Mark.LINE,
             may_be_logarithmic=True,
         ),
@@ -54,7 +58,8 @@ def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
             x_label="milliseconds",
             y_label="% of chunks",
             series=tuple(
-                _cumulative(name, list(itertools.chain(*requests.outputs.itls_s))) for name, requests in detailed
+                _cumulative(name, list(itertools.chain(*requests.outputs.itls_s)))
+                for name, requests in detailed
             ),
             mark=Mark.LINE,
             may_be_logarithmic=True,
@@ -80,12 +85,16 @@ def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
 def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
     """Draws figures against the load, of one sweep or of two that are compared."""
     key, label = _axis_of(sweeps[0][1])
-    in_order = [(sweep, sorted(results, key=lambda each: float(each[key]))) for sweep, results in sweeps]
+    in_order = [
+        (sweep, sorted(results, key=lambda each: float(each[key]))) for sweep, results in sweeps
+    ]
 
     def lines(name: str, values: Callable[[Result], float]) -> tuple[Series, ...]:
         return tuple(
             Series(
-                f"{sweep} {name}".strip(), [float(each[key]) for each in results], [values(each) for each in results]
+                f"{sweep} {name}".strip(),
+                [float(each[key]) for each in results],
+                [values(each) for each in results],
             )
             for sweep, results in in_order
         )
@@ -94,8 +103,20 @@ def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
         return lambda result: value_of(result, Figure(name, name)) or 0.0
 
     return [
-        Chart("Output throughput", label, "tokens/s", lines("", figure("output_throughput")), Mark.POINTS),
-        Chart("Request throughput", label, "requests/s", lines("", figure("request_throughput")), Mark.POINTS),
+        Chart(
+            "Output throughput",
+            label,
+            "tokens/s",
+            lines("", figure("output_throughput")),
+            Mark.POINTS,
+        ),
+        Chart(
+            "Request throughput",
+            label,
+            "requests/s",
+            lines("", figure("request_throughput")),
+            Mark.POINTS,
+        ),
         *(
             Chart(
                 title,
@@ -124,20 +145,36 @@ def have_one_axis(first: Sequence[Result], second: Sequence[Result]) -> bool:
 
 def _axis_of(results: Sequence[Result]) -> tuple[str, str]:
     rates = {str(each.get("request_rate")) for each in results}
-    return ("request_rate", "requests sent a second") if len(rates) > 1 else ("max_concurrency", "requests at once")
+    return (
+        ("request_rate", "requests sent a second")
+        if len(rates) > 1
+        else ("max_concurrency", "requests at once")
+    )
 
 
 def _has_details(result: Result) -> bool:
     names = ("start_times", "ttfts", "itls", "output_lens", "errors")
     columns = [result.get(name) for name in names]
-    return all(isinstance(each, list | tuple) for each in columns) and len({len(each or ()) for each in columns}) == 1
+    return (
+        all(isinstance(each, list | tuple) for each in columns)
+        and len({len(each or ()) for each in columns}) == 1
+    )
 
 
 def _requests(result: Result) -> _Requests:
     """Times begin with the first request: vLLM's are on a clock of the machine."""
     begin_s = min(result["start_times"], default=0.0)
     starts_s = [start_s - begin_s for start_s in result["start_times"]]
-    rows = list(zip(starts_s, result["ttfts"], result["itls"], result["output_lens"], result["errors"], strict=True))
+    rows = list(
+        zip(
+            starts_s,
+            result["ttfts"],
+            result["itls"],
+            result["output_lens"],
+            result["errors"],
+            strict=True,
+        )
+    )
     answered = [row for row in rows if not row[4]]
     return _Requests(
         outputs=Outputs(
@@ -153,9 +190,16 @@ def _requests(result: Result) -> _Requests:
 
 def _whole_requests(detailed: Sequence[tuple[str, _Requests]]) -> tuple[Series, ...]:
     """Failed requests, of whichever run, lie on the axis."""
-    answered = [Series(name, requests.outputs.start_times_s, requests.e2els_s) for name, requests in detailed]
+    answered = [
+        Series(name, requests.outputs.start_times_s, requests.e2els_s)
+        for name, requests in detailed
+    ]
     failures_s = [time_s for _, requests in detailed for time_s in requests.failure_times_s]
-    return (*answered, Series("failed", failures_s, [0.0] * len(failures_s))) if failures_s else tuple(answered)
+    return (
+        (*answered, Series("failed", failures_s, [0.0] * len(failures_s)))
+        if failures_s
+        else tuple(answered)
+    )
 
 
 def _cumulative(name: str, times_s: Sequence[float]) -> Series:
@@ -169,7 +213,9 @@ def _cumulative(name: str, times_s: Sequence[float]) -> Series:
 def _throughput(name: str, outputs: Outputs) -> Series:
     ends_s = [
         start + ttft + sum(itls)
-        for start, ttft, itls in zip(outputs.start_times_s, outputs.ttfts_s, outputs.itls_s, strict=True)
+        for start, ttft, itls in zip(
+            outputs.start_times_s, outputs.ttfts_s, outputs.itls_s, strict=True
+        )
     ]
     duration_s = max(ends_s, default=0.0)
     bin_s = next((each for each in _BINS_S if each * _NUM_BINS >= duration_s), _BINS_S[-1])

@@ -10,7 +10,14 @@ from markupsafe import Markup
 
 from ouzel.bench.comparison import compared, load_of
 from ouzel.bench.report.chart import Chart
-from ouzel.bench.report.charts import NamedResult, charts_of, drawn_of, have_one_axis, is_sweep, sweep_charts
+from ouzel.bench.report.charts import (
+    NamedResult,
+    charts_of,
+    drawn_of,
+    have_one_axis,
+    is_sweep,
+    sweep_charts,
+)
 from ouzel.bench.result import Result
 from ouzel.bench.summary import first_errors
 from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
@@ -44,7 +51,9 @@ def report_page(results: Sequence[Result]) -> str:
         subtitle=f"{own.get('workload', '')}; {load_of(first) if len(results) == 1 else f'{len(results)} loads'}",
         facts=_facts(first),
         remarks=[str(each) for each in own.get("remarks", ())] + _remarks(named),
-        tables=[table for each in results for table in _tables(each, is_one_of_many=len(results) > 1)],
+        tables=[
+            table for each in results for table in _tables(each, is_one_of_many=len(results) > 1)
+        ],
         charts=charts,
         errors=[error for each in results for error in first_errors(each)],
     )
@@ -99,8 +108,13 @@ def _facts(result: Result) -> dict[str, str]:
 def _tables(result: Result, *, is_one_of_many: bool) -> list[_Table]:
     load = f": {load_of(result)}" if is_one_of_many else ""
     values = ((figure, value_of(result, figure)) for figure in TOTALS)
-    totals = tuple((figure.label_with_unit, number(value)) for figure, value in values if value is not None)
-    rows = tuple((label, *(number(value_of(result, figure)) for figure in figures)) for label, figures in times())
+    totals = tuple(
+        (figure.label_with_unit, number(value)) for figure, value in values if value is not None
+    )
+    rows = tuple(
+        (label, *(number(value_of(result, figure)) for figure in figures))
+        for label, figures in times()
+    )
     return [
         _Table(f"Totals{load}", ("", ""), totals),
         _Table(f"Milliseconds{load}", ("", *STATISTICS), rows),
@@ -127,7 +141,9 @@ def _page(*, charts: Sequence[Chart], **fields: Any) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(_file("page.html.jinja"))
-    return template.render(style=Markup(_file("page.css")), drawings=[_drawn(chart) for chart in charts], **fields)
+    return template.render(
+        style=Markup(_file("page.css")), drawings=[_drawn(chart) for chart in charts], **fields
+    )
 
 
 def _drawn(chart: Chart) -> _Drawing:

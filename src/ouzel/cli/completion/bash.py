@@ -69,7 +69,8 @@ def bash_script(commands: Sequence[Completed], version: str) -> str:
         commands=" ".join(command.name for command in commands),
         values=_values(commands),
         flags=_lines(
-            f'            {each.name}) words="{" ".join(flag.name for flag in each.flags)}" ;;' for each in commands
+            f'            {each.name}) words="{" ".join(flag.name for flag in each.flags)}" ;;'
+            for each in commands
         ),
         arguments=_lines(
             f"        {each.name}) {_reply(each.argument, each.words)} ;;"
@@ -85,9 +86,12 @@ def _values(commands: Sequence[Completed]) -> str:
     for command in commands:
         for flag in command.flags:
             if flag.value is not Value.NONE:
-                patterns.setdefault(_reply(flag.value, flag.words), []).append(f'"{command.name} {flag.name}"')
+                patterns.setdefault(_reply(flag.value, flag.words), []).append(
+                    f'"{command.name} {flag.name}"'
+                )
     return _lines(
-        f"        {'|'.join(flags)})\n            {reply}\n            return ;;" for reply, flags in patterns.items()
+        f"        {'|'.join(flags)})\n            {reply}\n            return ;;"
+        for reply, flags in patterns.items()
     )
 
 

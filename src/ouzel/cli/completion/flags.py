@@ -41,7 +41,9 @@ class Completed:
 
 
 _HELP = Flag("--help", "What the command does, and its options.", Value.NONE)
-_FILES = frozenset({"chat_template", "ssl_certfile", "ssl_keyfile", "ssl_ca_certs", "uds", "api_key_file"})
+_FILES = frozenset(
+    {"chat_template", "ssl_certfile", "ssl_keyfile", "ssl_ca_certs", "uds", "api_key_file"}
+)
 _DIRECTORIES = frozenset({"cache_dir", "data_dir", "prefix_cache_dir", "allowed_local_media_path"})
 _FAMILY_NAMES = tuple(family.names[0] for family in FAMILIES)
 _SUGGESTED = {
@@ -65,8 +67,12 @@ def _completed(name: str, command: Command) -> Completed:
         return Completed(name, command.summary, (*flags, _HELP), Value.MODEL)
     positional = next((action for action in actions if not action.option_strings), None)
     words = () if positional is None else tuple(map(str, positional.choices or ()))
-    argument = Value.NONE if positional is None else _ARGUMENTS.get(str(positional.metavar), Value.OTHER)
-    return Completed(name, command.summary, (*flags, _HELP), Value.WORDS if words else argument, words)
+    argument = (
+        Value.NONE if positional is None else _ARGUMENTS.get(str(positional.metavar), Value.OTHER)
+    )
+    return Completed(
+        name, command.summary, (*flags, _HELP), Value.WORDS if words else argument, words
+    )
 
 
 def _actions(command: Command) -> list[argparse.Action]:

@@ -53,7 +53,9 @@ _ACTIONS = {
 def zsh_script(commands: Sequence[Completed], version: str) -> str:
     return _SCRIPT.format(
         version=version,
-        commands="\n".join(f"        {_quoted(f'{each.name}:{each.summary}')}" for each in commands),
+        commands="\n".join(
+            f"        {_quoted(f'{each.name}:{each.summary}')}" for each in commands
+        ),
         cases="\n".join(_case(each) for each in commands),
     )
 

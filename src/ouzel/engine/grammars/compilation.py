@@ -52,7 +52,10 @@ class Compilation:
         until = time.monotonic() + timeout_s
         while not self.is_done and (left_s := until - time.monotonic()) > 0:
             due = self._due
-            wait((self.future,), left_s if due is None else min(left_s, max(due - time.monotonic(), 0.0)))
+            wait(
+                (self.future,),
+                left_s if due is None else min(left_s, max(due - time.monotonic(), 0.0)),
+            )
 
     def session(self) -> Session:
         """Returns a session, once `is_done`. Raises GrammarRefused, or CompilerOverloaded if its turn never came."""

@@ -30,7 +30,9 @@ from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
 _NUM_QUICK_THREADS = 3
 _MAX_SLOW_WAITING = 6
 _MAX_REMEMBERED = 4096  # trials, of up to 4 KiB
-_TRIM_EVERY = 50  # compilations: each thread has a heap of its own, with holes where forgotten ones were
+_TRIM_EVERY = (
+    50  # compilations: each thread has a heap of its own, with holes where forgotten ones were
+)
 
 Queue = SimpleQueue[Compilation | None]
 
@@ -39,7 +41,12 @@ class GrammarCompiler:
     """Compiles grammars; `compile` may be called from any thread."""
 
     def __init__(
-        self, tokenizer: GrammarTokenizer, *, timeout_s: float = 5.0, quick_s: float = 0.5, max_bytes: int = MAX_BYTES
+        self,
+        tokenizer: GrammarTokenizer,
+        *,
+        timeout_s: float = 5.0,
+        quick_s: float = 0.5,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         """`timeout_s` is of CPU time, for one grammar; `quick_s` of it may pass in the quick lane."""
         self._tokenizer = tokenizer
@@ -62,7 +69,9 @@ class GrammarCompiler:
     def compile(self, grammar: str) -> Compilation:
         """Raises GrammarRefused for one that is too long."""
         if len(grammar) > MAX_GRAMMAR_CHARS:
-            raise GrammarRefused(f"the grammar must be <= {MAX_GRAMMAR_CHARS} characters long, given {len(grammar)}")
+            raise GrammarRefused(
+                f"the grammar must be <= {MAX_GRAMMAR_CHARS} characters long, given {len(grammar)}"
+            )
         with self._lock:
             compilation = self._prototypes.get(grammar)
             if compilation is None:
@@ -102,7 +111,9 @@ class GrammarCompiler:
         before = threading.stack_size(STACK_BYTES)
         try:
             for queue in (*[self._quick] * _NUM_QUICK_THREADS, self._slow):
-                thread = threading.Thread(target=self._work, args=(queue,), name="ouzel-grammar", daemon=True)
+                thread = threading.Thread(
+                    target=self._work, args=(queue,), name="ouzel-grammar", daemon=True
+                )
                 self._threads.append(thread)
                 thread.start()
         finally:
@@ -118,7 +129,9 @@ class GrammarCompiler:
     def _advance(self, compilation: Compilation, *, is_quick: bool) -> None:
         """Ends a compilation, or sends it to the slow lane."""
         try:
-            prototype = self._compiled(compilation.grammar, self._quick_s if is_quick else self._timeout_s)
+            prototype = self._compiled(
+                compilation.grammar, self._quick_s if is_quick else self._timeout_s
+            )
         except TrialTooLong:
             if not is_quick or self._quick_s == self._timeout_s:
                 why = f"compiling the grammar takes longer than {self._timeout_s:g} s"
@@ -150,7 +163,9 @@ class GrammarCompiler:
             raise GrammarRefused(trial.refusal)
         with self._lock:
             if not self._prototypes.has_room(trial.num_bytes):
-                raise CompilerOverloaded("the grammars in use take too much memory; try again later")
+                raise CompilerOverloaded(
+                    "the grammars in use take too much memory; try again later"
+                )
         if next(self._numbers) % _TRIM_EVERY == _TRIM_EVERY - 1:
             give_back_memory()
         matcher = compile_matcher(self._tokenizer.native, grammar)

@@ -38,7 +38,9 @@ def compile_matcher(tokenizer: LLTokenizer, grammar: str) -> LLMatcher:
     except (MemoryError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # the library's panics are no Exceptions
-        raise GrammarRefused(f"the grammar cannot be compiled: {error}"[:MAX_MESSAGE_CHARS]) from error
+        raise GrammarRefused(
+            f"the grammar cannot be compiled: {error}"[:MAX_MESSAGE_CHARS]
+        ) from error
     if matcher.is_error():
         raise GrammarRefused(_for_client(matcher.get_error()))
     return matcher

@@ -8,7 +8,8 @@ class _Mallinfo(ctypes.Structure):
     """It is glibc's `struct mallinfo2`."""
 
     _fields_ = tuple(
-        (name, ctypes.c_size_t) for name in ("_0", "_1", "_2", "_3", "mapped", "_5", "_6", "used", "_8", "_9")
+        (name, ctypes.c_size_t)
+        for name in ("_0", "_1", "_2", "_3", "mapped", "_5", "_6", "used", "_8", "_9")
     )
 
 

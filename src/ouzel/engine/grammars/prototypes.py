@@ -14,9 +14,13 @@ MAX_KEPT = 64
 MAX_KEPT_BYTES = 256 * 2**20
 MAX_LIVE_BYTES = 2**30  # compiled, with those that requests still use
 SMALL_BYTES = 2**20  # most grammars are
-MAX_LIVE_BYTES_WITH_SMALL = MAX_LIVE_BYTES + 2**28  # so that a few dozen large ones leave others theirs
+MAX_LIVE_BYTES_WITH_SMALL = (
+    MAX_LIVE_BYTES + 2**28
+)  # so that a few dozen large ones leave others theirs
 
-_BYTES_PER_TOKEN = 16 * 2**10  # hostile grammars take up to 100 KiB for some of their first tokens, ordinary ones 20 B
+_BYTES_PER_TOKEN = (
+    16 * 2**10
+)  # hostile grammars take up to 100 KiB for some of their first tokens, ordinary ones 20 B
 _MAX_GROWTH_BYTES = 48 * 2**20  # as many states as a lexer may have
 
 
@@ -33,7 +37,9 @@ class Prototypes:
         if compilation is None:
             return None
         prototype = _prototype_of(compilation)
-        if compilation.is_late or (prototype is not None and growth_bytes(prototype) >= _MAX_GROWTH_BYTES):
+        if compilation.is_late or (
+            prototype is not None and growth_bytes(prototype) >= _MAX_GROWTH_BYTES
+        ):
             del self._kept[grammar]
             return None
         self._kept.move_to_end(grammar)

@@ -62,7 +62,9 @@ class Session:
         """Takes note of a token. Raises GrammarBroken, after which the session is of no use."""
         self._prototype.num_tokens += 1
         if not self._matcher.consume_token(token_id):
-            raise GrammarBroken(self._matcher.get_error() or f"token {token_id} does not fit the grammar")
+            raise GrammarBroken(
+                self._matcher.get_error() or f"token {token_id} does not fit the grammar"
+            )
 
     def allows(self, token_id: int) -> bool:
         """Says whether this token may come next."""
@@ -93,7 +95,9 @@ class Masks:
     def __init__(self, vocab_size: int, num_threads: int = 1) -> None:
         """`vocab_size` is that of the grammar tokenizer, at least the width of the rows."""
         self._num_words = -(-vocab_size // 32)
-        self._penalties = np.empty((4 * self._num_words, 8), dtype=np.float32)  # kept: of the row in hand
+        self._penalties = np.empty(
+            (4 * self._num_words, 8), dtype=np.float32
+        )  # kept: of the row in hand
         self._executor = LLExecutor(num_threads=num_threads)
 
     def apply(self, rows: Sequence[Row], sessions: Sequence[Session]) -> list[str]:
@@ -106,6 +110,8 @@ class Masks:
         errors = [session.error() for session in sessions]
         for row, allowed, error in zip(rows, bits.view(np.uint8), errors, strict=True):
             if not error:
-                np.take(_PENALTIES, allowed, axis=0, out=self._penalties, mode="clip")  # "raise" would copy
+                np.take(
+                    _PENALTIES, allowed, axis=0, out=self._penalties, mode="clip"
+                )  # "raise" would copy
                 np.add(row, self._penalties.reshape(-1)[: row.size], out=row)
         return errors

@@ -32,29 +32,39 @@ class GrammarTokenizer:
         """Raises OSError, ValueError, and ModelLoadError where it cannot be used for grammars."""
         text = source.path.read_text(encoding="utf-8")
         self.source = source
-        self.native = build_tokenizer(text, vocab_size=source.vocab_size, eos_token_ids=source.eos_token_ids)
+        self.native = build_tokenizer(
+            text, vocab_size=source.vocab_size, eos_token_ids=source.eos_token_ids
+        )
 
     @property
     def vocab_size(self) -> int:
         return self.native.vocab_size
 
 
-def build_tokenizer(tokenizer_json: str, *, vocab_size: int, eos_token_ids: tuple[int, ...]) -> LLTokenizer:
+def build_tokenizer(
+    tokenizer_json: str, *, vocab_size: int, eos_token_ids: tuple[int, ...]
+) -> LLTokenizer:
     """Builds a tokenizer whose `vocab_size` is the width of the logits, or the tokens known where these are more.
 
     This holds the GIL, up to a second for 150,000 tokens. Raises ModelLoadError when the tokenizer cannot be used for
     grammars.
     """
     content = json.loads(tokenizer_json)
-    num_known = 1 + max([*content["model"]["vocab"].values(), *(t["id"] for t in content["added_tokens"])])
+    num_known = 1 + max(
+        [*content["model"]["vocab"].values(), *(t["id"] for t in content["added_tokens"])]
+    )
     eos = [token_id for token_id in eos_token_ids if token_id < num_known]
     if not eos:
         raise ModelLoadError("this model has no end token, so that grammars could never end")
     try:
         return LLTokenizer(
-            msgspec.json.encode(_sanitised(content)).decode(), n_vocab=max(vocab_size, num_known), eos_token=eos
+            msgspec.json.encode(_sanitised(content)).decode(),
+            n_vocab=max(vocab_size, num_known),
+            eos_token=eos,
         )
-    except BaseException as error:  # the library panics, which is no Exception, e.g. at tokens of over 1,024 bytes
+    except (
+        BaseException
+    ) as error:  # the library panics, which is no Exception, e.g. at tokens of over 1,024 bytes
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise ModelLoadError(f"the tokenizer cannot be used for grammars: {error}") from error
@@ -63,7 +73,13 @@ def build_tokenizer(tokenizer_json: str, *, vocab_size: int, eos_token_ids: tupl
 def _sanitised(content: JsonObject) -> JsonObject:
     new_names = {token["content"]: f"<\ue0f0{token['id']}\ue0f0>" for token in marks_of(content)}
     for token in marks_of(content):
-        plain = {"special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
+        plain = {
+            "special": True,
+            "normalized": False,
+            "lstrip": False,
+            "rstrip": False,
+            "single_word": False,
+        }
         token.update(content=new_names[token["content"]], **plain)
     vocabulary = content["model"]["vocab"]
     for name, new_name in new_names.items():

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.engine.grammars.matcher import MAX_MESSAGE_CHARS, STACK_BYTES, GrammarRefused, compile_matcher
+from ouzel.engine.grammars.matcher import (
+    MAX_MESSAGE_CHARS,
+    STACK_BYTES,
+    GrammarRefused,
+    compile_matcher,
+)
 from ouzel.engine.grammars.native_memory import allocated_bytes
 from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
 from ouzel.limited_process import (
@@ -51,8 +56,14 @@ class Trials:
     """They may be asked for from any thread."""
 
     def __init__(self, source: TokenizerSource, max_bytes: int) -> None:
-        options = {"path": str(source.path), "vocab_size": source.vocab_size, "eos_token_ids": source.eos_token_ids}
-        self._process = LimitedProcess("ouzel.engine.grammars.trial:create_trial", options, _limits(5.0, max_bytes))
+        options = {
+            "path": str(source.path),
+            "vocab_size": source.vocab_size,
+            "eos_token_ids": source.eos_token_ids,
+        }
+        self._process = LimitedProcess(
+            "ouzel.engine.grammars.trial:create_trial", options, _limits(5.0, max_bytes)
+        )
         self._max_bytes = max_bytes
 
     def run(self, grammar: str, *, cpu_s: float) -> Trial:
@@ -62,9 +73,13 @@ class Trials:
                 self._process.run(grammar.encode(), _limits(cpu_s, self._max_bytes)), type=Trial
             )
         except TimeLimitExceeded as error:
-            raise (TrialTooLong if error.is_cpu_time else TrialPutOff)("compiling the grammar takes too long") from None
+            raise (TrialTooLong if error.is_cpu_time else TrialPutOff)(
+                "compiling the grammar takes too long"
+            ) from None
         except MemoryLimitExceeded:
-            return Trial.refused(f"compiling the grammar takes more than {self._max_bytes // 2**20} MiB of memory")
+            return Trial.refused(
+                f"compiling the grammar takes more than {self._max_bytes // 2**20} MiB of memory"
+            )
         except JobLost as error:
             raise TrialPutOff(str(error)) from None
         except (JobFailed, ChildDied) as error:
@@ -77,14 +92,18 @@ class Trials:
 
 def _limits(cpu_s: float, max_bytes: int) -> Limits:
     """It may wait for a processor: long ones have a low priority."""
-    return Limits(wall_s=10 + 4 * cpu_s, cpu_s=cpu_s, memory_bytes=max_bytes, stack_bytes=STACK_BYTES)
+    return Limits(
+        wall_s=10 + 4 * cpu_s, cpu_s=cpu_s, memory_bytes=max_bytes, stack_bytes=STACK_BYTES
+    )
 
 
 # In the limited process
 
 
 def create_trial(path: str, vocab_size: int, eos_token_ids: list[int]) -> Callable[[bytes], bytes]:
-    tokenizer = GrammarTokenizer(TokenizerSource(Path(path), vocab_size, tuple(eos_token_ids))).native
+    tokenizer = GrammarTokenizer(
+        TokenizerSource(Path(path), vocab_size, tuple(eos_token_ids))
+    ).native
 
     def try_grammar(grammar: bytes) -> bytes:
         before_s, before_bytes = time.process_time(), allocated_bytes()

@@ -41,7 +41,9 @@ class AcceptanceRates:
             begin = self._inherits * self.chance(number - 1)
         else:
             begin = self._first[number]
-        return (self._num_came[number] + self._own_weight * begin) / (self._num_tried[number] + self._own_weight)
+        return (self._num_came[number] + self._own_weight * begin) / (
+            self._num_tried[number] + self._own_weight
+        )
 
     def note(self, number: int, *, came: bool) -> None:
         memory = _COMMON_MEMORY if self._common is None else self._own_memory

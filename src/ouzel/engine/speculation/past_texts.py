@@ -26,7 +26,9 @@ class PastTexts:
     """Has two generations of texts: when the younger is full, the older goes. Those of another salt are never seen."""
 
     def __init__(self) -> None:
-        self._generations: OrderedDict[str, list[IndexedText]] = OrderedDict()  # by salt; younger ones first
+        self._generations: OrderedDict[str, list[IndexedText]] = (
+            OrderedDict()
+        )  # by salt; younger ones first
 
     def add(self, salt: str, token_ids: list[int]) -> None:
         generations = self._generations.setdefault(salt, [IndexedText()])

@@ -18,7 +18,18 @@ from ouzel.engine.speculation.suffix_index import MAX_MATCH, SuffixIndex
 MAX_GUESSES = 31  # with the row in front of them: a power of two
 _LENGTHS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # with which a class of matches begins
 _MIN_CHANCE = 0.03
-FIRST_CHANCES = (0.15, 0.15, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)  # of each class, until some were tried
+FIRST_CHANCES = (
+    0.15,
+    0.15,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.85,
+    0.9,
+)  # of each class, until some were tried
 _LEAST_FOLLOWED = 2  # tokens that match where the output is taken to follow another text
 _MAX_REPLACED = 4  # tokens in a row, until it is taken to follow it no more
 
@@ -47,16 +58,25 @@ class _Followed(msgspec.Struct, frozen=True):
 class PromptLookup:
     """Guesses for one sequence."""
 
-    def __init__(self, common_rates: AcceptanceRates, predicted_token_ids: list[int], num_prompt_tokens: int) -> None:
+    def __init__(
+        self, common_rates: AcceptanceRates, predicted_token_ids: list[int], num_prompt_tokens: int
+    ) -> None:
         self.rates = AcceptanceRates(common_rates)
         self._num_prompt_tokens = num_prompt_tokens
         self._own = SuffixIndex()
         # The output begins as its prediction does, whatever stands before it: `BETWEEN` stands for that in both.
-        self._predicted = IndexedText([BETWEEN, *predicted_token_ids]) if predicted_token_ids else None
+        self._predicted = (
+            IndexedText([BETWEEN, *predicted_token_ids]) if predicted_token_ids else None
+        )
         self._followed: _Followed | None = None
 
     def guess(
-        self, token_ids: list[int], past: list[IndexedText], *, max_length: int | None, max_ngram: int | None
+        self,
+        token_ids: list[int],
+        past: list[IndexedText],
+        *,
+        max_length: int | None,
+        max_ngram: int | None,
     ) -> Guesses | None:
         """`token_ids` are those of prompt and output; None: nothing like their end was seen."""
         limit = MAX_MATCH if max_ngram is None else max_ngram
@@ -67,17 +87,25 @@ class PromptLookup:
         elif self._followed is not None:
             followed = self._followed.behind_replaced(len(token_ids))
             self._followed = followed if followed.num_replaced < _MAX_REPLACED else None
-            if found is None or self.rates.chance(_class_of(0)) > self.rates.chance(_class_of(found.length)):
+            if found is None or self.rates.chance(_class_of(0)) > self.rates.chance(
+                _class_of(found.length)
+            ):
                 found = _Found(followed.source, followed.place, 0)
         return None if found is None else _guesses(found, num_guesses)
 
-    def _longest(self, token_ids: list[int], past: list[IndexedText], limit: int) -> "_Found | None":
+    def _longest(
+        self, token_ids: list[int], past: list[IndexedText], limit: int
+    ) -> "_Found | None":
         self._own.follow(token_ids)
         best = self._found(self._own, token_ids, token_ids, limit, len(token_ids))
         if self._predicted is not None:
             output = [BETWEEN, *token_ids[self._num_prompt_tokens :]]
-            found = self._found(self._predicted.index, self._predicted.token_ids, output, limit, len(token_ids))
-            if found is not None and (best is None or found.length >= min(best.length, len(output))):
+            found = self._found(
+                self._predicted.index, self._predicted.token_ids, output, limit, len(token_ids)
+            )
+            if found is not None and (
+                best is None or found.length >= min(best.length, len(output))
+            ):
                 best = found
         for text in past:
             found = self._found(text.index, text.token_ids, token_ids, limit, len(token_ids))
@@ -90,7 +118,11 @@ class PromptLookup:
     ) -> "_Found | None":
         """Tries first where the text that is followed goes on: a common pair has more places than are tried."""
         followed = self._followed
-        likely = None if followed is None or followed.source is not source else followed.place_at(num_tokens)
+        likely = (
+            None
+            if followed is None or followed.source is not source
+            else followed.place_at(num_tokens)
+        )
         match = index.longest(source, end, limit, likely)
         return None if match is None else _Found(source, match.place, match.length)
 
@@ -117,7 +149,9 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 def _guesses(found: _Found, num: int) -> Guesses | None:
-    following = takewhile(lambda token_id: token_id != BETWEEN, found.source[found.place : found.place + num])
+    following = takewhile(
+        lambda token_id: token_id != BETWEEN, found.source[found.place : found.place + num]
+    )
     token_ids = tuple(following)
     return Guesses(token_ids, found.length) if token_ids else None
 

@@ -34,7 +34,9 @@ class Offer(msgspec.Struct, frozen=True):
     num_context_tokens: int  # that a row attends to
     num_rows: int = 1  # of its known tokens
     is_drafted: bool = False  # each costs a step of the draft model, which others may share
-    catch_up_s: float = 0.0  # that the draft model needs before the first, spread over the steps that gain by it
+    catch_up_s: float = (
+        0.0  # that the draft model needs before the first, spread over the steps that gain by it
+    )
 
 
 class _Guess(msgspec.Struct, frozen=True):
@@ -68,7 +70,9 @@ class _Plan(msgspec.Struct, frozen=True):
         return self.num_tokens / self.seconds
 
 
-def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None) -> list[int]:
+def row_plan(
+    offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None
+) -> list[int]:
     """Returns how many guesses each offer gets."""
     guesses = [
         _Guess(chance, depth, number)
@@ -82,7 +86,10 @@ def row_plan(offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepC
     owing = [offer for offer in offers if offer.num_rows > 1]
     if owing and costs.several is not None:
         settled = [msgspec.structs.replace(offer, num_rows=1) for offer in offers]
-        lasting = _fastest(_plans(guesses, settled, _settled(step, owing), costs, draft), has_drafted=step.has_drafted)
+        lasting = _fastest(
+            _plans(guesses, settled, _settled(step, owing), costs, draft),
+            has_drafted=step.has_drafted,
+        )
         best = max(plans, key=lambda plan: plan.num_tokens - lasting.speed * plan.seconds)
     taken = Counter(guess.offer for guess in guesses[: best.num_guesses])
     return [taken[number] for number in range(len(offers))]
@@ -111,12 +118,21 @@ def _fastest(plans: Iterable[_Plan], *, has_drafted: bool) -> _Plan:
 
 
 def _plans(
-    guesses: list[_Guess], offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None
+    guesses: list[_Guess],
+    offers: Sequence[Offer],
+    step: Step,
+    costs: StepCosts,
+    draft: StepCosts | None,
 ) -> Iterator[_Plan]:
     """Gives that without guesses, and one with each guess more."""
     num_several, num_own = step.num_several, step.num_rows_of_several
     num_tokens, attention_s, draft_s = float(step.num_tokens), step.attention_s, 0.0
-    yield _Plan(0, num_tokens, costs.of_step(step.num_rows, num_several, num_own) + attention_s, is_drafted=False)
+    yield _Plan(
+        0,
+        num_tokens,
+        costs.of_step(step.num_rows, num_several, num_own) + attention_s,
+        is_drafted=False,
+    )
     num_drafted = Counter[int]()  # sequences, by depth
     all_come = [1.0] * len(offers)  # the probability that all guesses of an offer so far do
     for place, guess in enumerate(guesses, start=1):
@@ -131,14 +147,18 @@ def _plans(
             num_drafted[guess.depth] += 1
             draft_s += 0.0 if guess.depth else offer.catch_up_s
         num_rows = step.num_rows + place
-        change_s = _change_s(step, num_rows, costs, begins_drafts=bool(num_drafted) and not step.has_drafted)
+        change_s = _change_s(
+            step, num_rows, costs, begins_drafts=bool(num_drafted) and not step.has_drafted
+        )
         is_single = guess.depth == 0 and offer.num_rows == 1
         num_several += is_single
         num_own += 1 + is_single
         all_come[guess.offer] = guess.chance
         again_s = _again_s(all_come, num_tokens - step.num_tokens, costs.several)
         step_s = costs.of_step(num_rows, num_several, num_own) + attention_s
-        yield _Plan(place, num_tokens, step_s + change_s + draft_s + again_s, is_drafted=bool(num_drafted))
+        yield _Plan(
+            place, num_tokens, step_s + change_s + draft_s + again_s, is_drafted=bool(num_drafted)
+        )
 
 
 def _again_s(all_come: list[float], num_more: float, several: SeveralCosts | None) -> float:

@@ -40,12 +40,18 @@ class SeveralCosts(msgspec.Struct, frozen=True):
     row_s: float  # and of each of its rows
 
     def of(self, num_sequences: float, num_rows: float) -> float:
-        return self.first_s + self.each_s * num_sequences + self.row_s * num_rows if num_sequences else 0.0
+        return (
+            self.first_s + self.each_s * num_sequences + self.row_s * num_rows
+            if num_sequences
+            else 0.0
+        )
 
 
 class StepCosts(msgspec.Struct, frozen=True):
     num_rows: tuple[int, ...]  # ascending, from 1 on; two at least
-    seconds: tuple[float, ...]  # that a step of so many rows takes behind one of as many, whose contexts are short
+    seconds: tuple[
+        float, ...
+    ]  # that a step of so many rows takes behind one of as many, whose contexts are short
     attention: AttentionCosts = AttentionCosts()
     several: SeveralCosts | None = None  # None: rows cost the same, whichever sequences they are of
     unsampled_row_s: float | None = None  # of a row whose logits nobody wants; None: as others
@@ -57,7 +63,10 @@ class StepCosts(msgspec.Struct, frozen=True):
         A number of rows that is expected need not be whole.
         """
         above = self._above(num_rows)
-        (low, high), (less, more) = self.num_rows[above - 1 : above + 1], self.seconds[above - 1 : above + 1]
+        (low, high), (less, more) = (
+            self.num_rows[above - 1 : above + 1],
+            self.seconds[above - 1 : above + 1],
+        )
         slope = (more - less) / (high - low)
         return less + slope * (num_rows - low) + attention_s
 
@@ -65,7 +74,9 @@ class StepCosts(msgspec.Struct, frozen=True):
         """Returns what `of` does, where so many of the rows are of so many sequences that have several."""
         if self.several is None:
             return self.of(num_rows)
-        return self.of(num_rows - num_rows_of_several) + self.several.of(num_several, num_rows_of_several)
+        return self.of(num_rows - num_rows_of_several) + self.several.of(
+            num_several, num_rows_of_several
+        )
 
     def of_unsampled(self, num_rows: int) -> float:
         """Returns the seconds of a step of so many rows, of which the last one's logits are wanted."""
@@ -77,7 +88,9 @@ class StepCosts(msgspec.Struct, frozen=True):
         """Returns the costs after steps of so many rows turned out to take `factor` of what they should."""
         above = self._above(num_rows)
         low, high = self.num_rows[above - 1 : above + 1]
-        share = min((num_rows - low) / (high - low), 1.0)  # of the upper one in what such a step should take
+        share = min(
+            (num_rows - low) / (high - low), 1.0
+        )  # of the upper one in what such a step should take
         seconds = list(self.seconds)
         seconds[above - 1] *= 1 + (1 - share) * (factor - 1)
         seconds[above] *= 1 + share * (factor - 1)

@@ -41,7 +41,11 @@ class SuffixIndex:
                 self._newest_single[text[place - 1]] = place
 
     def longest(
-        self, text: Sequence[int], end: Sequence[int], max_length: int = MAX_MATCH, likely: int | None = None
+        self,
+        text: Sequence[int],
+        end: Sequence[int],
+        max_length: int = MAX_MATCH,
+        likely: int | None = None,
     ) -> Match | None:
         """Returns where the known `text` goes on after the longest end of the other one.
 
@@ -51,7 +55,11 @@ class SuffixIndex:
         best = None
         if max_length >= 2 and len(end) >= 2:
             place = self._newest.get((end[-2], end[-1]), -1)
-            if likely is not None and 2 <= likely < len(self._before) and _ends_alike(text, likely, end):
+            if (
+                likely is not None
+                and 2 <= likely < len(self._before)
+                and _ends_alike(text, likely, end)
+            ):
                 best = Match(likely, _common_length(text, likely, end, max_length))
             for _ in range(_MAX_CANDIDATES):
                 if place < 0 or (best is not None and best.length == max_length):

@@ -3,7 +3,14 @@
 import math
 
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture, Experts, biases, permuted_heads
+from ouzel.gguf.architectures.kind import (
+    LAYER,
+    QK_NORMS,
+    Architecture,
+    Experts,
+    biases,
+    permuted_heads,
+)
 from ouzel.gguf.facts import Facts
 from ouzel.tokenizer.model_files import JsonObject
 
@@ -25,14 +32,18 @@ def _mistral3(facts: Facts) -> JsonObject:
     if not facts.has("attention.temperature_scale"):
         return {"model_type": "mistral", "sliding_window": None}
     if (kind := facts.text("rope.scaling.type")) != "yarn":
-        raise ModelLoadError(f"{facts.source}: mistral3.rope.scaling.type must be yarn, found {kind}")
+        raise ModelLoadError(
+            f"{facts.source}: mistral3.rope.scaling.type must be yarn, found {kind}"
+        )
     return {
         "sliding_window": facts.integer("attention.sliding_window", 0) or None,
         "rope_scaling": {
             "rope_type": "yarn",
             "rope_theta": facts.number("rope.freq_base"),
             "factor": facts.number("rope.scaling.factor"),
-            "original_max_position_embeddings": facts.integer("rope.scaling.original_context_length"),
+            "original_max_position_embeddings": facts.integer(
+                "rope.scaling.original_context_length"
+            ),
             "beta_fast": facts.number("rope.scaling.yarn_beta_fast", 32.0),
             "beta_slow": facts.number("rope.scaling.yarn_beta_slow", 1.0),
             "mscale": 1.0,
@@ -44,7 +55,10 @@ def _mistral3(facts: Facts) -> JsonObject:
 
 def _qwen(facts: Facts) -> JsonObject:
     facts.integer("attention.sliding_window", 0)  # written for models that do not use it, too
-    return {"attention_bias": facts.has_tensor("blk.0.attn_output.bias"), "use_sliding_window": False}
+    return {
+        "attention_bias": facts.has_tensor("blk.0.attn_output.bias"),
+        "use_sliding_window": False,
+    }
 
 
 def _qwen3vl(facts: Facts) -> JsonObject:
@@ -57,7 +71,9 @@ def _qwen3vl(facts: Facts) -> JsonObject:
 
 def _phi3(facts: Facts) -> JsonObject:
     window = facts.integer("attention.sliding_window", 0)
-    original = facts.integer("rope.scaling.original_context_length", facts.integer("context_length"))
+    original = facts.integer(
+        "rope.scaling.original_context_length", facts.integer("context_length")
+    )
     return {"sliding_window": window or None, "original_max_position_embeddings": original}
 
 
@@ -122,7 +138,12 @@ def _epsilon(facts: Facts) -> float:
 
 def _starcoder2(facts: Facts) -> JsonObject:
     bias, epsilon = facts.has_tensor("blk.0.attn_q.bias"), _epsilon(facts)
-    return {"use_bias": bias, "norm_epsilon": epsilon, "rms_norm_eps": epsilon, "sliding_window": None}
+    return {
+        "use_bias": bias,
+        "norm_epsilon": epsilon,
+        "rms_norm_eps": epsilon,
+        "sliding_window": None,
+    }
 
 
 def _nemotron(facts: Facts) -> JsonObject:
@@ -160,8 +181,14 @@ def _cohere2(facts: Facts) -> JsonObject:
     }
 
 
-_BEHIND = {"post_attention_norm": "post_attention_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
-_GLM4_NORMS = {"post_attention_norm": "post_self_attn_layernorm", "post_ffw_norm": "post_mlp_layernorm"}
+_BEHIND = {
+    "post_attention_norm": "post_attention_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
+}
+_GLM4_NORMS = {
+    "post_attention_norm": "post_self_attn_layernorm",
+    "post_ffw_norm": "post_mlp_layernorm",
+}
 _FUSED_MLP = {"ffn_up": "mlp.gate_up_proj"}
 
 DENSE = {
@@ -181,10 +208,14 @@ DENSE = {
     "qwen3": Architecture(model_type="qwen3", config=_qwen, layer=LAYER | QK_NORMS),
     "qwen3vl": Architecture(model_type="qwen3_vl_text", config=_qwen3vl, layer=LAYER | QK_NORMS),
     "phi3": Architecture(
-        model_type="phi3", config=_phi3, layer=LAYER | _FUSED_MLP | {"attn_qkv": "self_attn.qkv_proj"}
+        model_type="phi3",
+        config=_phi3,
+        layer=LAYER | _FUSED_MLP | {"attn_qkv": "self_attn.qkv_proj"},
     ),
     "olmo2": Architecture(model_type="olmo2", config=_olmo2, layer=LAYER | QK_NORMS | _BEHIND),
-    "exaone4": Architecture(model_type="exaone4", config=_exaone4, layer=LAYER | QK_NORMS | _BEHIND),
+    "exaone4": Architecture(
+        model_type="exaone4", config=_exaone4, layer=LAYER | QK_NORMS | _BEHIND
+    ),
     "glm4": Architecture(
         model_type="glm4",
         config=lambda facts: {"attention_bias": facts.has_tensor("blk.0.attn_q.bias")},
@@ -194,13 +225,18 @@ DENSE = {
     "hunyuan-dense": Architecture(
         model_type="hunyuan_v1_dense",
         config=biases,
-        layer=LAYER | {"attn_q_norm": "self_attn.query_layernorm", "attn_k_norm": "self_attn.key_layernorm"},
+        layer=LAYER
+        | {"attn_q_norm": "self_attn.query_layernorm", "attn_k_norm": "self_attn.key_layernorm"},
     ),
     "seed_oss": Architecture(
-        model_type="seed_oss", config=_seed_oss, layer=LAYER | {"post_attention_norm": "post_attention_layernorm"}
+        model_type="seed_oss",
+        config=_seed_oss,
+        layer=LAYER | {"post_attention_norm": "post_attention_layernorm"},
     ),
     "starcoder2": Architecture(
-        model_type="starcoder2", config=_starcoder2, layer=LAYER | {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}
+        model_type="starcoder2",
+        config=_starcoder2,
+        layer=LAYER | {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"},
     ),
     "stablelm": Architecture(model_type="stablelm", config=_stablelm),
     "nemotron": Architecture(model_type="nemotron", config=_nemotron, unshifted_norms=frozenset()),

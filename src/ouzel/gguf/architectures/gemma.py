@@ -28,10 +28,15 @@ def _gemma4(facts: Facts) -> JsonObject:
     num_layers = facts.num_blocks
     slides = facts.flags("attention.sliding_window_pattern", num_layers)
     num_kv_heads = facts.integers("attention.head_count_kv", num_layers)
-    head_dim, full_head_dim = facts.integer("attention.key_length_swa"), facts.integer("attention.key_length")
+    head_dim, full_head_dim = (
+        facts.integer("attention.key_length_swa"),
+        facts.integer("attention.key_length"),
+    )
     for key, keys in {"value_length_swa": head_dim, "value_length": full_head_dim}.items():
         if (values := facts.integer(f"attention.{key}", keys)) != keys:
-            raise ModelLoadError(f"{facts.source}: attention.{key} must be {keys}, as of keys, found {values}")
+            raise ModelLoadError(
+                f"{facts.source}: attention.{key} must be {keys}, as of keys, found {values}"
+            )
     full = [layer for layer in range(num_layers) if not slides[layer]]
     inner_sizes = facts.integers("feed_forward_length", num_layers)
     num_shared = facts.integer("attention.shared_kv_layers")
@@ -40,9 +45,12 @@ def _gemma4(facts: Facts) -> JsonObject:
         "layer_types": [_SLIDING if slide else _FULL for slide in slides],
         "sliding_window": facts.integer("attention.sliding_window"),
         "head_dim": head_dim,
-        "num_key_value_heads": next((n for n, slide in zip(num_kv_heads, slides, strict=True) if slide), 1),
+        "num_key_value_heads": next(
+            (n for n, slide in zip(num_kv_heads, slides, strict=True) if slide), 1
+        ),
         "per_layer_config": {
-            str(layer): {"head_dim": full_head_dim, "num_key_value_heads": num_kv_heads[layer]} for layer in full
+            str(layer): {"head_dim": full_head_dim, "num_key_value_heads": num_kv_heads[layer]}
+            for layer in full
         },
         "attention_k_eq_v": bool(full) and not facts.has_tensor(f"blk.{full[0]}.attn_v.weight"),
         "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
@@ -50,7 +58,9 @@ def _gemma4(facts: Facts) -> JsonObject:
         "use_double_wide_mlp": len(set(inner_sizes)) > 1,
         "num_kv_shared_layers": num_shared,
         "hidden_size_per_layer_input": own_size,
-        "vocab_size_per_layer_input": facts.tensor_shape("per_layer_token_embd.weight")[0] if own_size else 1,
+        "vocab_size_per_layer_input": facts.tensor_shape("per_layer_token_embd.weight")[0]
+        if own_size
+        else 1,
         "rope_parameters": _ropes(facts, head_dim, full_head_dim),
         "rope_scaling": None,
         "partial_rotary_factor": None,
@@ -74,12 +84,22 @@ def _ropes(facts: Facts, head_dim: int, full_head_dim: int) -> JsonObject:
     divisors = facts.floats("rope_freqs.weight")
     turned = [divisor for divisor in divisors if divisor < 1e29]
     if len(divisors) != full_head_dim // 2 or divisors[: len(turned)] != [1.0] * len(turned):
-        raise ModelLoadError(f"{facts.source}: rope_freqs.weight must be ones, then 1e30, {full_head_dim // 2} in all")
-    for key, size in {"rope.dimension_count": full_head_dim, "rope.dimension_count_swa": head_dim}.items():
+        raise ModelLoadError(
+            f"{facts.source}: rope_freqs.weight must be ones, then 1e30, {full_head_dim // 2} in all"
+        )
+    for key, size in {
+        "rope.dimension_count": full_head_dim,
+        "rope.dimension_count_swa": head_dim,
+    }.items():
         if (count := facts.integer(key, size)) != size:
-            raise ModelLoadError(f"{facts.source}: {key} must be {size}, the size of a head, found {count}")
+            raise ModelLoadError(
+                f"{facts.source}: {key} must be {size}, the size of a head, found {count}"
+            )
     return {
-        _SLIDING: {"rope_type": "default", "rope_theta": facts.number("rope.freq_base_swa", 10000.0)},
+        _SLIDING: {
+            "rope_type": "default",
+            "rope_theta": facts.number("rope.freq_base_swa", 10000.0),
+        },
         _FULL: {
             "rope_type": "proportional",
             "rope_theta": facts.number("rope.freq_base"),
@@ -116,7 +136,10 @@ _GEMMA4_LAYER = {
 
 GEMMA = {
     "gemma3": Architecture(
-        model_type="gemma3_text", config=_gemma3, layer=LAYER | QK_NORMS | _NORMS, unshifted_norms=frozenset()
+        model_type="gemma3_text",
+        config=_gemma3,
+        layer=LAYER | QK_NORMS | _NORMS,
+        unshifted_norms=frozenset(),
     ),
     "gemma4": Architecture(
         model_type="gemma4_text",

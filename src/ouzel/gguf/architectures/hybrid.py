@@ -14,7 +14,12 @@ from ouzel.gguf.architectures.kind import (
     experts_config,
     permuted_heads,
 )
-from ouzel.gguf.architectures.sparse import GRANITE_JOINS, GRANITE_LAYER, SHARED_EXPERT, granitemoe_config
+from ouzel.gguf.architectures.sparse import (
+    GRANITE_JOINS,
+    GRANITE_LAYER,
+    SHARED_EXPERT,
+    granitemoe_config,
+)
 from ouzel.gguf.facts import Facts
 from ouzel.tokenizer.model_files import JsonObject
 
@@ -38,7 +43,9 @@ def _lfm2(facts: Facts) -> JsonObject:
 
 def _lfm2moe(facts: Facts) -> JsonObject:
     if (kind := facts.integer("expert_gating_func", _SIGMOID)) != _SIGMOID:
-        raise ModelLoadError(f"{facts.source}: lfm2moe.expert_gating_func must be {_SIGMOID}, a sigmoid, found {kind}")
+        raise ModelLoadError(
+            f"{facts.source}: lfm2moe.expert_gating_func must be {_SIGMOID}, a sigmoid, found {kind}"
+        )
     num_dense = facts.integer("leading_dense_block_count")
     return (
         _lfm2(facts)
@@ -63,7 +70,9 @@ def _qwen35(facts: Facts) -> JsonObject:
     if facts.has("attention.recurrent_layers"):
         has_states = facts.flags("attention.recurrent_layers", facts.num_blocks)[:num_layers]
     return {
-        "layer_types": ["linear_attention" if has_state else "full_attention" for has_state in has_states],
+        "layer_types": [
+            "linear_attention" if has_state else "full_attention" for has_state in has_states
+        ],
         "linear_conv_kernel_dim": facts.integer("ssm.conv_kernel"),
         "linear_key_head_dim": key_dim,
         "linear_value_head_dim": value_dim,
@@ -79,14 +88,20 @@ def _qwen35moe(facts: Facts) -> JsonObject:
 
 
 def _delta_heads(facts: Facts) -> tuple[int, int, int, int]:
-    num_key_heads, num_value_heads = facts.integer("ssm.group_count"), facts.integer("ssm.time_step_rank")
+    num_key_heads, num_value_heads = (
+        facts.integer("ssm.group_count"),
+        facts.integer("ssm.time_step_rank"),
+    )
     if num_key_heads < 1 or num_value_heads < 1 or num_value_heads % num_key_heads:
         raise ModelLoadError(
             f"{facts.source}: ssm.time_step_rank, the heads of values, must be a multiple of ssm.group_count "
             f"{num_key_heads}, the heads of keys, found {num_value_heads}"
         )
     inner_size, key_dim = facts.integer("ssm.inner_size"), facts.integer("ssm.state_size")
-    if not num_value_heads <= inner_size <= _MAX_INNER_SIZE or not 0 < num_key_heads * key_dim <= _MAX_INNER_SIZE:
+    if (
+        not num_value_heads <= inner_size <= _MAX_INNER_SIZE
+        or not 0 < num_key_heads * key_dim <= _MAX_INNER_SIZE
+    ):
         raise ModelLoadError(
             f"{facts.source}: ssm.inner_size and ssm.state_size must give heads of <= {_MAX_INNER_SIZE} dimensions in "
             f"all, found {inner_size} and {key_dim}"
@@ -99,7 +114,9 @@ def _delta_changes(facts: Facts) -> Mapping[str, Change]:
     key head, then those of the second."""
     num_key_heads, num_value_heads, key_dim, value_dim = _delta_heads(facts)
     ratio = num_value_heads // num_key_heads
-    heads = tuple(number * num_key_heads + key for key in range(num_key_heads) for number in range(ratio))
+    heads = tuple(
+        number * num_key_heads + key for key in range(num_key_heads) for number in range(ratio)
+    )
     values = tuple(head * value_dim + row for head in heads for row in range(value_dim))
     num_others = 2 * num_key_heads * key_dim
     mixed = Change(row_order=(*range(num_others), *(num_others + row for row in values)))
@@ -139,8 +156,12 @@ def _granitehybrid(facts: Facts) -> JsonObject:
         "mamba_n_heads": num_heads,
         "mamba_expand": inner_size // hidden_size,
         "mamba_d_head": inner_size // max(num_heads, 1),
-        "mamba_conv_bias": any(facts.has_tensor(f"blk.{i}.ssm_conv1d.bias") for i in range(len(num_kv_heads))),
-        "mamba_proj_bias": any(facts.has_tensor(f"blk.{i}.ssm_in.bias") for i in range(len(num_kv_heads))),
+        "mamba_conv_bias": any(
+            facts.has_tensor(f"blk.{i}.ssm_conv1d.bias") for i in range(len(num_kv_heads))
+        ),
+        "mamba_proj_bias": any(
+            facts.has_tensor(f"blk.{i}.ssm_in.bias") for i in range(len(num_kv_heads))
+        ),
     }
 
 
@@ -218,7 +239,9 @@ HYBRIDS = {
     "qwen35": _QWEN35,
     "qwen35moe": _QWEN35_MOE,
     # With its projections parted, and experts in all layers, Qwen3-Next is Qwen3.5 MoE; value heads are in their order.
-    "qwen3next": replace(_QWEN35_MOE, splits=_qwen3next_splits, changes=lambda facts: {"ssm_a": Change(is_rate=True)}),
+    "qwen3next": replace(
+        _QWEN35_MOE, splits=_qwen3next_splits, changes=lambda facts: {"ssm_a": Change(is_rate=True)}
+    ),
     "granitehybrid": Architecture(
         model_type="granitemoehybrid",
         config=_granitehybrid,

@@ -36,7 +36,9 @@ class Experts:
 
     def name(self, part: str) -> str | None:
         """Returns transformers' name for a part of a layer; None where it is no matrix of experts."""
-        return {"ffn_gate_exps": self.gate, "ffn_up_exps": self.up, "ffn_down_exps": self.down}.get(part)
+        return {"ffn_gate_exps": self.gate, "ffn_up_exps": self.up, "ffn_down_exps": self.down}.get(
+            part
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,9 @@ class Split:
 class Change:
     """How a tensor that is stored otherwise becomes the one that transformers has."""
 
-    row_order: tuple[int, ...] | None = None  # of each so many rows, or elements of a vector; None: as they come
+    row_order: tuple[int, ...] | None = (
+        None  # of each so many rows, or elements of a vector; None: as they come
+    )
     column_blocks: tuple[int, ...] | None = None  # the order of so many equal blocks of columns
     is_rate: bool = False  # it is -exp() of what transformers has
     is_flat: bool = False  # it is a vector in transformers
@@ -86,16 +90,26 @@ def _unchanged(_: Facts) -> Mapping[str, Change]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
     model_type: str
-    config: Callable[[Facts], JsonObject] = _nothing  # what is there besides, or instead of, what all have
+    config: Callable[[Facts], JsonObject] = (
+        _nothing  # what is there besides, or instead of, what all have
+    )
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
-    outer: Mapping[str, str] = field(default_factory=dict)  # tensors outside of layers with names of their own
+    outer: Mapping[str, str] = field(
+        default_factory=dict
+    )  # tensors outside of layers with names of their own
     experts: Experts | None = None
-    bare: Mapping[str, str] = field(default_factory=dict)  # parts of layers that have no `.weight` in transformers
+    bare: Mapping[str, str] = field(
+        default_factory=dict
+    )  # parts of layers that have no `.weight` in transformers
     joins: Mapping[str, Join] = field(default_factory=dict)  # by the upper part
     splits: Callable[[Facts], Mapping[str, Split]] = _unsplit  # by part of a layer
     changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # by part of a layer
-    yarn: Mapping[str, object] = field(default_factory=dict)  # of its rotary positions, what no file says
-    unshifted_norms: frozenset[str] | None = None  # all others are stored with the 1 that the model adds; None: none
+    yarn: Mapping[str, object] = field(
+        default_factory=dict
+    )  # of its rotary positions, what no file says
+    unshifted_norms: frozenset[str] | None = (
+        None  # all others are stored with the 1 that the model adds; None: none
+    )
 
 
 def permuted_heads(facts: Facts) -> Mapping[str, Change]:
@@ -103,13 +117,18 @@ def permuted_heads(facts: Facts) -> Mapping[str, Change]:
     usual = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
     size = facts.integer("attention.key_length", usual)
     if not 0 < size <= MAX_HEAD_SIZE:
-        raise ModelLoadError(f"{facts.source}: heads must have 1 to {MAX_HEAD_SIZE} dimensions, found {size}")
+        raise ModelLoadError(
+            f"{facts.source}: heads must have 1 to {MAX_HEAD_SIZE} dimensions, found {size}"
+        )
     order = Change(row_order=(*range(0, size, 2), *range(1, size, 2)))
     return {"attn_q": order, "attn_k": order}
 
 
 def biases(facts: Facts) -> JsonObject:
-    return {"attention_bias": facts.has_tensor("blk.0.attn_q.bias"), "mlp_bias": facts.has_tensor("blk.0.ffn_up.bias")}
+    return {
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "mlp_bias": facts.has_tensor("blk.0.ffn_up.bias"),
+    }
 
 
 def experts_config(facts: Facts) -> JsonObject:

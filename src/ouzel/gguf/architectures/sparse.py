@@ -36,14 +36,20 @@ _SOFTMAX, _SIGMOID = 1, 2  # the numbers that GGUF has for them
 
 def _qwen2moe(facts: Facts) -> JsonObject:
     shared = {"shared_expert_intermediate_size": facts.integer("expert_shared_feed_forward_length")}
-    sparse: JsonObject = {"norm_topk_prob": facts.flag("expert_weights_norm", False), "decoder_sparse_step": 1}
+    sparse: JsonObject = {
+        "norm_topk_prob": facts.flag("expert_weights_norm", False),
+        "decoder_sparse_step": 1,
+    }
     bias = {"qkv_bias": facts.has_tensor("blk.0.attn_q.bias"), "use_sliding_window": False}
     return experts_config(facts) | shared | sparse | bias
 
 
 def _qwen3moe(facts: Facts) -> JsonObject:
     facts.integer("attention.sliding_window", 0)  # written for models that do not use it, too
-    bias = {"attention_bias": facts.has_tensor("blk.0.attn_output.bias"), "use_sliding_window": False}
+    bias = {
+        "attention_bias": facts.has_tensor("blk.0.attn_output.bias"),
+        "use_sliding_window": False,
+    }
     return experts_config(facts) | bias | {"norm_topk_prob": True, "decoder_sparse_step": 1}
 
 
@@ -80,8 +86,13 @@ def granitemoe_config(facts: Facts) -> JsonObject:
 
 def _ernie4_5_moe(facts: Facts) -> JsonObject:
     """The last layers have experts, as llama.cpp has it; which of them a file names as every how manieth."""
-    inner, shared = facts.integer("expert_feed_forward_length"), facts.integer("expert_shared_count", 0)
-    facts.integer("expert_shared_feed_forward_length", 0)  # less than what the shared experts' tensors have
+    inner, shared = (
+        facts.integer("expert_feed_forward_length"),
+        facts.integer("expert_shared_count", 0),
+    )
+    facts.integer(
+        "expert_shared_feed_forward_length", 0
+    )  # less than what the shared experts' tensors have
     return {
         "moe_num_experts": facts.integer("expert_count"),
         "moe_k": facts.integer("expert_used_count"),
@@ -99,10 +110,14 @@ def _deepseek2(facts: Facts) -> JsonObject:
     has_corrections = facts.has_tensor(f"blk.{first}.exp_probs_b.bias")
     kind = facts.integer("expert_gating_func", _SIGMOID if has_corrections else _SOFTMAX)
     if kind != (_SIGMOID if has_corrections else _SOFTMAX):
-        raise ModelLoadError(f"{facts.source}: deepseek2.expert_gating_func {kind} does not go with its tensors")
+        raise ModelLoadError(
+            f"{facts.source}: deepseek2.expert_gating_func {kind} does not go with its tensors"
+        )
     num_heads, rotary = facts.integer("attention.head_count"), facts.integer("rope.dimension_count")
     if not facts.has("attention.key_length_mla"):
-        raise ModelLoadError(f"{facts.source}: deepseek2 without attention.key_length_mla is not supported")
+        raise ModelLoadError(
+            f"{facts.source}: deepseek2 without attention.key_length_mla is not supported"
+        )
     for key in ("attention.key_length", "attention.value_length", "attention.head_count_kv"):
         facts.integer(key, 0)  # of the latent rows
     num_groups = facts.integer("expert_group_count", 1)
@@ -123,7 +138,11 @@ def _deepseek2(facts: Facts) -> JsonObject:
         "moe_intermediate_size": facts.integer("expert_feed_forward_length"),
         "n_group": num_groups,
         "topk_group": facts.integer("expert_group_used_count", 1),
-        "topk_method": "noaux_tc" if has_corrections else "group_limited_greedy" if num_groups > 1 else "greedy",
+        "topk_method": "noaux_tc"
+        if has_corrections
+        else "group_limited_greedy"
+        if num_groups > 1
+        else "greedy",
         "norm_topk_prob": facts.flag("expert_weights_norm", False),
         "routed_scaling_factor": facts.number("expert_weights_scale", 1.0),
         "attention_bias": facts.has_tensor("blk.0.attn_kv_a_mqa.bias"),
@@ -187,7 +206,9 @@ _SHARED_EXPERTS = {
 }
 
 SPARSE = {
-    "qwen2moe": Architecture(model_type="qwen2_moe", config=_qwen2moe, layer=LAYER | SHARED_EXPERT, experts=Experts()),
+    "qwen2moe": Architecture(
+        model_type="qwen2_moe", config=_qwen2moe, layer=LAYER | SHARED_EXPERT, experts=Experts()
+    ),
     "qwen3moe": Architecture(
         model_type="qwen3_moe",
         config=_qwen3moe,
@@ -203,7 +224,8 @@ SPARSE = {
     "gpt-oss": Architecture(
         model_type="gpt_oss",
         config=_gpt_oss,
-        layer=LAYER | {"post_attention_norm": "post_attention_layernorm", "ffn_gate_inp": "mlp.router"},
+        layer=LAYER
+        | {"post_attention_norm": "post_attention_layernorm", "ffn_gate_inp": "mlp.router"},
         experts=Experts(are_alternating=True),
         bare={"attn_sinks": "self_attn.sinks"},
         yarn={"truncate": False},
@@ -230,6 +252,8 @@ SPARSE = {
         layer=LAYER | _LATENT | _SHARED_EXPERTS,
         experts=Experts(),
         bare={"exp_probs_b": "mlp.gate.e_score_correction_bias"},
-        joins={"attn_k_b": Join("attn_v_b", "self_attn.kv_b_proj", is_transposed=True, is_flat=True)},
+        joins={
+            "attn_k_b": Join("attn_v_b", "self_attn.kv_b_proj", is_transposed=True, is_flat=True)
+        },
     ),
 }

@@ -8,7 +8,8 @@ from ouzel.grammar.write.spelling import Spelling
 
 _START = re.compile(r"^\s*\??start\s*(?:\[[^\]\n]*\])?\s*:(?!:=)", re.M)
 _PIECE = re.compile(
-    r"""(?P<kept>"(?:[^"\\\n]|\\.)*"|/(?![/*])(?:[^/\\\n]|\\.)+/|//[^\n]*|\#[^\n]*)|(?P<mark><[^<>\s]+>)""", re.VERBOSE
+    r"""(?P<kept>"(?:[^"\\\n]|\\.)*"|/(?![/*])(?:[^/\\\n]|\\.)+/|//[^\n]*|\#[^\n]*)|(?P<mark><[^<>\s]+>)""",
+    re.VERBOSE,
 )
 
 
@@ -19,7 +20,9 @@ def is_lark(text: str) -> bool:
 def spelled(text: str, spelling: Spelling, path: str) -> str:
     """Returns the text with its marks as numbers. Raises GrammarError."""
     check_at_most(f"the number of lines of {path}", text.count("\n"), MAX_RULES)
-    check_at_most(f"the number of & in {path}", _PIECE.sub("", text).count("&"), MAX_COMBINED_PATTERNS)
+    check_at_most(
+        f"the number of & in {path}", _PIECE.sub("", text).count("&"), MAX_COMBINED_PATTERNS
+    )
     return _PIECE.sub(lambda piece: _with_numbers(piece, spelling, path), text)
 
 

@@ -65,7 +65,9 @@ class LarkRules:
 
 
 class LarkReader(RuleReader):
-    def __init__(self, text: str, path: str, *, spell: Callable[[str], str], spell_text: Callable[[str], str]) -> None:
+    def __init__(
+        self, text: str, path: str, *, spell: Callable[[str], str], spell_text: Callable[[str], str]
+    ) -> None:
         """`spell` writes the expression of one character in another form, `spell_text` a whole text."""
         self._spell = spell
         self._spell_text = spell_text
@@ -106,7 +108,11 @@ class LarkReader(RuleReader):
                 yield match.lastgroup, match[0]
 
     def _import(self, match: re.Match[str]) -> None:
-        names = [match["one"]] if match["one"] else [name.strip() for name in match["several"].split(",")]
+        names = (
+            [match["one"]]
+            if match["one"]
+            else [name.strip() for name in match["several"].split(",")]
+        )
         for name in names:
             if name not in _COMMON:
                 raise self._fault(f"common.{name} is not supported")
@@ -124,7 +130,9 @@ class LarkReader(RuleReader):
             self._at += 1
             levels += 1
             check_at_most(f"the nesting of {self._path}", levels, MAX_LEVELS)
-            part = Times(part, *(_TIMES[token[1]] if token[1] in _TIMES else self._counts(token[1])))
+            part = Times(
+                part, *(_TIMES[token[1]] if token[1] in _TIMES else self._counts(token[1]))
+            )
         return part
 
     def _counts(self, text: str) -> tuple[int, int | None]:
@@ -157,7 +165,9 @@ class LarkReader(RuleReader):
         inner = self._options()
         closing = ")" if opening == "(" else "]"
         if self._peek() != ("sign", closing):
-            raise self._fault(f"{self._peek()[1] or 'the end'!r} comes where {closing!r} is expected")
+            raise self._fault(
+                f"{self._peek()[1] or 'the end'!r} comes where {closing!r} is expected"
+            )
         self._at += 1
         self._depth -= 1
         return inner if opening == "(" else Times(inner, 0, 1)
@@ -171,7 +181,9 @@ class LarkReader(RuleReader):
                 raise self._fault(f"the range {text!r}..{end!r} is none of single characters")
             return self._regular(f"[{escaped(text)}-{escaped(end)}]")
         if token.endswith("i"):
-            return self._regular("".join(_either_case(char) for char in text)) if text else Literal("")
+            return (
+                self._regular("".join(_either_case(char) for char in text)) if text else Literal("")
+            )
         return Literal(self._spell_text(text))
 
     def _unescaped(self, token: str) -> str:
@@ -188,8 +200,12 @@ class LarkReader(RuleReader):
             raise self._fault(f"the flags {flags!r} of a regular expression are not supported")
         return self._regular(body, ignores_case="i" in flags, dot_matches_all="s" in flags)
 
-    def _regular(self, pattern: str, *, ignores_case: bool = False, dot_matches_all: bool = False) -> Regular:
-        found = line_pattern(pattern, self._path, dot_matches_all=dot_matches_all, spell=self._spell)
+    def _regular(
+        self, pattern: str, *, ignores_case: bool = False, dot_matches_all: bool = False
+    ) -> Regular:
+        found = line_pattern(
+            pattern, self._path, dot_matches_all=dot_matches_all, spell=self._spell
+        )
         lark = f"/(?i:{found.lark[1:-1]})/" if ignores_case else found.lark
         return Regular(lark, is_open=found.is_unbounded)
 

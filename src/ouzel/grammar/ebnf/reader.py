@@ -22,7 +22,9 @@ _TOKEN = re.compile(
     | (?P<sign>::=|[()|*+?.])""",
     re.VERBOSE,
 )
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|u\{([0-9A-Fa-f]{1,6})\}|(.))", re.S)
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|u\{([0-9A-Fa-f]{1,6})\}|(.))", re.S
+)
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "f": "\f", "v": "\v", "a": "\a", "b": "\b"}
 _TIMES: Mapping[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
@@ -49,7 +51,9 @@ class EbnfReader(RuleReader):
         while at < len(text):
             match = _TOKEN.match(text, at)
             if not match:
-                raise self._fault(f"{text[at : at + 10]!r} in line {text.count(chr(10), 0, at) + 1} is not understood")
+                raise self._fault(
+                    f"{text[at : at + 10]!r} in line {text.count(chr(10), 0, at) + 1} is not understood"
+                )
             if match["look"]:
                 raise self._fault("look-ahead is not supported")
             if match["macro"]:
@@ -61,7 +65,11 @@ class EbnfReader(RuleReader):
 
     def _row(self) -> Row:
         parts: list[Part] = []
-        while self._peek()[0] != "end" and self._peek() not in {("sign", "|"), ("sign", ")")} and not self._is_rule():
+        while (
+            self._peek()[0] != "end"
+            and self._peek() not in {("sign", "|"), ("sign", ")")}
+            and not self._is_rule()
+        ):
             parts.append(self._repeated(self._part()))
         return Row(tuple(parts))
 
@@ -74,7 +82,9 @@ class EbnfReader(RuleReader):
             self._at += 1
             levels += 1
             check_at_most(f"the nesting of {self._path}", levels, MAX_LEVELS)
-            part = Times(part, *(_TIMES[token[1]] if token[0] == "sign" else self._counts(token[1])))
+            part = Times(
+                part, *(_TIMES[token[1]] if token[0] == "sign" else self._counts(token[1]))
+            )
         return part
 
     def _counts(self, text: str) -> tuple[int, int | None]:
@@ -98,7 +108,13 @@ class EbnfReader(RuleReader):
             case "chars":
                 return Regular(read_pattern(text, self._path).lark)
             case "mark":
-                return Tokens(str(self._spelling.token_id(int(text[2:-2]) if text[1] == "[" else text, self._path)))
+                return Tokens(
+                    str(
+                        self._spelling.token_id(
+                            int(text[2:-2]) if text[1] == "[" else text, self._path
+                        )
+                    )
+                )
         if text == ".":
             return Regular("/(?s:.)/")
         if text != "(":

@@ -56,7 +56,9 @@ def _check_levels(part: Part, path: str) -> None:
     levels, row = 0, [part]
     while row := [inner for outer in row for inner in _inner(outer)]:
         levels += 1
-        check_at_most(f"the nesting of groups and repetitions of {path}", levels, 3 * (MAX_LEVELS + 1))
+        check_at_most(
+            f"the nesting of groups and repetitions of {path}", levels, 3 * (MAX_LEVELS + 1)
+        )
 
 
 def check_can_end(rules: Mapping[str, Part], path: str, root: str = ROOT) -> None:

@@ -8,7 +8,17 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ouzel.grammar.ebnf.lark import is_lark, spelled
 from ouzel.grammar.ebnf.reader import EbnfReader
-from ouzel.grammar.ebnf.rules import ROOT, Options, Part, Reference, Row, Times, check_can_end, is_regular, reachable
+from ouzel.grammar.ebnf.rules import (
+    ROOT,
+    Options,
+    Part,
+    Reference,
+    Row,
+    Times,
+    check_can_end,
+    is_regular,
+    reachable,
+)
 from ouzel.grammar.write.nodes import Literal, Node, Regular, Tokens, flattened
 from ouzel.grammar.write.spelling import Spelling
 from ouzel.grammar.write.writer import quoted, times
@@ -22,7 +32,9 @@ def grammar_to_lark(text: str, spelling: Spelling, path: str) -> str:
     names = reachable(rules, path)
     check_can_end(rules, path)
     is_lexeme = is_regular(rules)
-    writer = RuleWriter(rules, names, terminals=names if is_lexeme else (), splits_texts=not is_lexeme)
+    writer = RuleWriter(
+        rules, names, terminals=names if is_lexeme else (), splits_texts=not is_lexeme
+    )
     return "\n".join([f"start: {writer.names[ROOT]}", *writer.lines()]) + "\n"
 
 
@@ -30,14 +42,23 @@ class RuleWriter:
     """Writes the rules of these names as Lark's, under names of its own."""
 
     def __init__(
-        self, rules: Mapping[str, Part], names: Iterable[str], *, terminals: Collection[str], splits_texts: bool
+        self,
+        rules: Mapping[str, Part],
+        names: Iterable[str],
+        *,
+        terminals: Collection[str],
+        splits_texts: bool,
     ) -> None:
         self._rules = rules
         self._splits_texts = splits_texts
-        self.names = {name: f"{'E' if name in terminals else 'e'}{index}" for index, name in enumerate(names)}
+        self.names = {
+            name: f"{'E' if name in terminals else 'e'}{index}" for index, name in enumerate(names)
+        }
 
     def lines(self) -> list[str]:
-        return [f"{short}: {self._written(self._rules[name])}" for name, short in self.names.items()]
+        return [
+            f"{short}: {self._written(self._rules[name])}" for name, short in self.names.items()
+        ]
 
     def _written(self, part: Part) -> str:
         match part:

@@ -55,26 +55,47 @@ def bare_text(members: Members, writer: GrammarWriter, spell: Spell, marks: Para
     end = flattened(text_end(spell, marks))
     first, rest = (end[0].text, end[1:]) if isinstance(end[0], Literal) else ("", end)
     lazy = "" if rest else "[lazy]"  # a mark is no text: before one the text may be the longest
-    lines = [f"start: text\ntext{lazy}: TEXT", f"TEXT: {written.root} {quoted(first)}", *written.lines, ""]
+    lines = [
+        f"start: text\ntext{lazy}: TEXT",
+        f"TEXT: {written.root} {quoted(first)}",
+        *written.lines,
+        "",
+    ]
     return parameter_around(name, Sequence((writer.grammar("\n".join(lines)), *rest)), spell, marks)
 
 
-def _written(members: Members, *, spell: Callable[[str], str], spell_text: Callable[[str], str]) -> _Written:
-    syntax, definition, path = members.text("syntax"), members.text("definition"), members.place("definition")
+def _written(
+    members: Members, *, spell: Callable[[str], str], spell_text: Callable[[str], str]
+) -> _Written:
+    syntax, definition, path = (
+        members.text("syntax"),
+        members.text("definition"),
+        members.place("definition"),
+    )
     check_at_most(f"the number of characters of {path}", len(definition), MAX_GRAMMAR_CHARS)
     match syntax:
         case "lark":
-            return _of_lark(LarkReader(definition, path, spell=spell, spell_text=spell_text).read(), path)
+            return _of_lark(
+                LarkReader(definition, path, spell=spell, spell_text=spell_text).read(), path
+            )
         case "regex":
-            return _Written("E0", [f"E0: {line_pattern(definition, path, spell=spell).lark}"], is_regular=True)
+            return _Written(
+                "E0", [f"E0: {line_pattern(definition, path, spell=spell).lark}"], is_regular=True
+            )
         case _:
-            raise GrammarError(f"{members.place('syntax')} must be one of {', '.join(_SYNTAXES)}, given {syntax!r}")
+            raise GrammarError(
+                f"{members.place('syntax')} must be one of {', '.join(_SYNTAXES)}, given {syntax!r}"
+            )
 
 
 def _of_lark(read: LarkRules, path: str) -> _Written:
-    ignored = {f"ignored {place}": part for place, part in enumerate(read.ignored)}  # no rule's name has a space
+    ignored = {
+        f"ignored {place}": part for place, part in enumerate(read.ignored)
+    }  # no rule's name has a space
     rules = {**read.rules, **ignored}
-    names = dict.fromkeys(name for root in (START, *ignored) for name in reachable(rules, path, root))
+    names = dict.fromkeys(
+        name for root in (START, *ignored) for name in reachable(rules, path, root)
+    )
     check_can_end(rules, path, START)
     regular = not ignored and is_regular(rules, START)
     terminals = names if regular else {name for name in names if name in ignored or name.isupper()}

@@ -45,7 +45,9 @@ class Members:
         if not isinstance(values, list | tuple):
             raise GrammarError(f"{self.place(name)} must be a list")
         if len(values) < at_least:
-            raise GrammarError(f"{self.place(name)} must hold at least {at_least}, given {len(values)}")
+            raise GrammarError(
+                f"{self.place(name)} must hold at least {at_least}, given {len(values)}"
+            )
         return list(values)
 
     def flag(self, name: str) -> bool:

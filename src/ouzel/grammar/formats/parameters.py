@@ -15,7 +15,17 @@ from ouzel.grammar.caps import MAX_KINDS, check_at_most
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.schema.reader import Schema, as_lark, normalised
 from ouzel.grammar.schema.string_formats import PATTERNS
-from ouzel.grammar.write.nodes import Choice, Enclosed, Foreign, Literal, Node, Regular, Repeat, Sequence, optional
+from ouzel.grammar.write.nodes import (
+    Choice,
+    Enclosed,
+    Foreign,
+    Literal,
+    Node,
+    Regular,
+    Repeat,
+    Sequence,
+    optional,
+)
 from ouzel.grammar.write.regex import ANY_TEXT, Anchors, escaped, read_pattern
 from ouzel.types import ParameterMarks
 
@@ -33,14 +43,23 @@ _OF_STRINGS = {"type", "pattern", "format", "minLength", "maxLength", "$defs"}
 _OF_OTHERS = {
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     *("items", "prefixItems", "minItems", "maxItems"),
-    *("properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties"),
+    *(
+        "properties",
+        "patternProperties",
+        "additionalProperties",
+        "required",
+        "minProperties",
+        "maxProperties",
+    ),
 }
 
 
 Spell = Callable[[str], Node]
 
 
-def parameters(schema: object, path: str, spell: Spell, marks: ParameterMarks, *, is_strict: bool) -> Node:
+def parameters(
+    schema: object, path: str, spell: Spell, marks: ParameterMarks, *, is_strict: bool
+) -> Node:
     """Returns all parameters of one call and the space after them. Raises GrammarError."""
     root = normalised([schema], is_strict=is_strict)
     definitions = root.get("$defs")
@@ -79,13 +98,17 @@ class _Reader:
             )
         properties, required = _object(root.get("properties", {})), _names(root.get("required", []))
         if missing := [name for name in required if name not in properties]:
-            raise GrammarError(f"{self._path} requires {missing[0]!r}, which its properties do not have")
+            raise GrammarError(
+                f"{self._path} requires {missing[0]!r}, which its properties do not have"
+            )
         for name, schema in properties.items():
             one = self._parameter(self._opening(self._spell(name)), schema)
             yield one if name in required else optional(one)
         others = root.get("additionalProperties", not properties)
         if others is not False:
-            yield Repeat(self._parameter(self._opening(_other_names(list(properties))), others), 0, None)
+            yield Repeat(
+                self._parameter(self._opening(_other_names(list(properties))), others), 0, None
+            )
 
     def _opening(self, name: Node) -> Node:
         return _opening(name, self._spell, self._marks)
@@ -93,9 +116,16 @@ class _Reader:
     def _parameter(self, opening: Node, schema: object) -> Node:
         """Writes options where the value may be of several kinds; a bare string without bounds covers all of them."""
         kinds = list(islice(self._kinds(schema), MAX_KINDS + 1))
-        check_at_most(f"the number of alternatives of a parameter in {self._path}", len(kinds), MAX_KINDS)
+        check_at_most(
+            f"the number of alternatives of a parameter in {self._path}", len(kinds), MAX_KINDS
+        )
         if any(_is_any_string(kind) for kind in kinds):
-            return Sequence((opening, Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), self._spell(self._marks.end))))
+            return Sequence(
+                (
+                    opening,
+                    Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), self._spell(self._marks.end)),
+                )
+            )
         if any(kind.get("type") == "string" and not _is_listed(kind) for kind in kinds):
             bare = Choice(tuple(self._bare(kind) for kind in kinds))
             return Sequence((opening, Literal(self._newline), Enclosed(bare, self._string_end())))
@@ -104,7 +134,9 @@ class _Reader:
 
     def _kinds(self, schema: object, depth: int = 0) -> Iterator[Schema]:
         """Yields the schema's alternatives, each of which is written in one way."""
-        schema = self._resolved(schema if isinstance(schema, dict) else {} if schema else {"enum": []})
+        schema = self._resolved(
+            schema if isinstance(schema, dict) else {} if schema else {"enum": []}
+        )
         alternatives = schema.get("anyOf", schema.get("oneOf"))
         types = schema.get("type")
         if isinstance(alternatives, list) and len(schema.keys() - {"$defs"}) == 1 and depth < 10:
@@ -112,7 +144,10 @@ class _Reader:
                 yield from self._kinds(alternative, depth + 1)
         elif isinstance(types, list) and "enum" not in schema and "const" not in schema:
             if "string" in types:
-                yield {**{key: value for key, value in schema.items() if key not in _OF_OTHERS}, "type": "string"}
+                yield {
+                    **{key: value for key, value in schema.items() if key not in _OF_OTHERS},
+                    "type": "string",
+                }
             if others := [name for name in types if name != "string"]:
                 yield {**schema, "type": others}
         else:
@@ -156,7 +191,10 @@ class _Reader:
         return Regular(f"({' & '.join(conditions)})", is_open=True)
 
     def _resolved(self, schema: Schema) -> Schema:
-        while isinstance(reference := schema.get("$ref"), str) and schema.keys() <= {"$ref", "$defs"}:
+        while isinstance(reference := schema.get("$ref"), str) and schema.keys() <= {
+            "$ref",
+            "$defs",
+        }:
             schema = _object(self._definitions[reference.removeprefix("#/$defs/")])
         return schema
 
@@ -169,7 +207,9 @@ def _other_names(names: list[str]) -> Node:
 def _search(pattern: str, path: str) -> str:
     """Returns a pattern that matches a whole text in which the given one matches somewhere."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith("\\$")
-    body = read_pattern(pattern.removeprefix("^")[: -1 if ends else None], path, anchors=Anchors.REFUSED).lark
+    body = read_pattern(
+        pattern.removeprefix("^")[: -1 if ends else None], path, anchors=Anchors.REFUSED
+    ).lark
     return f"({'' if begins else f'/{ANY_TEXT}/ '}{body}{'' if ends else f' /{ANY_TEXT}/'})"
 
 
@@ -182,7 +222,10 @@ def _one_of(schema: Schema) -> Node:
     values = schema["enum"] if "enum" in schema else [schema["const"]]
     if not isinstance(values, list) or not values:
         raise GrammarError("a parameter's schema admits nothing")
-    texts = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+    texts = [
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in values
+    ]
     return Choice(tuple(map(Literal, texts)))
 
 

@@ -33,7 +33,11 @@ Format = Mapping[str, object]
 
 
 def compile_format(
-    format: Format, vocabulary: GrammarVocabulary, *, strict: bool, styles: Mapping[str, ParameterMarks]
+    format: Format,
+    vocabulary: GrammarVocabulary,
+    *,
+    strict: bool,
+    styles: Mapping[str, ParameterMarks],
 ) -> str:
     """Returns the grammar text for `engine.grammars`. Raises GrammarError.
 
@@ -71,7 +75,9 @@ def with_reasoning(
     # Both ways share the lexemes of the start and of the text: the lexer knows one way from the other by a token only.
     opening: Format = {"type": "const_string", "value": begin}
     if calls == format:
-        ended_inside = _sequence({"type": "tag", "begin": "", "content": text, "end": list(ends)}, *breaks)
+        ended_inside = _sequence(
+            {"type": "tag", "begin": "", "content": text, "end": list(ends)}, *breaks
+        )
         either = _sequence(opening, _or(ended_inside, text))
         return _sequence(_optional(either) if begin else either, format)
     usual = _sequence(_optional(ended) if begin else ended, format)
@@ -91,7 +97,13 @@ def _optional(content: Format) -> dict[str, object]:
 
 
 class _FormatReader:
-    def __init__(self, vocabulary: GrammarVocabulary, styles: Mapping[str, ParameterMarks], *, is_strict: bool) -> None:
+    def __init__(
+        self,
+        vocabulary: GrammarVocabulary,
+        styles: Mapping[str, ParameterMarks],
+        *,
+        is_strict: bool,
+    ) -> None:
         self.writer = GrammarWriter()
         self._styles = styles
         self._is_strict = is_strict
@@ -165,7 +177,9 @@ class _FormatReader:
         return self._spelling.literal(members.text("value"))
 
     def _any_text(self, members: Members) -> Node:
-        return self._spelling.any_text(members.texts("excludes", at_least=0), members.count("max_chars"))
+        return self._spelling.any_text(
+            members.texts("excludes", at_least=0), members.count("max_chars")
+        )
 
     def _regex(self, members: Members) -> Node:
         pattern = read_pattern(members.text("pattern"), members.place("pattern"))
@@ -179,7 +193,12 @@ class _FormatReader:
         """Reads a text of a client's grammar: a JSON string, or with a `style` the parameter of this `name`."""
         if "style" not in members:
             return json_string(members, self.writer)
-        return bare_text(members, self.writer, self._spelling.literal, self._marks_of(members.text("style"), members))
+        return bare_text(
+            members,
+            self.writer,
+            self._spelling.literal,
+            self._marks_of(members.text("style"), members),
+        )
 
     def _choice(self, members: Members) -> Node:
         texts = members.texts("choices")
@@ -192,7 +211,11 @@ class _FormatReader:
     def _or(self, members: Members) -> Node:
         """Makes one schema of plain ones, so that they need not begin differently."""
         items = members.items("elements")
-        schemas = [item["json_schema"] for item in items if isinstance(item, Mapping) and _is_plain_schema(item)]
+        schemas = [
+            item["json_schema"]
+            for item in items
+            if isinstance(item, Mapping) and _is_plain_schema(item)
+        ]
         if len(schemas) == len(items):
             return self._schema(schemas, is_strict=self._is_strict)
         return Choice(tuple(self._elements(members, items)))
@@ -202,7 +225,9 @@ class _FormatReader:
         return [self.read(item, f"{place}[{index}]") for index, item in enumerate(items)]
 
     def _repeated(self, members: Members, minimum: int, maximum: int | None) -> Node:
-        return Repeat(self.read(members.take("content"), members.place("content")), minimum, maximum)
+        return Repeat(
+            self.read(members.take("content"), members.place("content")), minimum, maximum
+        )
 
     def _repeat(self, members: Members) -> Node:
         """Takes `max` -1, as XGrammar has it, and no `max` as no limit."""
@@ -212,7 +237,9 @@ class _FormatReader:
         check_at_most(members.place("min"), minimum, MAX_REPEATS)
         check_at_most(members.place("max"), maximum or 0, MAX_REPEATS)
         if maximum is not None and minimum > maximum:
-            raise GrammarError(f"{members.place('min')} must be <= max ({maximum}), given {minimum}")
+            raise GrammarError(
+                f"{members.place('min')} must be <= max ({maximum}), given {minimum}"
+            )
         return self._repeated(members, minimum, maximum)
 
     def _token(self, members: Members) -> Node:
@@ -228,7 +255,9 @@ class _FormatReader:
     def _tokens_but(self, members: Members) -> Node:
         place = members.place("exclude_tokens")
         excluded = members.items("exclude_tokens", at_least=0)
-        return self._spelling.tokens_but(self._spelling.token_id(token, place) for token in excluded)
+        return self._spelling.tokens_but(
+            self._spelling.token_id(token, place) for token in excluded
+        )
 
     def _structural_tag(self, members: Members) -> Node:
         """Reads what is wrapped, or the older form, in which schemas stand between begin and end."""
@@ -236,10 +265,13 @@ class _FormatReader:
             return self.read(members.take("format"), members.place("format"))
         place, structures = members.place("structures"), members.items("structures")
         tags: list[object] = [
-            self._old_tag(Members(item, f"{place}[{index}]")) for index, item in enumerate(structures)
+            self._old_tag(Members(item, f"{place}[{index}]"))
+            for index, item in enumerate(structures)
         ]
         triggers = members.texts("triggers")
-        return self.read({"type": "triggered_tags", "triggers": triggers, "tags": tags}, members.path)
+        return self.read(
+            {"type": "triggered_tags", "triggers": triggers, "tags": tags}, members.path
+        )
 
     def _old_tag(self, members: Members) -> dict[str, object]:
         schema = members.take("schema") if "schema" in members else True
@@ -254,6 +286,10 @@ def _is_plain_schema(item: Format) -> bool:
 
 def _unwrapped(schema: object) -> tuple[object, bool]:
     """Returns the schema, also out of OpenAI's form `{"name", "strict", "schema"}`, and that form's `strict`."""
-    if isinstance(schema, dict) and "schema" in schema and schema.keys() <= {"name", "description", "strict", "schema"}:
+    if (
+        isinstance(schema, dict)
+        and "schema" in schema
+        and schema.keys() <= {"name", "description", "strict", "schema"}
+    ):
         return schema["schema"], schema.get("strict") is True
     return schema, False

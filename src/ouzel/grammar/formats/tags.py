@@ -53,10 +53,18 @@ class TagReader:
         text_may_lead = members.flag("allow_text_before") or not is_required
         members.finish()
         bodies = {trigger: self._rest(trigger, tags) for trigger, tags in tags_of.items()}
-        first = Choice(tuple(Sequence((self.spelling.literal(trigger), body)) for trigger, body in bodies.items()))
+        first = Choice(
+            tuple(
+                Sequence((self.spelling.literal(trigger), body)) for trigger, body in bodies.items()
+            )
+        )
         if stops and not text_may_lead:
             return first
-        led = Choice(tuple(Sequence((self._text_to(trigger, text), body)) for trigger, body in bodies.items()))
+        led = Choice(
+            tuple(
+                Sequence((self._text_to(trigger, text), body)) for trigger, body in bodies.items()
+            )
+        )
         start = led if text_may_lead else first
         match (is_required, stops):
             case (True, True):
@@ -73,7 +81,9 @@ class TagReader:
         separator = self.spelling.literal(members.text("separator"))
         is_required, stops = members.flag("at_least_one"), members.flag("stop_after_first")
         members.finish()
-        one = Choice(tuple(Sequence((self.spelling.literal(tag.begin), tag.inside)) for tag in tags))
+        one = Choice(
+            tuple(Sequence((self.spelling.literal(tag.begin), tag.inside)) for tag in tags)
+        )
         more = NOTHING if stops else Repeat(Sequence((separator, one)), 0, None)
         row = Sequence((one, more))
         return row if is_required else optional(row)
@@ -102,7 +112,9 @@ class TagReader:
         if not ends or len(texts) != len(ends):
             raise GrammarError(f"{members.place('end')} must be a string or a list of strings")
         if "" in texts and len(texts) > 1:
-            raise GrammarError(f"{members.place('end')} must not hold an empty string beside others")
+            raise GrammarError(
+                f"{members.place('end')} must not hold an empty string beside others"
+            )
         return texts
 
     def _by_trigger(self, members: Members) -> dict[str, list[Tag]]:
@@ -113,16 +125,23 @@ class TagReader:
             matching = [trigger for trigger in triggers if tag.begin.startswith(trigger)]
             if len(matching) != 1:
                 place = f"{members.place('tags')}[{index}].begin"
-                raise GrammarError(f"{place} must begin with exactly one of the triggers, given {tag.begin!r}")
+                raise GrammarError(
+                    f"{place} must begin with exactly one of the triggers, given {tag.begin!r}"
+                )
             tags_of[matching[0]].append(tag)
         for trigger, found in tags_of.items():
             if not found:
-                raise GrammarError(f"{members.place('triggers')} has {trigger!r}, with which no tag begins")
+                raise GrammarError(
+                    f"{members.place('triggers')} has {trigger!r}, with which no tag begins"
+                )
         return tags_of
 
     def _rest(self, trigger: str, tags: list[Tag]) -> Node:
         """Writes what follows the trigger as one rule, however often it is used."""
-        after = [Sequence((self.spelling.literal(tag.begin.removeprefix(trigger)), tag.inside)) for tag in tags]
+        after = [
+            Sequence((self.spelling.literal(tag.begin.removeprefix(trigger)), tag.inside))
+            for tag in tags
+        ]
         node: Node = Choice(tuple(after)) if len(after) > 1 else after[0]
         return Foreign(self.writer.rule(self.writer.expression(node, is_last=False)))
 

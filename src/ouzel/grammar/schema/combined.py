@@ -16,7 +16,11 @@ from ouzel.grammar.schema.keywords import COMBINING
 from ouzel.grammar.schema.subschemas import Schema, definition_name, subschemas
 from ouzel.grammar.schema.values import significand
 
-_FOR_ANY = {"patternProperties": "properties", "additionalProperties": "properties", "items": "prefixItems"}
+_FOR_ANY = {
+    "patternProperties": "properties",
+    "additionalProperties": "properties",
+    "items": "prefixItems",
+}
 """What these say may be about the same value as what stands under a name or at a place."""
 
 
@@ -33,7 +37,9 @@ class Demands:
 
     def __or__(self, other: "Demands") -> "Demands":
         return Demands(
-            self.patterns if len(self.patterns) > MAX_COMBINED_PATTERNS else self.patterns | other.patterns,
+            self.patterns
+            if len(self.patterns) > MAX_COMBINED_PATTERNS
+            else self.patterns | other.patterns,
             self.divisors if self.product > MAX_DIVISOR else self.divisors | other.divisors,
         )
 
@@ -43,7 +49,11 @@ _NOTHING = Demands()
 
 def own_demands(schemas: Iterable[Schema]) -> dict[int, Demands]:
     """Returns by identity what schemas demand, without their parts; most demand nothing, and are left out."""
-    return {id(each): _own(each) for each in schemas if not each.keys().isdisjoint(("pattern", "format", "multipleOf"))}
+    return {
+        id(each): _own(each)
+        for each in schemas
+        if not each.keys().isdisjoint(("pattern", "format", "multipleOf"))
+    }
 
 
 def _own(schema: Schema) -> Demands:
@@ -55,9 +65,15 @@ def _own(schema: Schema) -> Demands:
     )
 
 
-def combined_demands(schemas: list[Schema], own: dict[int, Demands], definitions: Schema) -> Iterator[Demands]:
+def combined_demands(
+    schemas: list[Schema], own: dict[int, Demands], definitions: Schema
+) -> Iterator[Demands]:
     """Yields what is demanded of each value on which several of `schemas` have a say; these are all that there are."""
-    parts = {id(each): [*_parts(each, definitions)] for each in schemas if not each.keys().isdisjoint(COMBINING)}
+    parts = {
+        id(each): [*_parts(each, definitions)]
+        for each in schemas
+        if not each.keys().isdisjoint(COMBINING)
+    }
     demands = _with_parts(own, parts)
     for_names: defaultdict[tuple[str, str], Demands] = defaultdict(Demands)
     for_any: defaultdict[str, Demands] = defaultdict(Demands)
@@ -78,7 +94,9 @@ def combined_demands(schemas: list[Schema], own: dict[int, Demands], definitions
 def _combines(schema: Schema) -> bool:
     together = schema.get("allOf")
     is_several = isinstance(together, list) and len(together) > 1
-    return not schema.keys().isdisjoint(COMBINING) and (is_several or len(schema.keys() - {"type", "$defs"}) > 1)
+    return not schema.keys().isdisjoint(COMBINING) and (
+        is_several or len(schema.keys() - {"type", "$defs"}) > 1
+    )
 
 
 def _parts(schema: Schema, definitions: Schema) -> Iterator[Schema]:

@@ -32,7 +32,9 @@ def _exclude(one: object, other: object, resolve: Resolve, depth: int) -> bool:
 
 def _conditions(schema: object, resolve: Resolve, depth: int) -> Iterator[Schema]:
     """Yields the schemas that hold all at once: this one, what it refers to, and those of `allOf`."""
-    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or "$id" in schema:  # which changes what `$ref` means
+    if (
+        not isinstance(schema, Mapping) or depth > _MAX_DEPTH or "$id" in schema
+    ):  # which changes what `$ref` means
         return
     yield schema
     if "$ref" in schema:
@@ -64,7 +66,11 @@ def _kinds(schema: Schema) -> frozenset[str]:
     kinds = frozenset(map(_kind, values)) if isinstance(values, list) else _ALL_KINDS
     types = schema.get("type")
     names = types if isinstance(types, list) else [types] if isinstance(types, str) else None
-    return kinds if names is None else kinds & {"number" if name == "integer" else str(name) for name in names}
+    return (
+        kinds
+        if names is None
+        else kinds & {"number" if name == "integer" else str(name) for name in names}
+    )
 
 
 def _kind(value: object) -> str:
@@ -93,7 +99,11 @@ def _values(schema: Schema) -> frozenset[Hashable] | None:
 
 def _required(schema: Schema) -> frozenset[str]:
     names = schema.get("required")
-    return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
+    return (
+        frozenset(name for name in names if isinstance(name, str))
+        if isinstance(names, list)
+        else frozenset()
+    )
 
 
 def _properties(schema: Schema) -> Schema:

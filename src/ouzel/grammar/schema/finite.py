@@ -8,7 +8,9 @@ Schema = Mapping[str, object]
 def endless(definitions: Schema) -> set[str]:
     """Returns the names of those that demand themselves, directly or through others. `$ref`s are `#/$defs/NAME`."""
     ending: set[str] = set()
-    while found := {name for name in definitions.keys() - ending if _ends(definitions[name], ending)}:
+    while found := {
+        name for name in definitions.keys() - ending if _ends(definitions[name], ending)
+    }:
         ending |= found
     return definitions.keys() - ending
 

@@ -7,10 +7,28 @@ from ouzel.grammar.schema.values import CHECKS
 COMBINING = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
 ANNOTATIONS = frozenset(
     (
-        *("title", "description", "default", "examples", "example", "$comment", "deprecated", "readOnly", "writeOnly"),
+        *(
+            "title",
+            "description",
+            "default",
+            "examples",
+            "example",
+            "$comment",
+            "deprecated",
+            "readOnly",
+            "writeOnly",
+        ),
         *("contentEncoding", "contentMediaType", "contentSchema", "x-guidance"),
         *("discriminator", "xml", "externalDocs"),  # OpenAPI's, which must not change what is valid
-        *("$schema", "$vocabulary", "$id", "id", "$anchor", "$defs", "definitions"),  # done with when references are
+        *(
+            "$schema",
+            "$vocabulary",
+            "$id",
+            "id",
+            "$anchor",
+            "$defs",
+            "definitions",
+        ),  # done with when references are
     )
 )
 

@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from ouzel.grammar.caps import MAX_COMBINED_PATTERNS, MAX_DIVISOR, MAX_REFERENCE_LEVELS, check_at_most
+from ouzel.grammar.caps import (
+    MAX_COMBINED_PATTERNS,
+    MAX_DIVISOR,
+    MAX_REFERENCE_LEVELS,
+    check_at_most,
+)
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.schema.combined import combined_demands, own_demands
 from ouzel.grammar.schema.finite import endless
@@ -26,7 +31,11 @@ def check_limits(root: Schema, definitions: Schema) -> None:
     check_at_most(_DIVISORS.format("the schema", "added up"), sum(divisors), MAX_DIVISOR)
     for demands in combined_demands(schemas, own, definitions):
         check_at_most(_PATTERNS, len(demands.patterns), MAX_COMBINED_PATTERNS)
-        check_at_most(_DIVISORS.format("combined schemas for one value", "multiplied"), demands.product, MAX_DIVISOR)
+        check_at_most(
+            _DIVISORS.format("combined schemas for one value", "multiplied"),
+            demands.product,
+            MAX_DIVISOR,
+        )
 
 
 def _check_reference_levels(root: Schema, definitions: Schema) -> None:
@@ -35,7 +44,9 @@ def _check_reference_levels(root: Schema, definitions: Schema) -> None:
     pending = list(reached)
     while pending:
         name = pending.pop()
-        check_at_most("the number of references within references", reached[name], MAX_REFERENCE_LEVELS)
+        check_at_most(
+            "the number of references within references", reached[name], MAX_REFERENCE_LEVELS
+        )
         for inner in _references(definitions[name]):
             if inner not in reached:
                 reached[inner] = reached[name] + 1

@@ -4,8 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urljoin
 
-_CONSTANTS = frozenset(("const", "enum", "default", "example", "examples"))  # of a schema; what they hold is none
-_MAPS = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))  # names to schemas
+_CONSTANTS = frozenset(
+    ("const", "enum", "default", "example", "examples")
+)  # of a schema; what they hold is none
+_MAPS = frozenset(
+    ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+)  # names to schemas
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,9 @@ class Document:
         for name in fragment.split("/")[1:]:
             key = unquote(name).replace("~1", "/").replace("~0", "~")
             if isinstance(found, list):
-                found = found[int(key)] if key.isdecimal() and int(key) < len(found) else _missing(key)
+                found = (
+                    found[int(key)] if key.isdecimal() and int(key) < len(found) else _missing(key)
+                )
             else:
                 found = found[key] if isinstance(found, dict) else _missing(key)
         return found

@@ -32,7 +32,9 @@ from ouzel.grammar.write.regex import search_pattern
 
 Schema = dict[str, object]
 
-WHITESPACE = r"\x20|\r?\n[\x20\t]{0,32}"  # between the parts of a value: small models lose their way in more
+WHITESPACE = (
+    r"\x20|\r?\n[\x20\t]{0,32}"  # between the parts of a value: small models lose their way in more
+)
 
 FORMATS_THAT_SAY_NOTHING = frozenset(["float", "double", "password"])
 INTEGER_FORMATS = {"int32": (-(2**31), 2**31 - 1), "int64": (-MAX_NUMBER, MAX_NUMBER)}
@@ -55,7 +57,10 @@ def normalised(schemas: list[object], *, is_strict: bool) -> Schema:
 
 def as_lark(schema: Schema) -> str:
     return "%json " + json.dumps(
-        {**schema, "x-guidance": {"whitespace_pattern": WHITESPACE, "json_allowed_escapes": ESCAPES}}
+        {
+            **schema,
+            "x-guidance": {"whitespace_pattern": WHITESPACE, "json_allowed_escapes": ESCAPES},
+        }
     )
 
 
@@ -63,7 +68,9 @@ def as_lark(schema: Schema) -> str:
 class _Reader:
     is_strict: bool
     definitions: Schema = field(default_factory=dict)
-    _names: dict[tuple[int, bool], str] = field(default_factory=dict)  # by identity of what is referred to
+    _names: dict[tuple[int, bool], str] = field(
+        default_factory=dict
+    )  # by identity of what is referred to
     _pending: list[tuple[str, object, Place]] = field(default_factory=list)
     _num_properties: int = 0
     _num_enum_values: int = 0
@@ -87,22 +94,35 @@ class _Reader:
             if keyword not in ANNOTATIONS:
                 self._keyword(keyword, value, schema, place, result)
         _check_num_properties(result, place.path)
-        if self.is_strict and _is_open_object(result) and not place.is_combined and not _combines(result):
+        if (
+            self.is_strict
+            and _is_open_object(result)
+            and not place.is_combined
+            and not _combines(result)
+        ):
             result["additionalProperties"] = False
         return result
 
-    def _keyword(self, keyword: str, value: object, schema: Schema, place: Place, result: Schema) -> None:
+    def _keyword(
+        self, keyword: str, value: object, schema: Schema, place: Place, result: Schema
+    ) -> None:
         at = place.inner(keyword)
         if keyword in WITHOUT_EFFECT:
             if not WITHOUT_EFFECT[keyword](value, schema):
                 raise GrammarError(f"the keyword {keyword!r} at {place.path} is not supported")
         elif keyword in CHECKS:
             CHECKS[keyword](value, at.path)
-            self._num_enum_values += len(value) if keyword == "enum" and isinstance(value, list) else 0
-            check_at_most("the number of enum values of the schema", self._num_enum_values, MAX_ENUM_VALUES)
+            self._num_enum_values += (
+                len(value) if keyword == "enum" and isinstance(value, list) else 0
+            )
+            check_at_most(
+                "the number of enum values of the schema", self._num_enum_values, MAX_ENUM_VALUES
+            )
             result[keyword] = _tightened(keyword, for_engine(keyword, value), result)
         elif keyword == "$ref":
-            result[keyword] = self._reference(value, place, is_combined=place.is_combined or len(schema) > 1)
+            result[keyword] = self._reference(
+                value, place, is_combined=place.is_combined or len(schema) > 1
+            )
         elif keyword in {"properties", "patternProperties"}:
             result[keyword] = self._properties(keyword, value, at)
         elif keyword in {"items", "prefixItems", "additionalItems", "additionalProperties"}:
@@ -112,9 +132,13 @@ class _Reader:
         elif keyword == "format":
             _read_format(value, at.path, schema, result)
         elif self.is_strict and not keyword.startswith("x-"):
-            raise GrammarError(f"the keyword {keyword!r} at {place.path} is not supported in strict mode")
+            raise GrammarError(
+                f"the keyword {keyword!r} at {place.path} is not supported in strict mode"
+            )
 
-    def _contents(self, keyword: str, value: object, schema: Schema, place: Place, result: Schema) -> None:
+    def _contents(
+        self, keyword: str, value: object, schema: Schema, place: Place, result: Schema
+    ) -> None:
         """Makes the newer form of tuples of the older: the engine forgets `prefixItems` where it sees both."""
         is_older = isinstance(schema.get("items"), list)
         if is_older and "prefixItems" in schema:
@@ -128,7 +152,9 @@ class _Reader:
         elif is_older:  # else it means nothing
             result["items"] = contents
 
-    def _combination(self, keyword: str, value: object, schema: Schema, place: Place, result: Schema) -> None:
+    def _combination(
+        self, keyword: str, value: object, schema: Schema, place: Place, result: Schema
+    ) -> None:
         """Makes `oneOf` an `anyOf` where no two can hold at once; the engine sees that in few cases only."""
         parts = self._schemas(keyword, value, schema, place)
         if keyword == "oneOf" and _are_exclusive(value, place):
@@ -141,20 +167,32 @@ class _Reader:
         if not isinstance(value, list) or not value:
             raise GrammarError(f"{at.path} must be a list of schemas, not empty")
         is_combined = keyword == "allOf" or (
-            keyword in {"anyOf", "oneOf"} and (place.is_combined or "properties" in schema or "$ref" in schema)
+            keyword in {"anyOf", "oneOf"}
+            and (place.is_combined or "properties" in schema or "$ref" in schema)
         )
-        return [self.schema(part, at.inner(str(index), is_combined=is_combined)) for index, part in enumerate(value)]
+        return [
+            self.schema(part, at.inner(str(index), is_combined=is_combined))
+            for index, part in enumerate(value)
+        ]
 
     def _properties(self, keyword: str, value: object, at: Place) -> Schema:
         if not isinstance(value, dict):
             raise GrammarError(f"{at.path} must be an object of schemas")
         check_at_most(f"the number of properties at {at.path}", len(value), MAX_PROPERTIES)
         self._num_properties += len(value)
-        check_at_most("the number of properties of the schema", self._num_properties, MAX_ALL_PROPERTIES)
+        check_at_most(
+            "the number of properties of the schema", self._num_properties, MAX_ALL_PROPERTIES
+        )
         result: Schema = {}
         for name, part in value.items():
-            check_at_most(f"the number of characters of a name at {at.path}", len(name), MAX_LITERAL_CHARS)
-            written = search_pattern(name, f"the pattern at {at.path}") if keyword == "patternProperties" else name
+            check_at_most(
+                f"the number of characters of a name at {at.path}", len(name), MAX_LITERAL_CHARS
+            )
+            written = (
+                search_pattern(name, f"the pattern at {at.path}")
+                if keyword == "patternProperties"
+                else name
+            )
             if written in result:
                 raise GrammarError(f"{at.path} has {name!r} twice, in two spellings")
             result[written] = self.schema(part, at.inner(_escaped_name(name)))
@@ -166,12 +204,16 @@ class _Reader:
         try:
             target = place.document.find(value, place.base)
         except (KeyError, ValueError):
-            raise GrammarError(f"{place.path}/$ref refers to {value!r}, which is not in the schema") from None
+            raise GrammarError(
+                f"{place.path}/$ref refers to {value!r}, which is not in the schema"
+            ) from None
         key = id(target), is_combined and self.is_strict
         if key not in self._names:
             self._names[key] = str(len(self._names) + 1)
             base = urljoin(place.base, value).partition("#")[0]
-            self._pending.append((self._names[key], target, Place(place.document, base, value, is_combined)))
+            self._pending.append(
+                (self._names[key], target, Place(place.document, base, value, is_combined))
+            )
         return f"#/$defs/{self._names[key]}"
 
 
@@ -181,7 +223,10 @@ def _are_exclusive(options: object, place: Place) -> bool:
 
 
 def _is_open_object(schema: Schema) -> bool:
-    return "properties" in schema and not schema.keys() & {"additionalProperties", "patternProperties"}
+    return "properties" in schema and not schema.keys() & {
+        "additionalProperties",
+        "patternProperties",
+    }
 
 
 def _combines(schema: Schema) -> bool:
@@ -202,7 +247,9 @@ def _read_format(value: object, path: str, schema: Schema, result: Schema) -> No
         result["maximum"] = _tightened("maximum", maximum, result)
     elif value in INEXACT:
         exact: Schema = {"pattern": f"^(?:{PATTERNS[value]})$"}
-        result.update(exact if "pattern" not in schema else {"allOf": _joined(result, "allOf", [exact])})
+        result.update(
+            exact if "pattern" not in schema else {"allOf": _joined(result, "allOf", [exact])}
+        )
     elif value in PATTERNS:
         result["format"] = value
     elif value not in FORMATS_THAT_SAY_NOTHING:
@@ -216,7 +263,10 @@ def _joined(result: Schema, keyword: str, parts: list[object]) -> list[object]:
 
 def _check_is_for_integers(name: str, path: str, schema: Schema) -> None:
     types = schema.get("type")
-    if "integer" not in (names := types if isinstance(types, list) else [types]) or "number" in names:
+    if (
+        "integer" not in (names := types if isinstance(types, list) else [types])
+        or "number" in names
+    ):
         raise GrammarError(f"{path} {name!r} must stand beside the type integer, given {types!r}")
 
 
@@ -225,12 +275,20 @@ def _check_num_properties(schema: Schema, path: str) -> None:
     required, least = schema.get("required"), schema.get("minProperties")
     limit = len({*required} if isinstance(required, list) else ()) + 1
     if isinstance(least, int | float) and least > limit:
-        raise GrammarError(f"{path}/minProperties must be <= {limit}, one more than are required, given {least}")
+        raise GrammarError(
+            f"{path}/minProperties must be <= {limit}, one more than are required, given {least}"
+        )
 
 
 def _tightened(keyword: str, value: object, schema: Schema) -> object:
     """Returns the stricter of two bounds, where a `format` has set one."""
     other = schema.get(keyword)
     if isinstance(value, int | float) and isinstance(other, int | float):
-        return max(value, other) if keyword == "minimum" else min(value, other) if keyword == "maximum" else value
+        return (
+            max(value, other)
+            if keyword == "minimum"
+            else min(value, other)
+            if keyword == "maximum"
+            else value
+        )
     return value

@@ -20,7 +20,9 @@ def subschemas(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
             named = (("", value),)
         else:
             continue
-        yield from ((keyword, str(name), inner) for name, inner in named if isinstance(inner, Mapping))
+        yield from (
+            (keyword, str(name), inner) for name, inner in named if isinstance(inner, Mapping)
+        )
 
 
 def all_schemas(*roots: object) -> Iterator[Schema]:

@@ -4,14 +4,22 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
-from ouzel.grammar.caps import MAX_DIVISOR, MAX_ENUM_VALUES, MAX_LITERAL_CHARS, MAX_PROPERTIES, check_at_most
+from ouzel.grammar.caps import (
+    MAX_DIVISOR,
+    MAX_ENUM_VALUES,
+    MAX_LITERAL_CHARS,
+    MAX_PROPERTIES,
+    check_at_most,
+)
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.write.regex import search_pattern
 
 MAX_NUMBER = 10**18  # of bounds; the engine's integers have 64 bits
 LOWER_BOUNDS = frozenset(("minimum", "exclusiveMinimum"))
 UPPER_BOUNDS = frozenset(("maximum", "exclusiveMaximum"))
-COUNTS = frozenset(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"))
+COUNTS = frozenset(
+    ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+)
 ESCAPES = r'"\nrtbf'  # not `u`: in a name that is not listed it could spell one that is
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
 _UNSPEAKABLE = frozenset(map(chr, [*range(0x20), 0x7F])) - frozenset("\n\r\t\b\f")  # with ESCAPES
@@ -40,7 +48,9 @@ def _check_type(value: object, path: str) -> None:
 
 
 def _check_count(value: object, path: str) -> None:
-    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    is_whole = (
+        isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    )
     if not is_whole or not isinstance(value, int | float) or value < 0:
         raise GrammarError(f"{path} must be an integer >= 0, given {value!r}")
 
@@ -74,7 +84,9 @@ def _check_divisor(value: object, path: str) -> None:
     if isinstance(value, int | float) and value <= 0:
         raise GrammarError(f"{path} must be > 0, given {value!r}")
     _check_exact(value, path)
-    check_at_most(f"{path} without its decimal point and zeros at its end", significand(value), MAX_DIVISOR)
+    check_at_most(
+        f"{path} without its decimal point and zeros at its end", significand(value), MAX_DIVISOR
+    )
 
 
 def significand(value: object) -> int:
@@ -96,11 +108,17 @@ def _check_pattern(value: object, path: str) -> None:
 
 
 def _check_constant(value: object, path: str) -> None:
-    check_at_most(f"the number of characters of {path}", len(json.dumps(value, ensure_ascii=False)), MAX_LITERAL_CHARS)
+    check_at_most(
+        f"the number of characters of {path}",
+        len(json.dumps(value, ensure_ascii=False)),
+        MAX_LITERAL_CHARS,
+    )
     for part in _scalars(value):
         _check_exact(part, path)
         if isinstance(part, str) and not _UNSPEAKABLE.isdisjoint(part):
-            raise GrammarError(f"{path} must hold no control characters but line ends, tabs and form feeds")
+            raise GrammarError(
+                f"{path} must hold no control characters but line ends, tabs and form feeds"
+            )
 
 
 def _scalars(value: object) -> Iterator[object]:

@@ -16,7 +16,9 @@ def widened_schema(schema: object, depth: int = 0) -> object:
         return schema
     result: dict[str, object] = {}
     for keyword, value in schema.items():
-        is_unknown_format = keyword == "format" and not (isinstance(value, str) and value in _FORMATS)
+        is_unknown_format = keyword == "format" and not (
+            isinstance(value, str) and value in _FORMATS
+        )
         if keyword in REFUSED or is_unknown_format:
             continue
         name = "anyOf" if keyword == "oneOf" and "anyOf" not in schema else keyword

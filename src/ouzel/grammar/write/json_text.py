@@ -72,5 +72,9 @@ def _listed(match: re.Match[str]) -> str:
     if not re.fullmatch("[A-Z][a-z]?", name):
         raise GrammarError(f"{match[0]} is not supported in a JSON string")
     is_in = match["sign"] == "p"
-    has = [char for char in (*_CONTROLS, *_PRINTED) if unicodedata.category(char).startswith(name) == is_in]
+    has = [
+        char
+        for char in (*_CONTROLS, *_PRINTED)
+        if unicodedata.category(char).startswith(name) == is_in
+    ]
     return "".join(f"\\U{ord(char):08x}" for char in has)

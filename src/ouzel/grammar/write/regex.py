@@ -16,7 +16,11 @@ ANY_TEXT = "(?s:.*)"
 
 _CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\n\r\x0b\x0c"}
 _BLANKS = r"\t\n\x0b\x0c\r \u{A0}\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}"
-_SEARCH_CLASSES = {**_CLASSES, "s": _BLANKS, "S": _BLANKS + r"\u{85}\u{FEFF}"}  # where dialects differ: neither
+_SEARCH_CLASSES = {
+    **_CLASSES,
+    "s": _BLANKS,
+    "S": _BLANKS + r"\u{85}\u{FEFF}",
+}  # where dialects differ: neither
 _NO_LINE_END = r"[^\n\r\u{2028}\u{2029}]"
 _CONTROLS = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\x0b": r"\x0b", "\x0c": r"\x0c", "\0": r"\x00"}
 _SAME = frozenset("nrtfv")  # letters that mean the same there
@@ -26,7 +30,9 @@ _NO_RANGE = re.compile(r"[-\]]|\\[dwsDWSpP]")  # after a sign that is one elsewh
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
 _START_OF_OPTION = re.compile(r"(?:^|(?<!\\)(?:\\\\)*\|)\Z")
 _GROUP = re.compile(r"\((?:\?(?:P?<[A-Za-z_]\w*>|:))?(?!\?)")
-_CODE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}\}|[pP](?:\{[^{}]+\}|[A-Z]))")
+_CODE = re.compile(
+    r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}\}|[pP](?:\{[^{}]+\}|[A-Z]))"
+)
 _LONG_CODE = re.compile(r"\\U[0-9A-Fa-f]{8}")  # in ECMAScript it is the letter
 
 
@@ -46,7 +52,9 @@ class Pattern:
 
 def escaped(text: str) -> str:
     """Returns a pattern for exactly this text, fit for between slashes."""
-    return "".join(char if char.isalnum() and char.isascii() else f"\\x{{{ord(char):X}}}" for char in text)
+    return "".join(
+        char if char.isalnum() and char.isascii() else f"\\x{{{ord(char):X}}}" for char in text
+    )
 
 
 def read_pattern(pattern: str, path: str, *, anchors: Anchors = Anchors.AT_ENDS) -> Pattern:
@@ -149,7 +157,9 @@ class _Reader:
 
     def _anchor(self, char: str) -> str:
         before, after = self._pattern[: self._at], self._pattern[self._at + 1 :]
-        is_at_end = bool(_START_OF_OPTION.search(before)) if char == "^" else (after[:1] in {"", "|"})
+        is_at_end = (
+            bool(_START_OF_OPTION.search(before)) if char == "^" else (after[:1] in {"", "|"})
+        )
         is_harmless = is_at_end and self._depth == 0 and self._anchors is Anchors.AT_ENDS
         if not is_harmless and self._anchors is not Anchors.ANYWHERE:
             raise self._refusal(f"{char!r} within the pattern")
@@ -173,7 +183,11 @@ class _Reader:
             return r"\x08"
         if not letter or letter.isalnum():
             raise self._refusal(_what_escape(letter))
-        return "\\" + letter if letter.isascii() and letter.isprintable() and letter != " " else _plain(letter)
+        return (
+            "\\" + letter
+            if letter.isascii() and letter.isprintable() and letter != " "
+            else _plain(letter)
+        )
 
     def _class_of(self, letter: str, *, in_class: bool) -> str:
         """Writes `\\d` and its kin out; a capital letter stands for all other characters."""
@@ -215,7 +229,9 @@ class _Reader:
         return "\\" + char if char in "[&~^|" else _plain(char)
 
     def _refusal(self, what: str) -> GrammarError:
-        return GrammarError(f"{self._path} has {what}, which is not supported in regular expressions")
+        return GrammarError(
+            f"{self._path} has {what}, which is not supported in regular expressions"
+        )
 
 
 def _plain(char: str) -> str:

@@ -15,14 +15,19 @@ class Spelling:
     def __init__(self, vocabulary: GrammarVocabulary) -> None:
         self._vocabulary = vocabulary
         longest_first = sorted(filter(None, vocabulary.special_ids), key=len, reverse=True)
-        self._marks = re.compile(f"({'|'.join(map(re.escape, longest_first))})" if longest_first else r"(?!)")
+        self._marks = re.compile(
+            f"({'|'.join(map(re.escape, longest_first))})" if longest_first else r"(?!)"
+        )
 
     def literal(self, text: str) -> Node:
         """Writes the marks in it by number: their names are others in the engine's own tokenizer."""
         check_at_most("the number of characters of a literal", len(text), MAX_LITERAL_CHARS)
         special_ids = self._vocabulary.special_ids
         pieces = self._marks.split(text) if self._marks.groups else [text]
-        nodes = [Tokens(str(special_ids[piece])) if piece in special_ids else Literal(piece) for piece in pieces]
+        nodes = [
+            Tokens(str(special_ids[piece])) if piece in special_ids else Literal(piece)
+            for piece in pieces
+        ]
         return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
 
     def any_text(self, excludes: list[str], max_chars: int | None = None) -> Regular:
@@ -40,9 +45,13 @@ class Spelling:
         """Returns the id of a token that is named by its number or a mark's spelling. Raises GrammarError."""
         token_id = self._vocabulary.special_ids.get(token) if isinstance(token, str) else token
         if not isinstance(token_id, int) or isinstance(token_id, bool):
-            raise GrammarError(f"{path} must be a token id or the spelling of a special token, given {token!r}")
+            raise GrammarError(
+                f"{path} must be a token id or the spelling of a special token, given {token!r}"
+            )
         if not 0 <= token_id < self._vocabulary.vocab_size:
-            raise GrammarError(f"{path} must be >= 0 and < {self._vocabulary.vocab_size}, given {token_id}")
+            raise GrammarError(
+                f"{path} must be >= 0 and < {self._vocabulary.vocab_size}, given {token_id}"
+            )
         return token_id
 
     def tokens_but(self, excluded: Iterable[int]) -> Tokens:

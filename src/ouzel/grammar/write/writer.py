@@ -60,20 +60,30 @@ class GrammarWriter:
         top = "\n".join(lines) + "\n"
         if not self._grammars:
             return top
-        others = [{"name": f"g{place + 1}", "lark_grammar": text} for place, text in enumerate(self._grammars)]
+        others = [
+            {"name": f"g{place + 1}", "lark_grammar": text}
+            for place, text in enumerate(self._grammars)
+        ]
         return json.dumps({"grammars": [{"name": "top", "lark_grammar": top}, *others]})
 
     def expression(self, node: Node, *, is_last: bool = True) -> str:
         """Returns a rule expression, which nothing can follow where it `is_last`. Raises GrammarError."""
         self._num_expressions += 1  # rule 3 multiplies
-        check_at_most("the number of parts of the grammar, written out,", self._num_expressions, MAX_EXPRESSIONS)
+        check_at_most(
+            "the number of parts of the grammar, written out,",
+            self._num_expressions,
+            MAX_EXPRESSIONS,
+        )
         parts = flattened(node)
         written: list[str] = []
         while parts:
             run = _regular_run(parts)
             rest = parts[len(run) or 1 :]
             if run and rest and isinstance(options := rest[0], Choice) and not _has_ended(run):
-                parts = [Choice(tuple(Sequence((*run, option)) for option in options.options)), *rest[1:]]
+                parts = [
+                    Choice(tuple(Sequence((*run, option)) for option in options.options)),
+                    *rest[1:],
+                ]
             elif run:
                 written.append(self._run(run, rest, is_last=is_last))
                 parts = rest
@@ -164,7 +174,11 @@ def _as_regular(node: Node) -> Regular:
         case Repeat():
             content = _as_regular(node.content)
             is_open = content.is_open or node.maximum is None
-            return Regular(f"({content.expression}){times(node.minimum, node.maximum)}", is_open, content.needs_end)
+            return Regular(
+                f"({content.expression}){times(node.minimum, node.maximum)}",
+                is_open,
+                content.needs_end,
+            )
         case _:
             raise AssertionError(node)
 
@@ -173,7 +187,9 @@ def _sequence_as_regular(parts: list[Regular]) -> Regular:
     if not parts:
         return Regular('""')
     return Regular(
-        " ".join(part.expression for part in parts), any(part.is_open for part in parts), parts[-1].needs_end
+        " ".join(part.expression for part in parts),
+        any(part.is_open for part in parts),
+        parts[-1].needs_end,
     )
 
 
@@ -181,7 +197,8 @@ def _has_ended(run: list[Node]) -> bool:
     """Whether the last part is one of some literals."""
     last = run[-1]
     return isinstance(last, Literal) or (
-        isinstance(last, Choice) and all(isinstance(option, Literal) and option.text for option in last.options)
+        isinstance(last, Choice)
+        and all(isinstance(option, Literal) and option.text for option in last.options)
     )
 
 
@@ -215,7 +232,9 @@ def _check_first_literals(choice: Choice) -> None:
     firsts = sorted({_first_literal(option) for option in choice.options} - {""})
     for short, long in pairwise(firsts):
         if long.startswith(short):
-            raise GrammarError(f"of two options that may come at one place, {short!r} begins {long!r}")
+            raise GrammarError(
+                f"of two options that may come at one place, {short!r} begins {long!r}"
+            )
 
 
 def _first_literal(node: Node) -> str:

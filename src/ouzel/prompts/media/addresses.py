@@ -67,7 +67,9 @@ def is_own(address: Address) -> bool:
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((str(address), 1))  # sends nothing: it finds out from where something would be sent
+            probe.connect(
+                (str(address), 1)
+            )  # sends nothing: it finds out from where something would be sent
             return str(probe.getsockname()[0]) == str(address)
     except OSError:  # there is no way to it
         return False

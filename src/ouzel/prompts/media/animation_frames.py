@@ -29,14 +29,20 @@ def decode_animation(
     wanted, found = set(numbers), dict[int, NDArray[np.uint8]]()
     try:
         with open_animation(data) as file:
-            first = int(getattr(file, "default_image", False))  # what a PNG shows where nothing moves
+            first = int(
+                getattr(file, "default_image", False)
+            )  # what a PNG shows where nothing moves
             for number in range(max(wanted) + 1):
                 file.seek(first + number)
                 file.load()
                 if number in wanted:
                     [found[number]] = prepare(turned(_shown(file), orientation))
-    except Exception as error:  # whatever Pillow's Python meets in a broken file, and its decoders say
-        reason = "takes too much memory" if isinstance(error, MemoryError) else "is cut off or broken"
+    except (
+        Exception
+    ) as error:  # whatever Pillow's Python meets in a broken file, and its decoders say
+        reason = (
+            "takes too much memory" if isinstance(error, MemoryError) else "is cut off or broken"
+        )
         raise InvalidRequest(f"must be a whole video, given a file that {reason}") from None
     return [found[number] for number in numbers]
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 CODECS = ("h264", "hevc", "vp8", "vp9", "av1", "mpeg4", "mjpeg")
 MAX_PACKETS = 500_000  # four hours of 30 frames a second
-_MIN_RATE, _MAX_RATE = 1e-4, 1000.0  # frames a second: recordings of screens that stand still have few
+_MIN_RATE, _MAX_RATE = (
+    1e-4,
+    1000.0,
+)  # frames a second: recordings of screens that stand still have few
 _HALF = 0.5
 
 
@@ -122,7 +125,8 @@ def _facts(container: "InputContainer", stream: "VideoStream", max_frame_pixels:
     width, height = shown_size(first, stream.sample_aspect_ratio)
     seconds_of = float(stream.time_base or 0)
     rate, starts_s = _pace(
-        [(time - times[0]) * seconds_of for time in times], float(stream.average_rate or stream.guessed_rate or 0)
+        [(time - times[0]) * seconds_of for time in times],
+        float(stream.average_rate or stream.guessed_rate or 0),
     )
     if not isfinite(rate) or not _MIN_RATE <= rate <= _MAX_RATE:
         raise _Refusal(f"of {_MIN_RATE:g} to {_MAX_RATE:g} frames a second, given {rate:g}")
@@ -172,7 +176,9 @@ def _frames(container: "InputContainer", stream: "VideoStream", task: ReadFrames
             raise _Refusal(
                 f"whose frames are equally large, given {size[0]}x{size[1]} and {frame.width}x{frame.height}"
             )
-        pieces.append(turned(frame_image(frame), orientation).resize(task.size, task.resample).tobytes())
+        pieces.append(
+            turned(frame_image(frame), orientation).resize(task.size, task.resample).tobytes()
+        )
     return Frames(b"".join(pieces))
 
 

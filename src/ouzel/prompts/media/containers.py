@@ -20,7 +20,9 @@ from ouzel.prompts.media.picture import DIGEST_LEN, PictureLimits
 from ouzel.prompts.media.video import Container, ContainerFormat, Video, check_frame_size
 
 _JOB = "ouzel.prompts.media.container_job:create_container_job"
-READING_BYTES = 256 * 2**20  # of memory, for what FFmpeg looks at before it says how large frames are, and for one
+READING_BYTES = (
+    256 * 2**20
+)  # of memory, for what FFmpeg looks at before it says how large frames are, and for one
 _LEAST_BYTES = 128 * 2**20  # tables of decoders and of the file itself
 _BYTES_PER_PIXEL = 64  # of a frame: decoders keep up to 17 of them, of 1.5 bytes a pixel, or 3; and what is made of one
 _BYTES_PER_PIXEL_MADE = 15  # pieces, joined, encoded, sent, received
@@ -63,11 +65,21 @@ class Containers:
         )
 
     def frames(
-        self, video: Video, content: Container, numbers: Sequence[int], size: tuple[int, int], resample: int
+        self,
+        video: Video,
+        content: Container,
+        numbers: Sequence[int],
+        size: tuple[int, int],
+        resample: int,
     ) -> NDArray[np.uint8]:
         """Returns [frames, height, width, 3] of those with these ascending numbers. Raises as `read`."""
         task = ReadFrames(content.data, content.format, [*numbers], size, resample)
-        frames = self._run(task, self.num_bytes(video.num_pixels, size[0] * size[1] * len(numbers)), video.path, Frames)
+        frames = self._run(
+            task,
+            self.num_bytes(video.num_pixels, size[0] * size[1] * len(numbers)),
+            video.path,
+            Frames,
+        )
         return np.frombuffer(frames.pixels, np.uint8).reshape(len(numbers), size[1], size[0], 3)
 
     @staticmethod

@@ -22,7 +22,9 @@ class DecodingMemory:
         turn = object()
         with self._changed:
             self._turns.append(turn)
-            self._changed.wait_for(lambda: self._turns[0] is turn and self._num_bytes + share <= self._max_bytes)
+            self._changed.wait_for(
+                lambda: self._turns[0] is turn and self._num_bytes + share <= self._max_bytes
+            )
             self._turns.popleft()
             self._num_bytes += share
             self._changed.notify_all()

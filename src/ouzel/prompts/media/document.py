@@ -45,18 +45,27 @@ def check_file(data: bytes, path: str, limits: PictureLimits) -> PdfFile:
     return PdfFile(blake2b(data, digest_size=_DIGEST_LEN).digest(), data, path)
 
 
-def read_document(file: PdfFile, sizes: Sequence[tuple[float, float]], limits: PictureLimits) -> Document:
+def read_document(
+    file: PdfFile, sizes: Sequence[tuple[float, float]], limits: PictureLimits
+) -> Document:
     """`sizes` are the widths and heights of its pages, in points. Raises InvalidRequest."""
     for number, (width, height) in enumerate(sizes, 1):
         if not (0 < width <= _MAX_POINTS and 0 < height <= _MAX_POINTS):
             given = f"{width:g}x{height:g} of page {number}"
             raise InvalidRequest(
-                f"must be a PDF with pages of <= {_MAX_POINTS} points a side, given {given}", field=file.path
+                f"must be a PDF with pages of <= {_MAX_POINTS} points a side, given {given}",
+                field=file.path,
             )
-    return Document(file, tuple(_rendered(width, height, limits.max_pixels) for width, height in sizes))
+    return Document(
+        file, tuple(_rendered(width, height, limits.max_pixels) for width, height in sizes)
+    )
 
 
 def _rendered(width: float, height: float, max_pixels: int) -> Size:
-    scale = min(DPI / _POINTS_PER_INCH, MAX_SIDE / max(width, height), sqrt(max_pixels / (width * height)))
+    scale = min(
+        DPI / _POINTS_PER_INCH, MAX_SIDE / max(width, height), sqrt(max_pixels / (width * height))
+    )
     wide, high = max(int(width * scale), 1), max(int(height * scale), 1)
-    return min(wide, max_pixels), min(high, max_pixels)  # a line of pixels at least, and no more than there may be
+    return min(wide, max_pixels), min(
+        high, max_pixels
+    )  # a line of pixels at least, and no more than there may be

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 
-_NO_PATHS = (ctypes.POINTER(ctypes.c_char) * 1)()  # ends with the first, which is NULL; PDFium keeps the pointer
+_NO_PATHS = (
+    ctypes.POINTER(ctypes.c_char) * 1
+)()  # ends with the first, which is NULL; PDFium keeps the pointer
 
 
 class ReadSizes(msgspec.Struct, frozen=True, tag="sizes"):
@@ -32,7 +34,9 @@ class RenderPage(msgspec.Struct, frozen=True, tag="page"):
 
 class Sizes(msgspec.Struct, frozen=True, tag="sizes"):
     num_pages: int
-    sizes: list[tuple[float, float]]  # width and height in points, as pages are shown; empty of too many pages
+    sizes: list[
+        tuple[float, float]
+    ]  # width and height in points, as pages are shown; empty of too many pages
 
 
 class Page(msgspec.Struct, frozen=True, tag="page"):
@@ -85,7 +89,11 @@ def _outcome(task: Task) -> Outcome:
 
 def _sizes(document: "PdfDocument", max_pages: int) -> Sizes:
     num_pages = len(document)
-    sizes = [document.get_page_size(number) for number in range(num_pages)] if num_pages <= max_pages else []
+    sizes = (
+        [document.get_page_size(number) for number in range(num_pages)]
+        if num_pages <= max_pages
+        else []
+    )
     return Sizes(num_pages, sizes)
 
 

@@ -95,7 +95,9 @@ class DocumentLoader:
     def _page(self, document: Document, number: int, left_s: float) -> "Image":
         from PIL import Image  # noqa: PLC0415  only who has a document needs it
 
-        return Image.frombytes("RGB", document.pages[number], self._documents.page(document, number, left_s))
+        return Image.frombytes(
+            "RGB", document.pages[number], self._documents.page(document, number, left_s)
+        )
 
     def close(self) -> None:
         """What runs is not waited for."""

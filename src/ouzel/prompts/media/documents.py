@@ -17,7 +17,9 @@ from ouzel.prompts.media.picture import PictureLimits
 
 _JOB = "ouzel.prompts.media.document_job:create_document_job"
 READING_BYTES = 256 * 2**20  # of memory, for tables and objects of the file
-_RENDERING_BYTES = 384 * 2**20  # and for what pages show, on its way: an image that gets none is left out
+_RENDERING_BYTES = (
+    384 * 2**20
+)  # and for what pages show, on its way: an image that gets none is left out
 _BYTES_PER_PIXEL = 32  # rendered, packed, encoded, sent, received, and what is made of it
 
 Kind = TypeVar("Kind", Sizes, Page)
@@ -30,7 +32,9 @@ class Documents:
         self._limits = limits
         self._timeout_s = timeout_s
         self._max_images = max_images
-        self._process = FileProcess(_JOB, "PDF", Limits(wall_s=timeout_s, memory_bytes=READING_BYTES))
+        self._process = FileProcess(
+            _JOB, "PDF", Limits(wall_s=timeout_s, memory_bytes=READING_BYTES)
+        )
 
     def close(self) -> None:
         self._process.close()
@@ -44,7 +48,9 @@ class Documents:
                 field=path,
             )
         task = ReadSizes(file.data, self._max_images)
-        found = self._run(task, Limits(wall_s=self._timeout_s, memory_bytes=READING_BYTES), path, Sizes)
+        found = self._run(
+            task, Limits(wall_s=self._timeout_s, memory_bytes=READING_BYTES), path, Sizes
+        )
         if not found.num_pages:
             raise InvalidRequest("must be a PDF with pages, given one without", field=path)
         if found.num_pages > self._max_images:
@@ -55,7 +61,9 @@ class Documents:
         """Returns uint8 [height, width, 3], of the page's size. `left_s` is > 0. Raises as `read`."""
         size = document.pages[number]
         limits = Limits(wall_s=left_s, memory_bytes=self.num_bytes(size))
-        return self._run(RenderPage(document.file.data, number, size), limits, document.file.path, Page).pixels
+        return self._run(
+            RenderPage(document.file.data, number, size), limits, document.file.path, Page
+        ).pixels
 
     @staticmethod
     def num_bytes(size: Size) -> int:

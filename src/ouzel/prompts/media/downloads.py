@@ -63,12 +63,18 @@ class Downloads:
                 async with asyncio.timeout(self._timeout_s):
                     return await self._get(target, path, limits)
             except TimeoutError:
-                raise _failed(target, f"took longer than {self._timeout_s:g} s (media_timeout_s)", path) from None
+                raise _failed(
+                    target, f"took longer than {self._timeout_s:g} s (media_timeout_s)", path
+                ) from None
             except ConnectTimeout:
                 raise _failed(target, "does not answer", path) from None
             except ConnectError as error:
                 logger.debug("no connection to %s for a picture: %s", target.host_header, error)
-                reason = "has no valid certificate" if _is_certificates(error) else "cannot be connected to"
+                reason = (
+                    "has no valid certificate"
+                    if _is_certificates(error)
+                    else "cannot be connected to"
+                )
                 raise _failed(target, reason, path) from None
             except (NetworkError, ProtocolError, OSError) as error:  # the last: of TLS
                 logger.debug("no picture from %s: %s", target.host_header, error)
@@ -87,7 +93,9 @@ class Downloads:
                     if num_pieces > _MAX_PIECES + len(data) // _MIN_BYTES_PER_PIECE:
                         raise _failed(target, "sends the file in pieces that are too small", path)
                     if num_pieces % _PIECES_AT_A_TIME == 0:
-                        await asyncio.sleep(0)  # pieces that are buffered already come without a pause
+                        await asyncio.sleep(
+                            0
+                        )  # pieces that are buffered already come without a pause
         return bytes(data)
 
     @asynccontextmanager
@@ -96,7 +104,10 @@ class Downloads:
         headers = [
             ("Host", target.host_header),
             ("User-Agent", "ouzel"),
-            ("Accept", "image/png, image/jpeg, image/webp, image/gif, image/bmp, video/*;q=0.5, application/pdf;q=0.5"),
+            (
+                "Accept",
+                "image/png, image/jpeg, image/webp, image/gif, image/bmp, video/*;q=0.5, application/pdf;q=0.5",
+            ),
             ("Accept-Encoding", "identity"),
             ("Connection", "close"),
         ]
@@ -121,7 +132,9 @@ def _check_answer(response: Response, target: Target, path: str, limits: Picture
         raise _failed(target, f"answered with the status {response.status}", path)
     headers = {name.lower(): value for name, value in response.headers}
     if headers.get(b"content-encoding", b"identity").strip().lower() not in (b"identity", b""):
-        raise _failed(target, "sent an encoded file (Content-Encoding), which was not asked for", path)
+        raise _failed(
+            target, "sent an encoded file (Content-Encoding), which was not asked for", path
+        )
     length = headers.get(b"content-length", b"")
     if length.isdigit():
         check_file_size(int(length), path, limits)
@@ -133,5 +146,6 @@ def _is_certificates(error: BaseException) -> bool:
 
 def _failed(target: Target, reason: str, path: str) -> InvalidRequest:
     return InvalidRequest(
-        f"must be a URL of a picture, a video or a PDF, and {target.host_header!r} {reason}", field=path
+        f"must be a URL of a picture, a video or a PDF, and {target.host_header!r} {reason}",
+        field=path,
     )

@@ -36,7 +36,12 @@ class FileProcess:
         self._process.close()
 
     def run(
-        self, task: FileTask, limits: Limits, path: str, kind: type[Outcome], reason: Callable[[JobEnded], str]
+        self,
+        task: FileTask,
+        limits: Limits,
+        path: str,
+        kind: type[Outcome],
+        reason: Callable[[JobEnded], str],
     ) -> Outcome:
         """Raises InvalidRequest, with the task's own reason or the one that an end of the job has, EngineUnavailable.
 
@@ -45,7 +50,9 @@ class FileProcess:
         try:
             encoded = self._process.run(msgspec.msgpack.encode(task), limits)
         except JobLost as lost:
-            raise EngineUnavailable(f"{self._noun}s cannot be read now: {lost}", retry_after_s=_RETRY_AFTER_S) from lost
+            raise EngineUnavailable(
+                f"{self._noun}s cannot be read now: {lost}", retry_after_s=_RETRY_AFTER_S
+            ) from lost
         except JobEnded as ended:
             raise self._refusal(reason(ended), path) from ended
         outcome: Outcome | Refused = msgspec.msgpack.decode(encoded, type=kind | Refused)

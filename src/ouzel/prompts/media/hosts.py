@@ -19,7 +19,9 @@ _PORTS = {"http": 80, "https": 443}
 _MAX_URL_LEN = 8192
 _IN_TARGETS = "/?:@!$&'()*+,;=-._~%[]|"  # what stays as it is written
 _MAX_ADDRESSES = 4  # that are tried, one after the other
-_STRANGE = re.compile(r"[\x00-\x20\x7f-\x9f\\\ud800-\udfff]")  # halves of surrogate pairs are in no URL
+_STRANGE = re.compile(
+    r"[\x00-\x20\x7f-\x9f\\\ud800-\udfff]"
+)  # halves of surrogate pairs are in no URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,13 @@ def read_target(url: str, path: str) -> Target:
     What other programs read differently is refused, so that nobody has to know who reads it how.
     """
     if len(url) > _MAX_URL_LEN:
-        raise InvalidRequest(f"must be a URL of <= {_MAX_URL_LEN} characters, given {len(url)}", field=path)
+        raise InvalidRequest(
+            f"must be a URL of <= {_MAX_URL_LEN} characters, given {len(url)}", field=path
+        )
     if _STRANGE.search(url):
-        raise InvalidRequest("must be a URL without spaces, control characters and backslashes", field=path)
+        raise InvalidRequest(
+            "must be a URL without spaces, control characters and backslashes", field=path
+        )
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -56,11 +62,15 @@ def read_target(url: str, path: str) -> Target:
     if "@" in parts.netloc:
         raise InvalidRequest("must be a URL without a user name and a password", field=path)
     if parts.netloc.endswith(":") or port == 0:
-        raise InvalidRequest("must be a URL with a port between 1 and 65535, or with none", field=path)
+        raise InvalidRequest(
+            "must be a URL with a port between 1 and 65535, or with none", field=path
+        )
     try:
         host = normal_host(f"[{host}]" if "[" in parts.netloc else host)
     except InvalidHost as error:
-        raise InvalidRequest(f"must be a URL of a host: {host[:100]!r} {error}", field=path) from None
+        raise InvalidRequest(
+            f"must be a URL of a host: {host[:100]!r} {error}", field=path
+        ) from None
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(parts.scheme, host, port or _PORTS[parts.scheme], quote(target, safe=_IN_TARGETS))
 
@@ -68,24 +78,34 @@ def read_target(url: str, path: str) -> Target:
 def check_host(target: Target, allowed: AllowedHosts, path: str) -> None:
     """Raises InvalidRequest."""
     if not allowed.permit_host(target.host, target.port, is_usual=target.has_usual_port):
-        raise InvalidRequest(f"must be of a host in the server's {_OPTION}, given {target.host_header!r}", field=path)
+        raise InvalidRequest(
+            f"must be of a host in the server's {_OPTION}, given {target.host_header!r}", field=path
+        )
 
 
-async def checked_addresses(target: Target, allowed: AllowedHosts, resolve: Resolve, path: str) -> list[str]:
+async def checked_addresses(
+    target: Target, allowed: AllowedHosts, resolve: Resolve, path: str
+) -> list[str]:
     """Returns the host's addresses if all of them may be connected to. Raises InvalidRequest.
 
     A host that is not found gets the same answer, since clients could explore the names of a private network by it.
     """
     try:
-        texts = [target.host] if read_address(target.host) else await resolve(target.host, target.port)
+        texts = (
+            [target.host] if read_address(target.host) else await resolve(target.host, target.port)
+        )
     except OSError as error:
         logger.debug("the host of a picture, %s, is not found: %s", target.host, error)
         texts = []
     forbidden = [text for text in texts if not _may_be_connected_to(text, target, allowed)]
     if forbidden:
-        logger.debug("the host of a picture, %s, is at %s, which is not public", target.host, forbidden[0])
+        logger.debug(
+            "the host of a picture, %s, is at %s, which is not public", target.host, forbidden[0]
+        )
     if forbidden or not texts:
-        raise InvalidRequest(f"must be of a host with public addresses, and {target.host!r} has none", field=path)
+        raise InvalidRequest(
+            f"must be of a host with public addresses, and {target.host!r} has none", field=path
+        )
     return texts[:_MAX_ADDRESSES]
 
 

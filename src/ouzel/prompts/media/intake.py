@@ -27,7 +27,11 @@ class Intake:
     """Belongs to one event loop."""
 
     def __init__(
-        self, config: MediaConfig, *, resolve: Resolve | None = None, ssl_context: ssl.SSLContext | None = None
+        self,
+        config: MediaConfig,
+        *,
+        resolve: Resolve | None = None,
+        ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         """`resolve` finds the addresses of a host (by default as the machine does), `ssl_context` is for downloads."""
         self.limits = PictureLimits(config.max_media_bytes, config.max_media_pixels)

@@ -66,7 +66,9 @@ class MediaLoader:
         if not parts:
             return []
         sources = await self.intake.run(partial(_distinct_sources, parts))
-        pictures = await side_by_side([self._picture(source, path) for source, path in sources.values()])
+        pictures = await side_by_side(
+            [self._picture(source, path) for source, path in sources.values()]
+        )
         by_url = dict(zip(sources, pictures, strict=True))
         return [by_url[part.url] for part in parts]
 
@@ -75,7 +77,9 @@ class MediaLoader:
         self.held_bytes.add(picture, len(picture.data))
         return picture
 
-    async def decode(self, pictures: Sequence[Picture], prepare: Callable[[Picture], Result]) -> list[Result]:
+    async def decode(
+        self, pictures: Sequence[Picture], prepare: Callable[[Picture], Result]
+    ) -> list[Result]:
         """Returns the result of `prepare` for each picture, in order. Raises the errors of `prepare`.
 
         `prepare` runs in a thread, where it may ask `decoders`, for which memory is set aside. It is called once for

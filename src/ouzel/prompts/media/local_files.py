@@ -59,11 +59,19 @@ class LocalFiles:
         if len(file_path) > _MAX_PATH_LEN:
             raise _unreadable(file_path, path)
         if ".." in file_path.replace("\\", "/").split("/"):
-            raise InvalidRequest(f"must be a path without '..', given {_shown(file_path)}", field=path)
+            raise InvalidRequest(
+                f"must be a path without '..', given {_shown(file_path)}", field=path
+            )
         named = Path(file_path)
-        outside = InvalidRequest(f"must be the path of a file in the server's {_OPTION}", field=path)
+        outside = InvalidRequest(
+            f"must be the path of a file in the server's {_OPTION}", field=path
+        )
         if named.is_absolute():
-            inside = [root for root in (self._directory, self._real_directory) if named.is_relative_to(root)]
+            inside = [
+                root
+                for root in (self._directory, self._real_directory)
+                if named.is_relative_to(root)
+            ]
             if not inside:
                 raise outside
             named = named.relative_to(inside[0])
@@ -96,14 +104,19 @@ def _read_regular_file(descriptor: int, file_path: str, path: str, limits: Pictu
         raise _unreadable(file_path, path)
     check_file_size(status.st_size, path, limits)
     data = bytearray()
-    while piece := os.read(descriptor, _READ_LEN):  # it may grow meanwhile, and some say that they are empty
+    while piece := os.read(
+        descriptor, _READ_LEN
+    ):  # it may grow meanwhile, and some say that they are empty
         data += piece
         check_file_size(len(data), path, limits)
     return bytes(data)
 
 
 def _unreadable(file_path: str, path: str) -> InvalidRequest:
-    return InvalidRequest(f"must be the path of a regular file that can be read, given {_shown(file_path)}", field=path)
+    return InvalidRequest(
+        f"must be the path of a regular file that can be read, given {_shown(file_path)}",
+        field=path,
+    )
 
 
 def _shown(text: str) -> str:

@@ -2,9 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
+from httpcore2 import (
+    AnyIOBackend,
+    AsyncNetworkBackend,
+    AsyncNetworkStream,
+    ConnectError,
+    ConnectTimeout,
+)
 
-SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
+SocketOption = (
+    tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
+)
 
 
 class CheckedNetwork(AsyncNetworkBackend):
@@ -29,7 +37,9 @@ class CheckedNetwork(AsyncNetworkBackend):
         failure: Exception = ConnectError("there are no addresses")
         for address in self._addresses:
             try:
-                self._stream = await self._tcp.connect_tcp(address, port, timeout=self._attempt_timeout_s)
+                self._stream = await self._tcp.connect_tcp(
+                    address, port, timeout=self._attempt_timeout_s
+                )
                 return self._stream
             except (ConnectError, ConnectTimeout) as error:
                 failure = error

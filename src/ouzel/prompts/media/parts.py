@@ -26,7 +26,9 @@ class VideoPart:
 
     path: str  # of the field, for errors
     source: MediaPart | tuple[MediaPart, ...]
-    fps: float | None = None  # frames a second: that a list of frames has, and that are taken of a file
+    fps: float | None = (
+        None  # frames a second: that a list of frames has, and that are taken of a file
+    )
 
     @property
     def key(self) -> tuple[tuple[str, ...], float | None, bool]:

@@ -51,12 +51,16 @@ class Picture:
 
 def decode_header(data: bytes, max_pixels: int) -> Header:
     """Raises InvalidRequest, without a field."""
-    if (canvas := _webp_canvas(data)) is not None:  # the decoder takes memory for it as soon as there is one
+    if (
+        canvas := _webp_canvas(data)
+    ) is not None:  # the decoder takes memory for it as soon as there is one
         _check_size(canvas, max_pixels)
     try:
         image = open_picture(data, for_pixels=False)
     except Exception:  # Pillow's readers are Python: what is no picture ends in anything from OSError to IndexError
-        raise InvalidRequest(f"must be a picture ({_NAMES}), which its {len(data)} bytes are not") from None
+        raise InvalidRequest(
+            f"must be a picture ({_NAMES}), which its {len(data)} bytes are not"
+        ) from None
     with image:
         _check_size(image.size, max_pixels)
         # Pillow calls a JPEG with further ones behind it MPO.
@@ -78,13 +82,18 @@ def _check_effort(data: bytes, file_format: str, info: Mapping[Any, object]) -> 
 def check_file_size(num_bytes: int, path: str, limits: PictureLimits) -> None:
     """Raises InvalidRequest."""
     if num_bytes > limits.max_bytes:
-        raise InvalidRequest(f"must have <= {limits.max_bytes} bytes (max_media_bytes), given {num_bytes}", field=path)
+        raise InvalidRequest(
+            f"must have <= {limits.max_bytes} bytes (max_media_bytes), given {num_bytes}",
+            field=path,
+        )
 
 
 def _check_size(size: tuple[int, int], max_pixels: int) -> None:
     width, height = size
     if width * height > max_pixels:
-        raise InvalidRequest(f"must have <= {max_pixels} pixels (max_media_pixels), given {width}x{height}")
+        raise InvalidRequest(
+            f"must have <= {max_pixels} pixels (max_media_pixels), given {width}x{height}"
+        )
     if width < 1 or height < 1:
         raise InvalidRequest(f"must have pixels, given {width}x{height}")
 

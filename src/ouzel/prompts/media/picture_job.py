@@ -106,7 +106,9 @@ def _outcome(task: Task) -> Outcome:
                 return _prepared(prepare(decode(task.data, task.format, task.orientation)))
             case DecodeFrames():
                 prepare = pickle.loads(task.preparation)
-                return _prepared(decode_animation(task.data, task.orientation, task.numbers, prepare))
+                return _prepared(
+                    decode_animation(task.data, task.orientation, task.numbers, prepare)
+                )
             case _:
                 assert_never(task)
     except InvalidRequest as error:

@@ -65,7 +65,9 @@ class Pictures:
     def __init__(self, limits: PictureLimits, imports: Sequence[str] = ()) -> None:
         """`imports` are modules that preparations need."""
         self._limits = limits
-        self._process = LimitedProcess(_JOB, {"imports": [*imports]}, _HEADER_LIMITS, max_idle=_MAX_IDLE)
+        self._process = LimitedProcess(
+            _JOB, {"imports": [*imports]}, _HEADER_LIMITS, max_idle=_MAX_IDLE
+        )
 
     def start(self) -> None:
         self._process.start()
@@ -79,9 +81,13 @@ class Pictures:
         Only the bytes count: a data URL may call a PNG image/jpeg, as many clients do.
         """
         check_file_size(len(data), path, self._limits)
-        header = self._native_header(data, path) if is_read_natively(data) else self._header(data, path)
+        header = (
+            self._native_header(data, path) if is_read_natively(data) else self._header(data, path)
+        )
         digest = blake2b(data, digest_size=DIGEST_LEN).digest()
-        return Picture(digest, data, header.width, header.height, header.format, header.orientation, path)
+        return Picture(
+            digest, data, header.width, header.height, header.format, header.orientation, path
+        )
 
     def _header(self, data: bytes, path: str) -> Header:
         try:
@@ -91,23 +97,39 @@ class Pictures:
 
     def _native_header(self, data: bytes, path: str) -> Header:
         limits = _with_file(_HEADER_LIMITS, data)
-        return self._run(ReadHeader(data, self._limits.max_pixels), limits, path, "picture", FoundHeader).header
+        return self._run(
+            ReadHeader(data, self._limits.max_pixels), limits, path, "picture", FoundHeader
+        ).header
 
     def prepare(self, picture: Picture, preparation: Preparation) -> list[Array]:
         """Returns the arrays that `preparation` makes of the picture. Raises as `read`."""
-        task = DecodePicture(picture.data, picture.format, picture.orientation, pickle.dumps(preparation))
+        task = DecodePicture(
+            picture.data, picture.format, picture.orientation, pickle.dumps(preparation)
+        )
         cpu_s = _LEAST_S + picture.num_pixels / _PIXELS_PER_S
         memory_bytes = picture.num_pixels * BYTES_PER_PIXEL + _PREPARING_BYTES
         limits = Limits(
-            wall_s=cpu_s * _WALL_TIMES, cpu_s=cpu_s, memory_bytes=memory_bytes, full_priority_s=_FULL_PRIORITY_S
+            wall_s=cpu_s * _WALL_TIMES,
+            cpu_s=cpu_s,
+            memory_bytes=memory_bytes,
+            full_priority_s=_FULL_PRIORITY_S,
         )
-        return _arrays(self._run(task, _with_file(limits, picture.data), picture.path, "picture", Prepared))
+        return _arrays(
+            self._run(task, _with_file(limits, picture.data), picture.path, "picture", Prepared)
+        )
 
     def frames(
-        self, video: Video, content: Animation, numbers: Sequence[int], preparation: Preparation, timeout_s: float
+        self,
+        video: Video,
+        content: Animation,
+        numbers: Sequence[int],
+        preparation: Preparation,
+        timeout_s: float,
     ) -> Array:
         """Returns the array that `preparation` makes of each of these ascending frames, stacked. Raises as `read`."""
-        task = DecodeFrames(content.data, content.orientation, [*numbers], pickle.dumps(preparation))
+        task = DecodeFrames(
+            content.data, content.orientation, [*numbers], pickle.dumps(preparation)
+        )
         memory_bytes = 2 * video.num_pixels * BYTES_PER_PIXEL + _PREPARING_BYTES
         limits = _with_file(Limits(wall_s=timeout_s, memory_bytes=memory_bytes), content.data)
         return np.stack(_arrays(self._run(task, limits, video.path, "video", Prepared)))
@@ -116,7 +138,9 @@ class Pictures:
         try:
             encoded = self._process.run(msgspec.msgpack.encode(task), limits)
         except JobLost as lost:
-            raise EngineUnavailable(f"{noun}s cannot be read now: {lost}", retry_after_s=_RETRY_AFTER_S) from lost
+            raise EngineUnavailable(
+                f"{noun}s cannot be read now: {lost}", retry_after_s=_RETRY_AFTER_S
+            ) from lost
         except JobFailed as failed:  # the files' own faults are refusals: this one is ours
             raise RuntimeError(f"a {noun} could not be read: {failed}") from failed
         except JobEnded as ended:

@@ -13,12 +13,19 @@ if TYPE_CHECKING:
 
 # Those of OpenAI's API, and BMP. MPO, which phones write, begins with a whole JPEG and is read as one.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-_PYTHON_FORMATS = ("PNG", "JPEG", "GIF", "BMP")  # Python reads their headers, native code their pixels
+_PYTHON_FORMATS = (
+    "PNG",
+    "JPEG",
+    "GIF",
+    "BMP",
+)  # Python reads their headers, native code their pixels
 _NATIVE_FORMATS = ("WEBP",)
 _PLUGINS = {"PNG": "Png", "JPEG": "Jpeg", "WEBP": "WebP", "GIF": "Gif", "BMP": "Bmp"}
 _MAX_HEADER_READS = 4000
 _MIN_BYTES_PER_READ = 512  # on average
-_MIN_BYTES_PER_READ_OF_FRAMES = 16  # the reader of GIFs goes over those between two frames in blocks of 255 bytes
+_MIN_BYTES_PER_READ_OF_FRAMES = (
+    16  # the reader of GIFs goes over those between two frames in blocks of 255 bytes
+)
 
 
 class _FewReads(BytesIO):

@@ -19,7 +19,10 @@ BYTES_PER_PIXEL = 24
 
 _WHITE = (255, 255, 255)
 _PNG_DEPTH_AT = 24
-_PNG_SCALES = {2: 85, 4: 17}  # Pillow scales grey levels of few bits to eight, but not the transparent one
+_PNG_SCALES = {
+    2: 85,
+    4: 17,
+}  # Pillow scales grey levels of few bits to eight, but not the transparent one
 _HIGH_BYTE = 8
 
 
@@ -43,9 +46,15 @@ def decode(data: bytes, file_format: str, orientation: int) -> "Image":
     """
     try:
         return turned(_rgb(data, file_format), orientation)
-    except Exception as error:  # whatever Pillow's Python meets in a broken file, and its decoders say
-        reason = "takes too much memory" if isinstance(error, MemoryError) else "is cut off or broken"
-        raise InvalidRequest(f"must be a whole picture, given a {file_format} file that {reason}") from None
+    except (
+        Exception
+    ) as error:  # whatever Pillow's Python meets in a broken file, and its decoders say
+        reason = (
+            "takes too much memory" if isinstance(error, MemoryError) else "is cut off or broken"
+        )
+        raise InvalidRequest(
+            f"must be a whole picture, given a {file_format} file that {reason}"
+        ) from None
 
 
 def _rgb(data: bytes, file_format: str) -> "Image":

@@ -20,8 +20,17 @@ _BASE64_MARK = "base64,"
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]{1,31}):")  # one letter is a drive
 _WHITESPACE = b" \t\r\n\f"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
-_HEX_DIGITS = np.array([int(chr(code), 16) if chr(code) in hexdigits else 255 for code in range(256)], np.uint8)
-_ESCAPES = ((b"%2B", b"+"), (b"%2b", b"+"), (b"%2F", b"/"), (b"%2f", b"/"), (b"%3D", b"="), (b"%3d", b"="))
+_HEX_DIGITS = np.array(
+    [int(chr(code), 16) if chr(code) in hexdigits else 255 for code in range(256)], np.uint8
+)
+_ESCAPES = (
+    (b"%2B", b"+"),
+    (b"%2b", b"+"),
+    (b"%2F", b"/"),
+    (b"%2f", b"/"),
+    (b"%3D", b"="),
+    (b"%3d", b"="),
+)
 _HEAD_LEN = 256  # characters, with room for whitespace and escapes
 _HEAD_DIGITS = 16  # of base64: the 12 bytes by which a WebP file is known
 _PICTURE_BEGINNINGS = re.compile(
@@ -60,7 +69,9 @@ def read_source(url: str, path: str) -> Source:
         case "file":
             return FileSource(_path_of_file_url(url.strip(), path))
         case "data" if "," not in url:
-            raise InvalidRequest("must be a data URL with a comma before its data, given none", field=path)
+            raise InvalidRequest(
+                "must be a data URL with a comma before its data, given none", field=path
+            )
     _, mark, text = url.partition(_BASE64_MARK)
     if mark:
         return InlineSource(text, is_base64=True)
@@ -91,7 +102,9 @@ def _path_of_file_url(url: str, path: str) -> str:
     if text.startswith("//"):
         host, slash, rest = text[2:].partition("/")
         if host.lower() not in ("", "localhost"):
-            raise InvalidRequest("must be a file URL without a host, as file:///pictures/one.png", field=path)
+            raise InvalidRequest(
+                "must be a file URL without a host, as file:///pictures/one.png", field=path
+            )
         text = slash + rest
     return unquote(text, errors="surrogateescape")
 
@@ -103,7 +116,9 @@ def read_inline(source: InlineSource, path: str, limits: PictureLimits) -> bytes
     except UnicodeEncodeError as error:
         complaint = f"must be a data URL of ASCII characters, given {source.text[error.start]!r}"
         raise InvalidRequest(f"{complaint} at {error.start} of its data", field=path) from None
-    return _from_base64(text, path, limits) if source.is_base64 else _from_percents(text, path, limits)
+    return (
+        _from_base64(text, path, limits) if source.is_base64 else _from_percents(text, path, limits)
+    )
 
 
 def _from_base64(text: bytes, path: str, limits: PictureLimits) -> bytes:
@@ -128,7 +143,9 @@ def _from_percents(text: bytes, path: str, limits: PictureLimits) -> bytes:
     check_file_size(len(text) - 2 * text.count(b"%"), path, limits)
     characters = np.frombuffer(text + b"  ", np.uint8)
     digits = _HEX_DIGITS[characters]
-    escapes = np.flatnonzero((characters[:-2] == ord("%")) & (digits[1:-1] < 16) & (digits[2:] < 16))
+    escapes = np.flatnonzero(
+        (characters[:-2] == ord("%")) & (digits[1:-1] < 16) & (digits[2:] < 16)
+    )
     data = characters.copy()
     data[escapes] = digits[escapes + 1] * 16 + digits[escapes + 2]
     return np.delete(data[:-2], np.concatenate((escapes + 1, escapes + 2))).tobytes()

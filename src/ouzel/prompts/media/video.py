@@ -16,7 +16,9 @@ LIST_FPS = 2.0  # of frames that are sent one by one, where the client says noth
 
 ContainerFormat = Literal["mov", "matroska"]  # as FFmpeg names them
 
-_PICTURES = re.compile(rb"\x89PNG|GIF8|\xff\xd8\xff|BM|RIFF....WEBP", re.DOTALL)  # how files begin that Pillow reads
+_PICTURES = re.compile(
+    rb"\x89PNG|GIF8|\xff\xd8\xff|BM|RIFF....WEBP", re.DOTALL
+)  # how files begin that Pillow reads
 _NAMES = "MP4, MOV, WebM or Matroska, or a GIF, WEBP or PNG that moves"
 _MATROSKA = b"\x1a\x45\xdf\xa3"
 _MOV_BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
@@ -41,7 +43,9 @@ class Container:
 @dataclass(frozen=True, slots=True)
 class Video:
     digest: bytes  # of all that it is made of, BLAKE2b-128
-    content: Animation | Container | tuple[Picture, ...]  # the last: frames that are sent one by one
+    content: (
+        Animation | Container | tuple[Picture, ...]
+    )  # the last: frames that are sent one by one
     width: int  # of each frame, as it is shown
     height: int
     num_frames: int
@@ -64,14 +68,18 @@ def container_format(data: bytes) -> ContainerFormat | None:
     return "mov" if data[4:8] in _MOV_BOXES else None
 
 
-def read_animation(data: bytes, path: str, limits: PictureLimits, read: Callable[[bytes, str], Picture]) -> Video:
+def read_animation(
+    data: bytes, path: str, limits: PictureLimits, read: Callable[[bytes, str], Picture]
+) -> Video:
     """Reads a file that Pillow knows; one that does not move is a video of one frame. Raises as `read`.
 
     `read` reads the header of a picture, of these bytes and this path.
     """
     check_file_size(len(data), path, limits)
     if not _PICTURES.match(data):
-        raise InvalidRequest(f"must be a video ({_NAMES}), which its {len(data)} bytes are not", field=path)
+        raise InvalidRequest(
+            f"must be a video ({_NAMES}), which its {len(data)} bytes are not", field=path
+        )
     picture = read(data, path)
     try:
         durations = durations_of(data)

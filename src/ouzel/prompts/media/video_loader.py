@@ -16,7 +16,14 @@ from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.picture import check_file_size
 from ouzel.prompts.media.pixels import BYTES_PER_PIXEL, Resized
 from ouzel.prompts.media.sources import read_source
-from ouzel.prompts.media.video import Animation, Container, Video, container_format, of_frames, read_animation
+from ouzel.prompts.media.video import (
+    Animation,
+    Container,
+    Video,
+    container_format,
+    of_frames,
+    read_animation,
+)
 from ouzel.worker_threads import WorkerThreads
 
 Frames = NDArray[np.uint8]  # [frames, height, width, 3]
@@ -72,7 +79,9 @@ class VideoLoader:
 
     async def _file(self, part: MediaPart) -> Video:
         source = await self._loader.intake.run(partial(read_source, part.url, part.path))
-        read = await self._loader.intake.read(source, part.path, partial(self._without_container, part.path))
+        read = await self._loader.intake.read(
+            source, part.path, partial(self._without_container, part.path)
+        )
         content = read.content if isinstance(read, Video) else read
         for file in content if isinstance(content, tuple) else (content,):
             self._loader.held_bytes.add(file, len(file.data))
@@ -92,7 +101,9 @@ class VideoLoader:
         check_file_size(len(content.data), path, self._limits)
         return await self._threads.run(read)
 
-    async def frames(self, video: Video, numbers: Sequence[int], size: tuple[int, int], resample: int) -> Frames:
+    async def frames(
+        self, video: Video, numbers: Sequence[int], size: tuple[int, int], resample: int
+    ) -> Frames:
         """Returns the frames with these ascending numbers, in (width, height). `resample` is Pillow's number of a
         filter. Raises InvalidRequest.
         """
@@ -100,7 +111,9 @@ class VideoLoader:
         match video.content:
             case tuple():
                 decoders = self._loader.decoders
-                made = await self._loader.decode(video.content, lambda picture: decoders.prepare(picture, resized))
+                made = await self._loader.decode(
+                    video.content, lambda picture: decoders.prepare(picture, resized)
+                )
                 return await self.run(lambda: np.stack([made[number][0] for number in numbers]))
             case Animation():
                 return await self._animation(video, video.content, numbers, resized)
@@ -112,20 +125,29 @@ class VideoLoader:
                 assert_never(video.content)
 
     def _of_container(
-        self, video: Video, content: Container, numbers: Sequence[int], size: tuple[int, int], resample: int
+        self,
+        video: Video,
+        content: Container,
+        numbers: Sequence[int],
+        size: tuple[int, int],
+        resample: int,
     ) -> Frames:
         num_made = size[0] * size[1] * len(numbers)
         with self._memory.hold(self._containers.num_bytes(video.num_pixels, num_made)):
             return self._containers.frames(video, content, numbers, size, resample)
 
-    async def _animation(self, video: Video, content: Animation, numbers: Sequence[int], resized: "Resized") -> Frames:
+    async def _animation(
+        self, video: Video, content: Animation, numbers: Sequence[int], resized: "Resized"
+    ) -> Frames:
         is_abandoned = Event()
 
         def decode() -> Frames:
             with self._memory.hold(2 * video.num_pixels * BYTES_PER_PIXEL):
                 if is_abandoned.is_set():
                     raise too_slow(self._config.video_timeout_s, video.path)
-                return self._loader.decoders.frames(video, content, numbers, resized, self._config.video_timeout_s)
+                return self._loader.decoders.frames(
+                    video, content, numbers, resized, self._config.video_timeout_s
+                )
 
         try:
             return await self._threads.run(decode)
@@ -139,4 +161,6 @@ class VideoLoader:
 
 
 def too_slow(limit_s: float, path: str) -> InvalidRequest:
-    return InvalidRequest(f"must be a video that is decoded in <= {limit_s:g} s (video_timeout_s)", field=path)
+    return InvalidRequest(
+        f"must be a video that is decoded in <= {limit_s:g} s (video_timeout_s)", field=path
+    )

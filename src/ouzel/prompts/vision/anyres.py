@@ -18,7 +18,9 @@ from ouzel.prompts.vision.base import Tiles
 from ouzel.prompts.vision.resizing import grid_tiles, one_tile, padded, resized
 from ouzel.prompts.vision.settings import ProcessorFiles, Side
 
-Resolutions = Annotated[list[tuple[Side, Side]], Meta(min_length=1, max_length=256)]  # (height, width)
+Resolutions = Annotated[
+    list[tuple[Side, Side]], Meta(min_length=1, max_length=256)
+]  # (height, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,9 @@ class AnyRes:
         return rows, columns - (columns - new_columns) // 2 * 2
 
 
-def check_resolutions(resolutions: list[tuple[int, int]], tile_side: int, files: ProcessorFiles) -> None:
+def check_resolutions(
+    resolutions: list[tuple[int, int]], tile_side: int, files: ProcessorFiles
+) -> None:
     for height, width in resolutions:
         if height % tile_side or width % tile_side:
             raise ModelLoadError(

@@ -35,7 +35,9 @@ class ImageLayout:
 
     text: str  # what stands in the prompt for it, instead of the template's placeholder
     num_tokens: int  # how often `feature_token` occurs in the text: once per row of features
-    position_grid: tuple[int, int, int] | None = None  # (time, height, width) of its tokens, where M-RoPE counts by it
+    position_grid: tuple[int, int, int] | None = (
+        None  # (time, height, width) of its tokens, where M-RoPE counts by it
+    )
 
 
 class ImageProcessor(Protocol):
@@ -87,4 +89,6 @@ def chosen_detail(processor: ImageProcessor, detail: Detail, *, are_several: boo
 
 def check_aspect_ratio(width: int, height: int) -> None:
     if max(width, height) > _MAX_ASPECT_RATIO * min(width, height):
-        raise ValueError(f"the aspect ratio must be <= {_MAX_ASPECT_RATIO}, given {width}x{height} pixels")
+        raise ValueError(
+            f"the aspect ratio must be <= {_MAX_ASPECT_RATIO}, given {width}x{height} pixels"
+        )

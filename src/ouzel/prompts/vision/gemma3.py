@@ -9,7 +9,14 @@ import numpy as np
 from msgspec import Meta
 from PIL import Image
 
-from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
+from ouzel.prompts.vision.base import (
+    Detail,
+    ImageLayout,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    check_aspect_ratio,
+)
 from ouzel.prompts.vision.resizing import one_tile, resized
 from ouzel.prompts.vision.settings import (
     BILINEAR,
@@ -80,7 +87,9 @@ class Gemma3ImageProcessor:
 
     def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
         num_crops = len(self._crops(width, height, detail))
-        tile = f"\n\n{self.placeholder}{self.feature_token * self.tokens_per_tile}{self.end_token}\n\n"
+        tile = (
+            f"\n\n{self.placeholder}{self.feature_token * self.tokens_per_tile}{self.end_token}\n\n"
+        )
         if not num_crops:
             return ImageLayout(tile, self.tokens_per_tile)
         crops = " ".join([tile] * num_crops)
@@ -89,11 +98,17 @@ class Gemma3ImageProcessor:
 
     def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
         pictures = [image, *(image.crop(box) for box in self._crops(*image.size, detail))]
-        return np.concatenate([one_tile(resized(picture, self.tile_size, self.resample)) for picture in pictures])
+        return np.concatenate(
+            [one_tile(resized(picture, self.tile_size, self.resample)) for picture in pictures]
+        )
 
     def _crops(self, width: int, height: int, detail: Detail) -> list[tuple[int, int, int, int]]:
         check_aspect_ratio(width, height)
-        return [] if self.pan_and_scan is None or detail == "low" else self.pan_and_scan.boxes(width, height)
+        return (
+            []
+            if self.pan_and_scan is None or detail == "low"
+            else self.pan_and_scan.boxes(width, height)
+        )
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:

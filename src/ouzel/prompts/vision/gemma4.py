@@ -7,11 +7,26 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from PIL import Image
 
-from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
+from ouzel.prompts.vision.base import (
+    Detail,
+    ImageLayout,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    check_aspect_ratio,
+)
 from ouzel.prompts.vision.resizing import one_tile, resized
-from ouzel.prompts.vision.settings import Channels, PatchSide, PixelSettings, ProcessorFiles, read_image_settings
+from ouzel.prompts.vision.settings import (
+    Channels,
+    PatchSide,
+    PixelSettings,
+    ProcessorFiles,
+    read_image_settings,
+)
 
-_LOW_DETAIL_TOKENS = 70  # the least that the model knows; the next, 140, is more than 512 x 512 pixels
+_LOW_DETAIL_TOKENS = (
+    70  # the least that the model knows; the next, 140, is more than 512 x 512 pixels
+)
 
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):
@@ -42,7 +57,9 @@ class Gemma4ImageProcessor:
         new_width, new_height = self._new_size(width, height, detail)
         side = self.patch_side * self.pooling_side
         num_tokens = (new_width // side) * (new_height // side)
-        return ImageLayout(f"{self.start_token}{self.feature_token * num_tokens}{self.end_token}", num_tokens)
+        return ImageLayout(
+            f"{self.start_token}{self.feature_token * num_tokens}{self.end_token}", num_tokens
+        )
 
     def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
@@ -50,7 +67,9 @@ class Gemma4ImageProcessor:
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
         """Returns the largest (width, height) of the picture's shape that makes at most so many tokens."""
         check_aspect_ratio(width, height)
-        max_tokens = min(self.max_tokens, _LOW_DETAIL_TOKENS) if detail == "low" else self.max_tokens
+        max_tokens = (
+            min(self.max_tokens, _LOW_DETAIL_TOKENS) if detail == "low" else self.max_tokens
+        )
         side = self.patch_side * self.pooling_side
         scale = math.sqrt(max_tokens * self.pooling_side**2 * self.patch_side**2 / (height * width))
         columns, rows = math.floor(scale * width / side), math.floor(scale * height / side)

@@ -10,7 +10,14 @@ from msgspec import Meta
 from PIL import Image
 
 from ouzel.errors import ModelLoadError
-from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
+from ouzel.prompts.vision.base import (
+    Detail,
+    ImageLayout,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    check_aspect_ratio,
+)
 from ouzel.prompts.vision.resizing import grid_tiles, one_tile, resized
 from ouzel.prompts.vision.settings import (
     HALVES,
@@ -63,7 +70,10 @@ class Idefics3ImageProcessor:
         columns, rows = self._grid(*self._scaled(width, height), detail)
         features = self.feature_token * self.tokens_per_tile
         lines = [
-            "".join(f"{self.edge}<row_{row}_col_{column}>{features}" for column in range(1, columns + 1)) + "\n"
+            "".join(
+                f"{self.edge}<row_{row}_col_{column}>{features}" for column in range(1, columns + 1)
+            )
+            + "\n"
             for row in range(1, rows + 1)
         ]
         blank_line = "\n" if lines else ""

@@ -10,7 +10,14 @@ import numpy as np
 from msgspec import Meta
 from PIL import Image
 
-from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
+from ouzel.prompts.vision.base import (
+    Detail,
+    ImageLayout,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    check_aspect_ratio,
+)
 from ouzel.prompts.vision.resizing import grid_tiles, one_tile, resized
 from ouzel.prompts.vision.settings import (
     HeightAndWidth,
@@ -70,7 +77,9 @@ class InternVlImageProcessor:
         columns, rows = self._grid(width, height, detail)
         num_tiles = rows * columns + int(rows * columns > 1)
         num_tokens = num_tiles * self.tokens_per_tile
-        return ImageLayout(f"{self.start_token}{self.feature_token * num_tokens}{self.end_token}", num_tokens)
+        return ImageLayout(
+            f"{self.start_token}{self.feature_token * num_tokens}{self.end_token}", num_tokens
+        )
 
     def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
         columns, rows = self._grid(*image.size, detail)
@@ -91,7 +100,9 @@ class InternVlImageProcessor:
         best, smallest = (1, 1), float("inf")
         for columns, rows in self.grids:
             distance = abs(ratio - columns / rows)
-            if distance < smallest or (distance == smallest and area > 0.5 * tile_area * columns * rows):
+            if distance < smallest or (
+                distance == smallest and area > 0.5 * tile_area * columns * rows
+            ):
                 best, smallest = (columns, rows), distance
         return best
 
@@ -116,7 +127,9 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 def _grids(min_tiles: int, max_tiles: int) -> list[tuple[int, int]]:
     sides = range(1, max_tiles + 1)
     grids = [(columns, rows) for columns in sides for rows in sides]
-    return sorted((grid for grid in grids if min_tiles <= math.prod(grid) <= max_tiles), key=math.prod)
+    return sorted(
+        (grid for grid in grids if min_tiles <= math.prod(grid) <= max_tiles), key=math.prod
+    )
 
 
 def _tokens_per_tile(config: _Config) -> int:

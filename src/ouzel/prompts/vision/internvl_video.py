@@ -14,10 +14,24 @@ from msgspec import Meta
 from ouzel.prompts.vision.base import Normalisation
 from ouzel.prompts.vision.internvl import InternVlImageProcessor
 from ouzel.prompts.vision.internvl import load as load_of_pictures
-from ouzel.prompts.vision.settings import HeightAndWidth, PixelSettings, ProcessorFiles, Side, read_video_settings
+from ouzel.prompts.vision.settings import (
+    HeightAndWidth,
+    PixelSettings,
+    ProcessorFiles,
+    Side,
+    read_video_settings,
+)
 from ouzel.prompts.vision.video import Clip, FrameGroup, VideoLayout, VideoProcessor
 
-_OF_PICTURES_TOO = ("size", "image_mean", "image_std", "rescale_factor", "resample", "do_rescale", "do_normalize")
+_OF_PICTURES_TOO = (
+    "size",
+    "image_mean",
+    "image_std",
+    "rescale_factor",
+    "resample",
+    "do_rescale",
+    "do_normalize",
+)
 
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):
@@ -41,7 +55,9 @@ class InternVlVideoProcessor:
     def frames_per_group(self) -> int:
         return 1
 
-    def sampled(self, num_frames: int, rate: float, *, fps: float | None, max_frames: int) -> Sequence[int]:
+    def sampled(
+        self, num_frames: int, rate: float, *, fps: float | None, max_frames: int
+    ) -> Sequence[int]:
         """Gives the middle one of each of as many equal parts as frames are shown."""
         num = max(1, min(int(num_frames / rate * (fps or self.fps)), max_frames, num_frames))
         part = num_frames / num
@@ -53,7 +69,9 @@ class InternVlVideoProcessor:
         frame = f"{self.start_token}{self.feature_token * self.tokens_per_frame}{self.end_token}"
         numbers = range(1, len(clip.times_s) + 1)
         groups = tuple(FrameGroup(self.tokens_per_frame) for _ in numbers)
-        return VideoLayout("\n".join(f"Frame{number}: {frame}" for number in numbers), self.size, groups)
+        return VideoLayout(
+            "\n".join(f"Frame{number}: {frame}" for number in numbers), self.size, groups
+        )
 
 
 def load(files: ProcessorFiles) -> VideoProcessor:

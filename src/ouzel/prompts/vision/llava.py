@@ -7,8 +7,21 @@ from PIL import Image
 
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision import pixtral
-from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
-from ouzel.prompts.vision.resizing import center_crop, check_square_side, one_tile, padded_to_square, resized
+from ouzel.prompts.vision.base import (
+    Detail,
+    ImageLayout,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    check_aspect_ratio,
+)
+from ouzel.prompts.vision.resizing import (
+    center_crop,
+    check_square_side,
+    one_tile,
+    padded_to_square,
+    resized,
+)
 from ouzel.prompts.vision.selected_features import num_added_tokens, patch_grid
 from ouzel.prompts.vision.settings import (
     HALVES,
@@ -114,10 +127,14 @@ def _sizes(settings: _ClipSettings, files: ProcessorFiles) -> tuple[int | None, 
     source = files.image_processor_path
     if size.height is not None and size.width is not None and size.shortest_edge is None:
         if settings.do_center_crop and (crop.height, crop.width) != (size.height, size.width):
-            raise ModelLoadError(f"{source}: crop_size must be the size, {size.height}x{size.width}, where it is fixed")
+            raise ModelLoadError(
+                f"{source}: crop_size must be the size, {size.height}x{size.width}, where it is fixed"
+            )
         return None, (size.width, size.height)
     if size.shortest_edge is None or not settings.do_center_crop:
-        raise ModelLoadError(f"{source}: size must have a shortest_edge, with do_center_crop, or height and width")
+        raise ModelLoadError(
+            f"{source}: size must have a shortest_edge, with do_center_crop, or height and width"
+        )
     if max(crop.height, crop.width) > size.shortest_edge:
         raise ModelLoadError(
             f"{source}: crop_size must be <= the shortest_edge {size.shortest_edge}, found {crop.height}x{crop.width}"

@@ -7,10 +7,23 @@ from PIL import Image
 
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.anyres import AnyRes, Resolutions, check_resolutions
-from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
+from ouzel.prompts.vision.base import (
+    Detail,
+    ImageLayout,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    check_aspect_ratio,
+)
 from ouzel.prompts.vision.resizing import one_tile, resized
 from ouzel.prompts.vision.selected_features import num_added_tokens, patch_grid
-from ouzel.prompts.vision.settings import HeightAndWidth, PixelSettings, ProcessorFiles, Side, read_image_settings
+from ouzel.prompts.vision.settings import (
+    HeightAndWidth,
+    PixelSettings,
+    ProcessorFiles,
+    Side,
+    read_image_settings,
+)
 
 
 class _Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,7 +86,9 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 def _tile_side(settings: _Settings, files: ProcessorFiles) -> int:
     """Returns the side of a tile, to which the picture is resized and cropped."""
     size, crop = settings.size, settings.crop_size
-    sides = {size} if isinstance(size, int) else {size.shortest_edge, size.height, size.width} - {None}
+    sides = (
+        {size} if isinstance(size, int) else {size.shortest_edge, size.height, size.width} - {None}
+    )
     sides |= {crop} if isinstance(crop, int) else {crop.height, crop.width}
     if len(sides) != 1:
         raise ModelLoadError(f"{files.image_processor_path}: size and crop_size must be one square")

@@ -10,7 +10,14 @@ from PIL import Image
 
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.anyres import AnyRes, Resolutions, check_resolutions
-from ouzel.prompts.vision.base import Detail, ImageLayout, ImageProcessor, Normalisation, Tiles, check_aspect_ratio
+from ouzel.prompts.vision.base import (
+    Detail,
+    ImageLayout,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    check_aspect_ratio,
+)
 from ouzel.prompts.vision.resizing import check_square_side, one_tile, padded_to_square, resized
 from ouzel.prompts.vision.settings import (
     HeightAndWidth,
@@ -93,7 +100,9 @@ class LlavaOnevisionImageProcessor:
     def feature_grid(self, width: int, height: int) -> tuple[int, int]:
         """Returns the rows and columns of features after the first tile's, scaled down where there are too many."""
         rows, columns = self.any_res.feature_grid(width, height)
-        surplus = math.sqrt(rows * columns / (self.max_num_tiles * self.any_res.patches_per_side**2))
+        surplus = math.sqrt(
+            rows * columns / (self.max_num_tiles * self.any_res.patches_per_side**2)
+        )
         if surplus > _MAX_SURPLUS:
             return int(rows // surplus), int(columns // surplus)
         return rows, columns
@@ -106,7 +115,9 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     size = settings.size
     side = size if isinstance(size, int) else size.height
     if not isinstance(size, int) and size.width != side:
-        raise ModelLoadError(f"{files.image_processor_path}: size must be a square, found {side}x{size.width}")
+        raise ModelLoadError(
+            f"{files.image_processor_path}: size must be a square, found {side}x{size.width}"
+        )
     check_resolutions(settings.image_grid_pinpoints, side, files)
     vision = config.vision_config
     num_base_tokens = processor.num_image_tokens or (vision.image_size // vision.patch_size) ** 2

@@ -52,9 +52,15 @@ def load_video_processor(directory: Path) -> VideoProcessor | None:
     return processor
 
 
-def _loaded(directory: Path, modules: Mapping[str, str]) -> Any:  # Any: what the module makes is for the caller to say
+def _loaded(
+    directory: Path, modules: Mapping[str, str]
+) -> Any:  # Any: what the module makes is for the caller to say
     files = read_processor_files(directory)
     module = modules.get(files.model_type)
-    if module is None or not files.image_processor or not isinstance(files.config.get("vision_config"), dict):
+    if (
+        module is None
+        or not files.image_processor
+        or not isinstance(files.config.get("vision_config"), dict)
+    ):
         return None
     return import_module(f"ouzel.prompts.vision.{module}").load(files)

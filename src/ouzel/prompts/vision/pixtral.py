@@ -87,7 +87,10 @@ class PixtralImageProcessor:
         check_aspect_ratio(width, height)
         max_width, max_height = self.max_size
         if detail == "low":
-            max_width, max_height = min(max_width, LOW_DETAIL_SIDE), min(max_height, LOW_DETAIL_SIDE)
+            max_width, max_height = (
+                min(max_width, LOW_DETAIL_SIDE),
+                min(max_height, LOW_DETAIL_SIDE),
+            )
         ratio = max(height / max_height, width / max_width)
         if ratio > 1:
             width, height = max(1, math.floor(width / ratio)), max(1, math.floor(height / ratio))
@@ -125,5 +128,7 @@ def _max_size(settings: _Settings, files: ProcessorFiles) -> tuple[int, int]:
     if size.longest_edge is not None:
         return size.longest_edge, size.longest_edge
     if size.width is None or size.height is None:
-        raise ModelLoadError(f"{files.image_processor_path}: size must have longest_edge, or height and width")
+        raise ModelLoadError(
+            f"{files.image_processor_path}: size must have longest_edge, or height and width"
+        )
     return size.width, size.height

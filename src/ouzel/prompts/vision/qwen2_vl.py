@@ -74,7 +74,9 @@ class Qwen2VlImageProcessor:
     def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
         new_width, new_height = self._new_size(width, height, detail)
         rows, columns = new_height // self.token_side, new_width // self.token_side
-        return ImageLayout(self.feature_token * (rows * columns), rows * columns, (1, rows, columns))
+        return ImageLayout(
+            self.feature_token * (rows * columns), rows * columns, (1, rows, columns)
+        )
 
     def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
@@ -82,11 +84,17 @@ class Qwen2VlImageProcessor:
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
         """Returns (width, height) within the range of pixels, both rounded to multiples of a token's side."""
         check_aspect_ratio(width, height)
-        max_pixels = min(self.max_pixels, LOW_DETAIL_SIDE**2) if detail == "low" else self.max_pixels
-        return fitted(width, height, self.token_side, (min(self.min_pixels, max_pixels), max_pixels))
+        max_pixels = (
+            min(self.max_pixels, LOW_DETAIL_SIDE**2) if detail == "low" else self.max_pixels
+        )
+        return fitted(
+            width, height, self.token_side, (min(self.min_pixels, max_pixels), max_pixels)
+        )
 
 
-def fitted(width: int, height: int, side: int, num_pixels: tuple[int, int], num_frames: int = 1) -> tuple[int, int]:
+def fitted(
+    width: int, height: int, side: int, num_pixels: tuple[int, int], num_frames: int = 1
+) -> tuple[int, int]:
     """Returns (width, height) as multiples of `side`; all frames together have a number of pixels within the range.
 
     An even number of frames is counted, if there are several. Source: transformers, `smart_resize` of the Qwens.
@@ -104,7 +112,9 @@ def fitted(width: int, height: int, side: int, num_pixels: tuple[int, int], num_
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:
-    settings = read_image_settings(files, {"Qwen2VLImageProcessor": _Settings, "Qwen2_5_VLImageProcessor": _Settings})
+    settings = read_image_settings(
+        files, {"Qwen2VLImageProcessor": _Settings, "Qwen2_5_VLImageProcessor": _Settings}
+    )
     check_patches(files, files.image_processor_path, settings.patch_size, settings.merge_size)
     size = settings.size
     return Qwen2VlImageProcessor(
@@ -128,7 +138,9 @@ def check_patches(files: ProcessorFiles, path: Path, patch_size: int, merge_size
         ("merge_size", merge_size, vision.spatial_merge_size),
     ):
         if tower not in (None, found):
-            raise ModelLoadError(f"{path}: {key} must be {tower}, as the vision_config says, found {found}")
+            raise ModelLoadError(
+                f"{path}: {key} must be {tower}, as the vision_config says, found {found}"
+            )
 
 
 def _floor(length: float, side: int) -> int:

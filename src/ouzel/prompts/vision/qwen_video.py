@@ -98,7 +98,9 @@ class QwenVideoProcessor:
     def frames_per_group(self) -> int:
         return PAIR
 
-    def sampled(self, num_frames: int, rate: float, *, fps: float | None, max_frames: int) -> Sequence[int]:
+    def sampled(
+        self, num_frames: int, rate: float, *, fps: float | None, max_frames: int
+    ) -> Sequence[int]:
         """Gives frames that are evenly spread, as many as the reference gives but for `max_frames`."""
         num_wanted = num_frames / rate * (fps or self.fps)
         most = min(self.max_frames, max_frames)
@@ -123,7 +125,9 @@ class QwenVideoProcessor:
             shifts = self._time_shifts(num_pairs, clip.rate)
             pairs = tuple(FrameGroup(rows * columns, grid, shift) for shift in shifts)
             return VideoLayout(features * num_pairs, size, pairs)
-        middles = [(first + second) / 2 for first, second in zip(times[::2], times[1::2], strict=True)]
+        middles = [
+            (first + second) / 2 for first, second in zip(times[::2], times[1::2], strict=True)
+        ]
         frames = f"{self.start_token}{features}{self.end_token}"
         text = "".join(f"<{middle:.1f} seconds>{frames}" for middle in middles)
         return VideoLayout(text, size, (FrameGroup(rows * columns, grid, None),) * num_pairs)
@@ -154,10 +158,14 @@ def load(files: ProcessorFiles) -> VideoProcessor:
     """Raises ModelLoadError."""
     has_times = files.model_type not in _WITHOUT_TIMES
     form = _Qwen3Settings if has_times else _Settings
-    settings = read_video_settings(files, form, ("Qwen2VLVideoProcessor", "Qwen3VLVideoProcessor"), _OF_PICTURES_TOO)
+    settings = read_video_settings(
+        files, form, ("Qwen2VLVideoProcessor", "Qwen3VLVideoProcessor"), _OF_PICTURES_TOO
+    )
     if settings.temporal_patch_size != PAIR:
         found = settings.temporal_patch_size
-        raise ModelLoadError(f"{files.video_processor_path}: temporal_patch_size must be 2, found {found}")
+        raise ModelLoadError(
+            f"{files.video_processor_path}: temporal_patch_size must be 2, found {found}"
+        )
     path = files.video_processor_path if files.video_processor else files.image_processor_path
     check_patches(files, path, settings.patch_size, settings.merge_size)
     size, side = settings.size, settings.patch_size * settings.merge_size
@@ -182,7 +190,9 @@ def load(files: ProcessorFiles) -> VideoProcessor:
 def _tokens_per_second(files: ProcessorFiles) -> float | None:
     if files.model_type != "qwen2_5_vl":
         return None
-    return read_record(files.config, _Config, files.directory / "config.json").vision_config.tokens_per_second
+    return read_record(
+        files.config, _Config, files.directory / "config.json"
+    ).vision_config.tokens_per_second
 
 
 def _even(number: float) -> int:

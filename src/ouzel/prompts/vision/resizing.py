@@ -29,7 +29,9 @@ def padded_to_square(image: Image.Image, color: tuple[int, int, int]) -> Image.I
     return padded(image, (side, side), color)
 
 
-def padded(image: Image.Image, size: tuple[int, int], color: tuple[int, int, int] = (0, 0, 0)) -> Image.Image:
+def padded(
+    image: Image.Image, size: tuple[int, int], color: tuple[int, int, int] = (0, 0, 0)
+) -> Image.Image:
     """Puts the picture in the middle of (width, height)."""
     canvas = Image.new("RGB", size, color)
     canvas.paste(image, ((size[0] - image.width) // 2, (size[1] - image.height) // 2))

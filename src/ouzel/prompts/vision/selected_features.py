@@ -35,10 +35,14 @@ def patch_grid(files: ProcessorFiles, tile_size: tuple[int, int]) -> tuple[int, 
     config, processor = _read(files)
     patch_size = processor.patch_size or config.vision_config.patch_size
     if patch_size is None:
-        raise ModelLoadError(f"{files.directory / 'config.json'}: patch_size is missing in vision_config")
+        raise ModelLoadError(
+            f"{files.directory / 'config.json'}: patch_size is missing in vision_config"
+        )
     if min(tile_size) < patch_size:
         width, height = tile_size
-        raise ModelLoadError(f"{files.directory}: patch_size must be <= a tile's {height}x{width}, found {patch_size}")
+        raise ModelLoadError(
+            f"{files.directory}: patch_size must be <= a tile's {height}x{width}, found {patch_size}"
+        )
     return tile_size[1] // patch_size, tile_size[0] // patch_size
 
 
@@ -51,10 +55,16 @@ def num_added_tokens(files: ProcessorFiles, default_strategy: _Strategy = "defau
     num_added = processor.num_additional_image_tokens
     if num_added is None:
         num_added = int(config.vision_config.model_type == "clip_vision_model")
-    strategy = processor.vision_feature_select_strategy or config.vision_feature_select_strategy or default_strategy
+    strategy = (
+        processor.vision_feature_select_strategy
+        or config.vision_feature_select_strategy
+        or default_strategy
+    )
     return num_added - int(strategy == "default")
 
 
 def _read(files: ProcessorFiles) -> tuple[_Config, _Processor]:
     config = read_record(files.config, _Config, files.directory / "config.json")
-    return config, read_record(files.processor, _Processor, files.directory / "processor_config.json")
+    return config, read_record(
+        files.processor, _Processor, files.directory / "processor_config.json"
+    )

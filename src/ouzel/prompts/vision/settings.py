@@ -82,8 +82,12 @@ Settings = TypeVar("Settings", bound=PixelSettings)
 def read_processor_files(directory: Path) -> ProcessorFiles:
     """Reads settings from `processor_config.json` if they are in it, as the reference does."""
     processor = read_json_object(directory / "processor_config.json")
-    image_processor, path = _inner_or_own(directory, processor, "image_processor", "preprocessor_config.json")
-    of_videos, videos_path = _inner_or_own(directory, processor, "video_processor", "video_preprocessor_config.json")
+    image_processor, path = _inner_or_own(
+        directory, processor, "image_processor", "preprocessor_config.json"
+    )
+    of_videos, videos_path = _inner_or_own(
+        directory, processor, "video_processor", "video_preprocessor_config.json"
+    )
     return ProcessorFiles(
         directory=directory,
         config=read_json_object(directory / "config.json"),
@@ -96,7 +100,9 @@ def read_processor_files(directory: Path) -> ProcessorFiles:
     )
 
 
-def _inner_or_own(directory: Path, processor: JsonObject, key: str, name: str) -> tuple[JsonObject, Path]:
+def _inner_or_own(
+    directory: Path, processor: JsonObject, key: str, name: str
+) -> tuple[JsonObject, Path]:
     """Returns the settings under the key of `processor_config.json`, else those in a file of their own."""
     inner = processor.get(key)
     if isinstance(inner, dict):
@@ -113,12 +119,17 @@ def read_image_settings(files: ProcessorFiles, by_type: Mapping[str, type[Settin
     source = files.image_processor_path
     if name not in by_type:
         supported = ", ".join(by_type)
-        raise ModelLoadError(f"{source}: image_processor_type must be one of {supported}, found {brief(declared)}")
+        raise ModelLoadError(
+            f"{source}: image_processor_type must be one of {supported}, found {brief(declared)}"
+        )
     return _checked(read_record(files.image_processor, by_type[name], source), source)
 
 
 def read_video_settings(
-    files: ProcessorFiles, form: type[Settings], types: Sequence[str], of_pictures_too: Sequence[str]
+    files: ProcessorFiles,
+    form: type[Settings],
+    types: Sequence[str],
+    of_pictures_too: Sequence[str],
 ) -> Settings:
     """Reads them as `form`, where they are of one of these `video_processor_type`s.
 
@@ -127,7 +138,9 @@ def read_video_settings(
     values, source = files.video_processor, files.video_processor_path
     if not values:
         source = files.image_processor_path
-        values = {key: value for key, value in files.image_processor.items() if key in of_pictures_too}
+        values = {
+            key: value for key, value in files.image_processor.items() if key in of_pictures_too
+        }
     declared = values.get("video_processor_type")
     if declared is not None and declared not in types:
         raise ModelLoadError(
@@ -139,7 +152,9 @@ def read_video_settings(
 def _checked(settings: Settings, source: Path) -> Settings:
     numbers = (settings.rescale_factor, *settings.image_mean, *settings.image_std)
     if not all(map(math.isfinite, numbers)) or 0 in settings.image_std:
-        raise ModelLoadError(f"{source}: rescale_factor, image_mean and image_std must be numbers, and no deviation 0")
+        raise ModelLoadError(
+            f"{source}: rescale_factor, image_mean and image_std must be numbers, and no deviation 0"
+        )
     if not settings.do_resize:
         raise ModelLoadError(f"{source}: do_resize must be true, found false")
     return settings

@@ -27,7 +27,9 @@ class FrameGroup:
 
     num_tokens: int
     position_grid: tuple[int, int, int] | None = None  # as an image's
-    time_shift: int | None = None  # of its positions, behind the video's first; None: a place of its own in the prompt
+    time_shift: int | None = (
+        None  # of its positions, behind the video's first; None: a place of its own in the prompt
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,9 @@ class VideoProcessor(Protocol):
     @property
     def frames_per_group(self) -> int: ...
 
-    def sampled(self, num_frames: int, rate: float, *, fps: float | None, max_frames: int) -> Sequence[int]:
+    def sampled(
+        self, num_frames: int, rate: float, *, fps: float | None, max_frames: int
+    ) -> Sequence[int]:
         """Returns which frames are shown of a video with so many, `rate` in a second.
 
         `fps` is how many of a second the client wants; None: as many as the checkpoint says.

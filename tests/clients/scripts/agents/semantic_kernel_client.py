@@ -5,7 +5,10 @@ import sys
 
 from openai import AsyncOpenAI
 from semantic_kernel.agents import ChatCompletionAgent
-from semantic_kernel.connectors.ai.open_ai import OpenAIChatCompletion, OpenAIChatPromptExecutionSettings
+from semantic_kernel.connectors.ai.open_ai import (
+    OpenAIChatCompletion,
+    OpenAIChatPromptExecutionSettings,
+)
 from semantic_kernel.contents import ChatHistory
 from semantic_kernel.functions import KernelArguments, kernel_function
 
@@ -19,7 +22,9 @@ def current_weather(self: object, city: str) -> str:
 
 
 class Weather:
-    current_weather = kernel_function(name="current_weather", description="Get the current weather")(current_weather)
+    current_weather = kernel_function(
+        name="current_weather", description="Get the current weather"
+    )(current_weather)
 
 
 async def main() -> None:
@@ -29,11 +34,15 @@ async def main() -> None:
     history = ChatHistory()
     history.add_user_message("Hello!")
     whole = await service.get_chat_message_content(history, settings)
-    pieces = [piece async for piece in service.get_streaming_chat_message_content(history, settings)]
+    pieces = [
+        piece async for piece in service.get_streaming_chat_message_content(history, settings)
+    ]
     assert whole is not None
     assert "".join(str(piece) for piece in pieces) == whole.content
     settings = OpenAIChatPromptExecutionSettings(temperature=0)
-    agent = ChatCompletionAgent(service=service, plugins=[Weather()], arguments=KernelArguments(settings=settings))
+    agent = ChatCompletionAgent(
+        service=service, plugins=[Weather()], arguments=KernelArguments(settings=settings)
+    )
     said = await agent.get_response("What is the weather in Paris?")
     assert CITIES == ["Paris"]
     assert str(said) == "The temperature is 21 and the condition is sunny.", said

@@ -15,17 +15,24 @@ def current_weather(city: str) -> str:
     return WEATHER
 
 
-TOOL = tool(name="current_weather", description="Get the current weather", inputSchema={"json": SCHEMA})(
-    current_weather
-)
+TOOL = tool(
+    name="current_weather", description="Get the current weather", inputSchema={"json": SCHEMA}
+)(current_weather)
 
 
 def calls_a_tool(kind: type[OpenAIModel | OpenAIResponsesModel]) -> None:
     model = kind(client_args=ACCESS, model_id="ouzel", params={"temperature": 0})
     agent = Agent(model=model, tools=[TOOL], callback_handler=None)
     said = str(agent("What is the weather in Paris?")).strip()
-    calls = [block["toolUse"] for message in agent.messages for block in message["content"] if "toolUse" in block]
-    assert [(call["name"], call["input"]) for call in calls] == [("current_weather", {"city": "Paris"})], agent.messages
+    calls = [
+        block["toolUse"]
+        for message in agent.messages
+        for block in message["content"]
+        if "toolUse" in block
+    ]
+    assert [(call["name"], call["input"]) for call in calls] == [
+        ("current_weather", {"city": "Paris"})
+    ], agent.messages
     assert said == "The temperature is 21 and the condition is sunny.", said
 
 

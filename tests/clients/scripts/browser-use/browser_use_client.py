@@ -18,13 +18,19 @@ class Action(BaseModel):
 
 async def main() -> None:
     model = ChatOpenAI(
-        model="ouzel", base_url=f"{sys.argv[1]}/v1", api_key="none", temperature=0, max_completion_tokens=100
+        model="ouzel",
+        base_url=f"{sys.argv[1]}/v1",
+        api_key="none",
+        temperature=0,
+        max_completion_tokens=100,
     )
     said = await model.ainvoke([SystemMessage(content="Be brief."), UserMessage(content="Hello!")])
     assert said.completion, said
     assert said.usage and said.usage.completion_tokens
 
-    filled = await model.ainvoke([UserMessage(content="The weather in Paris?")], output_format=Action)
+    filled = await model.ainvoke(
+        [UserMessage(content="The weather in Paris?")], output_format=Action
+    )
     assert isinstance(filled.completion, Action), filled
 
 

@@ -19,10 +19,21 @@ TOOL = tool("current_weather")(current_weather)
 
 
 if __name__ == "__main__":
-    llm = LLM(model="openai/ouzel", base_url=f"{sys.argv[1]}/v1", api_key="none", temperature=0, max_tokens=100)
+    llm = LLM(
+        model="openai/ouzel",
+        base_url=f"{sys.argv[1]}/v1",
+        api_key="none",
+        temperature=0,
+        max_tokens=100,
+    )
     assert llm.call([{"role": "user", "content": "Hello!"}])
-    agent = Agent(role="Reporter", goal="Report", backstory="Brief", llm=llm, tools=[TOOL], max_iter=3)
-    crew = Crew(agents=[agent], tasks=[Task(description=QUESTION, expected_output="The weather.", agent=agent)])
+    agent = Agent(
+        role="Reporter", goal="Report", backstory="Brief", llm=llm, tools=[TOOL], max_iter=3
+    )
+    crew = Crew(
+        agents=[agent],
+        tasks=[Task(description=QUESTION, expected_output="The weather.", agent=agent)],
+    )
 
     said = crew.kickoff().raw
 

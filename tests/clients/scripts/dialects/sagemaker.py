@@ -15,18 +15,24 @@ def main(root: str) -> None:
         aws_secret_access_key="none",
     )
     body = {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 8, "do_sample": False}}
-    answer = runtime.invoke_endpoint(EndpointName="ouzel", ContentType="application/json", Body=json.dumps(body))
+    answer = runtime.invoke_endpoint(
+        EndpointName="ouzel", ContentType="application/json", Body=json.dumps(body)
+    )
     text = json.load(answer["Body"])["generated_text"]
     assert text
     streamed = runtime.invoke_endpoint_with_response_stream(
-        EndpointName="ouzel", ContentType="application/json", Body=json.dumps({**body, "stream": True})
+        EndpointName="ouzel",
+        ContentType="application/json",
+        Body=json.dumps({**body, "stream": True}),
     )
     assert streamed["ContentType"] == "application/jsonlines"
     data = b"".join(event["PayloadPart"]["Bytes"] for event in streamed["Body"])
     lines = [json.loads(line) for line in data.splitlines()]
     assert "".join(line["token"]["text"] for line in lines) == lines[-1]["generated_text"] == text
     chat = {"messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}
-    streamed = runtime.invoke_endpoint_with_response_stream(EndpointName="ouzel", Body=json.dumps(chat))
+    streamed = runtime.invoke_endpoint_with_response_stream(
+        EndpointName="ouzel", Body=json.dumps(chat)
+    )
     data = b"".join(event["PayloadPart"]["Bytes"] for event in streamed["Body"])
     assert json.loads(data)["choices"][0]["message"]["content"]
     try:

@@ -10,9 +10,16 @@ KINDS: tuple[Literal["chat", "responses"], ...] = ("chat", "responses")
 FUNCTION = {
     "name": "current_weather",
     "description": "Get the current weather",
-    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
 }
-TOOLS = {"chat": {"type": "function", "function": FUNCTION}, "responses": {"type": "function", **FUNCTION}}
+TOOLS = {
+    "chat": {"type": "function", "function": FUNCTION},
+    "responses": {"type": "function", **FUNCTION},
+}
 
 
 def predicts(kind: Literal["chat", "responses"]) -> None:
@@ -32,7 +39,10 @@ def predicts(kind: Literal["chat", "responses"]) -> None:
     assert isinstance(asked, dict)
     [call] = asked["tool_calls"]
     function = call["function"]
-    assert (function["name"], json.loads(function["arguments"])) == ("current_weather", {"city": "Paris"}), call
+    assert (function["name"], json.loads(function["arguments"])) == (
+        "current_weather",
+        {"city": "Paris"},
+    ), call
 
 
 if __name__ == "__main__":

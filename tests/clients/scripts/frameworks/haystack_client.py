@@ -19,7 +19,9 @@ TOOL = Tool("current_weather", "Get the current weather", PARAMETERS, function=l
 
 def streams_the_answer_that_comes_whole(kind: Generator) -> None:
     pieces: list[StreamingChunk] = []
-    generator = kind(api_key=Secret.from_token("none"), generation_kwargs={"temperature": 0}, **SETTINGS)
+    generator = kind(
+        api_key=Secret.from_token("none"), generation_kwargs={"temperature": 0}, **SETTINGS
+    )
     hello = [ChatMessage.from_user("Hello!")]
     [streamed] = generator.run(hello, streaming_callback=pieces.append)["replies"]
     [whole] = generator.run(hello)["replies"]
@@ -28,9 +30,13 @@ def streams_the_answer_that_comes_whole(kind: Generator) -> None:
 
 
 def calls_a_tool(kind: Generator) -> None:
-    generator = kind(api_key=Secret.from_token("none"), generation_kwargs={"temperature": 0}, **SETTINGS)
+    generator = kind(
+        api_key=Secret.from_token("none"), generation_kwargs={"temperature": 0}, **SETTINGS
+    )
     agent = Agent(chat_generator=generator, tools=[TOOL])
-    *_, called, _, said = agent.run([ChatMessage.from_user("What is the weather in Paris?")])["messages"]
+    *_, called, _, said = agent.run([ChatMessage.from_user("What is the weather in Paris?")])[
+        "messages"
+    ]
     [call] = called.tool_calls
     assert (call.tool_name, call.arguments) == ("current_weather", {"city": "Paris"})
     assert said.text == "The temperature is 21 and the condition is sunny.", said

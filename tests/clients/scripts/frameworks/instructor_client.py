@@ -17,7 +17,9 @@ class Guest(BaseModel):
 
 
 def gets_an_output_of_a_type(mode: instructor.Mode) -> None:
-    client = instructor.from_openai(OpenAI(base_url=f"{sys.argv[1]}/v1", api_key="none", max_retries=0), mode=mode)
+    client = instructor.from_openai(
+        OpenAI(base_url=f"{sys.argv[1]}/v1", api_key="none", max_retries=0), mode=mode
+    )
     messages = [{"role": "user", "content": "Who comes?"}]
     request = {"model": "ouzel", "messages": messages, "temperature": 0, "max_retries": 0}
     assert isinstance(client.chat.completions.create(response_model=Guest, **request), Guest)

@@ -16,7 +16,12 @@ NONE = SecretStr("none")
 MODELS: tuple[BaseChatModel, ...] = (
     ChatOpenAI(model="ouzel", base_url=f"{ROOT}/v1", api_key=NONE, temperature=0, max_retries=0),
     ChatOpenAI(
-        model="ouzel", base_url=f"{ROOT}/v1", api_key=NONE, temperature=0, max_retries=0, use_responses_api=True
+        model="ouzel",
+        base_url=f"{ROOT}/v1",
+        api_key=NONE,
+        temperature=0,
+        max_retries=0,
+        use_responses_api=True,
     ),
     ChatAnthropic(model_name="ouzel", base_url=ROOT, api_key=NONE, temperature=0, max_retries=0),
     ChatOllama(model="ouzel", base_url=ROOT, temperature=0),
@@ -44,8 +49,12 @@ def streams_the_answer_that_comes_whole(model: BaseChatModel) -> None:
 
 def calls_a_tool(model: BaseChatModel) -> None:
     agent = create_agent(model, [current_weather])
-    *_, called, result, said = agent.invoke({"messages": [HumanMessage("What is the weather in Paris?")]})["messages"]
-    assert [(call["name"], call["args"]) for call in called.tool_calls] == [("current_weather", {"city": "Paris"})]
+    *_, called, result, said = agent.invoke(
+        {"messages": [HumanMessage("What is the weather in Paris?")]}
+    )["messages"]
+    assert [(call["name"], call["args"]) for call in called.tool_calls] == [
+        ("current_weather", {"city": "Paris"})
+    ]
     assert result.content == current_weather.invoke({"city": "Paris"})
     assert said.text == "The temperature is 21 and the condition is sunny.", said
 

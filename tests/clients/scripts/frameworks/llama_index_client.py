@@ -42,14 +42,18 @@ def streams_the_answer_that_comes_whole() -> None:
 async def calls_a_tool() -> None:
 
     handler = FunctionAgent(tools=[current_weather], llm=MODEL).run("What is the weather in Paris?")
-    [result] = [event async for event in handler.stream_events() if isinstance(event, ToolCallResult)]
+    [result] = [
+        event async for event in handler.stream_events() if isinstance(event, ToolCallResult)
+    ]
     assert (result.tool_name, result.tool_kwargs) == ("current_weather", {"city": "Paris"})
     said = str(await handler)
     assert said == "The temperature is 21 and the condition is sunny.", said
 
 
 def gets_an_output_of_a_type() -> None:
-    guest = MODEL.as_structured_llm(Guest).chat([ChatMessage(role="user", content="Who comes?")]).raw
+    guest = (
+        MODEL.as_structured_llm(Guest).chat([ChatMessage(role="user", content="Who comes?")]).raw
+    )
     assert isinstance(guest, Guest)
 
 

@@ -5,7 +5,9 @@ import sys
 
 from smolagents import OpenAIModel, tool
 
-MODEL = OpenAIModel("ouzel", api_base=f"{sys.argv[1]}/v1", api_key="none", temperature=0, max_tokens=200)
+MODEL = OpenAIModel(
+    "ouzel", api_base=f"{sys.argv[1]}/v1", api_key="none", temperature=0, max_tokens=200
+)
 
 
 def current_weather(city: str) -> str:
@@ -26,10 +28,14 @@ def streams_the_answer_that_comes_whole() -> None:
 
 def calls_a_tool() -> None:
     message = MODEL.generate(
-        [{"role": "user", "content": "What is the weather in Paris?"}], tools_to_call_from=[tool(current_weather)]
+        [{"role": "user", "content": "What is the weather in Paris?"}],
+        tools_to_call_from=[tool(current_weather)],
     )
     [call] = message.tool_calls or []
-    assert (call.function.name, json.loads(call.function.arguments)) == ("current_weather", {"city": "Paris"}), call
+    assert (call.function.name, json.loads(call.function.arguments)) == (
+        "current_weather",
+        {"city": "Paris"},
+    ), call
 
 
 if __name__ == "__main__":

@@ -16,19 +16,32 @@ def current_weather(city: str) -> str:
 
 
 async def calls_a_tool(mode: StreamingMode) -> None:
-    model = LiteLlm(model="openai/ouzel", api_base=f"{sys.argv[1]}/v1", api_key="none", temperature=0, max_tokens=100)
-    runner = InMemoryRunner(LlmAgent(name="reporter", model=model, tools=[current_weather]), app_name="weather")
+    model = LiteLlm(
+        model="openai/ouzel",
+        api_base=f"{sys.argv[1]}/v1",
+        api_key="none",
+        temperature=0,
+        max_tokens=100,
+    )
+    runner = InMemoryRunner(
+        LlmAgent(name="reporter", model=model, tools=[current_weather]), app_name="weather"
+    )
     session = await runner.session_service.create_session(app_name="weather", user_id="user")
     question = types.UserContent("What is the weather in Paris?")
     events = [
         event
         async for event in runner.run_async(
-            user_id="user", session_id=session.id, new_message=question, run_config=RunConfig(streaming_mode=mode)
+            user_id="user",
+            session_id=session.id,
+            new_message=question,
+            run_config=RunConfig(streaming_mode=mode),
         )
     ]
 
     calls = [call for event in events if not event.partial for call in event.get_function_calls()]
-    assert [(call.name, call.args) for call in calls] == [("current_weather", {"city": "Paris"})], events
+    assert [(call.name, call.args) for call in calls] == [("current_weather", {"city": "Paris"})], (
+        events
+    )
     [result] = [result for event in events for result in event.get_function_responses()]
     assert result.response
     assert events[-1].content and events[-1].content.parts and events[-1].content.parts[-1].text

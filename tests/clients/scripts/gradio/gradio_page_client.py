@@ -8,7 +8,9 @@ from gradio_client import Client
 if __name__ == "__main__":
     page = gr.load_chat(f"{sys.argv[1]}/v1/", model="ouzel", token="none", streaming=True)
     _, address, _ = page.launch(prevent_thread_lock=True, quiet=True, server_name="127.0.0.1")
-    job = Client(address, verbose=False).submit({"text": "Hello!", "files": []}, api_name="/open_api_stream")
+    job = Client(address, verbose=False).submit(
+        {"text": "Hello!", "files": []}, api_name="/open_api_stream"
+    )
     said = job.result()
     pieces = job.outputs()
     page.close()

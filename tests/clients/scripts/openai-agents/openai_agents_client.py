@@ -26,9 +26,17 @@ def current_weather(city: str) -> str:
 
 
 async def calls_a_tool(kind: type[OpenAIResponsesModel | OpenAIChatCompletionsModel]) -> None:
-    model = kind(model="ouzel", openai_client=AsyncOpenAI(base_url=f"{sys.argv[1]}/v1", api_key="none", max_retries=0))
+    model = kind(
+        model="ouzel",
+        openai_client=AsyncOpenAI(base_url=f"{sys.argv[1]}/v1", api_key="none", max_retries=0),
+    )
     settings = ModelSettings(temperature=0)
-    agent = Agent(name="Reporter", model=model, model_settings=settings, tools=[function_tool(current_weather)])
+    agent = Agent(
+        name="Reporter",
+        model=model,
+        model_settings=settings,
+        tools=[function_tool(current_weather)],
+    )
     assert (await Runner.run(agent, QUESTION)).final_output == ANSWER
 
     streamed = Runner.run_streamed(agent, QUESTION)

@@ -11,7 +11,14 @@ from ouzel.api.http.body_budget import Share
 from ouzel.api.http.close_codes import NORMAL_END, SERVER_STOPS
 from ouzel.api.http.exchange import ClientDisconnected
 from ouzel.api.responses.socket.lanes import Lanes
-from ouzel.api.responses.socket.messages import Cancel, Create, Steer, envelope_of, message_of, stream_id_of
+from ouzel.api.responses.socket.messages import (
+    Cancel,
+    Create,
+    Steer,
+    envelope_of,
+    message_of,
+    stream_id_of,
+)
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
@@ -50,7 +57,11 @@ class Connection:
             async with asyncio.TaskGroup() as tasks:
                 max_bytes = self._limits.max_body_bytes
                 lanes = Lanes(
-                    tasks, self._responder.respond, self._outbox, share=self._share, max_waiting_bytes=max_bytes
+                    tasks,
+                    self._responder.respond,
+                    self._outbox,
+                    share=self._share,
+                    max_waiting_bytes=max_bytes,
                 )
                 ageing = tasks.create_task(self._age(lanes))
                 code = await self._read(lanes)
@@ -107,7 +118,9 @@ class Connection:
 
     def _too_old(self) -> SocketTooOld:
         limit = f"{self._limits.websocket_lifetime_s:g} s"
-        return SocketTooOld(f"this WebSocket is as old as it may become ({limit}): open another to go on")
+        return SocketTooOld(
+            f"this WebSocket is as old as it may become ({limit}): open another to go on"
+        )
 
     async def _close(self, code: int) -> None:
         try:

@@ -38,15 +38,28 @@ class ResponsesSocket:
             with (
                 self._bodies.share() as share,
                 self._bodies.share() as steers_share,
-                self._histories.of_a_client(max_responses=_MAX_RECENT, max_bytes=self._max_recent_bytes) as recent,
+                self._histories.of_a_client(
+                    max_responses=_MAX_RECENT, max_bytes=self._max_recent_bytes
+                ) as recent,
             ):
-                steering = Steering(max_queued_bytes=self._limits.max_body_bytes, share=steers_share)
-                await self._connection(scope, receive, send, share=share, recent=recent, steering=steering).serve()
+                steering = Steering(
+                    max_queued_bytes=self._limits.max_body_bytes, share=steers_share
+                )
+                await self._connection(
+                    scope, receive, send, share=share, recent=recent, steering=steering
+                ).serve()
         finally:
             self._num_open -= 1
 
     def _connection(
-        self, scope: Scope, receive: Receive, send: Send, *, share: Share, recent: RecentResponses, steering: Steering
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        share: Share,
+        recent: RecentResponses,
+        steering: Steering,
     ) -> Connection:
         path = scope["raw_path"].decode("latin-1")
         responder = Responder(

@@ -22,7 +22,9 @@ class SocketError(msgspec.Struct, frozen=True, kw_only=True):
     code: str | None
     message: str
     param: str | None
-    headers: dict[str, str] | msgspec.UnsetType = msgspec.UNSET  # that the same error has in an HTTP response
+    headers: dict[str, str] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )  # that the same error has in an HTTP response
 
 
 class ErrorEvent(msgspec.Struct, frozen=True, tag_field="type", tag="error"):
@@ -48,7 +50,9 @@ class AcceptedSteer(msgspec.Struct, frozen=True):
 
 
 class SteerAccepted(msgspec.Struct, frozen=True, tag_field="type", tag="response.steer.accepted"):
-    sequence_number: int  # that of the last event before: a replay of the response does not have this one
+    sequence_number: (
+        int  # that of the last event before: a replay of the response does not have this one
+    )
     steer: AcceptedSteer
 
 
@@ -59,7 +63,9 @@ class RequiredOutput(msgspec.Struct, frozen=True, tag_field="type", tag="functio
     name: str
 
 
-class SteerPending(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="response.steer.pending"):
+class SteerPending(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="response.steer.pending"
+):
     sequence_number: int
     steer: AcceptedSteer
     required_input: list[RequiredOutput]

@@ -72,16 +72,27 @@ class Lanes:
 
     def _check_room(self, create: Create) -> None:
         named = self._lanes.keys() - {None}
-        if create.stream_id is not None and create.stream_id not in named and len(named) >= MAX_LANES:
-            limit = f"stream_id must be one of the {MAX_LANES} that this WebSocket has had, its limit"
+        if (
+            create.stream_id is not None
+            and create.stream_id not in named
+            and len(named) >= MAX_LANES
+        ):
+            limit = (
+                f"stream_id must be one of the {MAX_LANES} that this WebSocket has had, its limit"
+            )
             raise StreamLimitReached(f"{limit}, given {create.stream_id}", param="stream_id")
         if self._num_waiting >= MAX_WAITING:
             limit = f"{MAX_WAITING} requests wait on this WebSocket, which is the limit"
-        elif self._num_waiting and self._num_waiting_bytes + create.num_bytes > self._max_waiting_bytes:
+        elif (
+            self._num_waiting
+            and self._num_waiting_bytes + create.num_bytes > self._max_waiting_bytes
+        ):
             limit = f"requests that wait on this WebSocket must be <= {self._max_waiting_bytes} bytes long together"
         else:
             return
-        raise Overloaded(f"{limit}: send more when one has been answered", retry_after_s=_RETRY_AFTER_S)
+        raise Overloaded(
+            f"{limit}: send more when one has been answered", retry_after_s=_RETRY_AFTER_S
+        )
 
     def _open(self, stream_id: str | None) -> asyncio.Queue[Create]:
         lane = self._lanes[stream_id] = asyncio.Queue()

@@ -25,8 +25,12 @@ class Create:
     previous_response_id: object
     has_conversation: bool
     generates: bool
-    steers: tuple[QueuedSteer, ...] = field(default=())  # whose input the body is given, and that it commits
-    follows: str | None = None  # the response that the server goes on from, with the input of the steers alone
+    steers: tuple[QueuedSteer, ...] = field(
+        default=()
+    )  # whose input the body is given, and that it commits
+    follows: str | None = (
+        None  # the response that the server goes on from, with the input of the steers alone
+    )
 
     @property
     def num_bytes(self) -> int:
@@ -35,11 +39,17 @@ class Create:
     def body(self) -> JsonObject:
         """Returns that of POST /responses; parses it, which takes long for a long one."""
         fields = parse_object(self.text)
-        body = {name: value for name, value in fields.items() if name not in ("type", "stream_id", "generate")}
+        body = {
+            name: value
+            for name, value in fields.items()
+            if name not in ("type", "stream_id", "generate")
+        }
         body["stream"] = True
         if self.follows is not None:
             body |= {"previous_response_id": self.follows, "input": []}
-        if body.get("input") is None and (body.get("previous_response_id") is not None or not self.generates):
+        if body.get("input") is None and (
+            body.get("previous_response_id") is not None or not self.generates
+        ):
             body["input"] = []
         return _with_input(body, self.steers) if self.steers else body
 
@@ -94,7 +104,9 @@ def envelope_of(text: bytes) -> JsonObject:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return parse_object(text)  # which says what is wrong with it
     fields: JsonObject = {
-        name: msgspec.json.decode(value) for name, value in msgspec.structs.asdict(envelope).items() if value
+        name: msgspec.json.decode(value)
+        for name, value in msgspec.structs.asdict(envelope).items()
+        if value
     }
     return fields if fields.get("type") == "response.create" else parse_object(text)
 
@@ -109,15 +121,21 @@ def message_of(fields: JsonObject, text: bytes) -> ClientMessage:
             return Cancel(_string(fields, "response_id"))
         case "response.steer":
             _refuse_others(fields, "previous_response_id", "input")
-            return Steer(_string(fields, "previous_response_id"), _steering_input(fields), len(text))
+            return Steer(
+                _string(fields, "previous_response_id"), _steering_input(fields), len(text)
+            )
         case other:
-            raise InvalidRequest(f"must be one of {', '.join(_TYPES)}, given {shown(other)}", field="type")
+            raise InvalidRequest(
+                f"must be one of {', '.join(_TYPES)}, given {shown(other)}", field="type"
+            )
 
 
 def _create(fields: JsonObject, text: bytes) -> Create:
     for name, only in (("stream", True), ("background", False)):
         if fields.get(name) not in (only, None):
-            raise InvalidRequest(f"must not be given on a WebSocket, given {shown(fields[name])}", field=name)
+            raise InvalidRequest(
+                f"must not be given on a WebSocket, given {shown(fields[name])}", field=name
+            )
     generates = fields.get("generate")
     if generates not in (True, False, None):
         raise InvalidRequest(f"must be true or false, given {shown(generates)}", field="generate")
@@ -144,7 +162,9 @@ def _with_input(body: JsonObject, steers: Iterable[QueuedSteer]) -> JsonObject:
 def _steering_input(fields: JsonObject) -> object:
     value = fields.get("input")
     if not isinstance(value, str | list):
-        raise InvalidRequest(f"must be a string or a list of messages, given {shown(value)}", field="input")
+        raise InvalidRequest(
+            f"must be a string or a list of messages, given {shown(value)}", field="input"
+        )
     return value
 
 

@@ -16,7 +16,9 @@ class Outbox:
     def __init__(self, send: Send, stream_id: str | None) -> None:
         self.stream_id = stream_id
         self._send = send
-        self._lane = b"" if stream_id is None else b',"stream_id":"' + stream_id.encode() + b'"'  # needs no escapes
+        self._lane = (
+            b"" if stream_id is None else b',"stream_id":"' + stream_id.encode() + b'"'
+        )  # needs no escapes
 
     async def put(self, event: msgspec.Struct) -> None:
         await self.put_encoded(_encode(event))

@@ -73,12 +73,18 @@ class Responder:
             key_id=self._exchange.key_id,
         )
 
-    async def _respond(self, create: Create, outbox: Outbox, *, is_automatic: bool) -> Create | None:
+    async def _respond(
+        self, create: Create, outbox: Outbox, *, is_automatic: bool
+    ) -> Create | None:
         """Returns the successor to make."""
         exchange = self._next_exchange()
         request_id_in_scope.set(exchange.request_id)
         connection_span = span_in_scope.get()
-        span = None if connection_span is None else connection_span.child(_NAME, start_s=exchange.arrival_s)
+        span = (
+            None
+            if connection_span is None
+            else connection_span.child(_NAME, start_s=exchange.arrival_s)
+        )
         span_in_scope.set(span)
         try:
             with self._catalogue.shared.exchanges.following(exchange, f"{_NAME} {self._path}"):
@@ -90,7 +96,9 @@ class Responder:
             raise
         except STOPS:
             raise
-        except BaseException as error:  # broad: the connection, and all else that runs on it, outlives one request
+        except (
+            BaseException
+        ) as error:  # broad: the connection, and all else that runs on it, outlives one request
             exchange.refusal = reason_of(error)
             exchange.status = await self._refuse(create, error, outbox, is_automatic=is_automatic)
             return None
@@ -116,7 +124,12 @@ class Responder:
             return await self._send_events(prepared, create, exchange, place, outbox)
 
     async def _send_events(
-        self, prepared: PreparedResponse, create: Create, exchange: Exchange, place: ExitStack, outbox: Outbox
+        self,
+        prepared: PreparedResponse,
+        create: Create,
+        exchange: Exchange,
+        place: ExitStack,
+        outbox: Outbox,
     ) -> Active:
         with self._runs.running(prepared, key_id=exchange.key_id, place=place) as run:
             exchange.follow(run.generation, has_head=False)
@@ -126,7 +139,9 @@ class Responder:
                     async for events in following:
                         self._remember(run, prepared, create)
                         for event in events:
-                            is_padded = prepared.obfuscates and event_name(event).endswith(b".delta")
+                            is_padded = prepared.obfuscates and event_name(event).endswith(
+                                b".delta"
+                            )
                             await outbox.put_encoded(obfuscated(event) if is_padded else event)
                             active.num_sent += 1
             finally:
@@ -136,12 +151,23 @@ class Responder:
     def _remember(self, run: Run, prepared: PreparedResponse, create: Create) -> None:
         """Remembers the response before the client reads of its end, and may go on from it."""
         response = run.response
-        if response.store or response.status in ("queued", "in_progress") or response.id in self._recent:
+        if (
+            response.store
+            or response.status in ("queued", "in_progress")
+            or response.id in self._recent
+        ):
             return
         context = prepared.context
-        self._recent.add(response, earlier=context.earlier, input_items=context.input, num_input_bytes=create.num_bytes)
+        self._recent.add(
+            response,
+            earlier=context.earlier,
+            input_items=context.input,
+            num_input_bytes=create.num_bytes,
+        )
 
-    async def _refuse(self, create: Create, error: BaseException, outbox: Outbox, *, is_automatic: bool) -> int:
+    async def _refuse(
+        self, create: Create, error: BaseException, outbox: Outbox, *, is_automatic: bool
+    ) -> int:
         """Returns the status."""
         if not isinstance(error, OuzelError):
             logger.error("unexpected error", exc_info=error)
@@ -149,5 +175,7 @@ class Responder:
             self._steering.wait_again(create)
             return await outbox.put_error(error)
         fault = fault_of(error)
-        await give_back(create.steers, SteerError("successor_creation_failed", fault.message), 0, outbox)
+        await give_back(
+            create.steers, SteerError("successor_creation_failed", fault.message), 0, outbox
+        )
         return fault.status

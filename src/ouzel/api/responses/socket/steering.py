@@ -51,7 +51,9 @@ class Steering:
         self._share = share
         self._active: dict[str, Active] = {}
         self._ended: dict[str, None] = {}  # ids, oldest first
-        self._waiting: dict[str, list[QueuedSteer]] = {}  # for tools' outputs, by the response that called
+        self._waiting: dict[
+            str, list[QueuedSteer]
+        ] = {}  # for tools' outputs, by the response that called
 
     def begin(self, run: Run, create: Create) -> Active:
         active = self._active[run.id] = Active(run, create)
@@ -82,13 +84,17 @@ class Steering:
         refusal = self._refusal(message, active)
         if refusal is not None:
             refused = RefusedSteer(previous_response_id=message.response_id, input=message.input)
-            await outbox.put(SteerFailed(0 if active is None else active.last_number, refused, refusal))
+            await outbox.put(
+                SteerFailed(0 if active is None else active.last_number, refused, refusal)
+            )
             return
         assert active is not None
         queued = QueuedSteer(new_id("steer"), message.response_id, message.input, message.num_bytes)
         active.steers.append(queued)
         active.run.steer()
-        await outbox.put(SteerAccepted(active.last_number, AcceptedSteer(queued.id, queued.response_id)))
+        await outbox.put(
+            SteerAccepted(active.last_number, AcceptedSteer(queued.id, queued.response_id))
+        )
 
     def with_waiting(self, create: Create) -> Create:
         """Returns the request with the input that waited for the response it continues."""
@@ -107,7 +113,9 @@ class Steering:
             return None
         if not _has_come_to_something(response):
             why = f"the response is {response.status}: nothing follows it"
-            await give_back(active.steers, SteerError("response_not_active", why), active.last_number, outbox)
+            await give_back(
+                active.steers, SteerError("response_not_active", why), active.last_number, outbox
+            )
             return None
         required = [RequiredOutput(call.call_id, call.name) for call in _calls(response)]
         if required:
@@ -115,11 +123,15 @@ class Steering:
             for steer in active.steers:
                 accepted = AcceptedSteer(steer.id, steer.response_id)
                 await outbox.put(
-                    SteerPending(sequence_number=active.last_number, steer=accepted, required_input=required)
+                    SteerPending(
+                        sequence_number=active.last_number, steer=accepted, required_input=required
+                    )
                 )
             return None
         steers = tuple(active.steers)
-        return replaced(active.create, previous_response_id=response.id, follows=response.id, steers=steers)
+        return replaced(
+            active.create, previous_response_id=response.id, follows=response.id, steers=steers
+        )
 
     def _refusal(self, message: Steer, active: Active | None) -> SteerError | None:
         fault = fault_of_steering(message.input)
@@ -162,9 +174,13 @@ class Steering:
 
 def _refusal_by(active: Active) -> SteerError | None:
     if active.create.has_conversation:
-        return SteerError("steering_not_supported", "a response in a conversation cannot be steered")
+        return SteerError(
+            "steering_not_supported", "a response in a conversation cannot be steered"
+        )
     if not active.create.generates:
-        return SteerError("steering_not_supported", "a response that generates nothing cannot be steered")
+        return SteerError(
+            "steering_not_supported", "a response that generates nothing cannot be steered"
+        )
     if len(active.steers) >= MAX_STEERS:
         limit = f"{MAX_STEERS} submissions wait for this response, which is the limit"
         return SteerError("too_many_pending_steers", limit)
@@ -172,10 +188,15 @@ def _refusal_by(active: Active) -> SteerError | None:
 
 
 async def give_back(
-    steers: list[QueuedSteer] | tuple[QueuedSteer, ...], error: SteerError, number: int, outbox: Outbox
+    steers: list[QueuedSteer] | tuple[QueuedSteer, ...],
+    error: SteerError,
+    number: int,
+    outbox: Outbox,
 ) -> None:
     for steer in steers:
-        refused = RefusedSteer(previous_response_id=steer.response_id, input=steer.input, id=steer.id)
+        refused = RefusedSteer(
+            previous_response_id=steer.response_id, input=steer.input, id=steer.id
+        )
         await outbox.put(SteerFailed(number, refused, error))
 
 

@@ -38,7 +38,11 @@ def fault_of_steering(value: object) -> str | None:
         return f"input must be a string or a non-empty list of messages, given {shown(value)}"
     for position, item in enumerate(value):
         at = f"input[{position}]"
-        if not isinstance(item, dict) or item.get("type", "message") != "message" or item.get("role") != "user":
+        if (
+            not isinstance(item, dict)
+            or item.get("type", "message") != "message"
+            or item.get("role") != "user"
+        ):
             return f"{at} must be a user's message, given {shown(item)}"
         if not isinstance(item.get("content"), str | list):
             return f"{at}.content must be a string or a list, given {shown(item.get('content'))}"

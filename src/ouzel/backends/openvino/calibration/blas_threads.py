@@ -11,7 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-_LIBRARY, _FUNCTION = "libscipy_openblas64_*", "scipy_openblas_set_num_threads64_"  # in the wheels of numpy
+_LIBRARY, _FUNCTION = (
+    "libscipy_openblas64_*",
+    "scipy_openblas_set_num_threads64_",
+)  # in the wheels of numpy
 
 
 def set_blas_threads(num_threads: int) -> None:

@@ -27,7 +27,14 @@ from ouzel.backends.openvino.calibration.recording import (
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.loader import built, check_use, compress, entry_kind, files_of_entry, plan_for
+from ouzel.backends.openvino.loader import (
+    built,
+    check_use,
+    compress,
+    entry_kind,
+    files_of_entry,
+    plan_for,
+)
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.cache import EntryWriter, calibrated_path, entry_path
@@ -63,7 +70,9 @@ def make_calibrated_entry(
     """Returns whether it was made now. Raises ModelLoadError."""
     stored = find_weights(directory, config.text_model())
     files, plain_plan = files_of_entry(directory, stored), plan_for(stored, plan)
-    entry = calibrated_path(entry_path(cache_dir, directory, files, entry_kind(plain_plan, predicts, None)))
+    entry = calibrated_path(
+        entry_path(cache_dir, directory, files, entry_kind(plain_plan, predicts, None))
+    )
     if entry.exists():
         return False
     tensors, _ = stored.open()
@@ -84,7 +93,9 @@ def make_calibrated_entry(
             compress(tensors, entry, build_checked, calibration, recompress=plain_plan.recompress)
         note_use(entry, directory, files)
     except OSError as error:
-        raise ModelLoadError(f"the calibrated weights cannot be kept in {entry.parent}: {error}") from error
+        raise ModelLoadError(
+            f"the calibrated weights cannot be kept in {entry.parent}: {error}"
+        ) from error
     return True
 
 
@@ -100,18 +111,28 @@ def calibrated(
     targets = [each for each in distinct(listed.targets) if _may_have_four_bits(each, plan)]
     if not targets:
         kept = (
-            f"; {listed.num_kept} are stored in few bits, and stay so without --recompress" if listed.num_kept else ""
+            f"; {listed.num_kept} are stored in few bits, and stay so without --recompress"
+            if listed.num_kept
+            else ""
         )
-        raise ModelLoadError(f"--calibrate: --weights {plan} has no matrix in int4 that could be calibrated{kept}")
+        raise ModelLoadError(
+            f"--calibrate: --weights {plan} has no matrix in int4 that could be calibrated{kept}"
+        )
     if not any(is_calibrated(each.wanted) for each in targets):
         raise ModelLoadError(
             f"models of type {source.config.model_type} like {source.directory.name} are not calibrated: matrices are "
             f"encoded in groups of {GROUP_SIZE} columns, and the model has no matrix of whole groups beside experts"
         )
-    with EntryWriter(scratch / "calibration") as unfinished:  # removed with all that it holds when the block ends
+    with EntryWriter(
+        scratch / "calibration"
+    ) as unfinished:  # removed with all that it holds when the block ends
         recording = recorded(source, unfinished, text)
-        if not any(recording.has(each.wanted.key) for each in targets if is_calibrated(each.wanted)):
-            raise ModelLoadError(f"--calibrate: models of type {source.config.model_type} cannot be calibrated yet")
+        if not any(
+            recording.has(each.wanted.key) for each in targets if is_calibrated(each.wanted)
+        ):
+            raise ModelLoadError(
+                f"--calibrate: models of type {source.config.model_type} cannot be calibrated yet"
+            )
         yield calibrate(source.tensors, targets, recording), listed
 
 
@@ -139,13 +160,19 @@ def recorded(source: Source, unfinished: EntryWriter, text: CalibrationText) -> 
     chunk_tokens = max(map(len, chunks))
     engine = EngineConfig(max_num_seqs=1, max_num_batched_tokens=chunk_tokens)
     settings = ModelConfig(model=str(source.directory), max_model_len=chunk_tokens)
-    runner = make_runner(ov.Core(), model, source.config, settings, engine, num_blocks=chunk_tokens // 8 + 1)
+    runner = make_runner(
+        ov.Core(), model, source.config, settings, engine, num_blocks=chunk_tokens // 8 + 1
+    )
     try:
         return record(runner, inputs, indices, chunks, unfinished.directory / RECORDING_FILE)
     finally:
         runner.close()
 
 
-def _built(config: HfConfig, weights: Weights, *, plan: WeightPlan, predicts: bool) -> LanguageModel:
+def _built(
+    config: HfConfig, weights: Weights, *, plan: WeightPlan, predicts: bool
+) -> LanguageModel:
     text = config.text_model()
-    return built(config, family(text.model_type), vision_family(config), weights, plan, predicts=predicts)
+    return built(
+        config, family(text.model_type), vision_family(config), weights, plan, predicts=predicts
+    )

@@ -30,7 +30,9 @@ from ouzel.observability.progress import stage
 GROUP_SIZE = 64
 INT4 = Encoding("i4", "f16", group_size=GROUP_SIZE)
 INT8 = Encoding("i8", "f16", group_size=GROUP_SIZE)
-EMBEDDING_DAMPING = 0.3  # more, since its rows are looked up, too, where embedding and head are one matrix
+EMBEDDING_DAMPING = (
+    0.3  # more, since its rows are looked up, too, where embedding and head are one matrix
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ class ListedWeights:
 class Calibration:
     """Implements `MatrixEncoders`."""
 
-    def __init__(self, recording: Recording, int4_keys: frozenset[str], int8_keys: frozenset[str]) -> None:
+    def __init__(
+        self, recording: Recording, int4_keys: frozenset[str], int8_keys: frozenset[str]
+    ) -> None:
         self._recording = recording
         self._int4_keys = int4_keys
         self._int8_keys = int8_keys
@@ -90,7 +94,9 @@ class Calibration:
         if encoding == INT8:
             return encoding, encode_int8_with_f16_scales
         feedbacks, num_sweeps = self._feedbacks(wanted), self._num_sweeps(wanted)
-        return encoding, partial(encode_blocks, feedbacks=feedbacks, group_size=GROUP_SIZE, num_sweeps=num_sweeps)
+        return encoding, partial(
+            encode_blocks, feedbacks=feedbacks, group_size=GROUP_SIZE, num_sweeps=num_sweeps
+        )
 
     def _num_sweeps(self, wanted: Wanted) -> int:
         """Returns none for matrices that gain little by refinement: products added to a sum, and wide ones."""
@@ -101,16 +107,23 @@ class Calibration:
     def _feedbacks(self, wanted: Wanted) -> list[Feedback]:
         """Returns the feedback of each block of columns."""
         key, columns = wanted.key, wanted.shape[-1]
-        if not self._recording.has(key):  # an embedding: all columns of all rows count alike, groups by themselves
+        if not self._recording.has(
+            key
+        ):  # an embedding: all columns of all rows count alike, groups by themselves
             identity = np.eye(GROUP_SIZE, dtype=np.float32)
-            return [Feedback(identity, identity, np.ones(GROUP_SIZE, np.float32))] * (columns // GROUP_SIZE)
+            return [Feedback(identity, identity, np.ones(GROUP_SIZE, np.float32))] * (
+                columns // GROUP_SIZE
+            )
         damping = EMBEDDING_DAMPING if "embed" in key else DAMPING
         place = (self._recording.input_id(key), damping)
         if self._latest is None or self._latest[0] != place:
             self._latest = None  # two would take memory at once
             with all_blas_threads():
                 blocks = column_blocks(columns, GROUP_SIZE)
-                self._latest = (place, [factorise(self._recording.moments(key, each), damping) for each in blocks])
+                self._latest = (
+                    place,
+                    [factorise(self._recording.moments(key, each), damping) for each in blocks],
+                )
         return self._latest[1]
 
 
@@ -127,7 +140,9 @@ def calibrate(tensors: Tensors, targets: Sequence[Target], recording: Recording)
     """Chooses the width of each target, which takes a pass over the weights of all of them."""
     whole = [each for each in targets if is_calibrated(each.wanted)]
     candidates = []
-    with stage("measuring what four bits cost", sum(_num_weights(each.wanted) for each in whole)) as measuring:
+    with stage(
+        "measuring what four bits cost", sum(_num_weights(each.wanted) for each in whole)
+    ) as measuring:
         for target in whole:
             candidates.append(_candidate(tensors, target.wanted, recording))
             measuring.advance(_num_weights(target.wanted))
@@ -150,7 +165,9 @@ def _candidate(tensors: Tensors, wanted: Wanted, recording: Recording) -> Candid
     squares = recording.mean_squares(key) if recording.has(key) else np.ones(columns, np.float32)
     origin = origin_of(wanted, "int4", tensors)
     rows = chain.from_iterable(map(tensors.rows, origin.tensors))
-    return Candidate(key, _num_weights(wanted), columns, suffering(rows, squares, is_divided=is_divided))
+    return Candidate(
+        key, _num_weights(wanted), columns, suffering(rows, squares, is_divided=is_divided)
+    )
 
 
 def distinct(targets: Iterable[Target]) -> Iterator[Target]:

@@ -29,10 +29,23 @@ Floats = NDArray[np.float32]
 # A few thousand rows say less of H than of its diagonal: without these, products of another text lose more.
 SHRINKAGE = 0.2  # share of H outside its diagonal that is left out
 DAMPING = 0.1  # of the mean of H's diagonal, added to the diagonal
-MAX_COLUMNS = 5120  # of a block; two blocks instead of one cost down_proj 5 % more error, three 11 %
+MAX_COLUMNS = (
+    5120  # of a block; two blocks instead of one cost down_proj 5 % more error, three 11 %
+)
 CHOLESKY_COLUMNS = 192  # that are factorised at once
 SUB_BLOCK = 16  # columns that are corrected one by one; the others are corrected by matrix products
-TARGETS = (-6.6, -7.0, -7.4, -7.8, -8.2, -8.6, -9.0, -9.5, -10.0, -10.8)  # levels tried for the extreme of a group
+TARGETS = (
+    -6.6,
+    -7.0,
+    -7.4,
+    -7.8,
+    -8.2,
+    -8.6,
+    -9.0,
+    -9.5,
+    -10.0,
+    -10.8,
+)  # levels tried for the extreme of a group
 SMALLEST_SCALE = 2.0**-24  # of f16
 REFINING_SWEEPS = 1  # a second one gains a fifth as much again, for as much time as error feedback
 
@@ -49,7 +62,9 @@ def factorise(moments: Floats, damping: float = DAMPING) -> Feedback:
     mean = np.float32(np.mean(np.diag(moments))) or np.float32(1)
     damped = moments * (np.float32(1 - SHRINKAGE) / mean)
     damped[np.diag_indices(len(damped))] = np.diag(moments) / mean + np.float32(damping)
-    root = damped[::-1, ::-1].copy()  # in the reverse order, of which Cholesky's lower factor is our upper one
+    root = damped[
+        ::-1, ::-1
+    ].copy()  # in the reverse order, of which Cholesky's lower factor is our upper one
     decompose(root)
     root = np.ascontiguousarray(root[::-1, ::-1])
     diagonal = np.diag(root).copy()
@@ -92,9 +107,13 @@ def encode_blocks(
     return {name: np.concatenate([each[name] for each in blocks], axis=1) for name in blocks[0]}
 
 
-def encode_with_feedback(rows: Floats, feedback: Feedback, group_size: int, num_sweeps: int = REFINING_SWEEPS) -> Parts:
+def encode_with_feedback(
+    rows: Floats, feedback: Feedback, group_size: int, num_sweeps: int = REFINING_SWEEPS
+) -> Parts:
     """Makes i4 with an f16 scale for each group of columns."""
-    weights = np.ascontiguousarray(rows.T)  # a column lies together, so that operations run along many rows
+    weights = np.ascontiguousarray(
+        rows.T
+    )  # a column lies together, so that operations run along many rows
     errors = np.empty_like(weights)
     levels = np.empty(weights.shape, np.int8)
     scales = []
@@ -133,7 +152,11 @@ def search_weighted(columns: Floats, importance: Floats) -> Floats:
 
 
 def _round_group(
-    corrected: Floats, scale: Floats, some: slice, feedback: Feedback, parts: tuple[Floats, Floats, NDArray[np.int8]]
+    corrected: Floats,
+    scale: Floats,
+    some: slice,
+    feedback: Feedback,
+    parts: tuple[Floats, Floats, NDArray[np.int8]],
 ) -> None:
     """Rounds the columns of one group in turn, and corrects the columns that follow in the group."""
     weights, errors, levels = parts

@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.calibration.calibrated_entry import Source, calibrated, list_weights
-from ouzel.backends.openvino.calibration.calibration import GROUP_SIZE, Calibration, ListedWeights, distinct
+from ouzel.backends.openvino.calibration.calibration import (
+    GROUP_SIZE,
+    Calibration,
+    ListedWeights,
+    distinct,
+)
 from ouzel.backends.openvino.calibration.recording import CalibrationText
 from ouzel.backends.openvino.calibration.safetensors_file import OutputTensor, write_safetensors
 from ouzel.backends.openvino.hf_config import HfConfig
@@ -52,7 +57,9 @@ class Export:
     """It collects the tensors of a checkpoint."""
 
     tensors: list[OutputTensor] = field(default_factory=list)
-    modules: dict[int, list[str]] = field(default_factory=lambda: {4: [], 8: []})  # names by the bits of their weights
+    modules: dict[int, list[str]] = field(
+        default_factory=lambda: {4: [], 8: []}
+    )  # names by the bits of their weights
     ignored: list[str] = field(default_factory=list)  # modules whose weights stay floats
     num_quantized: int = 0  # weights
     quantized_bytes: int = 0
@@ -72,18 +79,26 @@ class Export:
 
         added = [
             OutputTensor(tensor.name + "_packed", "I32", (rows, columns * bits // 32), values),
-            OutputTensor(tensor.name + "_scale", "F16", (rows, columns // GROUP_SIZE), lambda: scales),
-            OutputTensor(tensor.name + "_shape", "I64", (2,), lambda: [np.array([rows, columns], np.int64)]),
+            OutputTensor(
+                tensor.name + "_scale", "F16", (rows, columns // GROUP_SIZE), lambda: scales
+            ),
+            OutputTensor(
+                tensor.name + "_shape", "I64", (2,), lambda: [np.array([rows, columns], np.int64)]
+            ),
         ]
         self.tensors += added
         self.num_quantized += rows * columns
         self.quantized_bytes += added[0].num_bytes + added[1].num_bytes
 
 
-def export_checkpoint(directory: Path, config: HfConfig, made: Path, text: CalibrationText) -> Export:
+def export_checkpoint(
+    directory: Path, config: HfConfig, made: Path, text: CalibrationText
+) -> Export:
     """Writes weights and config.json into the directory `made`. Raises ModelLoadError where it cannot be done."""
     if config.text_model() is not config:
-        raise ModelLoadError(f"ouzel quantize takes language models alone, found a {config.model_type}")
+        raise ModelLoadError(
+            f"ouzel quantize takes language models alone, found a {config.model_type}"
+        )
     stored = find_weights(directory, config)
     tensors, _ = stored.open()
     source = Source(directory, config, tensors)
@@ -120,10 +135,14 @@ def collect(tensors: Tensors, listed: ListedWeights, calibration: Calibration) -
             else:
                 bits = 4 if encoding.values == "i4" else 8
                 export.modules[bits].append(module)
-                export.add_quantized(tensor, bits, encoded_parts(tensors, tensor, calibration, wanted))
+                export.add_quantized(
+                    tensor, bits, encoded_parts(tensors, tensor, calibration, wanted)
+                )
     for name, shape in listed.arrays.items():
         if name not in {tensor.name for tensor in export.tensors}:
-            export.tensors.append(float_tensor(Tensor(name, shape), rows_of(tensors, Tensor(name, shape))))
+            export.tensors.append(
+                float_tensor(Tensor(name, shape), rows_of(tensors, Tensor(name, shape)))
+            )
     return export
 
 
@@ -131,7 +150,9 @@ def rows_of(tensors: Tensors, tensor: Tensor) -> Rows:
     return lambda: tensors.rows(tensor)
 
 
-def encoded_parts(tensors: Tensors, tensor: Tensor, calibration: Calibration, wanted: Wanted) -> AllParts:
+def encoded_parts(
+    tensors: Tensors, tensor: Tensor, calibration: Calibration, wanted: Wanted
+) -> AllParts:
     def parts() -> Iterator[Parts]:
         found = calibration.encoder(wanted)
         assert found is not None
@@ -180,7 +201,9 @@ def write_config(directory: Path, made: Path, export: Export) -> None:
     if "architectures" not in config and config["model_type"] in CLASSES:
         config["architectures"] = [CLASSES[config["model_type"]]]
     config["quantization_config"] = quantization_config(export)
-    (made / "config.json").write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (made / "config.json").write_text(
+        json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
 
 
 def quantization_config(export: Export) -> dict[str, Any]:

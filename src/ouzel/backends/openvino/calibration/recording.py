@@ -40,7 +40,8 @@ class CalibrationText:
         start = self.start[: num_tokens - 1]
         step = num_tokens - len(start)
         return [
-            np.array([*start, *self.token_ids[at : at + step]], np.int64) for at in range(0, len(self.token_ids), step)
+            np.array([*start, *self.token_ids[at : at + step]], np.int64)
+            for at in range(0, len(self.token_ids), step)
         ]
 
 
@@ -109,7 +110,9 @@ class Recording:
 class ProductInput:
     rows: Node  # an output of an operation
     keys: tuple[str, ...]  # of the matrices that it is multiplied by
-    total: Node | None  # the sum that the product is added to, with the product; None for other products
+    total: (
+        Node | None
+    )  # the sum that the product is added to, with the product; None for other products
 
     @property
     def columns(self) -> int:
@@ -183,10 +186,18 @@ def record(
     num_read = 0
     with path.open("wb") as file, stage("reading the calibration text", num_bytes) as reading:
         for token_ids in chunks:
-            all_rows = np.arange(len(token_ids), dtype=np.int64)  # else the last layer computes fewer rows
+            all_rows = np.arange(
+                len(token_ids), dtype=np.int64
+            )  # else the last layer computes fewer rows
             runner.run(lone_batch(runner.info, token_ids, all_rows))
-            for each, (index, index_of_sum), offset, sums in zip(inputs, indices, offsets, squares, strict=True):
-                rows = runner.output(index).reshape(len(token_ids), each.columns).astype(np.float32, copy=False)
+            for each, (index, index_of_sum), offset, sums in zip(
+                inputs, indices, offsets, squares, strict=True
+            ):
+                rows = (
+                    runner.output(index)
+                    .reshape(len(token_ids), each.columns)
+                    .astype(np.float32, copy=False)
+                )
                 if index_of_sum is not None:
                     rows = rows / _norms(runner.output(index_of_sum).reshape(len(token_ids), -1))
                 np.add(sums, np.einsum("rc,rc->c", rows, rows, dtype=np.float64), out=sums)
@@ -195,7 +206,9 @@ def record(
             num_read += len(token_ids)
             reading.advance(num_bytes * len(token_ids) // num_rows)
     if not all(np.isfinite(sums).all() for sums in squares):
-        raise ModelLoadError("--calibrate: the model computes no finite numbers of the calibration text")
+        raise ModelLoadError(
+            "--calibrate: the model computes no finite numbers of the calibration text"
+        )
     by_key = {
         key: RecordedInput(each.columns, offset, each.total is not None, sums)
         for each, offset, sums in zip(inputs, offsets, squares, strict=True)
@@ -205,5 +218,7 @@ def record(
 
 
 def _norms(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    norms: NDArray[np.float32] = np.linalg.norm(rows.astype(np.float32, copy=False), axis=1, keepdims=True)
+    norms: NDArray[np.float32] = np.linalg.norm(
+        rows.astype(np.float32, copy=False), axis=1, keepdims=True
+    )
     return np.maximum(norms, np.float32(1e-20))

@@ -15,7 +15,9 @@ Floats = NDArray[np.float32]
 SUB_BLOCK = 16  # columns that are corrected one by one; the others are corrected by matrix products
 
 
-def refine(errors: Floats, levels: NDArray[np.int8], scales: Floats, moments: Floats, num_sweeps: int) -> None:
+def refine(
+    errors: Floats, levels: NDArray[np.int8], scales: Floats, moments: Floats, num_sweeps: int
+) -> None:
     """Improves a matrix in place. A column of the matrix is a row of `errors` and of `levels`.
 
     `errors` are the weights less levels * scales; `scales`, [groups, rows of the matrix], stay representable in f16.
@@ -32,19 +34,25 @@ def refine(errors: Floats, levels: NDArray[np.int8], scales: Floats, moments: Fl
             levels[some] = own_levels
 
 
-def _refine_scale(scale: Floats, levels: Floats, errors: Floats, gradient: Floats, block: Floats) -> None:
+def _refine_scale(
+    scale: Floats, levels: Floats, errors: Floats, gradient: Floats, block: Floats
+) -> None:
     products = block @ levels
     curvature = np.maximum(np.einsum("cr,cr->r", levels, products), np.float32(1e-30))
     best = scale + np.einsum("cr,cr->r", levels, gradient) / curvature
     best = best.astype(np.float16).astype(np.float32)
-    np.copyto(best, scale, where=best * scale <= 0)  # a scale that vanishes would lose its group for good
+    np.copyto(
+        best, scale, where=best * scale <= 0
+    )  # a scale that vanishes would lose its group for good
     change = scale - best
     errors += levels * change
     gradient += products * change
     scale[:] = best
 
 
-def _refine_levels(scale: Floats, levels: Floats, errors: Floats, gradient: Floats, block: Floats) -> None:
+def _refine_levels(
+    scale: Floats, levels: Floats, errors: Floats, gradient: Floats, block: Floats
+) -> None:
     inverse, curvature = 1 / scale, np.diag(block)
     changes = np.empty_like(levels)
     for first in range(0, len(levels), SUB_BLOCK):

@@ -32,7 +32,11 @@ def write_safetensors(path: Path, tensors: Sequence[OutputTensor]) -> int:
     position = 0
     for each in tensors:
         end = position + each.num_bytes
-        header[each.name] = {"dtype": each.dtype, "shape": each.shape, "data_offsets": (position, end)}
+        header[each.name] = {
+            "dtype": each.dtype,
+            "shape": each.shape,
+            "data_offsets": (position, end),
+        }
         position = end
     encoded = json.dumps(header, separators=(",", ":")).encode()
     encoded += b" " * (-len(encoded) % ALIGNMENT)

@@ -33,7 +33,9 @@ class Candidate:
         return self.num_weights * (4 + SCALE_BITS / int4_group_size(self.columns))
 
 
-def suffering(chunks: Iterable[NDArray[np.float32]], mean_squares: NDArray[np.float32], *, is_divided: bool) -> float:
+def suffering(
+    chunks: Iterable[NDArray[np.float32]], mean_squares: NDArray[np.float32], *, is_divided: bool
+) -> float:
     """Measures plain rounding of a matrix to four bits.
 
     It takes the matrix's rows and the mean squares of its inputs, which may be divided by the norms of sums.

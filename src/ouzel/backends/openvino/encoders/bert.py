@@ -16,7 +16,14 @@ from ouzel.backends.openvino.weights.source import Weights
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 
-LEFT_OUT = ("cls.", "lm_head.", "embeddings.position_ids", "pooler.", "bert.embeddings.position_ids", "bert.pooler.")
+LEFT_OUT = (
+    "cls.",
+    "lm_head.",
+    "embeddings.position_ids",
+    "pooler.",
+    "bert.embeddings.position_ids",
+    "bert.pooler.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,9 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     num_positions = config.size("max_position_embeddings")
     rows = hidden_rows(b, config, shape, num_positions)
     if num_labels:
-        first = ops.tanh(b.linear(b.pooled(rows), "pooler.dense", shape.hidden_size, shape.hidden_size))
+        first = ops.tanh(
+            b.linear(b.pooled(rows), "pooler.dense", shape.hidden_size, shape.hidden_size)
+        )
         rows = b.beside().linear(first, "classifier", shape.hidden_size, num_labels)
     return b.encoder_model(
         rows,
@@ -74,7 +83,9 @@ def hidden_rows(b: EncoderBuilder, config: HfConfig, shape: BertShape, num_posit
     types = b.input("token_types", [-1], ov.Type.i64)
     rows = ops.add(rows, b.embedded("embeddings.token_type_embeddings", num_types, size, types))
     positions = b.input("position_ids", [-1], ov.Type.i64)
-    rows = ops.add(rows, b.embedded("embeddings.position_embeddings", num_positions, size, positions))
+    rows = ops.add(
+        rows, b.embedded("embeddings.position_embeddings", num_positions, size, positions)
+    )
     rows = b.norm(rows, "embeddings.LayerNorm", size, shape.norm)
     for layer in range(shape.num_layers):
         rows = _layer(b, rows, f"encoder.layer.{layer}.", shape)
@@ -83,9 +94,16 @@ def hidden_rows(b: EncoderBuilder, config: HfConfig, shape: BertShape, num_posit
 
 def _layer(b: EncoderBuilder, rows: Node, prefix: str, shape: BertShape) -> Node:
     size = shape.hidden_size
-    projections = [b.linear(rows, f"{prefix}attention.self.{name}", size, size) for name in ("query", "key", "value")]
-    mixed = b.linear(b.attended(projections, shape.num_heads), f"{prefix}attention.output.dense", size, size)
+    projections = [
+        b.linear(rows, f"{prefix}attention.self.{name}", size, size)
+        for name in ("query", "key", "value")
+    ]
+    mixed = b.linear(
+        b.attended(projections, shape.num_heads), f"{prefix}attention.output.dense", size, size
+    )
     rows = b.norm(ops.add(rows, mixed), f"{prefix}attention.output.LayerNorm", size, shape.norm)
-    inner = activate(b.linear(rows, f"{prefix}intermediate.dense", size, shape.inner_size), shape.activation)
+    inner = activate(
+        b.linear(rows, f"{prefix}intermediate.dense", size, shape.inner_size), shape.activation
+    )
     outer = b.linear(inner, f"{prefix}output.dense", shape.inner_size, size)
     return b.norm(ops.add(rows, outer), f"{prefix}output.LayerNorm", size, shape.norm)

@@ -25,7 +25,9 @@ _SLIDING, _FULL = "sliding_attention", "full_attention"
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
     config = config.with_defaults(max_position_embeddings=8192, local_attention=128)
     size = config.size("hidden_size")
-    norm = Norm(config.number("norm_eps", 1e-5), is_centred=True, has_bias=config.flag("norm_bias", False))
+    norm = Norm(
+        config.number("norm_eps", 1e-5), is_centred=True, has_bias=config.flag("norm_bias", False)
+    )
     prefix = "model." if weights.has("model.embeddings.tok_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
     rows = b.embedded("embeddings.tok_embeddings", config.size("vocab_size"), size, b.token_ids)
@@ -35,7 +37,9 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     ropes = {kind: _rope(config, kind, head_dim) for kind in (_FULL, _SLIDING) if kind in kinds}
     angles = {kind: b.angles(rope, kind) for kind, rope in ropes.items()}
     for layer, kind in enumerate(kinds):
-        rows = _layer(b, rows, layer, _LayerShape(config, norm, angles[kind], has_window=kind == _SLIDING))
+        rows = _layer(
+            b, rows, layer, _LayerShape(config, norm, angles[kind], has_window=kind == _SLIDING)
+        )
     rows = b.norm(rows, "final_norm", size, norm)
     pooling = _score_pooling(config)
     if num_labels:
@@ -64,7 +68,9 @@ def layer_kinds(config: HfConfig) -> list[str]:
 
 
 def _rope(config: HfConfig, kind: str, head_dim: int) -> Rope:
-    older, theta = ("global_rope_theta", 160_000.0) if kind == _FULL else ("local_rope_theta", 10_000.0)
+    older, theta = (
+        ("global_rope_theta", 160_000.0) if kind == _FULL else ("local_rope_theta", 10_000.0)
+    )
     sections = config.section("rope_parameters") or HfConfig({})
     section = sections.section(kind) or HfConfig({})
     parameters = section.with_defaults(rope_theta=config.number(older, theta)).values
@@ -82,19 +88,30 @@ class _LayerShape:
 
 def _layer(b: EncoderBuilder, rows: Node, layer: int, shape: _LayerShape) -> Node:
     config, norm = shape.config, shape.norm
-    prefix, size, num_heads = f"layers.{layer}.", config.size("hidden_size"), config.size("num_attention_heads")
+    prefix, size, num_heads = (
+        f"layers.{layer}.",
+        config.size("hidden_size"),
+        config.size("num_attention_heads"),
+    )
     inner, head_dim = config.size("intermediate_size"), size // num_heads
     attention_bias, mlp_bias = config.flag("attention_bias", False), config.flag("mlp_bias", False)
     before = rows if layer == 0 else b.norm(rows, f"{prefix}attn_norm", size, norm)
     query, key, value = split(
-        b.linear(before, f"{prefix}attn.Wqkv", size, 3 * size, has_bias=attention_bias), size, size, size
+        b.linear(before, f"{prefix}attn.Wqkv", size, 3 * size, has_bias=attention_bias),
+        size,
+        size,
+        size,
     )
     query, key = (turned(each, num_heads, head_dim, shape.angles) for each in (query, key))
     mixed = b.attended((query, key, value), num_heads, has_window=shape.has_window)
     rows = ops.add(rows, b.linear(mixed, f"{prefix}attn.Wo", size, size, has_bias=attention_bias))
     before = b.norm(rows, f"{prefix}mlp_norm", size, norm)
-    gated, plain = split(b.linear(before, f"{prefix}mlp.Wi", size, 2 * inner, has_bias=mlp_bias), inner, inner)
-    product = ops.multiply(activate(gated, read_activation(config, "hidden_activation", "gelu")), plain)
+    gated, plain = split(
+        b.linear(before, f"{prefix}mlp.Wi", size, 2 * inner, has_bias=mlp_bias), inner, inner
+    )
+    product = ops.multiply(
+        activate(gated, read_activation(config, "hidden_activation", "gelu")), plain
+    )
     return ops.add(rows, b.linear(product, f"{prefix}mlp.Wo", inner, size, has_bias=mlp_bias))
 
 
@@ -109,6 +126,13 @@ def _score_pooling(config: HfConfig) -> ScorePooling:
 
 def _scores(b: EncoderBuilder, rows: Node, config: HfConfig, norm: Norm, num_labels: int) -> Node:
     size, head = config.size("hidden_size"), b.beside()
-    dense = head.linear(b.pooled(rows), "head.dense", size, size, has_bias=config.flag("classifier_bias", False))
+    dense = head.linear(
+        b.pooled(rows), "head.dense", size, size, has_bias=config.flag("classifier_bias", False)
+    )
     activation = read_activation(config, "classifier_activation", "gelu")
-    return head.linear(head.norm(activate(dense, activation), "head.norm", size, norm), "classifier", size, num_labels)
+    return head.linear(
+        head.norm(activate(dense, activation), "head.norm", size, norm),
+        "classifier",
+        size,
+        num_labels,
+    )

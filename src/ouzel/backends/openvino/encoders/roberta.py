@@ -17,9 +17,14 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     shape = BertShape.read(config)
     prefix = "roberta." if weights.has("roberta.embeddings.word_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
-    num_positions, padding_id = config.size("max_position_embeddings"), config.integer("pad_token_id")
+    num_positions, padding_id = (
+        config.size("max_position_embeddings"),
+        config.integer("pad_token_id"),
+    )
     if not 0 <= padding_id < num_positions - 1:
-        raise config.refuse("pad_token_id", f"0 to {num_positions - 2}, as positions count from behind it")
+        raise config.refuse(
+            "pad_token_id", f"0 to {num_positions - 2}, as positions count from behind it"
+        )
     rows = hidden_rows(b, config, shape, num_positions)
     if num_labels:
         size, head = shape.hidden_size, b.beside()

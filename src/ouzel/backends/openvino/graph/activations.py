@@ -23,7 +23,9 @@ _NAMES: dict[str, Activation] = {
 def read_activation(config: HfConfig, key: str = "hidden_act", default: str = "silu") -> Activation:
     name = config.text(key, default)
     if name not in _NAMES:
-        raise ModelLoadError(f"config.json: {key} {name} is not supported; supported: {', '.join(_NAMES)}")
+        raise ModelLoadError(
+            f"config.json: {key} {name} is not supported; supported: {', '.join(_NAMES)}"
+        )
     return _NAMES[name]
 
 

@@ -66,7 +66,9 @@ class AdaptedGroup:
     def parts(self) -> tuple[PartRange, ...]:
         """Returns those of each matrix."""
         ends = list(accumulate(matrix.num_rows // self.part_len for matrix in self.matrices))
-        return tuple(PartRange(begin, end, ends[-1]) for begin, end in zip([0, *ends], ends, strict=False))
+        return tuple(
+            PartRange(begin, end, ends[-1]) for begin, end in zip([0, *ends], ends, strict=False)
+        )
 
     def a_shape(self, rank: int) -> tuple[int, ...]:
         return self.num_columns, len(self.matrices) * rank
@@ -85,7 +87,10 @@ class AdapterShape:
     @property
     def slot_bytes(self) -> int:
         """Returns what one adapter takes."""
-        counts = (math.prod(group.a_shape(self.rank)) + math.prod(group.b_shape(self.rank)) for group in self.groups)
+        counts = (
+            math.prod(group.a_shape(self.rank)) + math.prod(group.b_shape(self.rank))
+            for group in self.groups
+        )
         return sum(counts) * int(self.dtype.size)
 
     @property

@@ -59,12 +59,16 @@ class AdapterInputs:
         """Returns the product with what adapters add to it."""
         output = output_of(rows)
         if output.get_partial_shape().rank.get_length() != 2:
-            raise ModelLoadError(f"this family takes no adapters: {matrix.name} has rows of several parts")
+            raise ModelLoadError(
+                f"this family takes no adapters: {matrix.name} has rows of several parts"
+            )
         suffix = SAMPLED if self._graph.has_sampled else ""
         key = output.get_node().get_name(), output.get_index(), suffix
         unknown_yet = ops.parameter([-1, matrix.num_rows], ov.Type.f32)
         total = ops.add(product, unknown_yet)
-        self._sharing.setdefault(key, _Sharing(rows, suffix, [])).adapted.append(_Adapted(matrix, total))
+        self._sharing.setdefault(key, _Sharing(rows, suffix, [])).adapted.append(
+            _Adapted(matrix, total)
+        )
         return total
 
     def finish(self) -> AdapterShape:
@@ -77,7 +81,9 @@ class AdapterInputs:
             for adapted in _in_groups(sharing.adapted):
                 group = _group_of(adapted)
                 groups.append(group)
-                for each, delta in zip(adapted, self._deltas(in_slots, group, sharing.suffix), strict=True):
+                for each, delta in zip(
+                    adapted, self._deltas(in_slots, group, sharing.suffix), strict=True
+                ):
                     each.total.input(1).replace_source_output(output_of(delta))
         return AdapterShape(tuple(groups), self._rank, self._dtype)
 
@@ -87,7 +93,9 @@ class AdapterInputs:
         b_rows = [group.num_parts] if len(group.matrices) > 1 else []
         b = self._matrix_input(B_PREFIX + group.name, [-1, *b_rows, -1, group.part_len])
         inner = _by_part(ops.matmul(in_slots, a, False, False), group)
-        products = ops.reshape(ops.matmul(inner, b, False, False), integers(-1, group.part_len), False)
+        products = ops.reshape(
+            ops.matmul(inner, b, False, False), integers(-1, group.part_len), False
+        )
         for matrix, parts in zip(group.matrices, group.parts, strict=True):
             if len(parts) == 1:
                 yield gather(products, self._index_input(parts.answers(suffix), 1))
@@ -119,7 +127,9 @@ def _by_part(inner: Node, group: AdaptedGroup) -> Node:
     num_matrices = len(group.matrices)
     if num_matrices == 1:
         return inner
-    by_matrix = ops.transpose(ops.reshape(inner, integers(0, 0, num_matrices, -1), True), integers(0, 2, 1, 3))
+    by_matrix = ops.transpose(
+        ops.reshape(inner, integers(0, 0, num_matrices, -1), True), integers(0, 2, 1, 3)
+    )
     if group.num_parts == num_matrices:
         return by_matrix
     matrix_of_part = [index for index, parts in enumerate(group.parts) for _ in range(len(parts))]

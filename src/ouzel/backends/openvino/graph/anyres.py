@@ -35,13 +35,19 @@ class AnyRes:
 
     @classmethod
     def read(
-        cls, config: HfConfig, shape: TileFeatures, defaults: list[Resolution], max_tiles: int | None = None
+        cls,
+        config: HfConfig,
+        shape: TileFeatures,
+        defaults: list[Resolution],
+        max_tiles: int | None = None,
     ) -> "AnyRes":
         """`defaults` are the resolutions where config.json has none."""
         side, tile_size = shape.vit.side, shape.vit.tile_size
         if shape.num_rows != side**2:
             supported = "default" if shape.vit.has_class else "full"
-            raise config.refuse("vision_feature_select_strategy", f"{supported}, as a tile must have {side**2} rows")
+            raise config.refuse(
+                "vision_feature_select_strategy", f"{supported}, as a tile must have {side**2} rows"
+            )
         resolutions = read_resolutions(config, tile_size, defaults)
         return cls(resolutions=resolutions, tile_size=tile_size, side=side, max_tiles=max_tiles)
 
@@ -49,7 +55,11 @@ class AnyRes:
         def joined(image: ImageInput, features: list[NDArray[np.float32]]) -> NDArray[np.float32]:
             rows = np.concatenate(features, axis=1)[0]
             whole, others = rows[: self.side**2], rows[self.side**2 :]
-            lines = [with_newlines(self._grid(image, others), newline)] if len(others) else [newline[None]]
+            lines = (
+                [with_newlines(self._grid(image, others), newline)]
+                if len(others)
+                else [newline[None]]
+            )
             return np.concatenate([whole, *lines])[None]
 
         return joined
@@ -69,7 +79,9 @@ class AnyRes:
         return grid if self.max_tiles is None else scaled_down(grid, self.max_tiles * self.side**2)
 
 
-def read_resolutions(config: HfConfig, tile_size: int, defaults: list[Resolution]) -> list[Resolution]:
+def read_resolutions(
+    config: HfConfig, tile_size: int, defaults: list[Resolution]
+) -> list[Resolution]:
     key = "image_grid_pinpoints"
     values = config.values.get(key)
     if values is None:

@@ -19,7 +19,12 @@ class KvInputs:
 
 
 def cache_inputs(graph: PagedGraph, layer: int) -> KvInputs:
-    return KvInputs(*(graph.input(f"{kind}_cache.{layer}", [-1] * 4, ov.Type.dynamic) for kind in ("key", "value")))
+    return KvInputs(
+        *(
+            graph.input(f"{kind}_cache.{layer}", [-1] * 4, ov.Type.dynamic)
+            for kind in ("key", "value")
+        )
+    )
 
 
 def paged_attention(
@@ -65,7 +70,9 @@ def paged_attention(
         empty(np.float32, 4) if sinks is None else ops.constant(sinks.reshape(1, -1, 1, 1)),
         int32(0),  # adaptive R-KV: start size
         *(empty(np.int32) for _ in range(3)),  # and evictable sizes, block indices and their begins
-        graph.image_tokens if graph.image_tokens is not None and sees_images_whole else empty(np.int32),
+        graph.image_tokens
+        if graph.image_tokens is not None and sees_images_whole
+        else empty(np.int32),
         empty(np.uint8),  # query-query bias
         empty(np.int32),  # and its begins
     ]

@@ -66,7 +66,9 @@ class Builder:
     def query_scale(self, scale: QueryScale) -> Node:
         """Adds an input for the scale of each row's queries, which the host computes; returns [T, 1, 1]."""
         self._query_scale = scale
-        return ops.reshape(self.graph.input("query_scale", [-1], ov.Type.f32), integers(-1, 1, 1), False)
+        return ops.reshape(
+            self.graph.input("query_scale", [-1], ov.Type.f32), integers(-1, 1, 1), False
+        )
 
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
         """Takes the whole name of a tensor."""
@@ -87,14 +89,20 @@ class Builder:
         weight = self._weight(name, num_rows, num_columns, width or self._plan.layers, row_order)
         product = ops.matmul(rows, weight, False, True)
         if self._adapters is not None and width is None and self._adapters.takes(name):
-            matrix = AdaptedMatrix(name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order)
+            matrix = AdaptedMatrix(
+                name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
+            )
             product = self._adapters.added(product, rows, matrix)
         if not has_bias:
             return product
         bias = self.array(name + ".bias", num_rows)
-        return ops.add(product, self.graph.array(bias if row_order is None else bias[list(row_order)]))
+        return ops.add(
+            product, self.graph.array(bias if row_order is None else bias[list(row_order)])
+        )
 
-    def matrix_per_head(self, name: str, num_heads: int, num_rows: int, num_columns: int, rows: range) -> Node:
+    def matrix_per_head(
+        self, name: str, num_heads: int, num_rows: int, num_columns: int, rows: range
+    ) -> Node:
         """Returns [heads, len(rows), columns] of a tensor that has `num_rows` rows for each head.
 
         It is not compressed further than to bf16: the plugin would unpack such a matrix in every step.
@@ -102,7 +110,9 @@ class Builder:
         shape = (num_heads, len(rows), num_columns)
         tensor = Tensor(name + ".weight", (num_heads * num_rows, num_columns))
         width: WidthOption = "f32" if self._plan.layers == "f32" else "bf16"
-        return self.graph.matrix(self._weights.matrix(Wanted((tensor,), shape, tuple(rows), num_rows), width))
+        return self.graph.matrix(
+            self._weights.matrix(Wanted((tensor,), shape, tuple(rows), num_rows), width)
+        )
 
     def experts(self, wanted: Wanted) -> Matrix:
         """Returns [experts, rows, columns], of which the graph makes one expression, or one for each expert."""
@@ -111,7 +121,11 @@ class Builder:
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = weight_of(self.array(name + ".weight", size), norm)
         product = ops.multiply(normalised(rows, norm), self.graph.array(weight))
-        return ops.add(product, self.graph.array(self.array(name + ".bias", size))) if norm.has_bias else product
+        return (
+            ops.add(product, self.graph.array(self.array(name + ".bias", size)))
+            if norm.has_bias
+            else product
+        )
 
     def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Node:
         """Returns the matrix, for `embedded` and, where it is the head too, instead of `head`."""
@@ -148,13 +162,19 @@ class Builder:
     def head(self, name: str, num_rows: int, num_columns: int) -> Node:
         return self._weight(name, num_rows, num_columns, self._plan.head)
 
-    def vector_model(self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int) -> LanguageModel:
+    def vector_model(
+        self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int
+    ) -> LanguageModel:
         """Takes the rows behind the final norm: they are the vectors, or the head makes labels of them."""
         assert self.vector_head is not None
         self._makes_vectors = True
         if self.vector_head.num_labels:
-            rows = self.linear(rows, "score", hidden_size, self.vector_head.num_labels, width=self._plan.head)
-        return self.language_model(rows, hidden_size=hidden_size, vocab_size=vocab_size, max_positions=max_positions)
+            rows = self.linear(
+                rows, "score", hidden_size, self.vector_head.num_labels, width=self._plan.head
+            )
+        return self.language_model(
+            rows, hidden_size=hidden_size, vocab_size=vocab_size, max_positions=max_positions
+        )
 
     def language_model(
         self,
@@ -166,11 +186,17 @@ class Builder:
         prediction: PredictionGraphs | None = None,
     ) -> LanguageModel:
         """Takes the logits, or with a prediction the hidden rows. Raises ModelLoadError where one lacks."""
-        assert self._image_shape is None or self._images is not None, "this family takes no images yet"
+        assert self._image_shape is None or self._images is not None, (
+            "this family takes no images yet"
+        )
         if self.vector_head is not None and not self._makes_vectors:
-            raise ModelLoadError("task embed, score: models of this family generate text, and nothing else yet")
+            raise ModelLoadError(
+                "task embed, score: models of this family generate text, and nothing else yet"
+            )
         if self.predicts and prediction is None:
-            raise ModelLoadError("mtp: models of this family have no layer that predicts further tokens, or none yet")
+            raise ModelLoadError(
+                "mtp: models of this family have no layer that predicts further tokens, or none yet"
+            )
         adapters = None if self._adapters is None else self._adapters.finish()
         return LanguageModel(
             graph=self.graph.finish(rows, "logits" if prediction is None else "hidden_rows"),
@@ -186,7 +212,12 @@ class Builder:
         )
 
     def _weight(
-        self, name: str, num_rows: int, num_columns: int, width: WidthOption, row_order: tuple[int, ...] | None = None
+        self,
+        name: str,
+        num_rows: int,
+        num_columns: int,
+        width: WidthOption,
+        row_order: tuple[int, ...] | None = None,
     ) -> Node:
         shape = (num_rows, num_columns)
         wanted = Wanted((Tensor(name + ".weight", shape),), shape, row_order)

@@ -33,6 +33,11 @@ class ChunkLength:
         """
         key = matrix.tobytes()
         if key not in self._corners:
-            whole, ends = ops.constant(matrix[None, None]), ops.concat([self._length, self._length], 0)
-            self._corners[key] = ops.slice(whole, integers(0, 0), ends, integers(1, 1), integers(2, 3))
+            whole, ends = (
+                ops.constant(matrix[None, None]),
+                ops.concat([self._length, self._length], 0),
+            )
+            self._corners[key] = ops.slice(
+                whole, integers(0, 0), ends, integers(1, 1), integers(2, 3)
+            )
         return self._corners[key]

@@ -34,23 +34,33 @@ class Constants:
         is_grouped = bool(encoding.group_size)
         one = (*groups, 1) if is_grouped else groups
         values = self.constant(
-            parts["values"], (*groups, encoding.group_size) if is_grouped else shape, getattr(ov.Type, encoding.values)
+            parts["values"],
+            (*groups, encoding.group_size) if is_grouped else shape,
+            getattr(ov.Type, encoding.values),
         )
         computed = "f16" if encoding.scales == "f16" else "f32"
         levels = ops.convert(values, computed)
         if encoding.zeros is not None:
             zeros = self.constant(parts["zeros"], one, getattr(ov.Type, encoding.zeros))
-            levels = ops.subtract(levels, zeros if encoding.zeros == computed else ops.convert(zeros, computed))
+            levels = ops.subtract(
+                levels, zeros if encoding.zeros == computed else ops.convert(zeros, computed)
+            )
         scales = self.constant(parts["scales"], one, getattr(ov.Type, encoding.scales))
-        weights = ops.multiply(levels, scales if encoding.scales == computed else ops.convert(scales, computed))
+        weights = ops.multiply(
+            levels, scales if encoding.scales == computed else ops.convert(scales, computed)
+        )
         if is_grouped:
             weights = ops.reshape(weights, integers(*shape), False)
         return weights if computed == "f32" else ops.convert(weights, "f32")
 
     def _floats(self, matrix: Matrix) -> Node:
-        values = self.constant(matrix.parts["values"], matrix.shape, getattr(ov.Type, matrix.encoding.values))
+        values = self.constant(
+            matrix.parts["values"], matrix.shape, getattr(ov.Type, matrix.encoding.values)
+        )
         if matrix.encoding.values == "f32":
             return values
         widened = ops.convert(values, "f32")
-        widened.get_rt_info()["decompression_0"] = ""  # else it is folded to f32 first, at three times the memory
+        widened.get_rt_info()["decompression_0"] = (
+            ""  # else it is folded to f32 first, at three times the memory
+        )
         return widened

@@ -22,7 +22,9 @@ from ouzel.backends.openvino.library import ops
 from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.model_files import brief
 
-Part = Callable[[Builder, Node, int], Node]  # half of a layer: rows [T, hidden_size] and which layer -> rows
+Part = Callable[
+    [Builder, Node, int], Node
+]  # half of a layer: rows [T, hidden_size] and which layer -> rows
 Head = Callable[[Node], Node]  # rows [S, hidden_size] -> logits
 Predict = Callable[[Builder, Node, Head], PredictionGraphs]  # of the embedding and the head
 
@@ -59,7 +61,9 @@ class DecoderShape:
     final_norm: str = "model.norm"
     is_parallel: bool = False  # both halves of a layer take the same rows
     sliding_windows: tuple[int, ...] = ()  # one per layer, 0 is none; empty: none anywhere
-    sliding_rope: Rope | None = None  # of the layers with a window, where they have one of their own
+    sliding_rope: Rope | None = (
+        None  # of the layers with a window, where they have one of their own
+    )
     unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
     query_scale: QueryScale | None = None
     embedding_factor: float = 1.0
@@ -114,7 +118,10 @@ def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tupl
     Raises ModelLoadError where a layer has a window of no size.
     """
     num_layers = config.size("num_hidden_layers")
-    kinds = ["sliding_attention" if has_window(layer) else "full_attention" for layer in range(num_layers)]
+    kinds = [
+        "sliding_attention" if has_window(layer) else "full_attention"
+        for layer in range(num_layers)
+    ]
     if config.has("layer_types"):
         kinds = config.texts("layer_types", num_layers)
     for kind in kinds:
@@ -122,7 +129,9 @@ def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tupl
             raise ModelLoadError(
                 f"config.json: layer_types must be of sliding_attention and full_attention, found {brief(kind)}"
             )
-    return tuple(config.size("sliding_window") if kind == "sliding_attention" else 0 for kind in kinds)
+    return tuple(
+        config.size("sliding_window") if kind == "sliding_attention" else 0 for kind in kinds
+    )
 
 
 def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
@@ -146,31 +155,49 @@ def attention_of(b: Builder, shape: DecoderShape) -> Part:
         turns = None if layer in shape.unrotated_layers else sliding_angles if window else angles
         prefix = f"model.layers.{layer}.self_attn."
         return self_attention(
-            b, rows, prefix, layer, shape.attention, angles=turns, query_scale=query_scale, sliding_window=window
+            b,
+            rows,
+            prefix,
+            layer,
+            shape.attention,
+            angles=turns,
+            query_scale=query_scale,
+            sliding_window=window,
         )
 
     return attention
 
 
 def build_decoder(
-    b: Builder, shape: DecoderShape, feed_forward: Part, mixer: Part | None = None, predict: Predict | None = None
+    b: Builder,
+    shape: DecoderShape,
+    feed_forward: Part,
+    mixer: Part | None = None,
+    predict: Predict | None = None,
 ) -> LanguageModel:
     """`predict` makes the graphs for further tokens, where these are asked for."""
     hidden_size = shape.attention.hidden_size
     mixer = mixer or attention_of(b, shape)
-    embedding = b.embedding("model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings)
+    embedding = b.embedding(
+        "model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings
+    )
     x = b.with_images(scaled(b.embedded(embedding), shape.embedding_factor), hidden_size)
     for layer in range(shape.num_layers):
         x = b.behind_layer(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     if b.vector_head is not None:
         return b.vector_model(
-            x, hidden_size=hidden_size, vocab_size=shape.vocab_size, max_positions=shape.rope.max_positions
+            x,
+            hidden_size=hidden_size,
+            vocab_size=shape.vocab_size,
+            max_positions=shape.rope.max_positions,
         )
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
 
     def logits_of(rows: Node) -> Node:
-        return softcapped(scaled(ops.matmul(rows, head, False, True), shape.logits_factor), shape.logits_softcap)
+        return softcapped(
+            scaled(ops.matmul(rows, head, False, True), shape.logits_factor), shape.logits_softcap
+        )
 
     prediction = predict(b, embedding, logits_of) if b.predicts and predict is not None else None
     return b.language_model(
@@ -182,11 +209,17 @@ def build_decoder(
     )
 
 
-def decoder_layer(b: Builder, x: Node, layer: int, shape: DecoderShape, halves: tuple[Part, Part]) -> Node:
+def decoder_layer(
+    b: Builder, x: Node, layer: int, shape: DecoderShape, halves: tuple[Part, Part]
+) -> Node:
     names, (mixer, feed_forward) = shape.layer_norms, halves
 
     def norm(rows: Node, name: str) -> Node:
-        return b.norm(rows, f"model.layers.{layer}.{name}", shape.attention.hidden_size, shape.norm) if name else rows
+        return (
+            b.norm(rows, f"model.layers.{layer}.{name}", shape.attention.hidden_size, shape.norm)
+            if name
+            else rows
+        )
 
     rows = norm(x, names.before_mixer)
     mixed = mixer(b, rows, layer)

@@ -10,7 +10,11 @@ from functools import partial
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import Part, build_decoder, by_layer, feed_forward_of
 from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of, with_shared
-from ouzel.backends.openvino.graph.latent_attention import LatentShape, latent_attention_of, read_decoder_shape
+from ouzel.backends.openvino.graph.latent_attention import (
+    LatentShape,
+    latent_attention_of,
+    read_decoder_shape,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.prediction import names_behind, prediction_of
 from ouzel.backends.openvino.graph.routing import Routing
@@ -26,12 +30,16 @@ def build_deepseek(
     shape = read_decoder_shape(config)
     attention = partial(latent_attention_of, shape=LatentShape.read(config, is_paired=is_paired))
     half = feed_forward(config, routing, dense_layers)
-    predict = prediction_of(config, shape, half, names=names_behind(shape.num_layers), attention=attention)
+    predict = prediction_of(
+        config, shape, half, names=names_behind(shape.num_layers), attention=attention
+    )
     return build_decoder(b, shape, half, attention(b, shape), predict)
 
 
 def first_layers(config: HfConfig) -> frozenset[int]:
-    return frozenset(range(min(config.integer("first_k_dense_replace"), config.size("num_hidden_layers"))))
+    return frozenset(
+        range(min(config.integer("first_k_dense_replace"), config.size("num_hidden_layers")))
+    )
 
 
 def sigmoid_routing(config: HfConfig) -> Routing:
@@ -67,6 +75,7 @@ def feed_forward(config: HfConfig, routing: Routing, dense_layers: frozenset[int
     shared = replace(mlp, inner_size=config.size("n_shared_experts") * experts.inner_size)
     correction = "gate.e_score_correction_bias" if routing.scores == "sigmoid" else ""
     sparse = with_shared(
-        experts_of(routing, experts, correction=correction), feed_forward_of(shared, "mlp.shared_experts")
+        experts_of(routing, experts, correction=correction),
+        feed_forward_of(shared, "mlp.shared_experts"),
     )
     return by_layer(feed_forward_of(mlp), sparse, dense_layers)

@@ -37,7 +37,9 @@ class Chunks:
     num_key_heads: int
 
     @classmethod
-    def cut(cls, length: ChunkLength, mixed: tuple[Node, Node, Node], rates: tuple[Node, Node]) -> "Chunks":
+    def cut(
+        cls, length: ChunkLength, mixed: tuple[Node, Node, Node], rates: tuple[Node, Node]
+    ) -> "Chunks":
         """Takes queries, keys and values, [N * C, heads, dim], and log_decay and beta, [N * C, value heads]."""
         query, key, value = (by_head(rows, length) for rows in mixed)
         log_decay, beta = (column(rows, length) for rows in rates)
@@ -56,9 +58,13 @@ class Chunks:
         if num_heads(factors) == self.num_key_heads:
             return ops.multiply(of_key_heads, factors)
         pattern = self.length.shape(0, self.num_key_heads, -1, None, last_size(factors))
-        per_head = ops.reshape(of_key_heads, self.length.shape(0, 0, 1, None, last_size(of_key_heads)), True)
+        per_head = ops.reshape(
+            of_key_heads, self.length.shape(0, 0, 1, None, last_size(of_key_heads)), True
+        )
         product = ops.multiply(per_head, ops.reshape(factors, pattern, True))
-        return ops.reshape(product, self.length.shape(0, num_heads(factors), None, last_size(of_key_heads)), True)
+        return ops.reshape(
+            product, self.length.shape(0, num_heads(factors), None, last_size(of_key_heads)), True
+        )
 
 
 def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, Node]:
@@ -68,13 +74,24 @@ def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, No
     before where `goes_on`, [N], says so.
     """
     decay, beta, minus_beta = chunks.decay, chunks.beta, ops.multiply(chunks.beta, real(-1.0))
-    since = fraction(ops.minimum(ops.subtract(decay, ops.transpose(decay, integers(0, 1, 3, 2))), real(0.0)))
-    alike, asked = (ops.matmul(rows, chunks.key, False, True) for rows in (chunks.key, chunks.query))
-    inverse = inverse_of_one_less(ops.multiply(chunks.scaled(alike, since), minus_beta), chunks.length)
+    since = fraction(
+        ops.minimum(ops.subtract(decay, ops.transpose(decay, integers(0, 1, 3, 2))), real(0.0))
+    )
+    alike, asked = (
+        ops.matmul(rows, chunks.key, False, True) for rows in (chunks.key, chunks.query)
+    )
+    inverse = inverse_of_one_less(
+        ops.multiply(chunks.scaled(alike, since), minus_beta), chunks.length
+    )
     end = ops.gather(decay, integers(-1), integers(2))
     answers, states = carried(
         state_free=ops.matmul(inverse, ops.multiply(chunks.value, beta), False, False),
-        erasing=ops.matmul(inverse, chunks.scaled(chunks.key, ops.multiply(minus_beta, fraction(decay))), False, False),
+        erasing=ops.matmul(
+            inverse,
+            chunks.scaled(chunks.key, ops.multiply(minus_beta, fraction(decay))),
+            False,
+            False,
+        ),
         query=chunks.scaled(chunks.query, fraction(decay)),
         within=ops.multiply(chunks.scaled(asked, since), chunks.length.corner(_EARLIER)),
         key=chunks.scaled(chunks.key, fraction(ops.subtract(end, decay))),
@@ -125,19 +142,28 @@ def carried(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]
     before = ops.parameter([1, *shape_of_one(begins)], ov.Type.f32)
     state = ops.select(inner["goes_on"], before, inner["begins"])
     added = ops.add(inner["state_free"], ops.matmul(inner["erasing"], state, False, True))
-    answers = ops.add(ops.matmul(inner["query"], state, False, True), ops.matmul(inner["within"], added, False, False))
-    state = ops.add(ops.multiply(state, inner["kept"]), ops.matmul(added, inner["key"], True, False))
+    answers = ops.add(
+        ops.matmul(inner["query"], state, False, True),
+        ops.matmul(inner["within"], added, False, False),
+    )
+    state = ops.add(
+        ops.multiply(state, inner["kept"]), ops.matmul(added, inner["key"], True, False)
+    )
     results = [ops.result(each) for each in (state, answers, ops.constant(True))]
     keep_float32(results, *inner.values(), before)
     num_chunks = gather(ops.shape_of(begins), integers(0))
     loop = op.loop(num_chunks.output(0), ops.constant(True).output(0))
     loop.set_function(ov.Model(results, [*inner.values(), before], "chunks"))
-    loop.set_special_body_ports([-1, 2])  # the number of the iteration is not asked for; whether to go on
+    loop.set_special_body_ports(
+        [-1, 2]
+    )  # the number of the iteration is not asked for; whether to go on
     for name, value in sliced.items():
         loop.set_sliced_input(inner[name], output_of(value), 0, 1, 1, -1, 0)
     nothing = ops.constant(np.zeros((1, *shape_of_one(begins)), np.float32))
     loop.set_merged_input(before, nothing.output(0), results[0].output(0))
-    states, answers = (loop.get_concatenated_slices(result.output(0), 0, 1, 1, -1, 0) for result in results[:2])
+    states, answers = (
+        loop.get_concatenated_slices(result.output(0), 0, 1, 1, -1, 0) for result in results[:2]
+    )
     return answers, states
 
 
@@ -166,4 +192,7 @@ def last_size(rows: Node) -> int | None:
 
 def shape_of_one(rows: Node) -> list[int]:
     """Returns the shape without its first axis; the length of chunks is -1."""
-    return [size.get_length() if size.is_static else -1 for size in list(output_of(rows).get_partial_shape())[1:]]
+    return [
+        size.get_length() if size.is_static else -1
+        for size in list(output_of(rows).get_partial_shape())[1:]
+    ]

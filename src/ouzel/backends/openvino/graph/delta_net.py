@@ -30,7 +30,9 @@ class DeltaNetShape:
 
     @classmethod
     def read(cls, config: HfConfig) -> "DeltaNetShape":
-        num_key_heads, num_value_heads = (config.size(f"linear_num_{kind}_heads") for kind in ("key", "value"))
+        num_key_heads, num_value_heads = (
+            config.size(f"linear_num_{kind}_heads") for kind in ("key", "value")
+        )
         if num_value_heads % num_key_heads:
             raise ModelLoadError(
                 f"config.json: linear_num_value_heads {num_value_heads} is no multiple of linear_num_key_heads "
@@ -57,7 +59,9 @@ def delta_net(b: Builder, rows: Node, prefix: str, layer: int, shape: DeltaNetSh
     weight = b.array(prefix + "conv1d.weight", heads.size, 1, shape.kernel_size)
     mixed = activate(causal_conv(b.graph, mixed, layer, weight), shape.activation)
     rate = b.graph.array(-np.exp(b.array(prefix + "A_log", heads.num_value_heads)))
-    step = ops.softplus(ops.add(log_step, b.graph.array(b.array(prefix + "dt_bias", heads.num_value_heads))))
+    step = ops.softplus(
+        ops.add(log_step, b.graph.array(b.array(prefix + "dt_bias", heads.num_value_heads)))
+    )
     rates = ops.concat([ops.multiply(rate, step), ops.sigmoid(beta)], 1)
     keep_float32([rates], beta, log_step)
     answers = delta_rule(b.graph, mixed, rates, layer, heads)
@@ -78,12 +82,20 @@ def project(b: Builder, rows: Node, prefix: str, shape: DeltaNetShape) -> list[N
             b.linear(rows, prefix + "in_proj_a", hidden, num_heads, width="f32"),
         ]
     ratio = num_heads // heads.num_key_heads
-    wide = order_by_kind(heads.num_key_heads, heads.key_dim, heads.key_dim, *[ratio * heads.value_dim] * 2)
+    wide = order_by_kind(
+        heads.num_key_heads, heads.key_dim, heads.key_dim, *[ratio * heads.value_dim] * 2
+    )
     small = order_by_kind(heads.num_key_heads, ratio, ratio)
     return [
-        *split(b.linear(rows, prefix + "in_proj_qkvz", hidden, heads.size + value, row_order=wide), heads.size, value),
         *split(
-            b.linear(rows, prefix + "in_proj_ba", hidden, 2 * num_heads, row_order=small, width="f32"),
+            b.linear(rows, prefix + "in_proj_qkvz", hidden, heads.size + value, row_order=wide),
+            heads.size,
+            value,
+        ),
+        *split(
+            b.linear(
+                rows, prefix + "in_proj_ba", hidden, 2 * num_heads, row_order=small, width="f32"
+            ),
             num_heads,
             num_heads,
         ),

@@ -66,7 +66,10 @@ def delta_rule(graph: PagedGraph, mixed: Node, rates: Node, layer: int, heads: D
     table = delta_table(graph, layer, heads)
     answers, states = rows_in_chunks(graph, mixed, rates, table, heads)
     graph.output(f"next_state.delta.{layer}", states)
-    return gather(ops.concat([single_rows(graph, mixed, rates, table, heads), answers], 0), graph.chunking.answers)
+    return gather(
+        ops.concat([single_rows(graph, mixed, rates, table, heads), answers], 0),
+        graph.chunking.answers,
+    )
 
 
 def delta_table(graph: PagedGraph, layer: int, heads: DeltaHeads) -> Node:
@@ -80,15 +83,21 @@ def delta_table(graph: PagedGraph, layer: int, heads: DeltaHeads) -> Node:
     return ops.reshape(table, integers(0, 0, value_dim, key_dim), True)
 
 
-def single_rows(graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads: DeltaHeads) -> Node:
+def single_rows(
+    graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads: DeltaHeads
+) -> Node:
     """A row's rule is two scans: what the decayed state has at the key is read, then what it lacks is taken in."""
     chunking = graph.chunking
     own_rows = gather(mixed, chunking.single_rows)
     query, key, value = of_unit_length(own_rows, heads)
     log_decay, beta = halves(gather(rates, chunking.single_rows), heads)
     nothing = ops.multiply(value, real(0.0))
-    decays, keeps = (graph.array(np.full(heads.num_value_heads, rate, np.float32)) for rate in (-1.0, 0.0))
-    found = selective_scan((nothing, key, key), ops.multiply(log_decay, real(-1.0)), decays, table, chunking.paging)
+    decays, keeps = (
+        graph.array(np.full(heads.num_value_heads, rate, np.float32)) for rate in (-1.0, 0.0)
+    )
+    found = selective_scan(
+        (nothing, key, key), ops.multiply(log_decay, real(-1.0)), decays, table, chunking.paging
+    )
     lacking = ops.add(value, ops.multiply(found, real(-1.0)))
     added = ops.multiply(lacking, ops.reshape(beta, integers(0, 0, 1), True))
     whole = ops.add(ops.multiply(beta, real(0.0)), real(1.0))
@@ -97,11 +106,15 @@ def single_rows(graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads:
     return answers
 
 
-def rows_in_chunks(graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads: DeltaHeads) -> tuple[Node, Node]:
+def rows_in_chunks(
+    graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads: DeltaHeads
+) -> tuple[Node, Node]:
     """Returns the answers of all rows of chunks, and each sequence's state behind its last one."""
     chunking = graph.chunking
     own_rows, begins = gather(mixed, chunking.rows), gather(table, chunking.slots)
-    own_rates = ops.multiply(gather(rates, chunking.rows), chunking.is_row)  # what is no row changes nothing
+    own_rates = ops.multiply(
+        gather(rates, chunking.rows), chunking.is_row
+    )  # what is no row changes nothing
     chunks = Chunks.cut(chunking.length, of_unit_length(own_rows, heads), halves(own_rates, heads))
     answers, states = delta_rule_of(chunks, begins, chunking.goes_on)
     states = gather(states, chunking.last_chunks)

@@ -56,15 +56,27 @@ class EncoderBuilder:
         """Takes the whole name of a tensor, behind the prefix."""
         return self._weights.array(self._prefix + name, shape)
 
-    def linear(self, rows: Node, name: str, num_columns: int, num_rows: int, *, has_bias: bool = True) -> Node:
+    def linear(
+        self, rows: Node, name: str, num_columns: int, num_rows: int, *, has_bias: bool = True
+    ) -> Node:
         """Multiplies by the transpose of [num_rows, num_columns], as checkpoints store it."""
-        product = ops.matmul(rows, self._matrix(name, num_rows, num_columns, self._plan.layers), False, True)
-        return ops.add(product, self._constants.array(self.array(name + ".bias", num_rows))) if has_bias else product
+        product = ops.matmul(
+            rows, self._matrix(name, num_rows, num_columns, self._plan.layers), False, True
+        )
+        return (
+            ops.add(product, self._constants.array(self.array(name + ".bias", num_rows)))
+            if has_bias
+            else product
+        )
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = weight_of(self.array(name + ".weight", size), norm)
         product = ops.multiply(normalised(rows, norm), self._constants.array(weight))
-        return ops.add(product, self._constants.array(self.array(name + ".bias", size))) if norm.has_bias else product
+        return (
+            ops.add(product, self._constants.array(self.array(name + ".bias", size)))
+            if norm.has_bias
+            else product
+        )
 
     def embedded(self, name: str, num_rows: int, num_columns: int, ids: Node) -> Node:
         return gather(self._matrix(name, num_rows, num_columns, self._plan.embedding), ids)
@@ -73,11 +85,16 @@ class EncoderBuilder:
         """Adds inputs for the angles, which the host computes by `rope`."""
         self._ropes[name] = rope
         num_dims = 2 * len(rope.inverse_frequencies)
-        halves = [self.input(f"rope_{kind}.{name}", [-1, num_dims // 2], ov.Type.f32) for kind in ("cos", "sin")]
+        halves = [
+            self.input(f"rope_{kind}.{name}", [-1, num_dims // 2], ov.Type.f32)
+            for kind in ("cos", "sin")
+        ]
         cos, sin = (ops.unsqueeze(ops.concat([half, half], -1), integers(1)) for half in halves)
         return Angles(cos, sin, num_dims)
 
-    def attended(self, projections: Sequence[Node], num_heads: int, *, has_window: bool = False) -> Node:
+    def attended(
+        self, projections: Sequence[Node], num_heads: int, *, has_window: bool = False
+    ) -> Node:
         """Takes queries, keys and values, and returns [T, heads * head_dim].
 
         The tokens of a text see each other, or those in the window.
@@ -87,9 +104,13 @@ class EncoderBuilder:
         if has_window:
             mask = ops.add(mask, self.input("window_mask", [1, 1, -1, -1], ov.Type.f32))
         size = output_of(projections[0]).get_partial_shape()[1].get_length()
-        heads = [heads_of(gather(rows, places), num_heads, size // num_heads) for rows in projections]
+        heads = [
+            heads_of(gather(rows, places), num_heads, size // num_heads) for rows in projections
+        ]
         answer = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
-        return gather(ops.reshape(answer, integers(-1, size), False), self.input("rows", [-1], ov.Type.i32))
+        return gather(
+            ops.reshape(answer, integers(-1, size), False), self.input("rows", [-1], ov.Type.i32)
+        )
 
     def pooled(self, rows: Node) -> Node:
         """Makes [B, columns] of [T, columns]: sums of rows by weights that the host gives."""

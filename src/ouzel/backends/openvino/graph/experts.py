@@ -67,7 +67,9 @@ class ExpertsShape:
     has_bias: bool = False  # one for all experts, `_bias` behind the name of their weights
 
     @classmethod
-    def read(cls, config: HfConfig, num_experts: int, inner_size: str = "intermediate_size") -> "ExpertsShape":
+    def read(
+        cls, config: HfConfig, num_experts: int, inner_size: str = "intermediate_size"
+    ) -> "ExpertsShape":
         """Reads what most families write the same way; `inner_size` is a key."""
         return cls(
             num_experts=num_experts,
@@ -97,7 +99,12 @@ def glu_of(activation: Activation) -> Glu:
 
 
 def experts_of(
-    routing: Routing, shape: ExpertsShape, *, place: str = "mlp", router: str = "gate", correction: str = ""
+    routing: Routing,
+    shape: ExpertsShape,
+    *,
+    place: str = "mlp",
+    router: str = "gate",
+    correction: str = "",
 ) -> Part:
     """Makes feed-forward layers of experts, whose tensors are in this place of a layer.
 
@@ -126,24 +133,34 @@ def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsS
     into = (names.gate, names.up) if names.gate else (names.up,)
     first = wanted(prefix, shape, into, names.all_gate_up, (len(into) * inner, shape.hidden_size))
     inner_rows = product(b, sorted_tokens, order, first, shape)
-    inner_rows = shape.glu(*split(inner_rows, inner, inner)) if names.gate else shape.glu(inner_rows)
+    inner_rows = (
+        shape.glu(*split(inner_rows, inner, inner)) if names.gate else shape.glu(inner_rows)
+    )
     down = wanted(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
     results = product(b, inner_rows, order, down, shape)
     of_choices = ops.gather(results, order.places, int32(0))  # [T, num_chosen, hidden_size]
-    return ops.reduce_sum(ops.multiply(of_choices, ops.unsqueeze(choice.weights, integers(2))), integers(1), False)
+    return ops.reduce_sum(
+        ops.multiply(of_choices, ops.unsqueeze(choice.weights, integers(2))), integers(1), False
+    )
 
 
 def sorted_rows(experts: Node, num_experts: int) -> SortedRows:
     """Sorts the choices, [T, num_chosen], by counting: a row's place is how many belong before it."""
     chosen = ops.reshape(experts, integers(-1), False)
-    ones = ops.equal(ops.unsqueeze(chosen, integers(1)), ops.constant(np.arange(num_experts, dtype=np.int32)))
+    ones = ops.equal(
+        ops.unsqueeze(chosen, integers(1)), ops.constant(np.arange(num_experts, dtype=np.int32))
+    )
     ones = ops.convert(ones, "i32")  # [choices, experts]
     counts = ops.reduce_sum(ones, integers(0), False)
     ends = ops.cum_sum(counts, int32(0))
-    before = ops.subtract(ops.cum_sum(ones, int32(0)), int32(1))  # of the same expert, where there is a one
+    before = ops.subtract(
+        ops.cum_sum(ones, int32(0)), int32(1)
+    )  # of the same expert, where there is a one
     places = ops.add(before, ops.subtract(ends, counts))
     places = ops.reduce_sum(ops.multiply(ones, places), integers(1), False)
-    choices = ops.range(int32(0), ops.squeeze(ops.shape_of(chosen, "i32"), integers(0)), int32(1), "i32")
+    choices = ops.range(
+        int32(0), ops.squeeze(ops.shape_of(chosen, "i32"), integers(0)), int32(1), "i32"
+    )
     order = ops.scatter_update(choices, places, choices, int32(0))  # the choice of each row
     num_chosen = ops.gather(ops.shape_of(experts, "i32"), int32(1), int32(0))
     return SortedRows(
@@ -155,7 +172,13 @@ def sorted_rows(experts: Node, num_experts: int) -> SortedRows:
     )
 
 
-def wanted(prefix: str, shape: ExpertsShape, names: tuple[str, ...], name_of_all: str, size: tuple[int, int]) -> Wanted:
+def wanted(
+    prefix: str,
+    shape: ExpertsShape,
+    names: tuple[str, ...],
+    name_of_all: str,
+    size: tuple[int, int],
+) -> Wanted:
     """Returns a matrix of each expert, [rows, columns], made of the tensors with these names below each other."""
     num_experts, (num_rows, columns) = shape.num_experts, size
     stored = (columns, num_rows) if shape.tensors.is_transposed else size
@@ -170,7 +193,8 @@ def wanted(prefix: str, shape: ExpertsShape, names: tuple[str, ...], name_of_all
         shape=(num_experts, num_rows, columns),
         row_order=shape.row_order if len(names) > 1 else None,
         instead=whole if shape.tensors.are_separate else None,
-        is_integer=num_experts > MAX_SLICED_EXPERTS,  # grouped products unpack other four bits at every step
+        is_integer=num_experts
+        > MAX_SLICED_EXPERTS,  # grouped products unpack other four bits at every step
     )
 
 
@@ -184,9 +208,16 @@ def product(b: Builder, rows: Node, order: SortedRows, wanted: Wanted, shape: Ex
         bias = bias if wanted.row_order is None else bias[:, list(wanted.row_order)]
     if num_experts > MAX_SLICED_EXPERTS:
         results = ops17.grouped_matmul(rows, b.graph.matrix(matrix), order.ends)
-        return results if bias is None else ops.add(results, ops.gather(b.graph.array(bias), order.experts, int32(0)))
+        return (
+            results
+            if bias is None
+            else ops.add(results, ops.gather(b.graph.array(bias), order.experts, int32(0)))
+        )
     slices = ops.variadic_split(rows, int32(0), order.counts).outputs()
-    results = [ops.matmul(part, b.graph.matrix(matrix.expert(e)), False, True) for e, part in enumerate(slices)]
+    results = [
+        ops.matmul(part, b.graph.matrix(matrix.expert(e)), False, True)
+        for e, part in enumerate(slices)
+    ]
     if bias is not None:
         results = [ops.add(result, b.graph.array(bias[e])) for e, result in enumerate(results)]
     return ops.concat(results, 0)

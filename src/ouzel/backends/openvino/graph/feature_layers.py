@@ -16,12 +16,16 @@ def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
     key = "vision_feature_layer"
     several = isinstance(config.values.get(key), list)
     layers = config.integers(key) if several else [config.integer(key)]
-    if not 1 <= len(layers) <= MAX_LAYERS or any(not -num_layers - 1 <= layer <= num_layers for layer in layers):
+    if not 1 <= len(layers) <= MAX_LAYERS or any(
+        not -num_layers - 1 <= layer <= num_layers for layer in layers
+    ):
         raise config.refuse(key, f"1 to {MAX_LAYERS} layers from {-num_layers - 1} to {num_layers}")
     return tuple(layer % (num_layers + 1) for layer in layers)
 
 
-def rows_behind(b: VisionBuilder, rows: Node, layers: Sequence[int], size: int, make_layer: MakeLayer) -> Node:
+def rows_behind(
+    b: VisionBuilder, rows: Node, layers: Sequence[int], size: int, make_layer: MakeLayer
+) -> Node:
     """Returns the rows [..., size] as they are behind each of these layers, side by side.
 
     0 is what enters the first layer. Layers above the highest of them are not made.
@@ -32,7 +36,9 @@ def rows_behind(b: VisionBuilder, rows: Node, layers: Sequence[int], size: int, 
         rows, *others = carried(b, number, [rows, *(found[layer] for layer in waiting)], size)
         found |= dict(zip(waiting, others, strict=True)) | {number: rows}
         rows = found[number + 1] = make_layer(rows, number)
-    return found[layers[0]] if len(layers) == 1 else ops.concat([found[layer] for layer in layers], -1)
+    return (
+        found[layers[0]] if len(layers) == 1 else ops.concat([found[layer] for layer in layers], -1)
+    )
 
 
 def carried(b: VisionBuilder, layer: int, values: list[Node], size: int) -> list[Node]:

@@ -83,7 +83,9 @@ class KeysAndValues:
 
 def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
     is_head = shape.tied_embeddings
-    embedding = b.embedding("model.embed_tokens", shape.vocab_size, shape.hidden_size, is_head=is_head)
+    embedding = b.embedding(
+        "model.embed_tokens", shape.vocab_size, shape.hidden_size, is_head=is_head
+    )
     x = b.with_images(scaled(b.embedded(embedding), shape.embedding_factor), shape.hidden_size)
     angles = {kind: b.angles(rope, kind) for kind, rope in shape.ropes.items()}
     of_layers = layer_inputs(b, x, shape)
@@ -107,12 +109,20 @@ def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
 
 
 def attention(
-    b: Builder, x: Node, index: int, shape: Gemma4Shape, *, angles: dict[str, Angles], caches: dict[int, KeysAndValues]
+    b: Builder,
+    x: Node,
+    index: int,
+    shape: Gemma4Shape,
+    *,
+    angles: dict[str, Angles],
+    caches: dict[int, KeysAndValues],
 ) -> Node:
     """Adds the layer to `caches` where it has keys and values of its own."""
     layer, prefix = shape.layers[index], f"model.layers.{index}."
     rows = b.norm(x, prefix + "input_layernorm", shape.hidden_size, shape.norm)
-    query = heads_of(b, rows, prefix + "self_attn.q_proj", shape.num_heads, layer.head_dim, shape=shape)
+    query = heads_of(
+        b, rows, prefix + "self_attn.q_proj", shape.num_heads, layer.head_dim, shape=shape
+    )
     query = b.norm(query, prefix + "self_attn.q_norm", layer.head_dim, shape.norm)
     if layer.cache == index:
         caches[index] = keys_and_values(b, rows, index, shape, angles[layer.kind])
@@ -137,12 +147,18 @@ def attention(
     return b.norm(output, prefix + "post_attention_layernorm", shape.hidden_size, shape.norm)
 
 
-def keys_and_values(b: Builder, rows: Node, index: int, shape: Gemma4Shape, angles: Angles) -> KeysAndValues:
+def keys_and_values(
+    b: Builder, rows: Node, index: int, shape: Gemma4Shape, angles: Angles
+) -> KeysAndValues:
     """Keys are normalised with weights and rotated, values only normalised."""
     layer, prefix = shape.layers[index], f"model.layers.{index}.self_attn."
-    keys = values = heads_of(b, rows, prefix + "k_proj", layer.num_kv_heads, layer.head_dim, shape=shape)
+    keys = values = heads_of(
+        b, rows, prefix + "k_proj", layer.num_kv_heads, layer.head_dim, shape=shape
+    )
     if layer.has_values:
-        values = heads_of(b, rows, prefix + "v_proj", layer.num_kv_heads, layer.head_dim, shape=shape)
+        values = heads_of(
+            b, rows, prefix + "v_proj", layer.num_kv_heads, layer.head_dim, shape=shape
+        )
     keys = b.norm(keys, prefix + "k_norm", layer.head_dim, shape.norm)
     return KeysAndValues(
         rotate(keys, angles, layer.head_dim),
@@ -151,15 +167,21 @@ def keys_and_values(b: Builder, rows: Node, index: int, shape: Gemma4Shape, angl
     )
 
 
-def heads_of(b: Builder, rows: Node, name: str, num_heads: int, head_dim: int, *, shape: Gemma4Shape) -> Node:
+def heads_of(
+    b: Builder, rows: Node, name: str, num_heads: int, head_dim: int, *, shape: Gemma4Shape
+) -> Node:
     size, bias = num_heads * head_dim, shape.has_attention_bias
-    return split_heads(b.linear(rows, name, shape.hidden_size, size, has_bias=bias), num_heads, head_dim)
+    return split_heads(
+        b.linear(rows, name, shape.hidden_size, size, has_bias=bias), num_heads, head_dim
+    )
 
 
 def feed_forward(b: Builder, x: Node, index: int, shape: Gemma4Shape) -> Node:
     prefix, inner_size = f"model.layers.{index}.", shape.layers[index].inner_size
     rows = b.norm(x, prefix + "pre_feedforward_layernorm", shape.hidden_size, shape.norm)
-    mlp = MlpShape(hidden_size=shape.hidden_size, inner_size=inner_size, activation=shape.activation)
+    mlp = MlpShape(
+        hidden_size=shape.hidden_size, inner_size=inner_size, activation=shape.activation
+    )
     rows = gated_mlp(b, rows, prefix + "mlp.", mlp)
     if shape.experts:
         rows = b.norm(rows, prefix + "post_feedforward_layernorm_1", shape.hidden_size, shape.norm)
@@ -167,13 +189,17 @@ def feed_forward(b: Builder, x: Node, index: int, shape: Gemma4Shape) -> Node:
     return b.norm(rows, prefix + "post_feedforward_layernorm", shape.hidden_size, shape.norm)
 
 
-def mixture_beside(b: Builder, x: Node, prefix: str, shape: Gemma4Shape, experts: Gemma4Experts) -> Node:
+def mixture_beside(
+    b: Builder, x: Node, prefix: str, shape: Gemma4Shape, experts: Gemma4Experts
+) -> Node:
     """The router reads the rows normalised without weights and scaled; what it chooses, normalised by other weights."""
     hidden_size = shape.hidden_size
     scale = b.array(prefix + "router.scale", hidden_size) * np.float32(hidden_size**-0.5)
     seen = ops.multiply(normalised(x, shape.norm), b.graph.array(scale))
     choice = route(b, seen, prefix + "router.proj", hidden_size, experts.routing)
-    of_experts = b.graph.array(b.array(prefix + "router.per_expert_scale", experts.routing.num_experts))
+    of_experts = b.graph.array(
+        b.array(prefix + "router.per_expert_scale", experts.routing.num_experts)
+    )
     weights = ops.multiply(choice.weights, ops.gather(of_experts, choice.experts, int32(0)))
     rows = b.norm(x, prefix + "pre_feedforward_layernorm_2", hidden_size, shape.norm)
     rows = mixture(b, rows, Choice(choice.experts, weights), prefix, experts.shape)
@@ -187,7 +213,9 @@ def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:
         return []
     num_layers, size = len(shape.layers), table.size
     name, num_columns = "model.embed_tokens_per_layer", num_layers * size
-    packed = b.embedded(b.embedding(name, table.vocab_size, num_columns, is_head=False), table.image_token_id)
+    packed = b.embedded(
+        b.embedding(name, table.vocab_size, num_columns, is_head=False), table.image_token_id
+    )
     projected = b.linear(x, "model.per_layer_model_projection", shape.hidden_size, num_columns)
     projected = split_heads(scaled(projected, shape.hidden_size**-0.5), num_layers, size)
     projected = b.norm(projected, "model.per_layer_projection_norm", size, shape.norm)
@@ -195,9 +223,15 @@ def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:
     return split(scaled(both, 2**-0.5), *[size] * num_layers)
 
 
-def embedding_of_layer(b: Builder, x: Node, index: int, shape: Gemma4Shape, layer_input: Node) -> Node:
+def embedding_of_layer(
+    b: Builder, x: Node, index: int, shape: Gemma4Shape, layer_input: Node
+) -> Node:
     assert shape.layer_embeddings is not None
     prefix, size = f"model.layers.{index}.", shape.layer_embeddings.size
-    gate = activate(b.linear(x, prefix + "per_layer_input_gate", shape.hidden_size, size), shape.activation)
-    rows = b.linear(ops.multiply(gate, layer_input), prefix + "per_layer_projection", size, shape.hidden_size)
+    gate = activate(
+        b.linear(x, prefix + "per_layer_input_gate", shape.hidden_size, size), shape.activation
+    )
+    rows = b.linear(
+        ops.multiply(gate, layer_input), prefix + "per_layer_projection", size, shape.hidden_size
+    )
     return b.norm(rows, prefix + "post_per_layer_input_norm", shape.hidden_size, shape.norm)

@@ -27,7 +27,9 @@ class ImageInputs:
     def __init__(self, graph: PagedGraph, shape: ImageShape, hidden_size: int) -> None:
         self._shape = shape
         self._rows = graph.input("image_rows", [-1], ov.Type.i64)
-        self._features = graph.input("image_features", [1 + shape.num_deep, -1, hidden_size], ov.Type.f32)
+        self._features = graph.input(
+            "image_features", [1 + shape.num_deep, -1, hidden_size], ov.Type.f32
+        )
         if shape.sees_whole:
             graph.image_tokens = graph.input("image_tokens", [-1], ov.Type.i32)
 

@@ -19,9 +19,14 @@ from ouzel.backends.openvino.graph.nodes import Node, output_of
 from ouzel.backends.openvino.graph.scaled_product import find_product
 from ouzel.backends.openvino.library import ops, ov
 
-KeyScales = Mapping[str, NDArray[np.float32]]  # [heads, channels of a key], by the name of the key cache's input
+KeyScales = Mapping[
+    str, NDArray[np.float32]
+]  # [heads, channels of a key], by the name of the key cache's input
 
-QUERY_ROWS, KEY_ROWS = "query_rows of ", "key_rows of "  # names of nodes begin with them and end with the cache's name
+QUERY_ROWS, KEY_ROWS = (
+    "query_rows of ",
+    "key_rows of ",
+)  # names of nodes begin with them and end with the cache's name
 NUM_ROTARY_DIMS = "num_rotary_dims"
 
 
@@ -44,7 +49,9 @@ def scale_keys(graph: ov.Model, scales: KeyScales) -> None:
         name = node.input_value(3).get_node().get_friendly_name()
         if name not in scales:
             continue
-        if not scale_products(marked.get(QUERY_ROWS + name), marked.get(KEY_ROWS + name), scales[name]):
+        if not scale_products(
+            marked.get(QUERY_ROWS + name), marked.get(KEY_ROWS + name), scales[name]
+        ):
             scale_inputs(node, scales[name])
 
 

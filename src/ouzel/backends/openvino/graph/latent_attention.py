@@ -90,20 +90,28 @@ def latent_attention_of(b: Builder, decoder: DecoderShape, shape: LatentShape) -
     )
 
 
-def latent_attention(b: Builder, rows: Node, prefix: str, layer: int, shape: LatentShape, *, angles: Angles) -> Node:
+def latent_attention(
+    b: Builder, rows: Node, prefix: str, layer: int, shape: LatentShape, *, angles: Angles
+) -> Node:
     """Takes and returns [T, hidden_size]."""
     num_heads, rank, head_rows = shape.num_heads, shape.rank, shape.plain_dim + shape.value_dim
-    plain, rotary = split(project_queries(b, rows, prefix, shape), shape.plain_dim, shape.rotary_dim)
+    plain, rotary = split(
+        project_queries(b, rows, prefix, shape), shape.plain_dim, shape.rotary_dim
+    )
     latent, rotary_key = project_latents(b, rows, prefix, shape)
 
     def rows_of_heads(begin: int, end: int) -> Node:
-        return b.matrix_per_head(prefix + "kv_b_proj", num_heads, head_rows, rank, range(begin, end))
+        return b.matrix_per_head(
+            prefix + "kv_b_proj", num_heads, head_rows, rank, range(begin, end)
+        )
 
     query = per_head(plain, rows_of_heads(0, shape.plain_dim), is_transposed=False)
     attended = paged_attention(
         b.graph,
         ops.concat([query, rotate(rotary, angles, shape.rotary_dim)], -1),
-        ops.concat([split_heads(latent, 1, rank), rotate(rotary_key, angles, shape.rotary_dim)], -1),
+        ops.concat(
+            [split_heads(latent, 1, rank), rotate(rotary_key, angles, shape.rotary_dim)], -1
+        ),
         latent,
         cache_inputs(b.graph, layer),
         num_kv_heads=1,
@@ -112,9 +120,13 @@ def latent_attention(b: Builder, rows: Node, prefix: str, layer: int, shape: Lat
         scale=shape.scale,
     )
     to_values = rows_of_heads(shape.plain_dim, head_rows)
-    values = merge_heads(per_head(split_heads(attended, num_heads, rank), to_values, is_transposed=True))
+    values = merge_heads(
+        per_head(split_heads(attended, num_heads, rank), to_values, is_transposed=True)
+    )
     num_columns = num_heads * shape.value_dim
-    return b.linear(values, prefix + "o_proj", num_columns, shape.hidden_size, has_bias=shape.has_bias)
+    return b.linear(
+        values, prefix + "o_proj", num_columns, shape.hidden_size, has_bias=shape.has_bias
+    )
 
 
 def project_queries(b: Builder, rows: Node, prefix: str, shape: LatentShape) -> Node:
@@ -124,7 +136,9 @@ def project_queries(b: Builder, rows: Node, prefix: str, shape: LatentShape) -> 
     if not shape.query_rank:
         queries = b.linear(rows, prefix + "q_proj", hidden, num_rows, row_order=order)
     else:
-        latent = b.linear(rows, prefix + "q_a_proj", hidden, shape.query_rank, has_bias=shape.has_bias)
+        latent = b.linear(
+            rows, prefix + "q_a_proj", hidden, shape.query_rank, has_bias=shape.has_bias
+        )
         latent = b.norm(latent, prefix + "q_a_layernorm", shape.query_rank, NORM)
         queries = b.linear(latent, prefix + "q_b_proj", shape.query_rank, num_rows, row_order=order)
     return split_heads(queries, shape.num_heads, shape.head_dim)
@@ -141,7 +155,9 @@ def project_latents(b: Builder, rows: Node, prefix: str, shape: LatentShape) -> 
         row_order=halves_last(shape.rank, shape),
     )
     latent, rotary_key = split(both, shape.rank, shape.rotary_dim)
-    return b.norm(latent, prefix + "kv_a_layernorm", shape.rank, NORM), split_heads(rotary_key, 1, shape.rotary_dim)
+    return b.norm(latent, prefix + "kv_a_layernorm", shape.rank, NORM), split_heads(
+        rotary_key, 1, shape.rotary_dim
+    )
 
 
 def halves_last(num_plain: int, shape: LatentShape) -> tuple[int, ...] | None:
@@ -155,4 +171,6 @@ def halves_last(num_plain: int, shape: LatentShape) -> tuple[int, ...] | None:
 def per_head(heads: Node, matrices: Node, *, is_transposed: bool) -> Node:
     """Multiplies [T, heads, m] by [heads, m, n], or by the transposes of [heads, n, m]; returns [T, heads, n]."""
     swapped = integers(1, 0, 2)
-    return ops.transpose(ops.matmul(ops.transpose(heads, swapped), matrices, False, is_transposed), swapped)
+    return ops.transpose(
+        ops.matmul(ops.transpose(heads, swapped), matrices, False, is_transposed), swapped
+    )

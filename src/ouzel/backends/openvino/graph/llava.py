@@ -39,7 +39,9 @@ class TileFeatures:
                 vit = VitShape.read_siglip(vision)
             case _:
                 raise vision.refuse("model_type", "clip_vision_model, siglip_vision_model")
-        return cls(vit=vit, layers=feature_layers(config, vit.num_layers), skips_first=skips_first(config))
+        return cls(
+            vit=vit, layers=feature_layers(config, vit.num_layers), skips_first=skips_first(config)
+        )
 
 
 def with_defaults(config: HfConfig) -> HfConfig:
@@ -54,7 +56,9 @@ def skips_first(config: HfConfig) -> bool:
     return strategy == "default"
 
 
-def tile_features(b: VisionBuilder, config: HfConfig, tower: str = "clip_vision_model") -> tuple[Node, TileFeatures]:
+def tile_features(
+    b: VisionBuilder, config: HfConfig, tower: str = "clip_vision_model"
+) -> tuple[Node, TileFeatures]:
     """Returns the features [tiles * rows, hidden size of the text]. `tower` is where `vision_config` names none."""
     shape = TileFeatures.read(config, tower)
     rows = behind_layers(b, embedded_tiles(b, shape.vit), shape.vit, shape.layers)
@@ -69,5 +73,7 @@ def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node
     text_size = config.text_model().size("hidden_size", 4096)
     has_bias = config.flag("multimodal_projector_bias", True)
     activation = read_activation(config, "projector_hidden_act", "gelu")
-    inner = activate(b.linear(rows, PROJECTOR + "linear_1", size, text_size, has_bias=has_bias), activation)
+    inner = activate(
+        b.linear(rows, PROJECTOR + "linear_1", size, text_size, has_bias=has_bias), activation
+    )
     return b.linear(inner, PROJECTOR + "linear_2", text_size, text_size, has_bias=has_bias)

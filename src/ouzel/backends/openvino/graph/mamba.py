@@ -54,18 +54,26 @@ def smallest_step(config: HfConfig) -> float:
     limit = config.values.get("time_step_limit")
     if limit is None:
         return 0.0
-    if isinstance(limit, list) and len(limit) == 2 and limit[1] in (math.inf, {"__float__": "Infinity"}):
+    if (
+        isinstance(limit, list)
+        and len(limit) == 2
+        and limit[1] in (math.inf, {"__float__": "Infinity"})
+    ):
         low = limit[0]
         if isinstance(low, int | float) and not isinstance(low, bool) and 0 <= low < math.inf:
             return float(low)
-    raise ModelLoadError(f"config.json: time_step_limit must be a number >= 0 and Infinity, found {brief(limit)}")
+    raise ModelLoadError(
+        f"config.json: time_step_limit must be a number >= 0 and Infinity, found {brief(limit)}"
+    )
 
 
 def mamba(b: Builder, rows: Node, prefix: str, layer: int, shape: MambaShape) -> Node:
     """[T, hidden_size] to the same."""
     inner, maps, heads = shape.inner_size, shape.map_size, shape.num_heads
     num_rows = 2 * inner + 2 * maps + heads
-    projected = b.linear(rows, prefix + "in_proj", shape.hidden_size, num_rows, has_bias=shape.projection_bias)
+    projected = b.linear(
+        rows, prefix + "in_proj", shape.hidden_size, num_rows, has_bias=shape.projection_bias
+    )
     gate, mixed, step = split(projected, inner, inner + 2 * maps, heads)
     weight = b.array(prefix + "conv1d.weight", inner + 2 * maps, 1, shape.kernel_size)
     bias = b.array(prefix + "conv1d.bias", inner + 2 * maps) if shape.conv_bias else None
@@ -79,7 +87,9 @@ def mamba(b: Builder, rows: Node, prefix: str, layer: int, shape: MambaShape) ->
     read = selective_scan((x, into, out), step, b.graph.array(rate), table, b.graph.state_paging)
     skipped = ops.multiply(x, b.graph.array(b.array(prefix + "D", heads).reshape(1, heads, 1)))
     gated = gated_norm(b, merge_heads(ops.add(read, skipped)), gate, prefix + "norm.weight", shape)
-    return b.linear(gated, prefix + "out_proj", inner, shape.hidden_size, has_bias=shape.projection_bias)
+    return b.linear(
+        gated, prefix + "out_proj", inner, shape.hidden_size, has_bias=shape.projection_bias
+    )
 
 
 def steps(b: Builder, projected: Node, prefix: str, shape: MambaShape) -> Node:
@@ -90,5 +100,9 @@ def steps(b: Builder, projected: Node, prefix: str, shape: MambaShape) -> Node:
 
 def gated_norm(b: Builder, rows: Node, gate: Node, name: str, shape: MambaShape) -> Node:
     """The gate comes first, and each group has a norm of its own."""
-    groups = split_heads(ops.multiply(rows, ops.swish(gate)), shape.num_groups, shape.inner_size // shape.num_groups)
-    return ops.multiply(merge_heads(normalised(groups, shape.norm)), b.graph.array(b.array(name, shape.inner_size)))
+    groups = split_heads(
+        ops.multiply(rows, ops.swish(gate)), shape.num_groups, shape.inner_size // shape.num_groups
+    )
+    return ops.multiply(
+        merge_heads(normalised(groups, shape.norm)), b.graph.array(b.array(name, shape.inner_size))
+    )

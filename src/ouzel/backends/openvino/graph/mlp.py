@@ -35,7 +35,9 @@ def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
     gate_name, up_name, down_name = (prefix + name for name in shape.names)
     if shape.fused_name:
         gate, up = split(
-            b.linear(rows, prefix + shape.fused_name, hidden, 2 * inner, has_bias=shape.has_bias), inner, inner
+            b.linear(rows, prefix + shape.fused_name, hidden, 2 * inner, has_bias=shape.has_bias),
+            inner,
+            inner,
         )
     else:
         gate = b.linear(rows, gate_name, hidden, inner, has_bias=shape.has_bias)
@@ -47,6 +49,10 @@ def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
 def plain_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
     """down(activation(up(x))), [T, hidden_size] to the same."""
     _, up_name, down_name = shape.names
-    up = b.linear(rows, prefix + up_name, shape.hidden_size, shape.inner_size, has_bias=shape.has_bias)
+    up = b.linear(
+        rows, prefix + up_name, shape.hidden_size, shape.inner_size, has_bias=shape.has_bias
+    )
     inner_rows = activate(up, shape.activation)
-    return b.linear(inner_rows, prefix + down_name, shape.inner_size, shape.hidden_size, has_bias=shape.has_bias)
+    return b.linear(
+        inner_rows, prefix + down_name, shape.inner_size, shape.hidden_size, has_bias=shape.has_bias
+    )

@@ -14,7 +14,12 @@ from ouzel.backends.openvino.library import ops, ov
 
 Node = Any  # an openvino node or output; the package's type stubs do not cover the opsets
 
-_DECODING = ("Convert", "Multiply", "Subtract", "Reshape")  # operations that make a matrix of its constants
+_DECODING = (
+    "Convert",
+    "Multiply",
+    "Subtract",
+    "Reshape",
+)  # operations that make a matrix of its constants
 
 
 @cache

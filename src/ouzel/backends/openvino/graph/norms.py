@@ -28,7 +28,9 @@ def normalised(rows: Node, norm: Norm) -> Node:
     if norm.is_centred:
         rows = ops.subtract(rows, ops.reduce_mean(rows, integers(-1), True))
     mean_square = ops.reduce_mean(ops.power(rows, real(2.0)), integers(-1), True)
-    return ops.multiply(rows, ops.divide(real(1.0), ops.sqrt(ops.add(mean_square, real(norm.epsilon)))))
+    return ops.multiply(
+        rows, ops.divide(real(1.0), ops.sqrt(ops.add(mean_square, real(norm.epsilon))))
+    )
 
 
 def weight_of(stored: NDArray[np.float32], norm: Norm) -> NDArray[np.float32]:

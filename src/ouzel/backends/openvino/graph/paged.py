@@ -60,18 +60,24 @@ class PagedGraph:
     def state_paging(self) -> tuple[Node, ...]:
         """Adds the inputs by which operations with states know which slots each sequence reads and writes."""
         past_lens, subsequence_begins, *_ = self.paging
-        slots, slots_begins, interval = (self.input(name, [-1], ov.Type.i32) for name in _STATE_PAGING)
+        slots, slots_begins, interval = (
+            self.input(name, [-1], ov.Type.i32) for name in _STATE_PAGING
+        )
         return subsequence_begins, slots, slots_begins, past_lens, interval
 
     @cached_property
     def chunking(self) -> Chunking:
         """Adds the inputs by which long sequences are computed in chunks."""
         names = ("single_rows", "single_begins", "chunk_slots", "last_chunks", "answer_rows")
-        single_rows, begins, slots, last, answers = (self.input(name, [-1], ov.Type.i32) for name in names)
+        single_rows, begins, slots, last, answers = (
+            self.input(name, [-1], ov.Type.i32) for name in names
+        )
         chunk_rows = self.input("chunk_rows", [-1, -1], ov.Type.i32)
         rows = ops.reshape(chunk_rows, integers(-1), False)
         _, read_and_written, *others = self.state_paging
-        written = ops.gather(ops.reshape(read_and_written, integers(-1, 2), False), integers(1, 1), int32(1))
+        written = ops.gather(
+            ops.reshape(read_and_written, integers(-1, 2), False), integers(1, 1), int32(1)
+        )
         again = ops.reshape(written, integers(-1), False)
         is_row = ops.greater_equal(rows, int32(0))
         return Chunking(

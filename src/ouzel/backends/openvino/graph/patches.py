@@ -35,5 +35,8 @@ def turned(heads: Node, cos: Node, sin: Node, head_dim: int) -> Node:
 
 def all_see_all(query: Node, key: Node, value: Node) -> Node:
     """Takes and returns [patches, heads, head_dim]."""
-    heads = (ops.unsqueeze(ops.transpose(each, integers(1, 0, 2)), integers(0)) for each in (query, key, value))
+    heads = (
+        ops.unsqueeze(ops.transpose(each, integers(1, 0, 2)), integers(0))
+        for each in (query, key, value)
+    )
     return ops.squeeze(ops.transpose(attend(*heads), integers(0, 2, 1, 3)), integers(0))

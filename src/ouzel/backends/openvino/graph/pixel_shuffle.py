@@ -21,4 +21,6 @@ def squares(rows: Node, side: int, factor: int, size: int) -> Node:
     """Makes [tiles * (side / factor)^2, factor^2 * size] of [tiles, side^2, size]; a square's patches go row by row."""
     num = side // factor
     cut = ops.reshape(rows, integers(-1, num, factor, num, factor, size), False)
-    return ops.reshape(ops.transpose(cut, integers(0, 1, 3, 2, 4, 5)), integers(-1, factor**2 * size), False)
+    return ops.reshape(
+        ops.transpose(cut, integers(0, 1, 3, 2, 4, 5)), integers(-1, factor**2 * size), False
+    )

@@ -61,7 +61,9 @@ class PixtralShape:
                 f"num_attention_heads {shape.num_heads}"
             )
         if vision.size("head_dim", shape.head_dim) != shape.head_dim:
-            raise vision.refuse("head_dim", f"{shape.head_dim}, hidden_size divided by num_attention_heads")
+            raise vision.refuse(
+                "head_dim", f"{shape.head_dim}, hidden_size divided by num_attention_heads"
+            )
         return shape
 
 
@@ -83,7 +85,9 @@ def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...])
     rows = b.patches(pixels, f"{TOWER}patch_conv", kernel, has_bias=False)
     rows = b.norm(rows, f"{TOWER}ln_pre", shape.hidden_size, NORM)
     b.leave_out(f"{TOWER}patch_positional_embedding.")  # computed from config.json, here as well
-    b.leave_out(*(f"{TOWER}transformer.layers.{number}." for number in range(max(layers), shape.num_layers)))
+    b.leave_out(
+        *(f"{TOWER}transformer.layers.{number}." for number in range(max(layers), shape.num_layers))
+    )
 
     def make_layer(entering: Node, number: int) -> Node:
         return layer_of(b, entering, f"{TOWER}transformer.layers.{number}.", shape)
@@ -93,25 +97,34 @@ def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...])
 
 def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: PixtralShape) -> Node:
     size, inner_size = shape.hidden_size, shape.inner_size
-    rows = ops.add(rows, attention(b, b.norm(rows, prefix + "attention_norm", size, NORM), prefix, shape))
+    rows = ops.add(
+        rows, attention(b, b.norm(rows, prefix + "attention_norm", size, NORM), prefix, shape)
+    )
     inner = b.norm(rows, prefix + "ffn_norm", size, NORM)
     gate, up = (
         b.linear(inner, f"{prefix}feed_forward.{name}_proj", size, inner_size, has_bias=False)
         for name in ("gate", "up")
     )
     inner = ops.multiply(activate(gate, shape.activation), up)
-    return ops.add(rows, b.linear(inner, f"{prefix}feed_forward.down_proj", inner_size, size, has_bias=False))
+    return ops.add(
+        rows, b.linear(inner, f"{prefix}feed_forward.down_proj", inner_size, size, has_bias=False)
+    )
 
 
 def attention(b: VisionBuilder, rows: Node, prefix: str, shape: PixtralShape) -> Node:
     size, head_dim = shape.hidden_size, shape.head_dim
     query, key, value = (
         split_heads(
-            b.linear(rows, f"{prefix}attention.{name}_proj", size, size, has_bias=False), shape.num_heads, head_dim
+            b.linear(rows, f"{prefix}attention.{name}_proj", size, size, has_bias=False),
+            shape.num_heads,
+            head_dim,
         )
         for name in "qkv"
     )
-    cos, sin = (ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1)) for name in ("cos", "sin"))
+    cos, sin = (
+        ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1))
+        for name in ("cos", "sin")
+    )
     query, key = (turned(each, cos, sin, head_dim) for each in (query, key))
     attended = ops.reshape(all_see_all(query, key, value), integers(-1, size), False)
     return b.linear(attended, f"{prefix}attention.o_proj", size, size, has_bias=False)
@@ -123,18 +136,28 @@ def pixtral_passes(shape: PixtralShape) -> Passes:
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
         height, width = pixels.shape[2:]
         if height % unit or width % unit:
-            raise EngineFailed(f"the sides of pictures must be multiples of {unit}, found {height}x{width}")
+            raise EngineFailed(
+                f"the sides of pictures must be multiples of {unit}, found {height}x{width}"
+            )
         cos, sin = cos_sin(height // shape.patch_size, width // shape.patch_size, shape)
         grids = patch_grids(pixels, shape.patch_size)
-        return [{"patches": merged_order(grid, shape.merge), "cos": cos, "sin": sin} for grid in grids]
+        return [
+            {"patches": merged_order(grid, shape.merge), "cos": cos, "sin": sin} for grid in grids
+        ]
 
     return passes
 
 
-def cos_sin(rows: int, columns: int, shape: PixtralShape) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def cos_sin(
+    rows: int, columns: int, shape: PixtralShape
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Every second frequency is of the row, and those between are of the column."""
-    places = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.merge).astype(np.float64)
+    places = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.merge).astype(
+        np.float64
+    )
     frequencies = shape.theta ** -(np.arange(0, shape.head_dim, 2) / shape.head_dim)
-    angles = np.concatenate([places[:, :1] * frequencies[::2], places[:, 1:] * frequencies[1::2]], axis=1)
+    angles = np.concatenate(
+        [places[:, :1] * frequencies[::2], places[:, 1:] * frequencies[1::2]], axis=1
+    )
     angles = np.concatenate([angles, angles], axis=1)
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)

@@ -14,7 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Head, Part, Predict, attention_of, decoder_layer
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    Head,
+    Part,
+    Predict,
+    attention_of,
+    decoder_layer,
+)
 from ouzel.backends.openvino.graph.nodes import Node, scaled
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import PredictionGraphs
@@ -90,7 +97,9 @@ def check(config: HfConfig, b: Builder, names: PredictionNames) -> None:
     if (number := config.integer(names.count_key, 1)) != 1:
         raise ModelLoadError(f"config.json: {names.count_key} must be 1 for --mtp, found {number}")
     if config.flag("mtp_use_dedicated_embeddings", False):
-        raise ModelLoadError("config.json: mtp_use_dedicated_embeddings must be false for --mtp, found true")
+        raise ModelLoadError(
+            "config.json: mtp_use_dedicated_embeddings must be false for --mtp, found true"
+        )
 
 
 def head_graph(logits_of: Head, hidden_size: int) -> ov.Model:
@@ -102,7 +111,11 @@ def head_graph(logits_of: Head, hidden_size: int) -> ov.Model:
 
 
 def entries(
-    b: Builder, embedding: Node, shape: DecoderShape, names: PredictionNames, halves: tuple[Part, Part]
+    b: Builder,
+    embedding: Node,
+    shape: DecoderShape,
+    names: PredictionNames,
+    halves: tuple[Part, Part],
 ) -> Node:
     """Returns the sampled rows, [S, hidden size]. The layer is the last one of the shape."""
     size = shape.attention.hidden_size

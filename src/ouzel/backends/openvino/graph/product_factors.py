@@ -31,7 +31,9 @@ def _product_and_bias(output: ov.Node) -> tuple[ov.Node, int | None]:
     if output.get_type_name() == "Add":
         for index in (0, 1):
             other = output.input_value(1 - index).get_node()
-            if constant_of(output.input_value(index).get_node()) is not None and _has_one_reader(other):
+            if constant_of(output.input_value(index).get_node()) is not None and _has_one_reader(
+                other
+            ):
                 return other, index
     return output, None
 
@@ -46,7 +48,9 @@ def _is_number(node: ov.Node) -> bool:
 
 
 def _is_product_with_weights(node: ov.Node) -> bool:
-    return node.get_type_name() == "MatMul" and constant_of(node.input_value(1).get_node()) is not None
+    return (
+        node.get_type_name() == "MatMul" and constant_of(node.input_value(1).get_node()) is not None
+    )
 
 
 def _has_one_reader(node: ov.Node) -> bool:

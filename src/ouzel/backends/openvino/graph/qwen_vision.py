@@ -48,7 +48,12 @@ class QwenVisionShape:
 
     @classmethod
     def read(
-        cls, vision: HfConfig, norm: Norm, merger_names: tuple[str, str, str], *, hidden_key: str = "hidden_size"
+        cls,
+        vision: HfConfig,
+        norm: Norm,
+        merger_names: tuple[str, str, str],
+        *,
+        hidden_key: str = "hidden_size",
     ) -> "QwenVisionShape":
         if vision.size("in_channels", vision.size("in_chans", 3)) != 3:
             raise vision.refuse("in_channels", "3")
@@ -76,17 +81,26 @@ def embedded_patches(b: VisionBuilder, shape: QwenVisionShape, *, has_bias: bool
     return b.patches(pixels, "visual.patch_embed.proj", kernel, has_bias=has_bias)
 
 
-def attention(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, mixed: "Mixed | None" = None) -> Node:
+def attention(
+    b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, mixed: "Mixed | None" = None
+) -> Node:
     """Takes and returns [patches, hidden_size]. `mixed` says who sees whom; else all do."""
     num_heads, head_dim = shape.num_heads, shape.head_dim
     fused = b.linear(rows, prefix + "qkv", shape.hidden_size, 3 * shape.hidden_size)
     heads = ops.reshape(fused, integers(-1, 3, num_heads, head_dim), False)
-    query, key, value = (ops.squeeze(part(heads, each, each + 1, 1), integers(1)) for each in range(3))
-    cos, sin = (ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1)) for name in ("cos", "sin"))
+    query, key, value = (
+        ops.squeeze(part(heads, each, each + 1, 1), integers(1)) for each in range(3)
+    )
+    cos, sin = (
+        ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1))
+        for name in ("cos", "sin")
+    )
     query, key = (turned(each, cos, sin, head_dim) for each in (query, key))
     attended = all_see_all(query, key, value) if mixed is None else mixed(b, query, key, value)
     return b.linear(
-        ops.reshape(attended, integers(-1, shape.hidden_size), False), prefix + "proj", *[shape.hidden_size] * 2
+        ops.reshape(attended, integers(-1, shape.hidden_size), False),
+        prefix + "proj",
+        *[shape.hidden_size] * 2,
     )
 
 
@@ -103,7 +117,9 @@ def passes_of(shape: QwenVisionShape, *others: Callable[[int, int], Inputs]) -> 
         common: Inputs = dict(zip(("cos", "sin"), cos_sin(rows, columns, shape), strict=True))
         for other in others:
             common |= other(rows, columns)
-        frames = [pixels[first : first + shape.frames] for first in range(0, len(pixels), shape.frames)]
+        frames = [
+            pixels[first : first + shape.frames] for first in range(0, len(pixels), shape.frames)
+        ]
         return [{"patches": patches(each, shape), **common} for each in frames]
 
     return passes
@@ -115,12 +131,18 @@ def patches(frames: NDArray[np.float32], shape: QwenVisionShape) -> NDArray[np.f
     size, merge = shape.patch_size, shape.merge
     rows, columns = (side // (size * merge) for side in frames.shape[2:])
     cut = frames.reshape(shape.frames, 3, rows, merge, size, columns, merge, size)
-    return np.ascontiguousarray(cut.transpose(2, 5, 3, 6, 1, 0, 4, 7)).reshape(rows * columns * merge**2, -1)
+    return np.ascontiguousarray(cut.transpose(2, 5, 3, 6, 1, 0, 4, 7)).reshape(
+        rows * columns * merge**2, -1
+    )
 
 
-def cos_sin(rows: int, columns: int, shape: QwenVisionShape) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def cos_sin(
+    rows: int, columns: int, shape: QwenVisionShape
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """A quarter of a head's dimensions turns by the row, a quarter by the column, and so do those that go with them."""
-    places = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.merge).astype(np.float64)
+    places = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.merge).astype(
+        np.float64
+    )
     half = shape.head_dim // 2
     frequencies = THETA ** -(np.arange(0, half, 2) / half)
     angles = (places[:, :, None] * frequencies).reshape(len(places), half)

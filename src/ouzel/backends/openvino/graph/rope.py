@@ -39,12 +39,18 @@ class Rope:
     scale: float  # of cos and sin: the attention factor of YaRN and LongRoPE, else 1
     max_positions: int  # as far as the model can go
     beyond: LongFrequencies | None = None  # until `for_context` has chosen
-    axes: tuple[int, ...] | None = None  # of each frequency: by which of three positions it turns; None: there is one
+    axes: tuple[int, ...] | None = (
+        None  # of each frequency: by which of three positions it turns; None: there is one
+    )
 
     @property
     def default_positions(self) -> int:
         """Returns the longest context that the usual frequencies serve: with LongRoPE the original context."""
-        return self.max_positions if self.beyond is None else min(self.beyond.original_positions, self.max_positions)
+        return (
+            self.max_positions
+            if self.beyond is None
+            else min(self.beyond.original_positions, self.max_positions)
+        )
 
     def for_context(self, max_model_len: int) -> "Rope":
         """Chooses the frequencies that serve requests of up to so many tokens, all with the same ones.
@@ -72,11 +78,15 @@ class Rope:
         frequencies = self.beyond.inverse_frequencies if is_long else self.inverse_frequencies
         return replace(self, inverse_frequencies=frequencies, beyond=None)
 
-    def cos_sin(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def cos_sin(
+        self, positions: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Takes positions [T], or [3, T]; returns cos and sin, each [T, rotated dimensions / 2]."""
         assert self.beyond is None, "the context is known by now"
         if positions.ndim > 1:
-            assert self.axes is not None, "only a model that turns by three positions gets images with a grid of them"
+            assert self.axes is not None, (
+                "only a model that turns by three positions gets images with a grid of them"
+            )
             angles = np.multiply(positions[list(self.axes)].T, self.inverse_frequencies, order="C")
         else:
             angles = positions[:, None] * self.inverse_frequencies
@@ -96,26 +106,41 @@ def read_rope(config: HfConfig, head_dim: int, *, rotates_partly: bool = False) 
         with np.errstate(all="ignore"):
             rope = compute_rope(config, num_dims)
     except (ArithmeticError, ValueError) as error:
-        raise ModelLoadError(f"config.json: the rotary positions cannot be computed: {error}") from error
-    frequencies = [rope.inverse_frequencies, *([rope.beyond.inverse_frequencies] if rope.beyond else [])]
+        raise ModelLoadError(
+            f"config.json: the rotary positions cannot be computed: {error}"
+        ) from error
+    frequencies = [
+        rope.inverse_frequencies,
+        *([rope.beyond.inverse_frequencies] if rope.beyond else []),
+    ]
     if not (np.isfinite(frequencies).all() and math.isfinite(rope.scale)):
-        raise ModelLoadError("config.json: the rotary positions cannot be computed: they are no finite numbers")
+        raise ModelLoadError(
+            "config.json: the rotary positions cannot be computed: they are no finite numbers"
+        )
     if rope.max_positions > MAX_SIZE:
-        raise ModelLoadError(f"config.json: the rotary positions must be <= {MAX_SIZE}, found {rope.max_positions}")
+        raise ModelLoadError(
+            f"config.json: the rotary positions must be <= {MAX_SIZE}, found {rope.max_positions}"
+        )
     return rope
 
 
-def read_ropes_by_kind(config: HfConfig, head_dim: int, *, sliding_theta: float) -> tuple[Rope, Rope]:
+def read_ropes_by_kind(
+    config: HfConfig, head_dim: int, *, sliding_theta: float
+) -> tuple[Rope, Rope]:
     """Returns the ropes of layers that see all tokens and of layers with a window.
 
     `rope_parameters` has a section for each kind; the older `rope_theta` and `rope_scaling` are of the former only.
     """
-    sections = config.section("rope_parameters") or HfConfig({"full_attention": config.values.get("rope_scaling")})
+    sections = config.section("rope_parameters") or HfConfig(
+        {"full_attention": config.values.get("rope_scaling")}
+    )
 
     def rope(kind: str, theta: float) -> Rope:
         section = sections.section(kind) or HfConfig({})
         parameters = section.with_defaults(rope_theta=theta).values
-        return read_rope(config.with_values(rope_parameters=parameters, rope_scaling=None), head_dim)
+        return read_rope(
+            config.with_values(rope_parameters=parameters, rope_scaling=None), head_dim
+        )
 
     full_theta = config.number("rope_theta", 10000.0)
     return rope("full_attention", full_theta), rope("sliding_attention", sliding_theta)
@@ -125,7 +150,9 @@ def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> in
     """Returns how many dimensions of a head are turned, the first ones."""
     if head_dim % 2:
         raise ModelLoadError(f"config.json: head_dim must be even, found {head_dim}")
-    share = rope_section(config).number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))
+    share = rope_section(config).number(
+        "partial_rotary_factor", config.number("partial_rotary_factor", 1.0)
+    )
     if share != 1.0 and not rotates_partly:
         raise ModelLoadError(f"config.json: partial_rotary_factor {share} is not supported, only 1")
     num_dims = int(head_dim * share)
@@ -148,7 +175,11 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
         case "default" | "mrope":  # with a position for each axis (rope_axes.py)
             return Rope(plain, 1.0, max_positions)
         case "dynamic":
-            return Rope(plain_frequencies(dynamic_theta(theta, scaling, num_dims), num_dims), 1.0, max_positions)
+            return Rope(
+                plain_frequencies(dynamic_theta(theta, scaling, num_dims), num_dims),
+                1.0,
+                max_positions,
+            )
         case "linear":
             return Rope(plain / scaling.number("factor"), 1.0, max_positions)
         case "llama3":
@@ -172,7 +203,9 @@ def rope_section(config: HfConfig) -> HfConfig:
     if newer is None or older is None:
         return newer or older or HfConfig({})
     if any(newer.values.get(key) != value for key, value in older.values.items() if key != "type"):
-        raise ModelLoadError("config.json: rope_parameters and rope_scaling differ; only one of them may be there")
+        raise ModelLoadError(
+            "config.json: rope_parameters and rope_scaling differ; only one of them may be there"
+        )
     return newer
 
 
@@ -189,7 +222,9 @@ def rope_theta(config: HfConfig) -> float:
 
 
 def plain_frequencies(theta: float, num_dims: int) -> NDArray[np.float64]:
-    frequencies: NDArray[np.float64] = theta ** -(np.arange(0, num_dims, 2, dtype=np.float64) / num_dims)
+    frequencies: NDArray[np.float64] = theta ** -(
+        np.arange(0, num_dims, 2, dtype=np.float64) / num_dims
+    )
     return frequencies
 
 
@@ -200,11 +235,15 @@ def dynamic_theta(theta: float, scaling: HfConfig, num_dims: int) -> float:
     """
     alpha = scaling.number("alpha", 0.0)
     if alpha < 0:
-        raise ModelLoadError(f"config.json: alpha of the rotary positions must be >= 0, found {alpha}")
+        raise ModelLoadError(
+            f"config.json: alpha of the rotary positions must be >= 0, found {alpha}"
+        )
     return theta * alpha ** (num_dims / (num_dims - 2)) if alpha else theta
 
 
-def llama3_frequencies(plain: NDArray[np.float64], scaling: HfConfig, original: int) -> NDArray[np.float64]:
+def llama3_frequencies(
+    plain: NDArray[np.float64], scaling: HfConfig, original: int
+) -> NDArray[np.float64]:
     """Divides long waves by the factor, keeps short ones, and blends those between."""
     factor = scaling.number("factor")
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
@@ -213,7 +252,9 @@ def llama3_frequencies(plain: NDArray[np.float64], scaling: HfConfig, original: 
     return (1 - kept_share) * plain / factor + kept_share * plain
 
 
-def yarn_rope(plain: NDArray[np.float64], theta: float, scaling: HfConfig, original: int, max_positions: int) -> Rope:
+def yarn_rope(
+    plain: NDArray[np.float64], theta: float, scaling: HfConfig, original: int, max_positions: int
+) -> Rope:
     """Keeps dimensions that turn often within the original context, and divides slow ones by the factor."""
     factor = scaling.number("factor", max_positions / original)
     dimensions = 2 * len(plain)
@@ -228,7 +269,9 @@ def yarn_rope(plain: NDArray[np.float64], theta: float, scaling: HfConfig, origi
     low, high = max(low, 0), min(high, dimensions - 1)
     interpolated = np.clip((np.arange(len(plain)) - low) / max(high - low, 0.001), 0.0, 1.0)
     frequencies = plain / factor * interpolated + plain * (1 - interpolated)
-    return Rope(frequencies, yarn_scale(scaling, factor), max(max_positions, int(original * factor)))
+    return Rope(
+        frequencies, yarn_scale(scaling, factor), max(max_positions, int(original * factor))
+    )
 
 
 def yarn_scale(scaling: HfConfig, factor: float) -> float:
@@ -241,12 +284,19 @@ def yarn_scale(scaling: HfConfig, factor: float) -> float:
     return mscale(weight) / mscale(weight_all) if weight and weight_all else mscale(1.0)
 
 
-def longrope(plain: NDArray[np.float64], scaling: HfConfig, original: int, max_positions: int) -> Rope:
+def longrope(
+    plain: NDArray[np.float64], scaling: HfConfig, original: int, max_positions: int
+) -> Rope:
     """Divides each frequency by a factor of its own, of `short_factor` within the original context."""
-    short, long = (plain / np.array(scaling.numbers(key, len(plain))) for key in ("short_factor", "long_factor"))
+    short, long = (
+        plain / np.array(scaling.numbers(key, len(plain)))
+        for key in ("short_factor", "long_factor")
+    )
     factor = scaling.number("factor", max_positions / original)
     usual = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
     scale = scaling.number("attention_factor", usual)
-    if np.array_equal(short, long):  # as GGUF files of Llama 3 are read: one list of factors serves every context
+    if np.array_equal(
+        short, long
+    ):  # as GGUF files of Llama 3 are read: one list of factors serves every context
         return Rope(short, scale, max_positions)
     return Rope(short, scale, max_positions, LongFrequencies(original, long))

@@ -10,7 +10,9 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 
-def with_axes(rope: Rope, config: HfConfig, default: tuple[int, int, int], *, are_interleaved: bool = False) -> Rope:
+def with_axes(
+    rope: Rope, config: HfConfig, default: tuple[int, int, int], *, are_interleaved: bool = False
+) -> Rope:
     """Reads how many frequencies each axis has from `mrope_section`.
 
     Raises ModelLoadError where these are not as many as there are.
@@ -18,9 +20,13 @@ def with_axes(rope: Rope, config: HfConfig, default: tuple[int, int, int], *, ar
     section, num = rope_section(config), len(rope.inverse_frequencies)
     counts = section.integers("mrope_section", 3) if section.has("mrope_section") else [*default]
     if min(counts) < 0 or sum(counts) != num:
-        raise ModelLoadError(f"config.json: mrope_section must be three numbers with the sum {num}, found {counts}")
+        raise ModelLoadError(
+            f"config.json: mrope_section must be three numbers with the sum {num}, found {counts}"
+        )
     if not are_interleaved:
-        return replace(rope, axes=tuple(axis for axis, count in enumerate(counts) for _ in range(count)))
+        return replace(
+            rope, axes=tuple(axis for axis, count in enumerate(counts) for _ in range(count))
+        )
     axes = [0] * num
     for axis in (1, 2):
         for place in range(axis, min(3 * counts[axis], num), 3):

@@ -20,7 +20,10 @@ class Angles:
 
 
 def angles_input(graph: PagedGraph, name: str, num_dims: int) -> Angles:
-    halves = (graph.input(f"rope_{kind}.{name}", [-1, num_dims // 2], ov.Type.f32) for kind in ("cos", "sin"))
+    halves = (
+        graph.input(f"rope_{kind}.{name}", [-1, num_dims // 2], ov.Type.f32)
+        for kind in ("cos", "sin")
+    )
     cos, sin = (ops.unsqueeze(ops.concat([half, half], -1), integers(1)) for half in halves)
     return Angles(cos, sin, num_dims)
 

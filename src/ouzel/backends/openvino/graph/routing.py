@@ -37,7 +37,9 @@ class Routing:
 
     def __post_init__(self) -> None:
         if not self.num_chosen <= self.num_experts // self.num_groups * self.num_chosen_groups:
-            raise ModelLoadError(f"config.json: {self.num_chosen} experts of {self.num_experts} cannot be chosen")
+            raise ModelLoadError(
+                f"config.json: {self.num_chosen} experts of {self.num_experts} cannot be chosen"
+            )
         if self.num_experts % self.num_groups or self.num_chosen_groups > self.num_groups:
             raise ModelLoadError(
                 f"config.json: {self.num_experts} experts cannot be in {self.num_groups} groups, "
@@ -48,7 +50,9 @@ class Routing:
     def read(cls, config: HfConfig) -> "Routing":
         """Reads the keys that most families have."""
         return cls(
-            num_experts=config.size("num_local_experts" if config.has("num_local_experts") else "num_experts"),
+            num_experts=config.size(
+                "num_local_experts" if config.has("num_local_experts") else "num_experts"
+            ),
             num_chosen=config.size("num_experts_per_tok"),
             is_normalised=config.flag("norm_topk_prob", False),
         )
@@ -75,7 +79,9 @@ def route(
     logits = b.linear(rows, name, hidden_size, routing.num_experts, width="f32")
     if routing.has_bias:
         bias = b.graph.array(b.array(name + ".bias", routing.num_experts))
-        apart = ops.reshape(logits, integers(-1, 1, routing.num_experts), False)  # fused, it would lose its mark
+        apart = ops.reshape(
+            logits, integers(-1, 1, routing.num_experts), False
+        )  # fused, it would lose its mark
         logits = ops.reshape(ops.add(apart, bias), integers(-1, routing.num_experts), False)
     choice = choose(logits, routing, None if correction is None else b.graph.array(correction))
     keep_float32([choice.experts, choice.weights], rows)
@@ -91,7 +97,10 @@ def choose(logits: Node, routing: Routing, correction: Node | None) -> Choice:
     chosen, experts = best(within_groups(compared, routing), routing.num_chosen)
     if correction is not None:
         chosen = ops.gather_elements(scores, experts, 1)
-    return Choice(experts, scaled(normalised(chosen, routing) if routing.is_normalised else chosen, routing.factor))
+    return Choice(
+        experts,
+        scaled(normalised(chosen, routing) if routing.is_normalised else chosen, routing.factor),
+    )
 
 
 def within_groups(scores: Node, routing: Routing) -> Node:
@@ -102,7 +111,9 @@ def within_groups(scores: Node, routing: Routing) -> Node:
     groups = ops.reshape(scores, integers(0, num_groups, routing.num_experts // num_groups), True)
     group_scores = ops.reduce_sum(best(groups, routing.num_group_scores)[0], integers(-1), False)
     chosen = best(group_scores, routing.num_chosen_groups)[1]
-    one = ops.one_hot(chosen, ops.constant(np.int64(num_groups)), real(1.0), real(0.0), -1)  # [T, chosen, groups]
+    one = ops.one_hot(
+        chosen, ops.constant(np.int64(num_groups)), real(1.0), real(0.0), -1
+    )  # [T, chosen, groups]
     is_chosen = ops.greater(ops.reduce_sum(one, integers(1), False), real(0.5))
     within = ops.select(ops.unsqueeze(is_chosen, integers(2)), groups, real(-1e30))
     return ops.reshape(within, integers(0, routing.num_experts), True)
@@ -119,5 +130,7 @@ def normalised(chosen: Node, routing: Routing) -> Node:
 
 def best(scores: Node, count: int) -> tuple[Node, Node]:
     """Returns the largest of the last axis and where they are, the largest first."""
-    found = ops.topk(scores, ops.constant(np.int64(count)), -1, "max", "value", index_element_type="i32")
+    found = ops.topk(
+        scores, ops.constant(np.int64(count)), -1, "max", "value", index_element_type="i32"
+    )
     return found.output(0), found.output(1)

@@ -39,13 +39,18 @@ class CompressedProduct:
         self.product.input(1).replace_source_output(weights.output(0))
         if self.biased is not None:
             bias = floats(self.biased.input_value(1).get_node())
-            self.biased.input(1).replace_source_output(ops.constant((bias * factors).astype(np.float32)).output(0))
+            self.biased.input(1).replace_source_output(
+                ops.constant((bias * factors).astype(np.float32)).output(0)
+            )
 
 
 def find_product(rows: Node) -> CompressedProduct | None:
     """Returns None where the rows are anything else, as with adapters or with a matrix of floats."""
     biased, product = None, rows
-    if rows.get_type_name() == "Add" and rows.input_value(1).get_node().get_type_name() == "Constant":
+    if (
+        rows.get_type_name() == "Add"
+        and rows.input_value(1).get_node().get_type_name() == "Constant"
+    ):
         biased, product = rows, rows.input_value(0).get_node()
     if product.get_type_name() != "MatMul":
         return None

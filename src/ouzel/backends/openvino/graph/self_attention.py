@@ -38,7 +38,9 @@ class AttentionShape:
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
     qkv_limit: float | None = None  # queries, keys and values are clipped to it, behind their norms
-    has_sinks: bool = False  # a logit for each head that takes a share of the attention and adds nothing
+    has_sinks: bool = (
+        False  # a logit for each head that takes a share of the attention and adds nothing
+    )
 
     @property
     def is_only_turned(self) -> bool:
@@ -84,7 +86,9 @@ def self_attention(
     gate = None
     if shape.is_gated:
         gated_heads = split_heads(query, shape.num_heads, 2 * shape.head_dim)
-        query, gate = (merge_heads(heads) for heads in split(gated_heads, shape.head_dim, shape.head_dim))
+        query, gate = (
+            merge_heads(heads) for heads in split(gated_heads, shape.head_dim, shape.head_dim)
+        )
     query_norm, key_norm = shape.qk_norm_names
     query = in_heads(b, query, prefix + query_norm, shape.num_heads, shape)
     key = in_heads(b, key, prefix + key_norm, shape.num_kv_heads, shape)
@@ -113,7 +117,13 @@ def self_attention(
     if gate is not None:
         attended = ops.multiply(attended, ops.sigmoid(gate))
     num_columns = shape.num_heads * shape.head_dim
-    return b.linear(attended, prefix + shape.output_name, num_columns, shape.hidden_size, has_bias=shape.output_bias)
+    return b.linear(
+        attended,
+        prefix + shape.output_name,
+        num_columns,
+        shape.hidden_size,
+        has_bias=shape.output_bias,
+    )
 
 
 def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[Node]:
@@ -126,10 +136,14 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
     orders = [head_order(num_heads, shape) for num_heads in heads[:2]] + [None]
     if shape.is_fused:
         assert not shape.num_paired_dims
-        fused = b.linear(rows, prefix + "qkv_proj", shape.hidden_size, sum(sizes), has_bias=shape.qkv_bias)
+        fused = b.linear(
+            rows, prefix + "qkv_proj", shape.hidden_size, sum(sizes), has_bias=shape.qkv_bias
+        )
         return split(fused, *sizes)
     return [
-        b.linear(rows, prefix + name, shape.hidden_size, size, has_bias=shape.qkv_bias, row_order=order)
+        b.linear(
+            rows, prefix + name, shape.hidden_size, size, has_bias=shape.qkv_bias, row_order=order
+        )
         for name, size, order in zip(("q_proj", "k_proj", "v_proj"), sizes, orders, strict=True)
     ]
 
@@ -153,6 +167,8 @@ def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: Atte
     if shape.qk_norm == "head":
         return b.norm(heads, norm_name, shape.head_dim, shape.norm)
     if shape.qk_norm == "own head":
-        weights = [b.array(f"{norm_name}.norms.{head}.weight", shape.head_dim) for head in range(num_heads)]
+        weights = [
+            b.array(f"{norm_name}.norms.{head}.weight", shape.head_dim) for head in range(num_heads)
+        ]
         return ops.multiply(normalised(heads, shape.norm), b.graph.array(np.stack(weights)))
     return heads

@@ -26,4 +26,6 @@ def short_conv(b: Builder, rows: Node, prefix: str, layer: int, shape: ShortConv
     projected = b.linear(rows, prefix + "in_proj", hidden, 3 * hidden, has_bias=shape.has_bias)
     before, behind, x = split(projected, hidden, hidden, hidden)
     mixed = causal_conv(b.graph, ops.multiply(before, x), layer, weight, bias)
-    return b.linear(ops.multiply(behind, mixed), prefix + "out_proj", hidden, hidden, has_bias=shape.has_bias)
+    return b.linear(
+        ops.multiply(behind, mixed), prefix + "out_proj", hidden, hidden, has_bias=shape.has_bias
+    )

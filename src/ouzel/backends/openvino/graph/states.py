@@ -21,7 +21,11 @@ def state_table(graph: PagedGraph, kind: str, layer: int, *shape: int) -> Node:
 
 
 def causal_conv(
-    graph: PagedGraph, rows: Node, layer: int, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None
+    graph: PagedGraph,
+    rows: Node,
+    layer: int,
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32] | None = None,
 ) -> Node:
     """A channel's sum over its last K values, the present one included; [T, C], `weight` [C, 1, K], `bias` [C].
 
@@ -30,7 +34,9 @@ def causal_conv(
     channels, _, kernel_size = weight.shape
     table = state_table(graph, "conv", layer, channels, kernel_size)
     biases = empty(np.float32) if bias is None else graph.array(bias)
-    return operation("PagedCausalConv1D", [rows, table, graph.array(weight), biases, *graph.state_paging])
+    return operation(
+        "PagedCausalConv1D", [rows, table, graph.array(weight), biases, *graph.state_paging]
+    )
 
 
 def selective_scan(
@@ -47,7 +53,9 @@ def selective_scan(
     return operation("PagedSelectiveSSM", [rate, step, into, x, out, table, *paging])
 
 
-def operation(name: str, inputs: list[Node], **attributes: Any) -> Node:  # Any: as the operation has them
+def operation(
+    name: str, inputs: list[Node], **attributes: Any
+) -> Node:  # Any: as the operation has them
     """Makes an operation of the CPU plugin, with the attributes whose names end like these.
 
     Raises ModelLoadError where the runtime does not have it, or has another one of this name.
@@ -56,10 +64,14 @@ def operation(name: str, inputs: list[Node], **attributes: Any) -> Node:  # Any:
     try:
         node = internal_operations().create(name, outputs)
     except RuntimeError as error:
-        raise ModelLoadError(f"the operation {name}, of which the model consists, is not to be had: {error}") from error
+        raise ModelLoadError(
+            f"the operation {name}, of which the model consists, is not to be had: {error}"
+        ) from error
     for ending, value in attributes.items():
         keys = [key for key in node.get_attributes() if key.endswith(ending)]
         if len(keys) != 1:
-            raise ModelLoadError(f"the operation {name} of this version of OpenVINO has no attribute {ending}")
+            raise ModelLoadError(
+                f"the operation {name} of this version of OpenVINO has no attribute {ending}"
+            )
         node.set_attribute(keys[0], value)
     return node.output(0)

@@ -16,7 +16,12 @@ from ouzel.backends.openvino.weights.source import Tensor, Wanted, Weights
 from ouzel.config.weights import WidthOption
 
 LAYERS_PER_PART = 2  # of CLIP ViT-L/14-336, on two cores, they take a tenth of a second
-ROWS, NEXT_ROWS, FEATURES, DEEP = "rows", "next_rows", "features", "deep."  # a name is of one port of a part
+ROWS, NEXT_ROWS, FEATURES, DEEP = (
+    "rows",
+    "next_rows",
+    "features",
+    "deep.",
+)  # a name is of one port of a part
 
 
 class VisionBuilder:
@@ -48,27 +53,45 @@ class VisionBuilder:
     def constant(self, values: NDArray[np.float32]) -> Node:
         return self._constants.array(values)
 
-    def linear(self, rows: Node, name: str, num_columns: int, num_rows: int, *, has_bias: bool = True) -> Node:
+    def linear(
+        self, rows: Node, name: str, num_columns: int, num_rows: int, *, has_bias: bool = True
+    ) -> Node:
         """Multiplies by the transpose of [num_rows, num_columns], as checkpoints store it."""
         product = ops.matmul(rows, self._matrix(name, (num_rows, num_columns)), False, True)
-        return ops.add(product, self.constant(self.array(name + ".bias", num_rows))) if has_bias else product
+        return (
+            ops.add(product, self.constant(self.array(name + ".bias", num_rows)))
+            if has_bias
+            else product
+        )
 
     def product(self, rows: Node, name: str, num_rows: int, num_columns: int) -> Node:
         """Multiplies by [num_rows, num_columns], as few checkpoints store it. Takes the whole name of a tensor."""
-        wanted = Wanted((Tensor(name, (num_rows, num_columns), is_transposed=True),), (num_columns, num_rows))
-        return ops.matmul(rows, self._constants.matrix(self._weights.matrix(wanted, self._width)), False, True)
+        wanted = Wanted(
+            (Tensor(name, (num_rows, num_columns), is_transposed=True),), (num_columns, num_rows)
+        )
+        return ops.matmul(
+            rows, self._constants.matrix(self._weights.matrix(wanted, self._width)), False, True
+        )
 
     def patches(self, rows: Node, name: str, shape: tuple[int, ...], *, has_bias: bool) -> Node:
         """Multiplies flat patches by a convolution's kernel [num_rows, *...], whose stride is its size."""
         columns = int(np.prod(shape[1:]))
         kernel = self.array(name + ".weight", *shape).reshape(shape[0], columns)
         product = ops.matmul(rows, self.constant(kernel), False, True)
-        return ops.add(product, self.constant(self.array(name + ".bias", shape[0]))) if has_bias else product
+        return (
+            ops.add(product, self.constant(self.array(name + ".bias", shape[0])))
+            if has_bias
+            else product
+        )
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = weight_of(self.array(name + ".weight", size), norm)
         product = ops.multiply(normalised(rows, norm), self.constant(weight))
-        return ops.add(product, self.constant(self.array(name + ".bias", size))) if norm.has_bias else product
+        return (
+            ops.add(product, self.constant(self.array(name + ".bias", size)))
+            if norm.has_bias
+            else product
+        )
 
     def at_layer(self, layer: int, rows: Node) -> Node:
         """Ends a part before every few layers; returns the rows as the next one has them."""
@@ -88,7 +111,9 @@ class VisionBuilder:
         """Says that a checkpoint may have tensors with such names, which the encoder does without."""
         self._left_out += prefixes
 
-    def vision_model(self, features: Node, passes: Passes, join: Join = one_after_the_other) -> VisionModel:
+    def vision_model(
+        self, features: Node, passes: Passes, join: Join = one_after_the_other
+    ) -> VisionModel:
         """Takes features [rows, hidden_size]."""
         self._finish_part(FEATURES, features)
         return VisionModel(
@@ -105,7 +130,9 @@ class VisionBuilder:
             result = ops.result(value)
             result.output(0).set_names({output_name})
             results.append(result)
-        self._parts.append(ov.Model(results, list(self._inputs.values()), f"vision.{len(self._parts)}"))
+        self._parts.append(
+            ov.Model(results, list(self._inputs.values()), f"vision.{len(self._parts)}")
+        )
         self._inputs, self._outputs = {}, {}
 
     def _matrix(self, name: str, shape: tuple[int, int]) -> Node:
@@ -123,7 +150,9 @@ def attend(query: Node, key: Node, value: Node, *mask: Node) -> Node:
 
 def heads_of(rows: Node, num_heads: int, head_dim: int) -> Node:
     """Makes [batch, heads, rows, head_dim] of [batch, rows, heads * head_dim]."""
-    return ops.transpose(ops.reshape(rows, integers(0, 0, num_heads, head_dim), True), integers(0, 2, 1, 3))
+    return ops.transpose(
+        ops.reshape(rows, integers(0, 0, num_heads, head_dim), True), integers(0, 2, 1, 3)
+    )
 
 
 def rows_of(heads: Node) -> Node:

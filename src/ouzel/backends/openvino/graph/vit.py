@@ -57,13 +57,17 @@ class VitShape:
     @classmethod
     def read_clip(cls, vision: HfConfig) -> "VitShape":
         return cls._read(
-            vision.with_defaults(hidden_act="quick_gelu", layer_norm_eps=1e-5, patch_size=32), has_class=True
+            vision.with_defaults(hidden_act="quick_gelu", layer_norm_eps=1e-5, patch_size=32),
+            has_class=True,
         )
 
     @classmethod
     def read_siglip(cls, vision: HfConfig) -> "VitShape":
         return cls._read(
-            vision.with_defaults(hidden_act="gelu_pytorch_tanh", layer_norm_eps=1e-6, patch_size=16), has_class=False
+            vision.with_defaults(
+                hidden_act="gelu_pytorch_tanh", layer_norm_eps=1e-6, patch_size=16
+            ),
+            has_class=False,
         )
 
     @classmethod
@@ -120,7 +124,10 @@ def embedded_tiles(b: VisionBuilder, shape: VitShape) -> Node:
 
 def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequence[int]) -> Node:
     """Returns the rows as they are behind each of these layers, side by side: [tiles, rows, layers * hidden_size]."""
-    b.leave_out(*BEHIND_LAYERS, *(f"{TOWER}encoder.layers.{each}." for each in range(max(layers), shape.num_layers)))
+    b.leave_out(
+        *BEHIND_LAYERS,
+        *(f"{TOWER}encoder.layers.{each}." for each in range(max(layers), shape.num_layers)),
+    )
 
     def make_layer(entering: Node, number: int) -> Node:
         return layer_of(b, entering, f"{TOWER}encoder.layers.{number}.", shape)
@@ -130,7 +137,9 @@ def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequenc
 
 def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node:
     size, inner_size = shape.hidden_size, shape.inner_size
-    rows = ops.add(rows, attention(b, b.norm(rows, prefix + "layer_norm1", size, shape.norm), prefix, shape))
+    rows = ops.add(
+        rows, attention(b, b.norm(rows, prefix + "layer_norm1", size, shape.norm), prefix, shape)
+    )
     inner = b.norm(rows, prefix + "layer_norm2", size, shape.norm)
     inner = activate(b.linear(inner, prefix + "mlp.fc1", size, inner_size), shape.activation)
     return ops.add(rows, b.linear(inner, prefix + "mlp.fc2", inner_size, size))
@@ -139,7 +148,9 @@ def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node
 def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node:
     size, num_heads = shape.hidden_size, shape.num_heads
     names = (f"{prefix}self_attn.{each}_proj" for each in "qkv")
-    heads = (heads_of(b.linear(rows, name, size, size), num_heads, size // num_heads) for name in names)
+    heads = (
+        heads_of(b.linear(rows, name, size, size), num_heads, size // num_heads) for name in names
+    )
     return b.linear(rows_of(attend(*heads)), f"{prefix}self_attn.out_proj", size, size)
 
 
@@ -162,7 +173,9 @@ def tile_passes(shape: VitShape) -> Passes:
     return passes
 
 
-def few_tiles(pixels: NDArray[np.float32], tile_size: int, num_rows: int) -> list[NDArray[np.float32]]:
+def few_tiles(
+    pixels: NDArray[np.float32], tile_size: int, num_rows: int
+) -> list[NDArray[np.float32]]:
     """Returns the tiles of each pass, of which each has so many rows."""
     height, width = pixels.shape[2:]
     if (height, width) != (tile_size, tile_size):

@@ -26,7 +26,9 @@ def read_graph(core: ov.Core, path: Path) -> IrGraph:
     """Raises ModelLoadError where the weights cannot be read, and what `core.read_model` raises."""
     mapping = map_weights(path)
     weights = np.frombuffer(mapping, np.uint8)
-    graph = core.read_model(path.read_text(encoding="utf-8"), ov.Tensor(weights, shared_memory=True))
+    graph = core.read_model(
+        path.read_text(encoding="utf-8"), ov.Tensor(weights, shared_memory=True)
+    )
     return IrGraph(graph, weights, mapping)
 
 
@@ -36,9 +38,13 @@ def map_weights(path: Path) -> mmap.mmap:
     try:
         with weights.open("rb") as file:
             hold(file)
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # openvino shares only writable memory
+            return mmap.mmap(
+                file.fileno(), 0, access=mmap.ACCESS_COPY
+            )  # openvino shares only writable memory
     except (OSError, ValueError) as error:  # ValueError: the file is empty
-        raise ModelLoadError(f"{weights}, the weights of {path.name}, cannot be read: {error}") from error
+        raise ModelLoadError(
+            f"{weights}, the weights of {path.name}, cannot be read: {error}"
+        ) from error
 
 
 @contextmanager

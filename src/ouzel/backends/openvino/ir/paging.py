@@ -13,7 +13,15 @@ from ouzel.backends.openvino.library import ops, ov, paged_attention_transformat
 from ouzel.backends.openvino.state_tables import STATE_PREFIX
 from ouzel.errors import ModelLoadError
 
-BEHIND_OUTPUT_LAYER = {"Add", "Convert", "Divide", "Multiply", "Reshape", "Tanh", "Transpose"}  # bias, soft cap
+BEHIND_OUTPUT_LAYER = {
+    "Add",
+    "Convert",
+    "Divide",
+    "Multiply",
+    "Reshape",
+    "Tanh",
+    "Transpose",
+}  # bias, soft cap
 STATE_INPUTS = {
     "la.block_indices": "state_slots",
     "la.block_indices_begins": "state_slots_begins",

@@ -43,7 +43,9 @@ def write_known_sizes(graph: ov.Model) -> None:
         sizes = list(source.input_value(0).get_partial_shape())
         wanted = [sizes[number] for number in index.get_data().reshape(-1).tolist()]
         if all(size.is_static for size in wanted):
-            numbers = np.array([size.get_length() for size in wanted]).reshape(index.get_data().shape)
+            numbers = np.array([size.get_length() for size in wanted]).reshape(
+                index.get_data().shape
+            )
             put_in_place(node.output(0), ops.constant(numbers, node.get_output_element_type(0)))
 
 
@@ -60,12 +62,18 @@ def borders(graph: ov.Model) -> list[Node]:
 def narrow_places(graph: ov.Model) -> Iterator[tuple[int, Node]]:
     """Gives values that are all that later nodes take of what was computed, and how many layers are before them."""
     order = behind_products(graph)
-    last_readers = {source: number for number, node in enumerate(order) for source in map(key_of, node.input_values())}
+    last_readers = {
+        source: number
+        for number, node in enumerate(order)
+        for source in map(key_of, node.input_values())
+    }
     waiting: dict[tuple[str, int], Node] = {}  # computed values with readers to come
     num_layers = 0
     for number, node in enumerate(order):
         waiting |= {key_of(value): value for value in node.outputs()}
-        waiting = {key: value for key, value in waiting.items() if last_readers.get(key, -1) > number}
+        waiting = {
+            key: value for key, value in waiting.items() if last_readers.get(key, -1) > number
+        }
         num_layers += node.get_type_name() == ATTENTION
         if len(waiting) == 1:
             yield num_layers, *waiting.values()

@@ -22,22 +22,33 @@ from ouzel.backends.openvino.vision_model import Inputs, Passes
 FILES = ("openvino_vision_embeddings_model.xml", "openvino_vision_embeddings_merger_model.xml")
 ATTENTION = "ScaledDotProductAttention"
 
-Attend = Callable[[Node, Node, Node], Node]  # queries, keys, values [patches, heads, head_dim] -> the same
+Attend = Callable[
+    [Node, Node, Node], Node
+]  # queries, keys, values [patches, heads, head_dim] -> the same
 
 
-def qwen2_vl_encoder(config: HfConfig, embedding: ov.Model, merger: ov.Model) -> tuple[ov.Model, Passes]:
+def qwen2_vl_encoder(
+    config: HfConfig, embedding: ov.Model, merger: ov.Model
+) -> tuple[ov.Model, Passes]:
     shape = qwen2_vl.vision_shape(config)
     return joined(embedding, merger, shape, {"attention_mask": all_see_all}), passes_of(shape)
 
 
-def qwen2_5_vl_encoder(config: HfConfig, embedding: ov.Model, merger: ov.Model) -> tuple[ov.Model, Passes]:
+def qwen2_5_vl_encoder(
+    config: HfConfig, embedding: ov.Model, merger: ov.Model
+) -> tuple[ov.Model, Passes]:
     shape = qwen2_5_vl.vision_shape(config)
     windows = [add_input(merger, name, *kind) for name, kind in qwen2_5_vl.WINDOW_INPUTS.items()]
 
     def within_windows(query: Node, key: Node, value: Node) -> Node:
         return qwen2_5_vl.seen_in_windows(query, key, value, windows)
 
-    graph = joined(embedding, merger, shape, {"attention_mask": all_see_all, "window_attention_mask": within_windows})
+    graph = joined(
+        embedding,
+        merger,
+        shape,
+        {"attention_mask": all_see_all, "window_attention_mask": within_windows},
+    )
 
     def as_they_are(rows: int, columns: int) -> Inputs:
         """Brings no patch to another place: windows find theirs by themselves."""
@@ -46,7 +57,9 @@ def qwen2_5_vl_encoder(config: HfConfig, embedding: ov.Model, merger: ov.Model) 
     return graph, passes_of(shape, qwen2_5_vl.windows_of(config, shape), as_they_are)
 
 
-def joined(embedding: ov.Model, merger: ov.Model, shape: QwenVisionShape, attends: dict[str, Attend]) -> ov.Model:
+def joined(
+    embedding: ov.Model, merger: ov.Model, shape: QwenVisionShape, attends: dict[str, Attend]
+) -> ov.Model:
     """Returns the merger with `patches` as its input; `attends` has what takes the place of attention by its mask."""
     embedding.input(0).set_names({"patches"})
     replace_input(merger, "hidden_states", embedding.get_results()[0].input_value(0))
@@ -68,7 +81,9 @@ def attended(node: Node, attends: dict[str, Attend]) -> Node:
     query, key, value, *others = node.input_values()
     names = [each.get_node().get_friendly_name() for each in others]
     if len(names) != 1 or names[0] not in attends:
-        raise RuntimeError(f"attention must have one of these masks: {', '.join(attends)}, found {names}")
+        raise RuntimeError(
+            f"attention must have one of these masks: {', '.join(attends)}, found {names}"
+        )
     heads = (ops.transpose(each, integers(1, 0, 2)) for each in (query, key, value))
     return ops.transpose(attends[names[0]](*heads), integers(1, 0, 2))
 

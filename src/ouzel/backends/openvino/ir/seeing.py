@@ -10,7 +10,14 @@ from pathlib import Path
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.ir import qwen_encoder, tile_encoder
-from ouzel.backends.openvino.ir.graphs import IrGraph, add_input, put_in_place, read_graph, refused, replace_input
+from ouzel.backends.openvino.ir.graphs import (
+    IrGraph,
+    add_input,
+    put_in_place,
+    read_graph,
+    refused,
+    replace_input,
+)
 from ouzel.backends.openvino.ir.paging import made_paged, vocabulary_of
 from ouzel.backends.openvino.ir.parts import cut
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -52,8 +59,12 @@ def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> Langu
     with refused(directory / family.files[-1], ADVICE):
         graph, passes = family.encoder(config, *(each.graph for each in encoder))
         if size_of_rows(graph) != hidden_size:
-            raise RuntimeError(f"features have {size_of_rows(graph)} numbers, the language model's rows {hidden_size}")
-        vision = VisionModel(parts=cut(graph), arrays=[each.weights for each in encoder], passes=passes)
+            raise RuntimeError(
+                f"features have {size_of_rows(graph)} numbers, the language model's rows {hidden_size}"
+            )
+        vision = VisionModel(
+            parts=cut(graph), arrays=[each.weights for each in encoder], passes=passes
+        )
     text = config.text_model()
     return LanguageModel(
         graph=language.graph,
@@ -87,7 +98,9 @@ def take_images(graph: ov.Model, embedding: ov.Model, hidden_size: int) -> None:
     embedded = ops.reshape(embeddings_of(embedding, token_ids), integers(-1, hidden_size), False)
     first_level = gather(features, ops.constant(0, ov.Type.i64))
     replace_input(
-        graph, "inputs_embeds", ops.scatter_update(embedded, image_rows, first_level, ops.constant(0, ov.Type.i64))
+        graph,
+        "inputs_embeds",
+        ops.scatter_update(embedded, image_rows, first_level, ops.constant(0, ov.Type.i64)),
     )
     graph.validate_nodes_and_infer_types()
 

@@ -23,7 +23,9 @@ def llava_encoder(config: HfConfig, graph: ov.Model) -> tuple[ov.Model, Passes]:
         raise vision.refuse("model_type", ", ".join(TOWERS))
     tile_size = square_side(vision, "image_size", 224)
     features = graph.output(0).get_node().input(0)
-    num_rows, size = (features.get_partial_shape()[axis].get_length() for axis in (1, 2))  # of each tile
+    num_rows, size = (
+        features.get_partial_shape()[axis].get_length() for axis in (1, 2)
+    )  # of each tile
     rows = ops.reshape(features.get_source_output(), integers(-1, size), False)
     features.replace_source_output(rows.output(0))
     graph.validate_nodes_and_infer_types()

@@ -19,17 +19,23 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.errors import ModelLoadError
 
 _ADVICE = (
-    "It must be an encoder as `optimum-cli export openvino --task feature-extraction` or `text-classification` makes it"
+    "It must be an encoder as `optimum-cli export openvino --task feature-extraction` or "
+    "`text-classification` makes it"
 )
 _STATE = 'type="ReadValue"'  # of a decoder with a cache
-_ROWS = ("last_hidden_state", "token_embeddings")  # the latter where optimum exports by sentence-transformers
+_ROWS = (
+    "last_hidden_state",
+    "token_embeddings",
+)  # the latter where optimum exports by sentence-transformers
 _LOGITS = "logits"
 _CLASSIFIES = "ForSequenceClassification"
 _HIDDEN_SIZE = 64  # of logits, where config.json has another word for it: it only decides how activations are grouped
 _SHOWN = -1.0  # a mask is 0 for a token that is seen, and -1e9 for others
 
 # Positions of these count from behind the padding token's id, so that a text may be shorter than their table.
-_BEHIND_PADDING = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "roberta-prelayernorm"})
+_BEHIND_PADDING = frozenset(
+    {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "roberta-prelayernorm"}
+)
 
 
 def reads_whole_texts(directory: Path, architecture: str) -> bool:
@@ -40,7 +46,9 @@ def reads_whole_texts(directory: Path, architecture: str) -> bool:
         return False
     if _STATE in text:
         return False
-    return any(f'"{name}' in text or f",{name}" in text for name in _ROWS) or architecture.endswith(_CLASSIFIES)
+    return any(f'"{name}' in text or f",{name}" in text for name in _ROWS) or architecture.endswith(
+        _CLASSIFIES
+    )
 
 
 def load_whole_texts(core: ov.Core, directory: Path, config: HfConfig) -> EncoderModel:
@@ -55,7 +63,9 @@ def load_whole_texts(core: ov.Core, directory: Path, config: HfConfig) -> Encode
         value = output.value if output.is_logits else _without_padding(output.value, inputs.rows)
         result = ops.result(ops.convert(value, ov.Type.f32))
         result.output(0).set_names({"scores" if output.is_logits else "hidden_rows"})
-        graph = ov.Model([result], [each for each in inputs.parameters if _is_read(each)], "ouzel.ir_encoder")
+        graph = ov.Model(
+            [result], [each for each in inputs.parameters if _is_read(each)], "ouzel.ir_encoder"
+        )
     return EncoderModel(
         graph=graph,
         arrays=[model.weights],
@@ -79,7 +89,8 @@ class _Output:
 def _find_output(graph: ov.Model, path: Path) -> _Output:
     """Prefers hidden rows, since pooled vectors may stand beside them. Raises ModelLoadError."""
     outputs = [
-        _Output(port.get_node().input_value(0), _size_of(port), _LOGITS in port.get_names()) for port in graph.outputs
+        _Output(port.get_node().input_value(0), _size_of(port), _LOGITS in port.get_names())
+        for port in graph.outputs
     ]
     ranks = [len(port.get_partial_shape()) for port in graph.outputs]
     for wanted_rank, is_logits in ((3, False), (2, True)):
@@ -112,7 +123,8 @@ class _Inputs:
     def of(cls, graph: ov.Model, *, padding_id: int) -> "_Inputs":
         """Raises ModelLoadError for an input that nothing here fills."""
         token_ids, types, positions = (
-            _parameter(name, [-1], ov.Type.i64) for name in ("input_ids", "token_types", "position_ids")
+            _parameter(name, [-1], ov.Type.i64)
+            for name in ("input_ids", "token_types", "position_ids")
         )
         places = _parameter("padded_rows", [-1, -1], ov.Type.i32)
         rows = _parameter("rows", [-1], ov.Type.i32)
@@ -129,7 +141,9 @@ class _Inputs:
         for port in graph.inputs:
             name = next((name for name in values if name in port.get_names()), "")
             if not name:
-                raise ModelLoadError(f"the graph has an input {port.get_any_name()}, which is not known")
+                raise ModelLoadError(
+                    f"the graph has an input {port.get_any_name()}, which is not known"
+                )
             padded[name] = ops.convert(values[name], port.get_element_type())
         return cls([token_ids, types, positions, places, rows, mask], padded, rows)
 

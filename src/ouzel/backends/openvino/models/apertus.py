@@ -31,14 +31,20 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     if not config.has("rope_scaling") and not config.has("rope_parameters"):
         config = HfConfig(config.values | {"rope_parameters": LLAMA3_ROPE})
     if (activation := config.text("hidden_act")) != "xielu":
-        raise ModelLoadError(f"config.json: hidden_act of apertus must be xielu, found {activation}")
+        raise ModelLoadError(
+            f"config.json: hidden_act of apertus must be xielu, found {activation}"
+        )
     bias = config.flag("attention_bias", False)
-    shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias, qk_norm="head")
+    shape = DecoderShape.read(config).with_attention(
+        qkv_bias=bias, output_bias=bias, qk_norm="head"
+    )
     hidden_size, inner_size = shape.attention.hidden_size, config.size("intermediate_size")
 
     def feed_forward(b: Builder, rows: Node, layer: int) -> Node:
         prefix = f"model.layers.{layer}.mlp."
-        inner_rows = xielu(b, b.linear(rows, prefix + "up_proj", hidden_size, inner_size), prefix + "act_fn.")
+        inner_rows = xielu(
+            b, b.linear(rows, prefix + "up_proj", hidden_size, inner_size), prefix + "act_fn."
+        )
         return b.linear(inner_rows, prefix + "down_proj", inner_size, hidden_size)
 
     return build_decoder(b, replace(shape, layer_norms=NORMS), feed_forward)
@@ -50,7 +56,11 @@ def xielu(b: Builder, rows: Node, prefix: str) -> Node:
     The checkpoint has a and n - beta as softplus takes them. elu() is exp() - 1 without the loss of digits.
     """
     beta, epsilon = (float(b.array(prefix + name)) for name in ("beta", "eps"))
-    above, below = (float(np.logaddexp(0.0, b.array(prefix + name, 1)[0])) for name in ("alpha_p", "alpha_n"))
+    above, below = (
+        float(np.logaddexp(0.0, b.array(prefix + name, 1)[0])) for name in ("alpha_p", "alpha_n")
+    )
     positive = ops.multiply(scaled(rows, above), rows)
-    negative = scaled(ops.subtract(ops.elu(ops.minimum(rows, real(epsilon)), 1.0), rows), beta + below)
+    negative = scaled(
+        ops.subtract(ops.elu(ops.minimum(rows, real(epsilon)), 1.0), rows), beta + below
+    )
     return ops.add(ops.select(ops.greater(rows, real(0.0)), positive, negative), scaled(rows, beta))

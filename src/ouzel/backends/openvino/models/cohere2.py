@@ -43,7 +43,9 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     config = config.with_defaults(**DEFAULTS)
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config)
-    shape = shape.with_attention(qkv_bias=bias, output_bias=bias, num_paired_dims=shape.attention.head_dim)
+    shape = shape.with_attention(
+        qkv_bias=bias, output_bias=bias, num_paired_dims=shape.attention.head_dim
+    )
     windows = sliding_windows(config, every_layer_but(config.size("sliding_window_pattern")))
     return replace(
         shape,

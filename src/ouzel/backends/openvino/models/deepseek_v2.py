@@ -26,12 +26,16 @@ DEFAULTS = {
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    return build_deepseek(config, b, softmax_routing(config), is_paired=True, dense_layers=first_layers(config))
+    return build_deepseek(
+        config, b, softmax_routing(config), is_paired=True, dense_layers=first_layers(config)
+    )
 
 
 def softmax_routing(config: HfConfig) -> Routing:
     require(config, "scoring_func", "softmax")
-    if config.flag("norm_topk_prob", False):  # transformers does not normalise, DeepSeek's own code does
+    if config.flag(
+        "norm_topk_prob", False
+    ):  # transformers does not normalise, DeepSeek's own code does
         raise ModelLoadError("config.json: norm_topk_prob must be false, found true")
     is_grouped = require(config, "topk_method", "greedy", "group_limited_greedy") != "greedy"
     return Routing(

@@ -30,4 +30,6 @@ DEFAULTS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     is_paired = config.flag("rope_interleave", True)
-    return build_deepseek(config, b, sigmoid_routing(config), is_paired=is_paired, dense_layers=first_layers(config))
+    return build_deepseek(
+        config, b, sigmoid_routing(config), is_paired=is_paired, dense_layers=first_layers(config)
+    )

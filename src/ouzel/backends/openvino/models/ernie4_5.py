@@ -24,5 +24,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     bias = config.flag("use_bias", False)
     shape = DecoderShape.read(config)
-    shape = shape.with_attention(qkv_bias=bias, output_bias=bias, num_paired_dims=shape.attention.head_dim)
+    shape = shape.with_attention(
+        qkv_bias=bias, output_bias=bias, num_paired_dims=shape.attention.head_dim
+    )
     return build_decoder(b, shape, feed_forward_of(replace(MlpShape.read(config), has_bias=bias)))

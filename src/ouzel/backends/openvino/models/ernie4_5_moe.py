@@ -6,7 +6,13 @@ Reference: transformers, models/ernie4_5_moe/modeling_ernie4_5_moe.py and config
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, by_layer, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    Part,
+    build_decoder,
+    by_layer,
+    feed_forward_of,
+)
 from ouzel.backends.openvino.graph.experts import ExpertsShape, mixture, with_shared
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
@@ -39,14 +45,18 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = DecoderShape.read(config)
     shape = shape.with_attention(num_paired_dims=shape.attention.head_dim)
     dense = feed_forward_of(MlpShape.read(config))
-    return build_decoder(b, shape, by_layer(feed_forward(config), dense, layers_with_experts(config)))
+    return build_decoder(
+        b, shape, by_layer(feed_forward(config), dense, layers_with_experts(config))
+    )
 
 
 def layers_with_experts(config: HfConfig) -> frozenset[int]:
     num_layers, interval = config.size("num_hidden_layers"), config.size("moe_layer_interval")
     start, last = config.integer("moe_layer_start_index"), config.integer("moe_layer_end_index")
     end = num_layers if last == -1 else last + 1
-    return frozenset(layer for layer in range(num_layers) if start <= layer < end and (layer + 1) % interval == 0)
+    return frozenset(
+        layer for layer in range(num_layers) if start <= layer < end and (layer + 1) % interval == 0
+    )
 
 
 def feed_forward(config: HfConfig) -> Part:
@@ -62,7 +72,9 @@ def feed_forward(config: HfConfig) -> Part:
     def part(b: Builder, rows: Node, layer: int) -> Node:
         prefix = f"model.layers.{layer}.mlp."
         correction = b.array(prefix + "moe_statics.e_score_correction_bias", 1, routing.num_experts)
-        choice = route(b, rows, prefix + "gate", experts.hidden_size, routing, correction=correction)
+        choice = route(
+            b, rows, prefix + "gate", experts.hidden_size, routing, correction=correction
+        )
         return mixture(b, rows, choice, prefix, experts)
 
     if num_shared == 0:

@@ -83,7 +83,9 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         layer_norms=NORMS,
         rope=rope,
         sliding_rope=sliding_rope,
-        sliding_windows=sliding_windows(config, every_layer_but(config.size("sliding_window_pattern"))),
+        sliding_windows=sliding_windows(
+            config, every_layer_but(config.size("sliding_window_pattern"))
+        ),
         embedding_factor=root(config.size("hidden_size"), config),
         logits_softcap=config.number("final_logit_softcapping", 0.0),
     )
@@ -102,7 +104,9 @@ def refuse_other_attention(config: HfConfig) -> None:
 def root(size: int, config: HfConfig) -> float:
     """Returns the square root, rounded to the type that the weights are loaded in."""
     exact = np.array([[size**0.5]], np.float32)
-    match config.text("dtype", config.text("torch_dtype", "bfloat16")):  # all Gemmas were trained in bfloat16
+    match config.text(
+        "dtype", config.text("torch_dtype", "bfloat16")
+    ):  # all Gemmas were trained in bfloat16
         case "bfloat16":
             return float(to_float32(encode_bf16(exact)["values"], "BF16")[0, 0])
         case "float16":

@@ -9,7 +9,13 @@ from dataclasses import replace
 from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, glu_of
-from ouzel.backends.openvino.graph.gemma4 import Gemma4Experts, Gemma4Layer, Gemma4Shape, LayerEmbeddings, build_gemma4
+from ouzel.backends.openvino.graph.gemma4 import (
+    Gemma4Experts,
+    Gemma4Layer,
+    Gemma4Shape,
+    LayerEmbeddings,
+    build_gemma4,
+)
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import Rope, read_rope, rope_type
 from ouzel.backends.openvino.graph.routing import Routing
@@ -49,7 +55,9 @@ def read_shape(config: HfConfig) -> Gemma4Shape:
     layers = read_layers(config)
     head_dims = {layer.kind: layer.head_dim for layer in layers}
     if any(layer.head_dim != head_dims[layer.kind] for layer in layers):
-        raise ModelLoadError("config.json: per_layer_config must have one head_dim for all layers of a kind")
+        raise ModelLoadError(
+            "config.json: per_layer_config must have one head_dim for all layers of a kind"
+        )
     return Gemma4Shape(
         hidden_size=config.size("hidden_size"),
         vocab_size=config.size("vocab_size"),
@@ -78,7 +86,10 @@ def refuse_what_is_not_computed(config: HfConfig) -> None:
 def read_layers(config: HfConfig) -> tuple[Gemma4Layer, ...]:
     kinds = read_kinds(config)
     caches = read_caches(config, kinds)
-    inner_size, is_doubled = config.size("intermediate_size"), config.flag("use_double_wide_mlp", False)
+    inner_size, is_doubled = (
+        config.size("intermediate_size"),
+        config.flag("use_double_wide_mlp", False),
+    )
     window, is_alike = config.size("sliding_window"), config.flag("attention_k_eq_v", False)
     layers = []
     for index, kind in enumerate(kinds):
@@ -117,7 +128,9 @@ def read_kinds(config: HfConfig) -> list[str]:
     if config.has("layer_types"):
         kinds = config.texts("layer_types", num_layers)
     if unknown := set(kinds) - {SLIDING, FULL}:
-        raise ModelLoadError(f"config.json: layer_types must be {SLIDING} and {FULL}, found {', '.join(unknown)}")
+        raise ModelLoadError(
+            f"config.json: layer_types must be {SLIDING} and {FULL}, found {', '.join(unknown)}"
+        )
     return [*kinds[:-1], FULL]
 
 
@@ -130,11 +143,19 @@ def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
     head_dim, num_kv_heads = config.size("head_dim"), config.size("num_key_value_heads")
     layers = config.section("per_layer_config")
     if layers is not None:
-        own = next((layers.section(key) for key in layers.values if key.isdecimal() and int(key) == index), None)
+        own = next(
+            (layers.section(key) for key in layers.values if key.isdecimal() and int(key) == index),
+            None,
+        )
         own = own or HfConfig({})
         if unknown := set(own.values) - {"head_dim", "num_key_value_heads"}:
-            raise ModelLoadError(f"config.json: per_layer_config: {', '.join(sorted(unknown))} is not supported")
-        head_dim, num_kv_heads = own.size("head_dim", head_dim), own.size("num_key_value_heads", num_kv_heads)
+            raise ModelLoadError(
+                f"config.json: per_layer_config: {', '.join(sorted(unknown))} is not supported"
+            )
+        head_dim, num_kv_heads = (
+            own.size("head_dim", head_dim),
+            own.size("num_key_value_heads", num_kv_heads),
+        )
     elif kind == FULL:
         head_dim = config.size("global_head_dim")
         if config.flag("attention_k_eq_v", False):
@@ -159,7 +180,9 @@ def rope_of(config: HfConfig, kind: str, head_dim: int) -> Rope:
     if is_proportional:
         parameters = {"rope_type": "default", "rope_theta": section.number("rope_theta", 10_000.0)}
     positions = config.size("max_position_embeddings")
-    rope = read_rope(HfConfig({"rope_parameters": parameters, "max_position_embeddings": positions}), head_dim)
+    rope = read_rope(
+        HfConfig({"rope_parameters": parameters, "max_position_embeddings": positions}), head_dim
+    )
     if not is_proportional:
         return rope
     frequencies = rope.inverse_frequencies / section.number("factor", 1.0)
@@ -168,7 +191,11 @@ def rope_of(config: HfConfig, kind: str, head_dim: int) -> Rope:
 
 
 def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
-    size = config.size("hidden_size_per_layer_input") if config.values.get("hidden_size_per_layer_input") else 0
+    size = (
+        config.size("hidden_size_per_layer_input")
+        if config.values.get("hidden_size_per_layer_input")
+        else 0
+    )
     if not size:
         return None
     vocab_size = config.size("vocab_size_per_layer_input")
@@ -183,13 +210,17 @@ def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
             f"config.json: pad_token_id must be >= 0 and < vocab_size_per_layer_input {vocab_size}, "
             f"found {image_token_id}"
         )
-    return LayerEmbeddings(size=size, vocab_size=vocab_size, factor=root(size, config), image_token_id=image_token_id)
+    return LayerEmbeddings(
+        size=size, vocab_size=vocab_size, factor=root(size, config), image_token_id=image_token_id
+    )
 
 
 def read_experts(config: HfConfig) -> Gemma4Experts:
     num_experts = config.size("num_experts")
     return Gemma4Experts(
-        routing=Routing(num_experts=num_experts, num_chosen=config.size("top_k_experts"), is_normalised=True),
+        routing=Routing(
+            num_experts=num_experts, num_chosen=config.size("top_k_experts"), is_normalised=True
+        ),
         shape=ExpertsShape(
             num_experts=num_experts,
             hidden_size=config.size("hidden_size"),

@@ -9,7 +9,11 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import gemma4_text
 
-DEFAULTS = {"hidden_size_per_layer_input": 0, "sliding_window": 1024, "max_position_embeddings": 262_144}
+DEFAULTS = {
+    "hidden_size_per_layer_input": 0,
+    "sliding_window": 1024,
+    "max_position_embeddings": 262_144,
+}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:

@@ -27,7 +27,9 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 def decoder_shape(config: HfConfig) -> DecoderShape:
     shape = DecoderShape.read(config, rotates_partly=True)
     num_rotated = 2 * len(shape.rope.inverse_frequencies)
-    return shape.with_attention(qkv_bias=config.flag("attention_bias", True), num_paired_dims=num_rotated)
+    return shape.with_attention(
+        qkv_bias=config.flag("attention_bias", True), num_paired_dims=num_rotated
+    )
 
 
 def mlp_shape(config: HfConfig) -> MlpShape:

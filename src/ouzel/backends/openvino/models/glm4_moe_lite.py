@@ -31,7 +31,9 @@ DEFAULTS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     is_paired = config.flag("rope_interleave", True)
-    return build_deepseek(config, b, sigmoid_routing(config), is_paired=is_paired, dense_layers=dense_layers(config))
+    return build_deepseek(
+        config, b, sigmoid_routing(config), is_paired=is_paired, dense_layers=dense_layers(config)
+    )
 
 
 def dense_layers(config: HfConfig) -> frozenset[int]:
@@ -39,5 +41,7 @@ def dense_layers(config: HfConfig) -> frozenset[int]:
         return first_layers(config)
     kinds = config.texts("mlp_layer_types", config.size("num_hidden_layers"))
     if unknown := set(kinds) - {"dense", "sparse"}:
-        raise ModelLoadError(f"config.json: mlp_layer_types must be dense and sparse, found {', '.join(unknown)}")
+        raise ModelLoadError(
+            f"config.json: mlp_layer_types must be dense and sparse, found {', '.join(unknown)}"
+        )
     return frozenset(layer for layer, kind in enumerate(kinds) if kind == "dense")

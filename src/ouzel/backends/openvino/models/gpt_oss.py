@@ -6,7 +6,12 @@ Reference: transformers, models/gpt_oss/modeling_gpt_oss.py and configuration_gp
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, every_layer_but, sliding_windows
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    build_decoder,
+    every_layer_but,
+    sliding_windows,
+)
 from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, Glu, mixture
 from ouzel.backends.openvino.graph.nodes import Node, real
 from ouzel.backends.openvino.graph.routing import Routing, route
@@ -24,7 +29,12 @@ DEFAULTS = {
     "sliding_window": 128,
     "max_position_embeddings": 131072,
 }
-YARN = {"rope_type": "yarn", "factor": 32.0, "truncate": False, "original_max_position_embeddings": 4096}
+YARN = {
+    "rope_type": "yarn",
+    "factor": 32.0,
+    "truncate": False,
+    "original_max_position_embeddings": 4096,
+}
 TENSORS = ExpertTensors(are_separate=False, is_transposed=True, is_alternating=True)
 
 
@@ -48,7 +58,13 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
     def feed_forward(b: Builder, rows: Node, layer: int) -> Node:
         prefix = f"model.layers.{layer}.mlp."
-        return mixture(b, rows, route(b, rows, prefix + "router", experts.hidden_size, routing), prefix, experts)
+        return mixture(
+            b,
+            rows,
+            route(b, rows, prefix + "router", experts.hidden_size, routing),
+            prefix,
+            experts,
+        )
 
     return build_decoder(b, shape, feed_forward)
 

@@ -25,7 +25,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
     """Reads the factors, which all Granites have."""
-    bias, logits_scaling = config.flag("attention_bias", False), config.number("logits_scaling", 1.0)
+    bias, logits_scaling = (
+        config.flag("attention_bias", False),
+        config.number("logits_scaling", 1.0),
+    )
     if logits_scaling == 0:
         raise ModelLoadError("config.json: logits_scaling must not be 0")
     shape = DecoderShape.read(config).with_attention(

@@ -14,7 +14,9 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import granite
 
 DEFAULTS = {"num_experts": 8, "num_experts_per_tok": 2, "max_position_embeddings": 2048}
-TENSORS = ExpertTensors(all_gate_up="input_linear.weight", all_down="output_linear.weight", are_separate=False)
+TENSORS = ExpertTensors(
+    all_gate_up="input_linear.weight", all_down="output_linear.weight", are_separate=False
+)
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:

@@ -22,7 +22,12 @@ DEFAULTS = {
     "intermediate_size": 11008,
     "shared_intermediate_size": 1024,
 }
-_KINDS = {"mamba": "mamba", "linear_attention": "mamba", "attention": "attention", "full_attention": "attention"}
+_KINDS = {
+    "mamba": "mamba",
+    "linear_attention": "mamba",
+    "attention": "attention",
+    "full_attention": "attention",
+}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
@@ -41,13 +46,19 @@ def feed_forward(config: HfConfig) -> Part:
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
     shape = granite.decoder_shape(config)
-    return shape if turns(config) else replace(shape, unrotated_layers=frozenset(range(shape.num_layers)))
+    return (
+        shape
+        if turns(config)
+        else replace(shape, unrotated_layers=frozenset(range(shape.num_layers)))
+    )
 
 
 def turns(config: HfConfig) -> bool:
     kind = config.text("position_embedding_type", "nope")
     if kind not in ("rope", "nope"):
-        raise ModelLoadError(f"config.json: position_embedding_type must be rope or nope, found {kind}")
+        raise ModelLoadError(
+            f"config.json: position_embedding_type must be rope or nope, found {kind}"
+        )
     return kind == "rope"
 
 
@@ -91,5 +102,7 @@ def layer_kinds(config: HfConfig) -> list[str]:
     key = "layer_types" if config.has("layer_types") else "layers_block_type"
     kinds = config.texts(key, config.size("num_hidden_layers"))
     if unknown := set(kinds) - set(_KINDS):
-        raise ModelLoadError(f"config.json: {key} must be mamba or attention, found {', '.join(sorted(unknown))}")
+        raise ModelLoadError(
+            f"config.json: {key} must be mamba or attention, found {', '.join(sorted(unknown))}"
+        )
     return [_KINDS[kind] for kind in kinds]

@@ -28,4 +28,6 @@ def feed_forward(config: HfConfig) -> Part:
 
 def shared_mlp(config: HfConfig) -> Part:
     shape = MlpShape.read(config, "shared_intermediate_size")
-    return feed_forward_of(replace(shape, fused_name="input_linear", names=("", "", "output_linear")), "shared_mlp")
+    return feed_forward_of(
+        replace(shape, fused_name="input_linear", names=("", "", "output_linear")), "shared_mlp"
+    )

@@ -11,7 +11,12 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
-DEFAULTS = {"num_key_value_heads": 20, "head_dim": 128, "rms_norm_eps": 1e-8, "rope_theta": 100_000.0}
+DEFAULTS = {
+    "num_key_value_heads": 20,
+    "head_dim": 128,
+    "rms_norm_eps": 1e-8,
+    "rope_theta": 100_000.0,
+}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:

@@ -18,7 +18,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(rms_norm_eps=1e-5)
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config).with_attention(
-        qkv_bias=bias, output_bias=bias, qk_norm="turned head", qk_norm_names=("query_layernorm", "key_layernorm")
+        qkv_bias=bias,
+        output_bias=bias,
+        qk_norm="turned head",
+        qk_norm_names=("query_layernorm", "key_layernorm"),
     )
     model = build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
     return replace(model, has_relative_positions=False)

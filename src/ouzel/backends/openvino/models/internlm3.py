@@ -20,6 +20,8 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     attention_bias = config.flag("attention_bias", config.flag("qkv_bias", False))
     bias = config.flag("mlp_bias", config.flag("bias", False))
     if attention_bias != bias:  # with which transformers refuses it, too
-        raise ModelLoadError(f"config.json: qkv_bias and bias of internlm3 must agree, found {attention_bias}, {bias}")
+        raise ModelLoadError(
+            f"config.json: qkv_bias and bias of internlm3 must agree, found {attention_bias}, {bias}"
+        )
     shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
     return build_decoder(b, shape, feed_forward_of(replace(MlpShape.read(config), has_bias=bias)))

@@ -38,7 +38,11 @@ DEFAULTS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = decoder_shape(config)
-    mlp = MlpShape(hidden_size=shape.attention.hidden_size, inner_size=inner_size(config), names=("w1", "w3", "w2"))
+    mlp = MlpShape(
+        hidden_size=shape.attention.hidden_size,
+        inner_size=inner_size(config),
+        names=("w1", "w3", "w2"),
+    )
     return build_decoder(b, shape, feed_forward_of(mlp, "feed_forward"), mixer_of(config, b, shape))
 
 
@@ -46,7 +50,10 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     norm = Norm(config.number("norm_eps", 1e-5))
     shape = DecoderShape.read(config)
     shape = shape.with_attention(
-        norm=norm, qk_norm="head", qk_norm_names=("q_layernorm", "k_layernorm"), output_name="out_proj"
+        norm=norm,
+        qk_norm="head",
+        qk_norm_names=("q_layernorm", "k_layernorm"),
+        output_name="out_proj",
     )
     return replace(
         shape,

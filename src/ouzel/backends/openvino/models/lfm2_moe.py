@@ -48,7 +48,11 @@ def feed_forward(config: HfConfig) -> Part:
     correction = "expert_bias" if config.flag("use_expert_bias", True) else ""
     sparse = experts_of(routing, experts, place="feed_forward", correction=correction)
     mlp = MlpShape(
-        hidden_size=experts.hidden_size, inner_size=config.size("intermediate_size"), names=("w1", "w3", "w2")
+        hidden_size=experts.hidden_size,
+        inner_size=config.size("intermediate_size"),
+        names=("w1", "w3", "w2"),
     )
-    sparse_layers = frozenset(range(config.integer("num_dense_layers", 2), config.size("num_hidden_layers")))
+    sparse_layers = frozenset(
+        range(config.integer("num_dense_layers", 2), config.size("num_hidden_layers"))
+    )
     return by_layer(sparse, feed_forward_of(mlp, "feed_forward"), sparse_layers)

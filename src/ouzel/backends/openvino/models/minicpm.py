@@ -18,10 +18,15 @@ DEFAULTS = {"tie_word_embeddings": True, "scale_emb": 1, "scale_depth": 1, "dim_
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    for key in ("sparse_config", "num_experts"):  # attention to chosen blocks of a long context; MiniCPM-MoE
+    for key in (
+        "sparse_config",
+        "num_experts",
+    ):  # attention to chosen blocks of a long context; MiniCPM-MoE
         if config.has(key):
             raise config.refuse(key, "null")
     bias = config.flag("attention_bias", False)
-    shape = with_factors(DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias), config)
+    shape = with_factors(
+        DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias), config
+    )
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
     return build_decoder(b, shape, feed_forward_of(mlp))

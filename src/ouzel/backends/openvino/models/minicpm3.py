@@ -8,7 +8,11 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
-from ouzel.backends.openvino.graph.latent_attention import LatentShape, latent_attention_of, read_decoder_shape
+from ouzel.backends.openvino.graph.latent_attention import (
+    LatentShape,
+    latent_attention_of,
+    read_decoder_shape,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel

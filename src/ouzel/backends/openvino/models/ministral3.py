@@ -12,7 +12,12 @@ from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
-DEFAULTS = {"max_position_embeddings": 262_144, "rms_norm_eps": 1e-5, "head_dim": 128, "num_key_value_heads": 8}
+DEFAULTS = {
+    "max_position_embeddings": 262_144,
+    "rms_norm_eps": 1e-5,
+    "head_dim": 128,
+    "num_key_value_heads": 8,
+}
 ROPE = {
     "rope_type": "yarn",
     "rope_theta": 1e6,
@@ -41,6 +46,8 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         sliding_windows=(window,) * shape.num_layers,
         query_scale=QueryScale(
             growth=parameters.number("llama_4_scaling_beta"),
-            interval=parameters.size("original_max_position_embeddings", config.size("max_position_embeddings")),
+            interval=parameters.size(
+                "original_max_position_embeddings", config.size("max_position_embeddings")
+            ),
         ),
     )

@@ -28,7 +28,8 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     window = config.size("sliding_window") if config.has("sliding_window") else 0
     routing = replace(Routing.read(config), is_normalised=True)
     experts = replace(
-        ExpertsShape.read(config, routing.num_experts), tensors=ExpertTensors(gate="w1", up="w3", down="w2")
+        ExpertsShape.read(config, routing.num_experts),
+        tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
     )
     return build_decoder(
         b,

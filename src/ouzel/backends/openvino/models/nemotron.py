@@ -18,7 +18,9 @@ DEFAULTS = {"norm_eps": 1e-5, "hidden_act": "relu2", "partial_rotary_factor": 0.
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     bias = config.flag("attention_bias", False)
-    shape = DecoderShape.read(config, rotates_partly=True).with_attention(qkv_bias=bias, output_bias=bias)
+    shape = DecoderShape.read(config, rotates_partly=True).with_attention(
+        qkv_bias=bias, output_bias=bias
+    )
     norm = Norm(config.number("norm_eps"), plus=1.0, is_centred=True, has_bias=True)
     mlp = replace(MlpShape.read(config), is_gated=False, has_bias=config.flag("mlp_bias", False))
     return build_decoder(b, replace(shape, norm=norm), feed_forward_of(mlp))

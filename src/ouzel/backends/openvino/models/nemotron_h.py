@@ -9,7 +9,12 @@ from ouzel.backends.openvino.graph.activations import activate, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import Part, feed_forward_of
 from ouzel.backends.openvino.graph.deepseek import sigmoid_routing
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of, with_shared
+from ouzel.backends.openvino.graph.experts import (
+    ExpertsShape,
+    ExpertTensors,
+    experts_of,
+    with_shared,
+)
 from ouzel.backends.openvino.graph.mamba import MambaShape, mamba
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
@@ -60,7 +65,9 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     x = b.norm(x, "model.norm_f", hidden_size, norm)
     logits = ops.matmul(x, b.head("lm_head", vocab_size, hidden_size), False, True)
     max_positions = config.size("max_position_embeddings")
-    return b.language_model(logits, hidden_size=hidden_size, vocab_size=vocab_size, max_positions=max_positions)
+    return b.language_model(
+        logits, hidden_size=hidden_size, vocab_size=vocab_size, max_positions=max_positions
+    )
 
 
 def with_defaults(config: HfConfig) -> HfConfig:

@@ -6,7 +6,12 @@ Reference: transformers, models/olmo2/modeling_olmo2.py and configuration_olmo2.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import NORMS_BEHIND, DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import (
+    NORMS_BEHIND,
+    DecoderShape,
+    build_decoder,
+    feed_forward_of,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -15,7 +20,9 @@ DEFAULTS = {"max_position_embeddings": 2048, "rms_norm_eps": 1e-5}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
-    return build_decoder(b, decoder_shape(config.with_defaults(**DEFAULTS)), feed_forward_of(MlpShape.read(config)))
+    return build_decoder(
+        b, decoder_shape(config.with_defaults(**DEFAULTS)), feed_forward_of(MlpShape.read(config))
+    )
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:

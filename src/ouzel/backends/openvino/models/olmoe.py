@@ -10,13 +10,22 @@ from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
-DEFAULTS = {"rms_norm_eps": 1e-5, "num_experts": 64, "num_experts_per_tok": 8, "max_position_embeddings": 4096}
+DEFAULTS = {
+    "rms_norm_eps": 1e-5,
+    "num_experts": 64,
+    "num_experts_per_tok": 8,
+    "max_position_embeddings": 4096,
+}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     bias = config.flag("attention_bias", False)
     limit = config.number("clip_qkv") if config.has("clip_qkv") else None
-    shape = DecoderShape.read(config).with_attention(qk_norm="row", qkv_bias=bias, output_bias=bias, qkv_limit=limit)
+    shape = DecoderShape.read(config).with_attention(
+        qk_norm="row", qkv_bias=bias, output_bias=bias, qkv_limit=limit
+    )
     routing = Routing.read(config)
-    return build_decoder(b, shape, experts_of(routing, ExpertsShape.read(config, routing.num_experts)))
+    return build_decoder(
+        b, shape, experts_of(routing, ExpertsShape.read(config, routing.num_experts))
+    )

@@ -19,8 +19,12 @@ ROPE_TYPES = ("default", "longrope", "su")  # "su" is longrope's older name
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(rms_norm_eps=1e-5, original_max_position_embeddings=4096)
     if (kind := rope_type(rope_section(config))) not in ROPE_TYPES:
-        raise ModelLoadError(f"config.json: rope type of phi3 must be one of {', '.join(ROPE_TYPES)}, found {kind}")
+        raise ModelLoadError(
+            f"config.json: rope type of phi3 must be one of {', '.join(ROPE_TYPES)}, found {kind}"
+        )
     shape = DecoderShape.read(config, rotates_partly=True).with_attention(is_fused=True)
     window = config.size("sliding_window") if config.has("sliding_window") else 0
     shape = replace(shape, sliding_windows=(window,) * shape.num_layers)
-    return build_decoder(b, shape, feed_forward_of(replace(MlpShape.read(config), fused_name="gate_up_proj")))
+    return build_decoder(
+        b, shape, feed_forward_of(replace(MlpShape.read(config), fused_name="gate_up_proj"))
+    )

@@ -6,7 +6,12 @@ Reference: transformers, models/qwen2_5_vl/modeling_qwen2_5_vl.py and configurat
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of, upper_sliding_windows
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    build_decoder,
+    feed_forward_of,
+    upper_sliding_windows,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.rope_axes import with_axes
 from ouzel.backends.openvino.hf_config import HfConfig

@@ -50,7 +50,9 @@ def windows(config: HfConfig) -> tuple[int, ...]:
 
 def feed_forward(config: HfConfig, routing: Routing) -> Part:
     """The shared expert is weighed by a gate of its own."""
-    chosen = experts_of(routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size"))
+    chosen = experts_of(
+        routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
+    )
     shape = MlpShape.read(config, "shared_expert_intermediate_size")
 
     def part(b: Builder, rows: Node, layer: int) -> Node:

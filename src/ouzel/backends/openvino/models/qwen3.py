@@ -6,7 +6,12 @@ Reference: transformers, models/qwen3/modeling_qwen3.py and configuration_qwen3.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of, upper_sliding_windows
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    build_decoder,
+    feed_forward_of,
+    upper_sliding_windows,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel

@@ -7,7 +7,13 @@ Reference: transformers, models/qwen3_5/modeling_qwen3_5.py and configuration_qw
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, attention_of, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    Part,
+    attention_of,
+    build_decoder,
+    feed_forward_of,
+)
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape, delta_net
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
@@ -44,8 +50,14 @@ def decoder_shape(config: HfConfig, *, turns_by_three: bool = False) -> DecoderS
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config, rotates_partly=True)
     norm = replace(shape.norm, plus=1.0)
-    shape = shape.with_attention(norm=norm, qk_norm="head", is_gated=True, qkv_bias=bias, output_bias=bias)
-    rope = with_axes(shape.rope, config, (11, 11, 10), are_interleaved=True) if turns_by_three else shape.rope
+    shape = shape.with_attention(
+        norm=norm, qk_norm="head", is_gated=True, qkv_bias=bias, output_bias=bias
+    )
+    rope = (
+        with_axes(shape.rope, config, (11, 11, 10), are_interleaved=True)
+        if turns_by_three
+        else shape.rope
+    )
     return replace(shape, norm=norm, rope=rope)
 
 
@@ -65,10 +77,14 @@ def layer_kinds(config: HfConfig) -> list[str]:
     num_layers = config.size("num_hidden_layers")
     if not config.has("layer_types"):
         interval = config.size("full_attention_interval")
-        return ["linear_attention" if (layer + 1) % interval else "full_attention" for layer in range(num_layers)]
+        return [
+            "linear_attention" if (layer + 1) % interval else "full_attention"
+            for layer in range(num_layers)
+        ]
     kinds = config.texts("layer_types", num_layers)
     if unknown := set(kinds) - {"linear_attention", "full_attention"}:
         raise ModelLoadError(
-            "config.json: layer_types must be linear_attention or full_attention, found " + ", ".join(sorted(unknown))
+            "config.json: layer_types must be linear_attention or full_attention, found "
+            + ", ".join(sorted(unknown))
         )
     return kinds

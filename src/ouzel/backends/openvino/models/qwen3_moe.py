@@ -6,14 +6,25 @@ Reference: transformers, models/qwen3_moe/modeling_qwen3_moe.py and configuratio
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, by_layer, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    Part,
+    build_decoder,
+    by_layer,
+    feed_forward_of,
+)
 from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 
-DEFAULTS = {"num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768, "sliding_window": 4096}
+DEFAULTS = {
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 768,
+    "sliding_window": 4096,
+}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
@@ -23,12 +34,16 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = shape.with_attention(qk_norm="head", qkv_bias=bias, output_bias=bias)
     has_window = config.flag("use_sliding_window", False) and config.has("sliding_window")
     window = config.size("sliding_window") if has_window else 0
-    return build_decoder(b, replace(shape, sliding_windows=(window,) * shape.num_layers), feed_forward(config))
+    return build_decoder(
+        b, replace(shape, sliding_windows=(window,) * shape.num_layers), feed_forward(config)
+    )
 
 
 def feed_forward(config: HfConfig) -> Part:
     routing = Routing.read(config)
-    sparse = experts_of(routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size"))
+    sparse = experts_of(
+        routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
+    )
     return by_layer(sparse, feed_forward_of(MlpShape.read(config)), layers_with_experts(config))
 
 

@@ -30,7 +30,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = qwen3_5_text.with_defaults(config).with_defaults(**DEFAULTS)
     shape = qwen3_5_text.decoder_shape(config)
     delta_shape = replace(DeltaNetShape.read(config), is_fused=True)
-    sparse, dense = qwen2_moe.feed_forward(config, Routing.read(config)), feed_forward_of(MlpShape.read(config))
+    sparse, dense = (
+        qwen2_moe.feed_forward(config, Routing.read(config)),
+        feed_forward_of(MlpShape.read(config)),
+    )
     feed_forward = by_layer(sparse, dense, layers_with_experts(config))
     mixer = qwen3_5_text.mixer_of(config, b, shape, delta_shape)
     return build_decoder(b, shape, feed_forward, mixer, prediction_of(config, shape, sparse))

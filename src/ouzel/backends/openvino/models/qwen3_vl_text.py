@@ -18,7 +18,11 @@ DEFAULTS = {"num_key_value_heads": 32, "head_dim": 128, "rope_theta": 500_000.0}
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     bias = config.flag("attention_bias", False)
-    shape = DecoderShape.read(config).with_attention(qk_norm="head", qkv_bias=bias, output_bias=bias)
+    shape = DecoderShape.read(config).with_attention(
+        qk_norm="head", qkv_bias=bias, output_bias=bias
+    )
     if b.takes_images:
-        shape = replace(shape, rope=with_axes(shape.rope, config, (24, 20, 20), are_interleaved=True))
+        shape = replace(
+            shape, rope=with_axes(shape.rope, config, (24, 20, 20), are_interleaved=True)
+        )
     return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))

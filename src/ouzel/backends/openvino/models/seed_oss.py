@@ -17,7 +17,8 @@ DEFAULTS = {"num_key_value_heads": 8, "head_dim": 128}
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = DecoderShape.read(config).with_attention(
-        qkv_bias=config.flag("attention_bias", True), output_bias=config.flag("attention_out_bias", False)
+        qkv_bias=config.flag("attention_bias", True),
+        output_bias=config.flag("attention_out_bias", False),
     )
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
     return build_decoder(b, shape, feed_forward_of(mlp))

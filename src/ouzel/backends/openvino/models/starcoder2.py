@@ -30,5 +30,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         norm=Norm(config.number("norm_epsilon"), is_centred=True, has_bias=True),
         sliding_windows=(window,) * shape.num_layers,
     )
-    mlp = replace(MlpShape.read(config), is_gated=False, names=("", "c_fc", "c_proj"), has_bias=bias)
+    mlp = replace(
+        MlpShape.read(config), is_gated=False, names=("", "c_fc", "c_proj"), has_bias=bias
+    )
     return build_decoder(b, shape, feed_forward_of(mlp))

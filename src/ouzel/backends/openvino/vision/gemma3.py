@@ -32,7 +32,8 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     rows = b.norm(rows, PROJECTOR + "mm_soft_emb_norm", size, Norm(shape.norm.epsilon, plus=1.0))
     text_size = text.size("hidden_size")
     return b.vision_model(
-        b.product(rows, PROJECTOR + "mm_input_projection_weight", size, text_size), tile_passes(shape)
+        b.product(rows, PROJECTOR + "mm_input_projection_weight", size, text_size),
+        tile_passes(shape),
     )
 
 
@@ -50,9 +51,13 @@ def rows_per_side(config: HfConfig, shape: VitShape) -> int:
 
 def check_windows(text: HfConfig, num_rows: int) -> None:
     """Raises ModelLoadError where a picture does not fit a window: the runtime's attention would see all of it."""
-    window = min((each for each in gemma3_text.decoder_shape(text).sliding_windows if each), default=num_rows)
+    window = min(
+        (each for each in gemma3_text.decoder_shape(text).sliding_windows if each), default=num_rows
+    )
     if num_rows > window:
-        raise ModelLoadError(f"config.json: mm_tokens_per_image must be <= sliding_window {window}, found {num_rows}")
+        raise ModelLoadError(
+            f"config.json: mm_tokens_per_image must be <= sliding_window {window}, found {num_rows}"
+        )
 
 
 def averages(rows: Node, side: int, new_side: int, size: int) -> Node:

@@ -71,7 +71,9 @@ class Gemma4VisionShape:
 
 
 def image_shape(config: HfConfig) -> ImageShape:
-    return ImageShape(sees_whole=config.text_model().text("use_bidirectional_attention", "") == "vision")
+    return ImageShape(
+        sees_whole=config.text_model().text("use_bidirectional_attention", "") == "vision"
+    )
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
@@ -114,7 +116,11 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShap
     size, head_dim = shape.hidden_size, shape.head_dim
     inner_size = shape.num_heads * head_dim
     query, key, value = (
-        split_heads(linear(b, rows, f"{prefix}{name}_proj", (size, inner_size), shape), shape.num_heads, head_dim)
+        split_heads(
+            linear(b, rows, f"{prefix}{name}_proj", (size, inner_size), shape),
+            shape.num_heads,
+            head_dim,
+        )
         for name in "qkv"
     )
     query = turned_by_place(b, b.norm(query, prefix + "q_norm", head_dim, shape.norm), head_dim)
@@ -127,22 +133,34 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShap
 def turned_by_place(b: VisionBuilder, heads: Node, head_dim: int) -> Node:
     """The first half of each head is turned by the patch's column, the second by its row."""
     half = head_dim // 2
-    cos, sin = (ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1)) for name in ("cos", "sin"))
+    cos, sin = (
+        ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1))
+        for name in ("cos", "sin")
+    )
     parts = zip(*(split(each, half, half) for each in (heads, cos, sin)), strict=True)
-    return ops.concat([turned(part, part_cos, part_sin, half) for part, part_cos, part_sin in parts], -1)
+    return ops.concat(
+        [turned(part, part_cos, part_sin, half) for part, part_cos, part_sin in parts], -1
+    )
 
 
 def feed_forward(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShape) -> Node:
     size, inner_size = shape.hidden_size, shape.inner_size
-    gate, up = (linear(b, rows, f"{prefix}{name}_proj", (size, inner_size), shape) for name in ("gate", "up"))
+    gate, up = (
+        linear(b, rows, f"{prefix}{name}_proj", (size, inner_size), shape)
+        for name in ("gate", "up")
+    )
     inner = ops.multiply(activate(gate, shape.activation), up)
     return linear(b, inner, prefix + "down_proj", (inner_size, size), shape)
 
 
-def linear(b: VisionBuilder, rows: Node, name: str, sizes: tuple[int, int], shape: Gemma4VisionShape) -> Node:
+def linear(
+    b: VisionBuilder, rows: Node, name: str, sizes: tuple[int, int], shape: Gemma4VisionShape
+) -> Node:
     """`sizes` are those of what enters and what leaves."""
     rows = clipped(b, rows, f"{name}.input", shape)
-    return clipped(b, b.linear(rows, f"{name}.linear", *sizes, has_bias=False), f"{name}.output", shape)
+    return clipped(
+        b, b.linear(rows, f"{name}.linear", *sizes, has_bias=False), f"{name}.output", shape
+    )
 
 
 def clipped(b: VisionBuilder, rows: Node, name: str, shape: Gemma4VisionShape) -> Node:
@@ -158,7 +176,9 @@ def pooled(b: VisionBuilder, rows: Node, shape: Gemma4VisionShape) -> Node:
     rows = scaled(ops.reduce_mean(squares, integers(1), False), shape.hidden_size**0.5)
     if not shape.is_standardised:
         return rows
-    bias, scale = (b.constant(b.array(f"{TOWER}std_{name}", shape.hidden_size)) for name in ("bias", "scale"))
+    bias, scale = (
+        b.constant(b.array(f"{TOWER}std_{name}", shape.hidden_size)) for name in ("bias", "scale")
+    )
     return ops.multiply(ops.subtract(rows, bias), scale)
 
 
@@ -177,9 +197,14 @@ def passes_of(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
             )
         num_rows = rows * columns // shape.pooling**2
         if max_rows is not None and num_rows > max_rows:
-            raise EngineFailed(f"pictures must have <= {max_rows} tokens, as the sliding_window has, found {num_rows}")
+            raise EngineFailed(
+                f"pictures must have <= {max_rows} tokens, as the sliding_window has, found {num_rows}"
+            )
         common = places(rows, columns, shape)
-        return [{"patches": patches(grid, shape), **common} for grid in patch_grids(pixels, shape.patch_size)]
+        return [
+            {"patches": patches(grid, shape), **common}
+            for grid in patch_grids(pixels, shape.patch_size)
+        ]
 
     return passes
 

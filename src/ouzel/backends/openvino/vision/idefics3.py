@@ -22,6 +22,9 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     shape, factor = VitShape.read_siglip(vision), config.size("scale_factor", 2)
     check_squares(shape.side, factor, "scale_factor")
     rows = squares(siglip_rows(b, shape), shape.side, factor, shape.hidden_size)
-    text_size, name = config.text_model().size("hidden_size"), "multi_modal_projector.modality_projection.proj"
+    text_size, name = (
+        config.text_model().size("hidden_size"),
+        "multi_modal_projector.modality_projection.proj",
+    )
     features = b.linear(rows, name, factor**2 * shape.hidden_size, text_size, has_bias=False)
     return b.vision_model(features, tile_passes(shape))

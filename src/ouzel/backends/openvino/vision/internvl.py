@@ -71,7 +71,10 @@ def image_shape(config: HfConfig) -> ImageShape:
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
-    shape, factor = InternVlShape.read(config.required_section("vision_config")), read_factor(config)
+    shape, factor = (
+        InternVlShape.read(config.required_section("vision_config")),
+        read_factor(config),
+    )
     refuse_other_features(config)
     check_squares(shape.vit.side, factor, "downsample_ratio")
     rows = embedded_tiles(b, shape)
@@ -109,13 +112,17 @@ def embedded_tiles(b: VisionBuilder, shape: InternVlShape) -> Node:
     rows = b.patches(pixels, prefix + "patch_embeddings.projection", kernel, has_bias=False)
     in_front = b.array(prefix + "cls_token", 1, 1, vit.hidden_size)
     bias = b.array(prefix + "patch_embeddings.projection.bias", vit.hidden_size)
-    first = ops.add(part(rows, 0, 1, 1), b.constant(in_front))  # its patch is black, which comes to 0
+    first = ops.add(
+        part(rows, 0, 1, 1), b.constant(in_front)
+    )  # its patch is black, which comes to 0
     others = ops.add(part(rows, 1, vit.num_rows, 1), b.constant(bias))
     rows = ops.concat([first, others], 1)
     b.leave_out(prefix + "mask_token")
     if not shape.has_positions:
         return rows
-    return ops.add(rows, b.constant(b.array(prefix + "position_embeddings", 1, vit.num_rows, vit.hidden_size)))
+    return ops.add(
+        rows, b.constant(b.array(prefix + "position_embeddings", 1, vit.num_rows, vit.hidden_size))
+    )
 
 
 def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: InternVlShape) -> Node:
@@ -134,12 +141,15 @@ def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: InternVlShape) ->
 def attention(b: VisionBuilder, rows: Node, prefix: str, shape: InternVlShape) -> Node:
     size, num_heads = shape.vit.hidden_size, shape.vit.num_heads
     query, key, value = (
-        b.linear(rows, f"{prefix}{each}_proj", size, size, has_bias=shape.has_qkv_bias) for each in "qkv"
+        b.linear(rows, f"{prefix}{each}_proj", size, size, has_bias=shape.has_qkv_bias)
+        for each in "qkv"
     )
     if shape.has_qk_norm:
         query = b.norm(query, prefix + "q_norm", size, QK_NORM)
         key = b.norm(key, prefix + "k_norm", size, QK_NORM)
-    attended = attend(*(heads_of(each, num_heads, size // num_heads) for each in (query, key, value)))
+    attended = attend(
+        *(heads_of(each, num_heads, size // num_heads) for each in (query, key, value))
+    )
     return b.linear(rows_of(attended), prefix + "projection_layer", size, size)
 
 
@@ -149,6 +159,9 @@ def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node
         read_activation(config, "projector_hidden_act", "gelu"),
     )
     inner = b.linear(
-        b.norm(rows, PROJECTOR + "layer_norm", size, PROJECTOR_NORM), PROJECTOR + "linear_1", size, text_size
+        b.norm(rows, PROJECTOR + "layer_norm", size, PROJECTOR_NORM),
+        PROJECTOR + "linear_1",
+        size,
+        text_size,
     )
     return b.linear(activate(inner, activation), PROJECTOR + "linear_2", text_size, text_size)

@@ -32,7 +32,9 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 def max_tiles(config: HfConfig) -> int:
     """Returns N of anyres_max_N."""
-    found = re.fullmatch(r"anyres_max_([1-9][0-9]{0,3})", config.text("vision_aspect_ratio", "anyres_max_9"))
+    found = re.fullmatch(
+        r"anyres_max_([1-9][0-9]{0,3})", config.text("vision_aspect_ratio", "anyres_max_9")
+    )
     if found is None:
         raise config.refuse("vision_aspect_ratio", "anyres_max_1 to anyres_max_9999")
     return int(found[1])

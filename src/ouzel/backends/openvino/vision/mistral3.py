@@ -30,7 +30,9 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
         raise config.refuse("vision_feature_layer", "one layer")
     text = config.text_model()
     epsilon = text.number("rms_norm_eps", 1e-5 if text.model_type == "ministral3" else 1e-6)
-    rows = b.norm(pixtral_rows(b, shape, layers), f"{PROJECTOR}norm", shape.hidden_size, Norm(epsilon))
+    rows = b.norm(
+        pixtral_rows(b, shape, layers), f"{PROJECTOR}norm", shape.hidden_size, Norm(epsilon)
+    )
     features = projected(b, merged(b, rows, shape), shape.hidden_size, config)
     return b.vision_model(features, pixtral_passes(shape))
 
@@ -38,6 +40,10 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 def merged(b: VisionBuilder, rows: Node, shape: PixtralShape) -> Node:
     """Makes one row of each square of patches; its numbers are those of one dimension after those of another."""
     size, num_patches = shape.hidden_size, shape.merge**2
-    squares = ops.transpose(ops.reshape(rows, integers(-1, num_patches, size), False), integers(0, 2, 1))
+    squares = ops.transpose(
+        ops.reshape(rows, integers(-1, num_patches, size), False), integers(0, 2, 1)
+    )
     flat = ops.reshape(squares, integers(-1, num_patches * size), False)
-    return b.linear(flat, f"{PROJECTOR}patch_merger.merging_layer", num_patches * size, size, has_bias=False)
+    return b.linear(
+        flat, f"{PROJECTOR}patch_merger.merging_layer", num_patches * size, size, has_bias=False
+    )

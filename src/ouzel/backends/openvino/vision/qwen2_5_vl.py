@@ -48,7 +48,10 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     def block(rows: Node, layer: int) -> Node:
         prefix, size = f"visual.blocks.{layer}.", shape.hidden_size
         seen = None if layer in whole_layers else within_windows
-        rows = ops.add(rows, attention(b, b.norm(rows, prefix + "norm1", size, NORM), prefix + "attn.", shape, seen))
+        rows = ops.add(
+            rows,
+            attention(b, b.norm(rows, prefix + "norm1", size, NORM), prefix + "attn.", shape, seen),
+        )
         inner = b.norm(rows, prefix + "norm2", size, NORM)
         gate = activate(b.linear(inner, prefix + "mlp.gate_proj", size, inner_size), activation)
         inner = ops.multiply(gate, b.linear(inner, prefix + "mlp.up_proj", size, inner_size))
@@ -86,7 +89,9 @@ def within_windows(b: VisionBuilder, query: Node, key: Node, value: Node) -> Nod
 def seen_in_windows(query: Node, key: Node, value: Node, inputs: list[Node]) -> Node:
     """Takes and returns [patches, heads, head_dim]; the inputs are those of WINDOW_INPUTS."""
     places, mask, back = inputs
-    heads = (ops.transpose(gather(each, places), integers(0, 2, 1, 3)) for each in (query, key, value))
+    heads = (
+        ops.transpose(gather(each, places), integers(0, 2, 1, 3)) for each in (query, key, value)
+    )
     attended = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
     flat = ops.reshape(attended, ops.concat([integers(-1), shape_of_heads(query)], 0), False)
     return gather(flat, back)
@@ -97,7 +102,9 @@ def shape_of_heads(heads: Node) -> Node:
 
 
 def windows_of(config: HfConfig, shape: QwenVisionShape) -> Callable[[int, int], Inputs]:
-    side = vision_section(config).size("window_size") // (shape.merge * shape.patch_size)  # in rows of features
+    side = vision_section(config).size("window_size") // (
+        shape.merge * shape.patch_size
+    )  # in rows of features
     return lambda rows, columns: windows(rows, columns, shape.merge, side)
 
 
@@ -107,8 +114,14 @@ def windows(rows: int, columns: int, merge: int, window: int) -> Inputs:
     missing = [(0, -side % window) for side in squares.shape]
     padded = np.pad(squares, missing, constant_values=-1)
     num_rows, num_columns = (side // window for side in padded.shape)
-    cut = padded.reshape(num_rows, window, num_columns, window).swapaxes(1, 2).reshape(-1, window**2, 1)
-    places: NDArray[np.int64] = np.where(cut < 0, -1, cut * merge**2 + np.arange(merge**2)).reshape(len(cut), -1)
+    cut = (
+        padded.reshape(num_rows, window, num_columns, window)
+        .swapaxes(1, 2)
+        .reshape(-1, window**2, 1)
+    )
+    places: NDArray[np.int64] = np.where(cut < 0, -1, cut * merge**2 + np.arange(merge**2)).reshape(
+        len(cut), -1
+    )
     is_there = places.reshape(-1) >= 0
     back = np.empty(rows * columns, np.int64)
     back[places.reshape(-1)[is_there]] = np.flatnonzero(is_there)

@@ -34,10 +34,15 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
     def block(rows: Node, prefix: str) -> Node:
         rows = ops.add(
-            rows, attention(b, b.norm(rows, prefix + "norm1", shape.hidden_size, NORM), prefix + "attn.", shape)
+            rows,
+            attention(
+                b, b.norm(rows, prefix + "norm1", shape.hidden_size, NORM), prefix + "attn.", shape
+            ),
         )
         inner = b.norm(rows, prefix + "norm2", shape.hidden_size, NORM)
-        inner = activate(b.linear(inner, prefix + "mlp.fc1", shape.hidden_size, inner_size), activation)
+        inner = activate(
+            b.linear(inner, prefix + "mlp.fc1", shape.hidden_size, inner_size), activation
+        )
         return ops.add(rows, b.linear(inner, prefix + "mlp.fc2", inner_size, shape.hidden_size))
 
     rows = embedded_patches(b, shape, has_bias=False)

@@ -16,4 +16,6 @@ def image_shape(config: HfConfig) -> ImageShape:
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     vision = config.required_section("vision_config")
-    return qwen3_vl.build(config.with_values(vision_config=vision.values | {"deepstack_visual_indexes": []}), b)
+    return qwen3_vl.build(
+        config.with_values(vision_config=vision.values | {"deepstack_visual_indexes": []}), b
+    )

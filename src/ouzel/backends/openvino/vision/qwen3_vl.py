@@ -31,7 +31,10 @@ MERGER = ("norm", "linear_fc1", "linear_fc2")
 
 
 def image_shape(config: HfConfig) -> ImageShape:
-    num_deep, num_layers = len(deep_layers(vision_section(config))), config.text_model().size("num_hidden_layers")
+    num_deep, num_layers = (
+        len(deep_layers(vision_section(config))),
+        config.text_model().size("num_hidden_layers"),
+    )
     if num_deep >= num_layers:
         raise ModelLoadError(
             "config.json: vision_config: deepstack_visual_indexes are layers whose features enter behind as many of "
@@ -49,7 +52,9 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
     def block(rows: Node, prefix: str) -> Node:
         size = shape.hidden_size
-        rows = ops.add(rows, attention(b, b.norm(rows, prefix + "norm1", size, NORM), prefix + "attn.", shape))
+        rows = ops.add(
+            rows, attention(b, b.norm(rows, prefix + "norm1", size, NORM), prefix + "attn.", shape)
+        )
         inner = b.norm(rows, prefix + "norm2", size, NORM)
         inner = activate(b.linear(inner, prefix + "mlp.linear_fc1", size, inner_size), activation)
         return ops.add(rows, b.linear(inner, prefix + "mlp.linear_fc2", inner_size, size))
@@ -63,7 +68,10 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
             prefix = f"visual.deepstack_merger_list.{deep.index(layer)}."
             b.deep(deep_features(b, rows, prefix, shape, text_size))
     features = merged(b, rows, "visual.merger.", shape, text_size)
-    return b.vision_model(features, passes_of(shape, lambda rows, columns: stretched(rows, columns, side, shape.merge)))
+    return b.vision_model(
+        features,
+        passes_of(shape, lambda rows, columns: stretched(rows, columns, side, shape.merge)),
+    )
 
 
 def vision_section(config: HfConfig) -> HfConfig:
@@ -88,10 +96,19 @@ def deep_layers(vision: HfConfig) -> list[int]:
     return layers
 
 
-def deep_features(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, text_size: int) -> Node:
+def deep_features(
+    b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, text_size: int
+) -> Node:
     """Makes rows of features as `merged` does, but with the norm over all patches of a square."""
-    rows = b.norm(ops.reshape(rows, integers(-1, shape.merged_size), False), prefix + "norm", shape.merged_size, NORM)
-    rows = ops.gelu(b.linear(rows, prefix + "linear_fc1", shape.merged_size, shape.merged_size), "erf")
+    rows = b.norm(
+        ops.reshape(rows, integers(-1, shape.merged_size), False),
+        prefix + "norm",
+        shape.merged_size,
+        NORM,
+    )
+    rows = ops.gelu(
+        b.linear(rows, prefix + "linear_fc1", shape.merged_size, shape.merged_size), "erf"
+    )
     return b.linear(rows, prefix + "linear_fc2", shape.merged_size, text_size)
 
 
@@ -111,12 +128,18 @@ def stretched(rows: int, columns: int, side: int, merge: int) -> Inputs:
     places = [row[:, None] * side + column for row in row_places for column in column_places]
     weights = [row[:, None] * column for row in row_shares for column in column_shares]
     return {
-        "position_places": np.stack([merged_order(each, merge) for each in places]).astype(np.int64),
-        "position_shares": np.stack([merged_order(each, merge) for each in weights]).astype(np.float32),
+        "position_places": np.stack([merged_order(each, merge) for each in places]).astype(
+            np.int64
+        ),
+        "position_shares": np.stack([merged_order(each, merge) for each in weights]).astype(
+            np.float32
+        ),
     }
 
 
-def between(num: int, side: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+def between(
+    num: int, side: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """Spreads points evenly from 0 to side - 1; returns the places around each, and the share of the upper one."""
     points = np.linspace(0, side - 1, num, dtype=np.float32)
     lower = points.astype(np.int64)

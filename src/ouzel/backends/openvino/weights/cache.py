@@ -82,7 +82,9 @@ class CachedWeights:
 
     def _part(self, part: dict[str, Any]) -> Array:
         count = math.prod(part["shape"])
-        return np.frombuffer(self.mapping, np.dtype(part["dtype"]), count, part["offset"]).reshape(part["shape"])
+        return np.frombuffer(self.mapping, np.dtype(part["dtype"]), count, part["offset"]).reshape(
+            part["shape"]
+        )
 
 
 class EntryWriter:
@@ -126,7 +128,10 @@ class EntryWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._file.close()
         shutil.rmtree(self.directory, ignore_errors=True)  # renamed away if committed
@@ -150,7 +155,10 @@ def remove_abandoned(root: Path) -> None:
 
 def entry_path(cache_dir: str, directory: Path, files: list[Path], weights: str) -> Path:
     source = directory.resolve()
-    return cache_root(cache_dir) / f"{source.name[:64]}-{weights}-{digest(str(source))}-{content_key(files)}"
+    return (
+        cache_root(cache_dir)
+        / f"{source.name[:64]}-{weights}-{digest(str(source))}-{content_key(files)}"
+    )
 
 
 def content_key(files: list[Path]) -> str:
@@ -205,7 +213,9 @@ def sizes_in_entry(index: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     for entry in index.values():
         encoding = Encoding(**entry["encoding"]) if "encoding" in entry else Encoding("f32")
         for part in entry["parts"].values():
-            sizes[encoding.description] += math.prod(part["shape"]) * np.dtype(part["dtype"]).itemsize
+            sizes[encoding.description] += (
+                math.prod(part["shape"]) * np.dtype(part["dtype"]).itemsize
+            )
     return tuple(sizes.most_common())
 
 

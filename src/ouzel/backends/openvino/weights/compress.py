@@ -47,7 +47,9 @@ class Origin:
     tensors: tuple[Tensor, ...]
     stored: Encoding | None  # of all of them, where it is kept; else rows are compressed
     encoding: Encoding  # of the matrix
-    form: StoredForm | None  # of all of the tensors; None where one of them is stored as plain numbers
+    form: (
+        StoredForm | None
+    )  # of all of the tensors; None where one of them is stored as plain numbers
     width: WidthOption  # that was asked for
     is_rounded: bool  # to that width, rather than treated as under auto
 
@@ -57,7 +59,9 @@ class Origin:
         return self.stored is None and (self.form is None or self.is_rounded)
 
     def held(self, shape: tuple[int, ...]) -> HeldMatrix:
-        fate: Fate = "kept" if self.stored is not None else "rounded" if self.is_rounded else "encoded"
+        fate: Fate = (
+            "kept" if self.stored is not None else "rounded" if self.is_rounded else "encoded"
+        )
         return HeldMatrix(self.form, self.width, fate, self.encoding, shape)
 
 
@@ -100,7 +104,9 @@ class CompressedWeights:
         else:
             origin = replace(origin, encoding=found[0])
             pieces = map_in_threads(quietly(found[1]), self._rows(origin))
-        small: dict[str, list[Array]] = {}  # scales and zeros: few enough to wait until the values are written
+        small: dict[
+            str, list[Array]
+        ] = {}  # scales and zeros: few enough to wait until the values are written
 
         def values() -> Iterator[Array]:
             for parts in in_order(pieces, wanted.row_order, wanted.row_unit):
@@ -149,7 +155,9 @@ def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
             yield chunk[start : start + step]
 
 
-def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors, *, recompress: bool = False) -> Origin:
+def origin_of(
+    wanted: Wanted, width: WidthOption, tensors: Tensors, *, recompress: bool = False
+) -> Origin:
     """Decides how a matrix is made: of which tensors, and in which encoding.
 
     A matrix that is stored in no more bits than a named integer width has is made as under auto: rounding it again
@@ -167,11 +175,17 @@ def origin_of(wanted: Wanted, width: WidthOption, tensors: Tensors, *, recompres
     is_rounded = width != "auto" and stored is None
     is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
     if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
-        return Origin(sources, None, compressed_encoding(wanted, width, encodings), form, asked, is_rounded)
-    return Origin(sources, stored, INT8_OF_MXFP4 if is_unpacked else stored, form, asked, is_rounded)
+        return Origin(
+            sources, None, compressed_encoding(wanted, width, encodings), form, asked, is_rounded
+        )
+    return Origin(
+        sources, stored, INT8_OF_MXFP4 if is_unpacked else stored, form, asked, is_rounded
+    )
 
 
-def common_encoding(stored: set[Encoding | None], width: WidthOption, columns: int) -> Encoding | None:
+def common_encoding(
+    stored: set[Encoding | None], width: WidthOption, columns: int
+) -> Encoding | None:
     """Returns the one encoding that all tensors are stored in, if the width asks for no other."""
     if len(stored) > 1:
         return None
@@ -190,14 +204,20 @@ def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
     known = [form for form in forms if form is not None]
     if len(known) < len(forms):
         return None
-    return StoredForm(" and ".join(sorted({form.name for form in known})), max(form.bits for form in known))
+    return StoredForm(
+        " and ".join(sorted({form.name for form in known})), max(form.bits for form in known)
+    )
 
 
-def compressed_encoding(wanted: Wanted, width: WidthOption, stored: set[Encoding | None]) -> Encoding:
+def compressed_encoding(
+    wanted: Wanted, width: WidthOption, stored: set[Encoding | None]
+) -> Encoding:
     """Raises ModelLoadError where the columns are too odd."""
     columns = wanted.shape[-1]
     if width == "int4" and columns % 2:
-        raise ModelLoadError(f"tensor {wanted.key}: --weights int4 needs an even number of columns, found {columns}")
+        raise ModelLoadError(
+            f"tensor {wanted.key}: --weights int4 needs an even number of columns, found {columns}"
+        )
     if width != "auto":
         return encoding_of(width, columns)
     are_slow = all(each is not None and each.is_slow_integer for each in stored)
@@ -205,7 +225,9 @@ def compressed_encoding(wanted: Wanted, width: WidthOption, stored: set[Encoding
     return INT8_IN_GROUPS if are_slow and fits else encoding_of(AUTO_WIDTH, columns)
 
 
-def in_order(pieces: Iterator[Parts], order: tuple[int, ...] | None, unit: int = 0) -> Iterator[Parts]:
+def in_order(
+    pieces: Iterator[Parts], order: tuple[int, ...] | None, unit: int = 0
+) -> Iterator[Parts]:
     """Gives the rows of each unit in that order, which may leave some out; as they come where it is None."""
     if order is None:
         yield from pieces

@@ -45,7 +45,9 @@ def decode(encoding: Encoding, parts: Parts) -> NDArray[np.float32]:
     if encoding.zeros is not None:
         grouped = grouped - parts["zeros"].astype(np.float32)[:, :, None]
     with np.errstate(all="ignore"):  # finite.py refuses scales that are NaN or infinite
-        return (grouped * decode_scales(encoding, parts["scales"])[:, :, None]).reshape(num_rows, columns)
+        return (grouped * decode_scales(encoding, parts["scales"])[:, :, None]).reshape(
+            num_rows, columns
+        )
 
 
 def decode_values(encoding: Encoding, values: NDArray[Any]) -> NDArray[np.float32]:
@@ -86,7 +88,9 @@ def decode_f8e4m3(stored: NDArray[np.uint8]) -> NDArray[np.float32]:
 def _f8e4m3_values() -> NDArray[np.float32]:
     stored = np.arange(128)
     exponent, mantissa = stored >> 3, stored & 7
-    positive = np.where(exponent == 0, mantissa / 8 * 2.0**-6, (1 + mantissa / 8) * 2.0 ** (exponent - 7.0))
+    positive = np.where(
+        exponent == 0, mantissa / 8 * 2.0**-6, (1 + mantissa / 8) * 2.0 ** (exponent - 7.0)
+    )
     positive[127] = np.nan
     return np.concatenate([positive, -positive]).astype(np.float32)
 

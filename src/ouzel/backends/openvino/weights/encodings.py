@@ -37,7 +37,12 @@ _BITS: dict[str, int] = {
 }
 AUTO_WIDTH: Width = "int8"
 INT4_GROUP_SIZES = (64, 32)  # columns; activations in int8 take twice the time with the second
-INT4_TARGETS = (-7.3, -8.0, -8.9, -10.0)  # where a group's extreme is tried to lie, on levels that end at -8
+INT4_TARGETS = (
+    -7.3,
+    -8.0,
+    -8.9,
+    -10.0,
+)  # where a group's extreme is tried to lie, on levels that end at -8
 SMALLEST_QUICK_GROUP = 32  # the smallest that activations are quantised in (compilation.py)
 COMPUTED_AT_ONCE = 2**16  # weights, so that they stay in the cache of a core
 
@@ -80,7 +85,9 @@ class Encoding:
         It takes no zero points that are fractions, and no groups of 16 (decision 0019).
         """
         is_integer = self.values in ("u8", "i8", "u4", "i4")
-        return is_integer and (self.zeros in ("f16", "f32") or 0 < self.group_size < SMALLEST_QUICK_GROUP)
+        return is_integer and (
+            self.zeros in ("f16", "f32") or 0 < self.group_size < SMALLEST_QUICK_GROUP
+        )
 
 
 FLOATS_OF_FOUR_BITS = ("f4e2m1", "nf4")
@@ -103,7 +110,12 @@ def encoding_of(width: Width, columns: int) -> Encoding:
             assert_never(width)
 
 
-_DTYPES = {"f32": np.float32, "bf16": np.uint16, "f16": np.float16, "i8": np.int8}  # others are bytes
+_DTYPES = {
+    "f32": np.float32,
+    "bf16": np.uint16,
+    "f16": np.float16,
+    "i8": np.int8,
+}  # others are bytes
 _HALF_BYTES = {"u4", "i4", "f4e2m1", "nf4"}
 
 
@@ -113,7 +125,9 @@ def empty_parts(encoding: Encoding, rows: int, columns: int) -> Parts:
     parts: Parts = {"values": np.zeros((rows, width), _DTYPES.get(encoding.values, np.uint8))}
     for name, dtype in (("scales", encoding.scales), ("zeros", encoding.zeros)):
         if dtype is not None:
-            parts[name] = np.zeros((rows, encoding.num_groups(columns)), _DTYPES.get(dtype, np.uint8))
+            parts[name] = np.zeros(
+                (rows, encoding.num_groups(columns)), _DTYPES.get(dtype, np.uint8)
+            )
     return parts
 
 
@@ -163,7 +177,10 @@ def encode_int4(rows: NDArray[np.float32]) -> Parts:
     """Makes i4 with a scale for each group."""
     num_rows, columns = rows.shape
     levels, scales = search_scales(rows.reshape(-1, int4_group_size(columns)))
-    return {"values": pack_nibbles(levels.reshape(num_rows, columns)), "scales": scales.reshape(num_rows, -1)}
+    return {
+        "values": pack_nibbles(levels.reshape(num_rows, columns)),
+        "scales": scales.reshape(num_rows, -1),
+    }
 
 
 def search_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
@@ -177,17 +194,24 @@ def search_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArr
     return levels, scales
 
 
-def search_some_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+def search_some_scales(
+    groups: NDArray[np.float32],
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Maps a group's extreme to -8, the end of the range that has one level more, and to a little less or more.
 
     More clips it and rounds the others less. Of levels q the best scale is sum(w q) / sum(q q), and the squared error
     is then sum(w w) - sum(w q)^2 / sum(q q), of which the latter is the gain.
     """
-    columns = np.ascontiguousarray(groups.T)  # a group is a column, so that operations run along many groups
+    columns = np.ascontiguousarray(
+        groups.T
+    )  # a group is a column, so that operations run along many groups
     low, high = columns.min(axis=0), columns.max(axis=0)
     extreme = np.where(-low >= high, low, high)
     extreme[extreme == 0] = 1
-    gain, scale = np.full_like(extreme, -1), np.full_like(extreme, np.nan)  # as it stays where a weight is not a number
+    gain, scale = (
+        np.full_like(extreme, -1),
+        np.full_like(extreme, np.nan),
+    )  # as it stays where a weight is not a number
     levels = np.empty_like(columns)
     for target in INT4_TARGETS:
         to_levels(columns, extreme / np.float32(target), levels)

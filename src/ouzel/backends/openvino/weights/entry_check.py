@@ -36,7 +36,9 @@ def seal_entry(entry: Path, name: str, weights: Document) -> None:
     the directory's name."""
     path = entry / WEIGHTS_FILE
     size = path.stat().st_size
-    text = json.dumps({"name": name, "bytes": size, "blocks": block_checksums(path, size), "weights": weights})
+    text = json.dumps(
+        {"name": name, "bytes": size, "blocks": block_checksums(path, size), "weights": weights}
+    )
     (entry / INDEX_FILE).write_text(f"{zlib.crc32(text.encode()):08x}\n{text}", encoding="utf-8")
     remember(entry)
 
@@ -55,7 +57,9 @@ def open_entry(entry: Path) -> Document:
     if not is_remembered(entry):
         pairs = zip(block_checksums(path, size), document["blocks"], strict=True)
         if damaged := sum(actual != written for actual, written in pairs):
-            raise ValueError(f"{damaged} of {len(document['blocks'])} blocks of {WEIGHTS_FILE} are not as written")
+            raise ValueError(
+                f"{damaged} of {len(document['blocks'])} blocks of {WEIGHTS_FILE} are not as written"
+            )
         remember(entry)
     return document
 
@@ -64,8 +68,13 @@ def block_checksums(path: Path, size: int) -> list[int]:
     file = os.open(path, os.O_RDONLY)
     try:
         checksums = []
-        with ThreadPoolExecutor(os.cpu_count() or 1) as threads, stage("checking the weights", size) as checking:
-            for checksum in threads.map(lambda start: block_checksum(file, start), range(0, size, BLOCK_BYTES)):
+        with (
+            ThreadPoolExecutor(os.cpu_count() or 1) as threads,
+            stage("checking the weights", size) as checking,
+        ):
+            for checksum in threads.map(
+                lambda start: block_checksum(file, start), range(0, size, BLOCK_BYTES)
+            ):
                 checksums.append(checksum)
                 checking.advance(BLOCK_BYTES)
         return checksums
@@ -82,7 +91,10 @@ def block_checksum(file: int, start: int) -> int:
 
 def is_remembered(entry: Path) -> bool:
     try:
-        return bool(json.loads((entry / CHECKED_FILE).read_text(encoding="utf-8")) == identity(entry / WEIGHTS_FILE))
+        return bool(
+            json.loads((entry / CHECKED_FILE).read_text(encoding="utf-8"))
+            == identity(entry / WEIGHTS_FILE)
+        )
     except (OSError, ValueError):
         return False
 

@@ -20,11 +20,15 @@ def are_finite(encoding: Encoding, parts: Parts) -> bool:
     if encoding.scales is not None:
         return bool(np.isfinite(parts["scales"]).all())
     if encoding.values == "bf16":
-        return not bool(((parts["values"].view(np.uint16) & _BF16_EXPONENT) == _BF16_EXPONENT).any())
+        return not bool(
+            ((parts["values"].view(np.uint16) & _BF16_EXPONENT) == _BF16_EXPONENT).any()
+        )
     return bool(np.isfinite(parts["values"]).all()) if encoding.values == "f32" else True
 
 
-def quietly(encode: Callable[[NDArray[np.float32]], Parts]) -> Callable[[NDArray[np.float32]], Parts]:
+def quietly(
+    encode: Callable[[NDArray[np.float32]], Parts],
+) -> Callable[[NDArray[np.float32]], Parts]:
     """Returns a function that encodes without numpy's warnings about NaN: `are_finite` refuses the result."""
 
     def encode_quietly(rows: NDArray[np.float32]) -> Parts:
@@ -37,7 +41,11 @@ def quietly(encode: Callable[[NDArray[np.float32]], Parts]) -> Callable[[NDArray
 def not_finite(tensors: Tensors, candidates: Iterable[Tensor]) -> ModelLoadError:
     """Returns the error for a matrix that is not finite. It reads the tensors of the matrix again to name the one."""
     with np.errstate(all="ignore"):
-        names = [each.name for each in candidates if not all(np.isfinite(rows).all() for rows in tensors.rows(each))]
+        names = [
+            each.name
+            for each in candidates
+            if not all(np.isfinite(rows).all() for rows in tensors.rows(each))
+        ]
     return ModelLoadError(
         f"tensor {' and '.join(names)} has weights or scales that are NaN or infinite; the file is damaged"
     )

@@ -57,11 +57,16 @@ class GgufCheckpoint:
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]:
         stored = self._locate(tensor)
-        pieces: Iterator[Parts] = chain.from_iterable(_parts(piece.location) for piece in stored.pieces)
+        pieces: Iterator[Parts] = chain.from_iterable(
+            _parts(piece.location) for piece in stored.pieces
+        )
         if stored.every_other is not None:
             pieces = map(_alternating, pieces, _parts(stored.every_other))
         for parts in in_order(pieces, stored.change.row_order):
-            yield {name: _blocks_in_order(part, stored.change.column_blocks) for name, part in parts.items()}
+            yield {
+                name: _blocks_in_order(part, stored.change.column_blocks)
+                for name, part in parts.items()
+            }
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
         return changed_rows(self._locate(tensor))
@@ -70,7 +75,9 @@ class GgufCheckpoint:
         """Dimensions of 1 make no difference: GGUF drops them. What transformers has transposed is not so here."""
         stored = self._tensors.get(tensor.name)
         if stored is None:
-            raise ModelLoadError(f"{self._source}: it has no tensor that would be {tensor.name} in transformers")
+            raise ModelLoadError(
+                f"{self._source}: it has no tensor that would be {tensor.name} in transformers"
+            )
         location = stored.location
         if _without_ones(stored.shape) != _wanted_shape(tensor):
             raise ModelLoadError(
@@ -108,7 +115,11 @@ def _keeps_blocks(stored: StoredTensor, encoding: Encoding) -> bool:
     """Tells whether rows and columns only change places, and columns a whole group at a time."""
     blocks, columns = stored.change.column_blocks, stored.shape[-1]
     is_whole = blocks is None or columns // len(blocks) % max(encoding.group_size, 2) == 0
-    return is_whole and len(stored.block_types) == 1 and not any(piece.is_transposed for piece in stored.pieces)
+    return (
+        is_whole
+        and len(stored.block_types) == 1
+        and not any(piece.is_transposed for piece in stored.pieces)
+    )
 
 
 def _blocks_in_order(part: NDArray[Number], order: tuple[int, ...] | None) -> NDArray[Number]:
@@ -129,9 +140,14 @@ def changed_rows(stored: StoredTensor) -> Iterator[NDArray[np.float32]]:
     rows: Iterator[NDArray[np.float32]] = chain.from_iterable(map(_piece_rows, stored.pieces))
     if stored.every_other is not None:
         axis = 2 if stored.name.endswith(".bias") else 1
-        rows = (_by_turns(first, second, axis) for first, second in zip(rows, _floats(stored.every_other), strict=True))
+        rows = (
+            _by_turns(first, second, axis)
+            for first, second in zip(rows, _floats(stored.every_other), strict=True)
+        )
     if stored.change.row_order is not None:
-        rows = _rows_in_order(rows, stored.change.row_order, is_vector=len(stored.location.shape) == 1)
+        rows = _rows_in_order(
+            rows, stored.change.row_order, is_vector=len(stored.location.shape) == 1
+        )
     for chunk in rows:
         values = _blocks_in_order(chunk, stored.change.column_blocks)
         if stored.change.is_rate:
@@ -161,7 +177,9 @@ def _floats(location: TensorLocation) -> Iterator[NDArray[np.float32]]:
         yield from (decode(READERS[kind].encoding, parts) for parts in _parts(location))
         return
     for raw in _chunks(location):
-        yield to_float32(raw.reshape(-1).view(_PLAIN[kind]), kind).reshape(len(raw), location.shape[-1])
+        yield to_float32(raw.reshape(-1).view(_PLAIN[kind]), kind).reshape(
+            len(raw), location.shape[-1]
+        )
 
 
 def _chunks(location: TensorLocation) -> Iterator[NDArray[np.uint8]]:
@@ -171,5 +189,7 @@ def _chunks(location: TensorLocation) -> Iterator[NDArray[np.uint8]]:
         file.seek(location.offset)
         for start in range(0, num_rows, rows_per_chunk):
             count = min(rows_per_chunk, num_rows - start)
-            yield np.fromfile(file, np.uint8, count * location.row_bytes).reshape(count, location.row_bytes)
+            yield np.fromfile(file, np.uint8, count * location.row_bytes).reshape(
+                count, location.row_bytes
+            )
             advance_stage(count * location.row_bytes)

@@ -23,7 +23,9 @@ Floats = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
 
 # The levels of IQ4_NL and IQ4_XS (ggml-common.h, kvalues_iq4nl).
-_IQ4_LEVELS = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8)
+_IQ4_LEVELS = np.array(
+    [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,9 @@ class BlockReader:
 
 
 def q4_0(blocks: Bytes) -> Parts:
-    levels = halves(blocks[..., 2:18]) ^ np.uint8(8)  # stored + 8: as four signed bits that is the highest one
+    levels = halves(blocks[..., 2:18]) ^ np.uint8(
+        8
+    )  # stored + 8: as four signed bits that is the highest one
     return {"values": packed(levels), "scales": f16(blocks, 0)}
 
 
@@ -72,7 +76,10 @@ def q3_k(blocks: Bytes) -> Parts:
     high = blocks[..., None, :32] >> np.arange(8, dtype=np.uint8)[:, None] & np.uint8(1)
     levels = crumbs(blocks[..., 32:96]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(2)
     scales = f32(blocks, 108)[..., None] * (six_bits_of_q3(blocks[..., 96:108]) - np.float32(32))
-    return {"values": packed((levels.view(np.int8) - np.int8(4)).view(np.uint8)), "scales": in_rows(scales)}
+    return {
+        "values": packed((levels.view(np.int8) - np.int8(4)).view(np.uint8)),
+        "scales": in_rows(scales),
+    }
 
 
 def q4_k(blocks: Bytes) -> Parts:
@@ -84,7 +91,9 @@ def q4_k(blocks: Bytes) -> Parts:
 def q5_k(blocks: Bytes) -> Parts:
     """Is q4_k with 32 bytes of fifth bits before the levels: bit g of byte i is that of value i of group g."""
     high = blocks[..., None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & np.uint8(1)
-    levels = nibbles_by_32(blocks[..., 48:176]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(4)
+    levels = nibbles_by_32(blocks[..., 48:176]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(
+        4
+    )
     return affine(levels, *scales_of_k(blocks))
 
 
@@ -92,7 +101,9 @@ def q6_k(blocks: Bytes) -> Parts:
     """Has 128 bytes of low halves, 64 of two high bits, 16 scales of eight bits for groups of 16, an f16."""
     halved = (*blocks.shape[:-1], 2)  # values come in two runs of 128
     low = blocks[..., :128].reshape(*halved, 64)
-    high = blocks[..., 128:192].reshape(*halved, 1, 32) >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(3)
+    high = blocks[..., 128:192].reshape(*halved, 1, 32) >> np.arange(0, 8, 2, dtype=np.uint8)[
+        :, None
+    ] & np.uint8(3)
     low = np.stack([low & np.uint8(15), low >> np.uint8(4)], axis=-2).reshape(*halved, 4, 32)
     levels = (low | high << np.uint8(4)).view(np.int8) - np.int8(32)
     scales = f32(blocks, 208)[..., None] * blocks[..., 192:208].view(np.int8)
@@ -105,7 +116,9 @@ def iq4_nl(blocks: Bytes) -> Parts:
 
 def iq4_xs(blocks: Bytes) -> Parts:
     """Has an f16, the high two bits of eight scales, their low four, and 128 bytes of levels, 16 for each group."""
-    high = np.ascontiguousarray(blocks[..., 2:4]).view("<u2") >> np.arange(0, 16, 2, dtype=np.uint16) & np.uint16(3)
+    high = np.ascontiguousarray(blocks[..., 2:4]).view("<u2") >> np.arange(
+        0, 16, 2, dtype=np.uint16
+    ) & np.uint16(3)
     low = np.stack([blocks[..., 4:8] & np.uint8(15), blocks[..., 4:8] >> np.uint8(4)], axis=-1)
     small = low.reshape(*blocks.shape[:-1], 8) | high.astype(np.uint8) << np.uint8(4)
     scales = f32(blocks, 0)[..., None] * (small.astype(np.float32) - np.float32(32))
@@ -115,7 +128,10 @@ def iq4_xs(blocks: Bytes) -> Parts:
 
 def mxfp4(blocks: Bytes) -> Parts:
     """Has a scale of eight bits, a power of two, and four-bit floats: the types that OpenVINO has."""
-    return {"values": packed(halves(blocks[..., 1:17])), "scales": np.ascontiguousarray(blocks[..., 0])}
+    return {
+        "values": packed(halves(blocks[..., 1:17])),
+        "scales": np.ascontiguousarray(blocks[..., 0]),
+    }
 
 
 def halves(packed_levels: Bytes) -> Bytes:
@@ -142,7 +158,9 @@ def bits(packed_bits: Bytes) -> Bytes:
 def six_bits_of_q3(packed_scales: Bytes) -> Floats:
     """Makes 16 numbers: 8 bytes have the low halves of two each, 4 bytes two high bits of four each."""
     low = halves(packed_scales[..., :8])
-    high = packed_scales[..., None, 8:12] >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(3)
+    high = packed_scales[..., None, 8:12] >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(
+        3
+    )
     small = low | high.reshape(*packed_scales.shape[:-1], 16) << np.uint8(4)
     return small.astype(np.float32)
 
@@ -154,7 +172,9 @@ def scales_of_k(blocks: Bytes) -> tuple[Floats, Floats]:
     low6, low4 = np.uint8(63), np.uint8(15)
     top = np.uint8(6), np.uint8(4)
     scales = np.concatenate([first & low6, third & low4 | first >> top[0] << top[1]], axis=-1)
-    offsets = np.concatenate([second & low6, third >> np.uint8(4) | second >> top[0] << top[1]], axis=-1)
+    offsets = np.concatenate(
+        [second & low6, third >> np.uint8(4) | second >> top[0] << top[1]], axis=-1
+    )
     return (
         in_rows(f32(blocks, 0)[..., None] * scales),
         in_rows(-f32(blocks, 2)[..., None] * offsets),
@@ -163,7 +183,9 @@ def scales_of_k(blocks: Bytes) -> tuple[Floats, Floats]:
 
 def f16(blocks: Bytes, position: int) -> NDArray[np.float16]:
     """Reads the f16 at a byte of each block: [R, blocks]."""
-    numbers: NDArray[np.float16] = np.ascontiguousarray(blocks[..., position : position + 2]).view("<f2")[..., 0]
+    numbers: NDArray[np.float16] = np.ascontiguousarray(blocks[..., position : position + 2]).view(
+        "<f2"
+    )[..., 0]
     return numbers
 
 

@@ -19,7 +19,9 @@ _COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
 _FURTHER = re.compile(r"(model\.)?mtp[._]")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
-_COPY = re.compile(r"\.(embed_tokens|shared_head\.head)\.weight$")  # in a layer that predicts further tokens
+_COPY = re.compile(
+    r"\.(embed_tokens|shared_head\.head)\.weight$"
+)  # in a layer that predicts further tokens
 EMBEDDING = "model.embed_tokens.weight"
 HEAD = "lm_head.weight"
 
@@ -46,7 +48,9 @@ def refuse_leftovers(
         part = _part_of(name)
         if name.startswith(left_out_prefixes):
             left_out.add(f"some of {part}")
-        elif (has_other_modes and part not in own) or (_predicts_further(config, name) and not predicts):
+        elif (has_other_modes and part not in own) or (
+            _predicts_further(config, name) and not predicts
+        ):
             left_out.add(part)
         elif _predicts_further(config, name) and _COPY.search(name):
             left_out.add("copies of embedding and head")
@@ -76,7 +80,9 @@ def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[i
         )
 
 
-def refuse_other_copies(config: HfConfig, tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]) -> None:
+def refuse_other_copies(
+    config: HfConfig, tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]
+) -> None:
     """Raises ModelLoadError where the layer that predicts further tokens has an embedding or a head of its own.
 
     The checkpoints that name them there have copies of the model's, which are what is used.
@@ -91,7 +97,9 @@ def refuse_other_copies(config: HfConfig, tensors: Tensors, used: AbstractSet[st
 
 
 def _are_same(tensors: Tensors, one: str, other: str, shape: tuple[int, int]) -> bool:
-    rows, other_rows = (chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (one, other))
+    rows, other_rows = (
+        chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (one, other)
+    )
     return all(map(np.array_equal, rows, other_rows))
 
 
@@ -114,4 +122,6 @@ def _predicts_further(config: HfConfig, name: str) -> bool:
 def _shares_keys_and_values(config: HfConfig, name: str) -> bool:
     layer = _LAYER.search(name)
     first = config.size("num_hidden_layers") - config.integer("num_kv_shared_layers", 0)
-    return layer is not None and int(layer[1]) >= first and _KEYS_AND_VALUES.search(name) is not None
+    return (
+        layer is not None and int(layer[1]) >= first and _KEYS_AND_VALUES.search(name) is not None
+    )

@@ -34,7 +34,9 @@ class MeasuredWeights:
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         tensor = Tensor(name, shape)
-        self._tensors.stored_encoding(tensor)  # which says so where it is missing, or of another size
+        self._tensors.stored_encoding(
+            tensor
+        )  # which says so where it is missing, or of another size
         zeros = np.zeros(shape, np.float32)
         self._count((tensor,), Encoding("f32"), zeros.nbytes)
         return zeros

@@ -9,10 +9,14 @@ from typing import TypeVar
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-MAX_THREADS = 8  # more cores would wait for the one that reads and writes, and each holds pieces in memory
+MAX_THREADS = (
+    8  # more cores would wait for the one that reads and writes, and each holds pieces in memory
+)
 
 
-def map_in_threads(function: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterator[Result]:
+def map_in_threads(
+    function: Callable[[Piece], Result], pieces: Iterable[Piece]
+) -> Iterator[Result]:
     """Gives what `map` does, for functions that work without the interpreter's lock, as numpy's do.
 
     Pieces are taken a few ahead of what is given. Raises what the function or the pieces raise.

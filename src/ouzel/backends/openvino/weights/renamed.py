@@ -31,4 +31,6 @@ class RenamedWeights:
         return replace(tensor, name=self._name(tensor.name))
 
     def _name(self, name: str) -> str:
-        return self._stored + name.removeprefix(self._asked) if name.startswith(self._asked) else name
+        return (
+            self._stored + name.removeprefix(self._asked) if name.startswith(self._asked) else name
+        )

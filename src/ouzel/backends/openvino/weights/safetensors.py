@@ -28,8 +28,12 @@ from ouzel.tokenizer.model_files import brief
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
-CHUNK_BYTES = 8 * 2**20  # of float32 rows handed out at a time: they stay in the processor's last cache
-MAX_HEADER_BYTES = 32 * 2**20  # of a header or an index: ten times what a model of 100,000 tensors has
+CHUNK_BYTES = (
+    8 * 2**20
+)  # of float32 rows handed out at a time: they stay in the processor's last cache
+MAX_HEADER_BYTES = (
+    32 * 2**20
+)  # of a header or an index: ten times what a model of 100,000 tensors has
 PLAIN_TYPES = ("BF16", "F16", "F32")
 _READ_AS: dict[str, np.dtype[Any]] = {  # Any: one of many element types
     "BF16": np.dtype("<u2"),
@@ -99,7 +103,9 @@ class Checkpoint:
             for name, location in read_header(path).items():
                 plain = plain_name(name)
                 if self._tensors.setdefault(plain, location) is not location:
-                    raise ModelLoadError(f"{path}: tensor {brief(plain)[1:-1]} is there twice, once as {brief(name)}")
+                    raise ModelLoadError(
+                        f"{path}: tensor {brief(plain)[1:-1]} is there twice, once as {brief(name)}"
+                    )
 
     def names(self) -> Iterable[str]:
         return self._tensors
@@ -122,7 +128,9 @@ class Checkpoint:
                 for each in whole:
                     yield to_float32(each, location.dtype).reshape(tensor.shape[-2:]).T
         else:
-            for chunk in read_chunks(location, math.prod(tensor.shape[-1:])):  # one, of a tensor that is a number
+            for chunk in read_chunks(
+                location, math.prod(tensor.shape[-1:])
+            ):  # one, of a tensor that is a number
                 yield to_float32(chunk, location.dtype)
 
     def find(self, name: str) -> TensorLocation | None:
@@ -132,7 +140,9 @@ class Checkpoint:
         """Raises ModelLoadError where the tensor is missing, or of another shape or type."""
         location = self._tensors.get(name)
         if location is None:
-            raise ModelLoadError(f"{self._directory}: tensor {name} is missing from the safetensors files")
+            raise ModelLoadError(
+                f"{self._directory}: tensor {name} is missing from the safetensors files"
+            )
         if location.shape != shape:
             raise ModelLoadError(
                 f"{location.path}: tensor {name} has the shape {list(location.shape)}, "
@@ -160,7 +170,9 @@ def chunk_rows(columns: int) -> int:
     return max(1, CHUNK_BYTES // (4 * columns))
 
 
-def read_chunks(location: TensorLocation, row: int, rows_per_chunk: int = 0) -> Iterator[NDArray[Any]]:
+def read_chunks(
+    location: TensorLocation, row: int, rows_per_chunk: int = 0
+) -> Iterator[NDArray[Any]]:
     """Gives [some rows, row], elements as they are stored."""
     rows_per_chunk = rows_per_chunk or chunk_rows(row)
     stored, num_rows = _READ_AS[location.dtype], math.prod(location.shape) // row
@@ -204,17 +216,23 @@ def _sharded_files(index: Path) -> list[Path]:
     if (size := index.stat().st_size) > MAX_HEADER_BYTES:
         raise ModelLoadError(f"{index} must have <= {MAX_HEADER_BYTES} bytes, it has {size}")
     try:
-        names = sorted(set(msgspec.json.decode(index.read_bytes(), type=ShardIndex).weight_map.values()))
+        names = sorted(
+            set(msgspec.json.decode(index.read_bytes(), type=ShardIndex).weight_map.values())
+        )
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise ModelLoadError(f"{index} cannot be read: {error!r}") from error
     for name in names:
         if name != Path(name).name or "\0" in name or "\\" in name:
-            raise ModelLoadError(f"{index}: weight_map must name files of its own directory, found {brief(name)}")
+            raise ModelLoadError(
+                f"{index}: weight_map must name files of its own directory, found {brief(name)}"
+            )
     paths = [index.parent / name for name in names]
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
         more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-        raise ModelLoadError(f"{index.parent} lacks {', '.join(missing[:8])}{more}, which {index.name} names")
+        raise ModelLoadError(
+            f"{index.parent} lacks {', '.join(missing[:8])}{more}, which {index.name} names"
+        )
     return paths
 
 
@@ -223,23 +241,31 @@ def read_header(path: Path) -> dict[str, TensorLocation]:
     with path.open("rb") as file:
         start = file.read(8)
         if start == b"version ":
-            raise ModelLoadError(f"{path} is a Git LFS pointer, not the weights: run `git lfs pull`")
+            raise ModelLoadError(
+                f"{path} is a Git LFS pointer, not the weights: run `git lfs pull`"
+            )
         header_length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
         if 8 + header_length > size:
             raise ModelLoadError(f"{path} is truncated: {size} bytes do not even hold its header")
         if header_length > MAX_HEADER_BYTES:
-            raise ModelLoadError(f"{path}: its header must have <= {MAX_HEADER_BYTES} bytes, it has {header_length}")
+            raise ModelLoadError(
+                f"{path}: its header must have <= {MAX_HEADER_BYTES} bytes, it has {header_length}"
+            )
         encoded = file.read(header_length)
     data_start = 8 + header_length
     try:
         header = msgspec.json.decode(encoded, type=dict[str, msgspec.Raw])
         header.pop("__metadata__", None)
-        entries = {name: msgspec.json.decode(entry, type=HeaderEntry) for name, entry in header.items()}
+        entries = {
+            name: msgspec.json.decode(entry, type=HeaderEntry) for name, entry in header.items()
+        }
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelLoadError(f"{path} is not a safetensors file: {error!r}") from error
     check_layout(path, entries, size - data_start)
     return {
-        name: TensorLocation(path, name, entry.dtype, entry.shape, data_start + entry.data_offsets[0])
+        name: TensorLocation(
+            path, name, entry.dtype, entry.shape, data_start + entry.data_offsets[0]
+        )
         for name, entry in entries.items()
     }
 
@@ -251,9 +277,13 @@ def check_layout(path: Path, entries: dict[str, HeaderEntry], num_bytes: int) ->
         begin, end = entry.data_offsets
         where = f"{path}: tensor {brief(name)}"
         if end > num_bytes:
-            raise ModelLoadError(f"{where} is truncated: it ends at byte {end} of the data, the file has {num_bytes}")
+            raise ModelLoadError(
+                f"{where} is truncated: it ends at byte {end} of the data, the file has {num_bytes}"
+            )
         if begin != position or end < begin:
-            raise ModelLoadError(f"{where} must begin at byte {position} of the data, found {begin} to {end}")
+            raise ModelLoadError(
+                f"{where} must begin at byte {position} of the data, found {begin} to {end}"
+            )
         element_bytes = _ELEMENT_BYTES.get(entry.dtype)
         if element_bytes is not None and end - begin != math.prod(entry.shape) * element_bytes:
             raise ModelLoadError(
@@ -261,4 +291,6 @@ def check_layout(path: Path, entries: dict[str, HeaderEntry], num_bytes: int) ->
             )
         position = end
     if position != num_bytes:
-        raise ModelLoadError(f"{path}: its tensors must fill {num_bytes} bytes, they fill {position}")
+        raise ModelLoadError(
+            f"{path}: its tensors must fill {num_bytes} bytes, they fill {position}"
+        )

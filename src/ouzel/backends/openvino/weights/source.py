@@ -45,7 +45,9 @@ class Wanted:
     shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
     row_order: tuple[int, ...] | None = None  # of each `row_unit` rows; None: as they come
     row_unit: int = 0  # where the order leaves rows out; 0: as many as it has
-    instead: Tensor | None = None  # all of it as one tensor, which is taken where the checkpoint has that
+    instead: Tensor | None = (
+        None  # all of it as one tensor, which is taken where the checkpoint has that
+    )
     is_integer: bool = False  # stored floats of four bits become integers
 
     @property
@@ -70,7 +72,11 @@ class Matrix:
         """Returns one of [experts, rows, columns]; its parts point into these."""
         _, num_rows, columns = self.shape
         rows = slice(number * num_rows, (number + 1) * num_rows)
-        return Matrix(self.encoding, (num_rows, columns), {name: part[rows] for name, part in self.parts.items()})
+        return Matrix(
+            self.encoding,
+            (num_rows, columns),
+            {name: part[rows] for name, part in self.parts.items()},
+        )
 
 
 class Tensors(Protocol):

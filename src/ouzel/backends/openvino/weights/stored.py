@@ -6,7 +6,11 @@ from pathlib import Path
 
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
-from ouzel.backends.openvino.weights.quantized.formats import method_of, quantization_of, read_format
+from ouzel.backends.openvino.weights.quantized.formats import (
+    method_of,
+    quantization_of,
+    read_format,
+)
 from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_safetensors
 from ouzel.backends.openvino.weights.source import Tensors
@@ -17,7 +21,9 @@ from ouzel.gguf.files import find_gguf, holds_gguf
 class StoredWeights:
     files: list[Path]
     open: Callable[[], tuple[Tensors, str]]  # and how they are stored, for the log
-    compressed_as: str = ""  # a name for what is kept under --weights auto; empty: these are plain numbers
+    compressed_as: str = (
+        ""  # a name for what is kept under --weights auto; empty: these are plain numbers
+    )
 
 
 def find_weights(directory: Path, config: HfConfig) -> StoredWeights:

@@ -31,7 +31,13 @@ class HeldMatrix:
     def read(cls, entry: Mapping[str, Any]) -> Self:
         """Takes a matrix's entry in the index of a weight cache."""
         form = StoredForm(**entry["form"]) if entry["form"] else None
-        return cls(form, entry["width"], entry["fate"], Encoding(**entry["encoding"]), tuple(entry["shape"]))
+        return cls(
+            form,
+            entry["width"],
+            entry["fate"],
+            Encoding(**entry["encoding"]),
+            tuple(entry["shape"]),
+        )
 
     def as_entry(self) -> dict[str, Any]:
         return {
@@ -49,7 +55,9 @@ class HeldMatrix:
     @property
     def could_have_fewer_bits(self) -> bool:
         """Tells whether `--recompress` would make the values of the matrix narrower."""
-        return self.is_as_under_auto and self.encoding.value_bits > BITS_OF_INTEGERS.get(self.width, math.inf)
+        return self.is_as_under_auto and self.encoding.value_bits > BITS_OF_INTEGERS.get(
+            self.width, math.inf
+        )
 
     @property
     def verb(self) -> str:
@@ -65,14 +73,19 @@ def held_matrices(index: Mapping[str, Any]) -> list[HeldMatrix]:
 def report_widths(matrices: Iterable[HeldMatrix]) -> str:
     """Returns an empty text where the checkpoint stores no matrix quantised."""
     matrices = list(matrices)
-    counts = Counter((matrix.form, matrix.verb, matrix.encoding) for matrix in matrices if matrix.form)
+    counts = Counter(
+        (matrix.form, matrix.verb, matrix.encoding) for matrix in matrices if matrix.form
+    )
     if not counts:
         return ""
     parts = []
     for (form, verb, encoding), count in counts.most_common():
         assert form is not None, "plain matrices are not counted"
         parts.append(f"{count} of {form.name} ({form.bits} bits) {verb} {encoding.description}")
-    num_bits = sum(matrix.encoding.bits_per_value(matrix.shape[-1]) * math.prod(matrix.shape) for matrix in matrices)
+    num_bits = sum(
+        matrix.encoding.bits_per_value(matrix.shape[-1]) * math.prod(matrix.shape)
+        for matrix in matrices
+    )
     num_values = sum(math.prod(matrix.shape) for matrix in matrices)
     parts.append(f"{num_bits / num_values:.1f} bits a weight in memory")
     if any(matrix.could_have_fewer_bits for matrix in matrices):

@@ -16,7 +16,9 @@ BLOCK_SIZE, NUM_BLOCKS, MAX_MODEL_LEN, VOCAB_SIZE = 16, 1000, 4096, 2048
 
 
 class Request:
-    def __init__(self, request_id: str, prompt: dict[str, Any], params: SamplingParams, priority: int) -> None:
+    def __init__(
+        self, request_id: str, prompt: dict[str, Any], params: SamplingParams, priority: int
+    ) -> None:
         self.request_id = request_id
         self.prompt_token_ids: list[int] = prompt["prompt_token_ids"]
         self.salt = prompt.get("cache_salt", "")
@@ -41,7 +43,12 @@ class Request:
 
 class Renderer:
     def render_cmpl(
-        self, prompts: Any, tok_params: Any = None, *, prompt_extras: Any = None, skip_mm_cache: bool = False
+        self,
+        prompts: Any,
+        tok_params: Any = None,
+        *,
+        prompt_extras: Any = None,
+        skip_mm_cache: bool = False,
     ) -> list[dict[str, Any]]:
         return [{"type": "token", **prompt} for prompt in prompts]
 
@@ -73,13 +80,19 @@ class LLMEngine:
 
     @classmethod
     def from_engine_args(
-        cls, engine_args: EngineArgs, usage_context: Any, stat_loggers: Any, enable_multiprocessing: bool = False
+        cls,
+        engine_args: EngineArgs,
+        usage_context: Any,
+        stat_loggers: Any,
+        enable_multiprocessing: bool = False,
     ) -> "LLMEngine":
         if engine_args.model == "broken":
             raise ValueError("no such architecture")
         return cls(engine_args, stat_loggers)
 
-    def add_request(self, request_id: str, prompt: Any, params: SamplingParams, *, priority: int = 0) -> str:
+    def add_request(
+        self, request_id: str, prompt: Any, params: SamplingParams, *, priority: int = 0
+    ) -> str:
         assert "priority" in METHODS["LLMEngine"]["add_request"]
         assert prompt["type"] == "token", "raw prompts are deprecated there"
         request = Request(request_id, prompt, params, priority)
@@ -91,8 +104,12 @@ class LLMEngine:
         return request_id
 
     def abort_request(self, request_ids: list[str], internal: bool = False) -> None:
-        self._waiting = [request for request in self._waiting if request.request_id not in request_ids]
-        self._running = [request for request in self._running if request.request_id not in request_ids]
+        self._waiting = [
+            request for request in self._waiting if request.request_id not in request_ids
+        ]
+        self._running = [
+            request for request in self._running if request.request_id not in request_ids
+        ]
 
     def has_unfinished_requests(self) -> bool:
         return bool(self._waiting or self._running)
@@ -104,7 +121,10 @@ class LLMEngine:
             request = self._waiting.pop(0)
             request.metrics.scheduled_ts = time.monotonic()
             request.num_cached_tokens = self._hit(request)
-            queries, hits = queries + len(request.prompt_token_ids), hits + request.num_cached_tokens
+            queries, hits = (
+                queries + len(request.prompt_token_ids),
+                hits + request.num_cached_tokens,
+            )
             self._running.append(request)
         if any(request.prompt_token_ids[0] == FATAL for request in self._running):
             raise EngineDeadError("EngineCore encountered an issue.")
@@ -122,7 +142,9 @@ class LLMEngine:
             prefix_cache_stats=SimpleNamespace(queries=queries, hits=hits),
         )
         for logger in self._loggers:
-            logger.record(stats, SimpleNamespace(num_preempted_reqs=0), mm_cache_stats=None, engine_idx=0)
+            logger.record(
+                stats, SimpleNamespace(num_preempted_reqs=0), mm_cache_stats=None, engine_idx=0
+            )
 
     def _hit(self, request: Request) -> int:
         """Counts the tokens of full blocks that were there, and adds the prompt's."""
@@ -156,7 +178,8 @@ class LLMEngine:
             reason = "error"
         elif (
             num_tokens >= params.max_tokens
-            or len(request.prompt_token_ids) + num_tokens >= self.vllm_config.model_config.max_model_len
+            or len(request.prompt_token_ids) + num_tokens
+            >= self.vllm_config.model_config.max_model_len
         ):
             reason = "length"
         if is_first:
@@ -172,7 +195,10 @@ class LLMEngine:
         )
         prompt_logprobs = None
         if is_first and params.prompt_logprobs is not None:
-            prompt_logprobs = [None, *(_prompt_logprobs(each, params) for each in request.prompt_token_ids[1:])]
+            prompt_logprobs = [
+                None,
+                *(_prompt_logprobs(each, params) for each in request.prompt_token_ids[1:]),
+            ]
         return SimpleNamespace(
             request_id=request.request_id,
             outputs=[new],
@@ -185,7 +211,9 @@ class LLMEngine:
     def _draw(self, request: Request) -> int:
         params, wanted = request.params, request.wanted()
         allowed = [wanted, *range(VOCAB_SIZE)]
-        banned: set[int] = {words[-1] for words in params._bad_words_token_ids or () if len(words) == 1}
+        banned: set[int] = {
+            words[-1] for words in params._bad_words_token_ids or () if len(words) == 1
+        }
         if len(request.output_token_ids) < params.min_tokens:
             banned |= set(params.stop_token_ids or ())
         if params.allowed_token_ids is not None:
@@ -212,11 +240,15 @@ def _verify(request: Request, args: EngineArgs) -> None:
         if value is not None and 0 <= most < value:
             raise VLLMValidationError(f"Requested {name} of {value}", parameter=name, value=value)
     if params.thinking_token_budget is not None and args.reasoning_config is None:
-        raise VLLMValidationError("thinking_token_budget is set but reasoning_config is not configured.")
+        raise VLLMValidationError(
+            "thinking_token_budget is set but reasoning_config is not configured."
+        )
     if any(not 0 <= token_id < VOCAB_SIZE for token_id in request.prompt_token_ids):
         raise ValueError("Token id is out of vocabulary")
     if len(request.salt) > 128 or set(request.salt) & set("@/\\\0"):
-        raise VLLMValidationError("Parameter 'cache_salt' must be at most 128 characters", parameter="cache_salt")
+        raise VLLMValidationError(
+            "Parameter 'cache_salt' must be at most 128 characters", parameter="cache_salt"
+        )
 
 
 def _logprobs(token_id: int, params: SamplingParams) -> dict[int, Logprob]:
@@ -229,8 +261,13 @@ def _logprobs(token_id: int, params: SamplingParams) -> dict[int, Logprob]:
 
 
 def _prompt_logprobs(token_id: int, params: SamplingParams) -> dict[int, Logprob]:
-    likely = {each: Logprob(logprob=-0.5, rank=place + 1) for place, each in enumerate(range(params.prompt_logprobs))}
-    return {token_id: Logprob(logprob=-9.0, rank=99)} | {each: it for each, it in likely.items() if each != token_id}
+    likely = {
+        each: Logprob(logprob=-0.5, rank=place + 1)
+        for place, each in enumerate(range(params.prompt_logprobs))
+    }
+    return {token_id: Logprob(logprob=-9.0, rank=99)} | {
+        each: it for each, it in likely.items() if each != token_id
+    }
 
 
 def _config_of(args: EngineArgs) -> SimpleNamespace:
@@ -244,7 +281,9 @@ def _config_of(args: EngineArgs) -> SimpleNamespace:
             max_model_len=length,
             get_vocab_size=lambda: VOCAB_SIZE,
         ),
-        cache_config=SimpleNamespace(block_size=BLOCK_SIZE, num_gpu_blocks=NUM_BLOCKS, cache_dtype=args.kv_cache_dtype),
+        cache_config=SimpleNamespace(
+            block_size=BLOCK_SIZE, num_gpu_blocks=NUM_BLOCKS, cache_dtype=args.kv_cache_dtype
+        ),
         scheduler_config=SimpleNamespace(
             max_num_seqs=args.max_num_seqs, max_num_batched_tokens=args.max_num_batched_tokens
         ),
@@ -261,5 +300,7 @@ def _grammar_tokenizer(model: str) -> Any:
     if not path.is_file():
         return None
     content = json.loads(path.read_text())
-    end = next((token["id"] for token in content["added_tokens"] if token["content"] == "<|im_end|>"), None)
+    end = next(
+        (token["id"] for token in content["added_tokens"] if token["content"] == "<|im_end|>"), None
+    )
     return llguidance.LLTokenizer(json.dumps(content), n_vocab=VOCAB_SIZE, eos_token=end)

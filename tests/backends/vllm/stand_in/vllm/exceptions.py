@@ -24,5 +24,7 @@ class VLLMValidationError(VLLMClientError):
         self.value = value
 
     def __str__(self) -> str:
-        extras = [] if self.parameter is None else [f"parameter={self.parameter}", f"value={self.value}"]
+        extras = (
+            [] if self.parameter is None else [f"parameter={self.parameter}", f"value={self.value}"]
+        )
         return super().__str__() + (f" ({', '.join(extras)})" if extras else "")

@@ -22,7 +22,9 @@ class Strict:
     def __init__(self, **fields: Any) -> None:
         unknown = fields.keys() - fields_of(type(self).__name__)
         if unknown:
-            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument {min(unknown)!r}")
+            raise TypeError(
+                f"{type(self).__name__}.__init__() got an unexpected keyword argument {min(unknown)!r}"
+            )
         assert self.defaults.keys() <= fields_of(type(self).__name__)
         self.__dict__.update(self.defaults | fields)
 
@@ -33,7 +35,11 @@ class Strict:
 
 
 class EngineArgs(Strict):
-    defaults: ClassVar[dict[str, Any]] = {"max_num_seqs": 1024, "max_num_batched_tokens": 8192, "max_logprobs": 20}
+    defaults: ClassVar[dict[str, Any]] = {
+        "max_num_seqs": 1024,
+        "max_num_batched_tokens": 8192,
+        "max_logprobs": 20,
+    }
 
 
 class ReasoningConfig(Strict):

@@ -31,10 +31,42 @@ ROWS_PER_WORD = 8
 NIBBLE_OF_ROW = [0, 4, 1, 5, 2, 6, 3, 7]
 
 _KNOWN = {
-    *("quant_method", "bits", "w_bit", "group_size", "q_group_size", "version", "format", "checkpoint_format"),
-    *("zero_point", "modules_to_not_convert", "backend", "pack_dtype", "sym", "desc_act", "lm_head", "meta"),
-    *("do_fuse", "fuse_max_seq_len", "modules_to_fuse", "exllama_config", "true_sequential", "damp_percent"),
-    *("dataset", "tokenizer", "batch_size", "block_name_to_quantize", "model_seqlen", "cache_block_outputs"),
+    *(
+        "quant_method",
+        "bits",
+        "w_bit",
+        "group_size",
+        "q_group_size",
+        "version",
+        "format",
+        "checkpoint_format",
+    ),
+    *(
+        "zero_point",
+        "modules_to_not_convert",
+        "backend",
+        "pack_dtype",
+        "sym",
+        "desc_act",
+        "lm_head",
+        "meta",
+    ),
+    *(
+        "do_fuse",
+        "fuse_max_seq_len",
+        "modules_to_fuse",
+        "exllama_config",
+        "true_sequential",
+        "damp_percent",
+    ),
+    *(
+        "dataset",
+        "tokenizer",
+        "batch_size",
+        "block_name_to_quantize",
+        "model_seqlen",
+        "cache_block_outputs",
+    ),
     *("act_group_aware", "max_input_length", "pad_token_id", "module_name_preceding_first_block"),
 }
 
@@ -53,7 +85,9 @@ class Awq:
             if config.integer(key, 4) != 4:
                 raise config.refuse(key, "4")
         self.checkpoint = checkpoint
-        self._group_size = config.integer("q_group_size" if config.has("q_group_size") else "group_size", 128)
+        self._group_size = config.integer(
+            "q_group_size" if config.has("q_group_size") else "group_size", 128
+        )
         self.summary = f"awq, 4 bits in groups of {self._group_size}"
 
     def names(self) -> Iterable[str]:
@@ -75,7 +109,8 @@ class Awq:
         self.checkpoint.locate(base + ".qzeros", (num_groups, rows // ROWS_PER_WORD), "I32")
         scales = self.checkpoint.locate(base + ".scales", (num_groups, rows), *PLAIN_TYPES)
         return packed(
-            Encoding("u4", scale_type(scales), "u8", group_size), lambda: self._parts(base, rows, columns, num_groups)
+            Encoding("u4", scale_type(scales), "u8", group_size),
+            lambda: self._parts(base, rows, columns, num_groups),
         )
 
     def _parts(self, base: str, rows: int, columns: int, num_groups: int) -> Iterator[Parts]:

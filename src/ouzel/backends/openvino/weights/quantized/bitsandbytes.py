@@ -22,22 +22,48 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.decoding import NF4
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
-from ouzel.backends.openvino.weights.quantized.stored import Rows, Stored, packed, plain_name, recompressed
-from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, chunk_rows, read_chunks
+from ouzel.backends.openvino.weights.quantized.stored import (
+    Rows,
+    Stored,
+    packed,
+    plain_name,
+    recompressed,
+)
+from ouzel.backends.openvino.weights.safetensors import (
+    PLAIN_TYPES,
+    Checkpoint,
+    chunk_rows,
+    read_chunks,
+)
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
 
 STATES = (".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4")
 COMPANIONS = (
-    *(f".weight{end}" for end in (*STATES, ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map")),
+    *(
+        f".weight{end}"
+        for end in (*STATES, ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map")
+    ),
     *(".SCB", ".weight_format"),
 )
 FOUR_BITS = StoredForm("bitsandbytes 4-bit", 4)  # fp4, or nf4 in blocks that cross rows
 ROW_MAJOR = 0  # of weight_format: the layouts of older graphics cards have other numbers
 
 _KNOWN = {
-    *("quant_method", "load_in_8bit", "load_in_4bit", "_load_in_8bit", "_load_in_4bit", "bnb_4bit_compute_dtype"),
-    *("bnb_4bit_quant_storage", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant", "llm_int8_threshold"),
+    *(
+        "quant_method",
+        "load_in_8bit",
+        "load_in_4bit",
+        "_load_in_8bit",
+        "_load_in_4bit",
+        "bnb_4bit_compute_dtype",
+    ),
+    *(
+        "bnb_4bit_quant_storage",
+        "bnb_4bit_quant_type",
+        "bnb_4bit_use_double_quant",
+        "llm_int8_threshold",
+    ),
     *("llm_int8_skip_modules", "llm_int8_enable_fp32_cpu_offload", "llm_int8_has_fp16_weight"),
 }
 
@@ -58,7 +84,9 @@ class BitsAndBytes:
             raise config.refuse("bnb_4bit_quant_storage", "uint8")
         self.checkpoint = checkpoint
         is_int8 = config.flag("load_in_8bit", config.flag("_load_in_8bit", False))
-        self.summary = f"bitsandbytes, {'int8' if is_int8 else config.text('bnb_4bit_quant_type', 'fp4')}"
+        self.summary = (
+            f"bitsandbytes, {'int8' if is_int8 else config.text('bnb_4bit_quant_type', 'fp4')}"
+        )
 
     def names(self) -> Iterable[str]:
         return (plain_name(name, COMPANIONS) for name in self.checkpoint.names())
@@ -67,7 +95,9 @@ class BitsAndBytes:
         location = self.checkpoint.find(tensor.name)
         if location is None or len(tensor.shape) != 2:
             return None
-        has_row_scales = self.checkpoint.find(tensor.name.removesuffix(".weight") + ".SCB") is not None
+        has_row_scales = (
+            self.checkpoint.find(tensor.name.removesuffix(".weight") + ".SCB") is not None
+        )
         if location.dtype in PLAIN_TYPES and not has_row_scales:
             return None
         if location.dtype == "I8" or has_row_scales:
@@ -80,14 +110,20 @@ class BitsAndBytes:
             )
         rows, columns = tensor.shape
         if not 0 <= state.nested_blocksize < 2**31:
-            raise ModelLoadError(f"tensor {tensor.name}: nested_blocksize cannot be {state.nested_blocksize}")
+            raise ModelLoadError(
+                f"tensor {tensor.name}: nested_blocksize cannot be {state.nested_blocksize}"
+            )
         if columns % 2 or (rows * columns) % state.blocksize:
-            raise ModelLoadError(f"tensor {tensor.name} does not go into blocks of {state.blocksize}")
+            raise ModelLoadError(
+                f"tensor {tensor.name} does not go into blocks of {state.blocksize}"
+            )
         self.checkpoint.locate(tensor.name, (rows * columns // 2, 1), "U8")
         levels = self.checkpoint.floats(tensor.name + ".quant_map", (16,))
         scales = self._scales(tensor, state)
         if columns % state.blocksize or not np.array_equal(levels, NF4):
-            return recompressed(FOUR_BITS, lambda: self._rows(tensor, levels, np.repeat(scales, state.blocksize)))
+            return recompressed(
+                FOUR_BITS, lambda: self._rows(tensor, levels, np.repeat(scales, state.blocksize))
+            )
         encoding = Encoding("nf4", "f32", group_size=state.blocksize)
         return packed(encoding, lambda: self._parts(tensor, scales.reshape(rows, -1)))
 
@@ -101,11 +137,16 @@ class BitsAndBytes:
                     raise ModelLoadError(
                         f"tensor {tensor.name}{end} is not as bitsandbytes writes it: {error}"
                     ) from error
-        raise ModelLoadError(f"tensor {tensor.name} is stored as bytes, but {tensor.name}{STATES[0]} is missing")
+        raise ModelLoadError(
+            f"tensor {tensor.name} is stored as bytes, but {tensor.name}{STATES[0]} is missing"
+        )
 
     def _scales(self, tensor: Tensor, state: QuantState) -> NDArray[np.float32]:
         """Returns one for each block."""
-        name, num_blocks = tensor.name + ".absmax", tensor.shape[0] * tensor.shape[1] // state.blocksize
+        name, num_blocks = (
+            tensor.name + ".absmax",
+            tensor.shape[0] * tensor.shape[1] // state.blocksize,
+        )
         if not state.nested_blocksize:
             return self.checkpoint.floats(name, (num_blocks,))
         levels = self.checkpoint.read(name, (num_blocks,), "U8")
@@ -113,7 +154,9 @@ class BitsAndBytes:
         num_outer = -(-num_blocks // state.nested_blocksize)
         outer = self.checkpoint.floats(tensor.name + ".nested_absmax", (num_outer,))
         with np.errstate(all="ignore"):  # finite.py refuses scales that are NaN or infinite
-            scales: NDArray[np.float32] = worth[levels] * outer[np.arange(num_blocks) // state.nested_blocksize]
+            scales: NDArray[np.float32] = (
+                worth[levels] * outer[np.arange(num_blocks) // state.nested_blocksize]
+            )
             return scales + np.float32(state.nested_offset)
 
     def _values(self, tensor: Tensor) -> Iterator[NDArray[Any]]:
@@ -129,7 +172,9 @@ class BitsAndBytes:
             yield {"values": chunk, "scales": scales[start : start + len(chunk)]}
             start += len(chunk)
 
-    def _rows(self, tensor: Tensor, levels: NDArray[np.float32], scales: NDArray[np.float32]) -> Rows:
+    def _rows(
+        self, tensor: Tensor, levels: NDArray[np.float32], scales: NDArray[np.float32]
+    ) -> Rows:
         """`scales` has one for each element."""
         start = 0
         for chunk in self._values(tensor):
@@ -144,7 +189,10 @@ class BitsAndBytes:
         location = self.checkpoint.locate(tensor.name, (rows, columns), "I8")
         scales = self.checkpoint.floats(base + ".SCB", (rows,)).reshape(rows, 1) / np.float32(127)
         layout = self.checkpoint.find(base + ".weight_format")
-        if layout is not None and self.checkpoint.read(base + ".weight_format", layout.shape, "U8").any():
+        if (
+            layout is not None
+            and self.checkpoint.read(base + ".weight_format", layout.shape, "U8").any()
+        ):
             raise ModelLoadError(f"tensor {base}.weight_format must be {ROW_MAJOR}, row by row")
 
         def parts() -> Iterator[Parts]:

@@ -24,7 +24,11 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.decoding import decode_f8e4m3
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
-from ouzel.backends.openvino.weights.quantized.config_groups import ConfigGroup, group_of, read_config_groups
+from ouzel.backends.openvino.weights.quantized.config_groups import (
+    ConfigGroup,
+    group_of,
+    read_config_groups,
+)
 from ouzel.backends.openvino.weights.quantized.float8 import float8_matrix
 from ouzel.backends.openvino.weights.quantized.stored import (
     Stored,
@@ -49,7 +53,13 @@ from ouzel.errors import ModelLoadError
 
 COMPANIONS = (
     *(".weight_packed", ".weight_scale", ".weight_zero_point", ".weight_shape", ".weight_g_idx"),
-    *(".weight_global_scale", ".input_scale", ".input_zero_point", ".input_global_scale", ".output_scale"),
+    *(
+        ".weight_global_scale",
+        ".input_scale",
+        ".input_zero_point",
+        ".input_global_scale",
+        ".output_scale",
+    ),
 )
 _OF_THE_CACHE = (".k_scale", ".v_scale", ".k_zero_point", ".v_zero_point")
 
@@ -61,8 +71,16 @@ class CompressedTensors:
         self.checkpoint = checkpoint
         self._groups = read_config_groups(config, module_names(checkpoint))
         kinds = ", ".join(dict.fromkeys(group.summary for group in self._groups))
-        activations = "; activations are not quantised" if any(group.has_activations for group in self._groups) else ""
-        cache = "; --kv-cache-dtype says how keys and values are cached" if config.has("kv_cache_scheme") else ""
+        activations = (
+            "; activations are not quantised"
+            if any(group.has_activations for group in self._groups)
+            else ""
+        )
+        cache = (
+            "; --kv-cache-dtype says how keys and values are cached"
+            if config.has("kv_cache_scheme")
+            else ""
+        )
         self.summary = f"compressed-tensors, {kinds}{activations}{cache}"
 
     def names(self) -> Iterable[str]:
@@ -73,11 +91,15 @@ class CompressedTensors:
 
     def find(self, tensor: Tensor) -> Stored | None:
         base = tensor.name.removesuffix(".weight")
-        location = self.checkpoint.find(base + ".weight_packed") or self.checkpoint.find(tensor.name)
+        location = self.checkpoint.find(base + ".weight_packed") or self.checkpoint.find(
+            tensor.name
+        )
         if location is None or location.dtype in PLAIN_TYPES or len(tensor.shape) != 2:
             return None
         is_packed = location.name.endswith("_packed")
-        group = group_of(self._groups, base, location.name.removesuffix("_packed").removesuffix(".weight"))
+        group = group_of(
+            self._groups, base, location.name.removesuffix("_packed").removesuffix(".weight")
+        )
         match (is_packed, location.dtype):
             case (True, "I32") | (False, "I8"):
                 group.require("int", (4, 8) if is_packed else (8,), tensor.name)
@@ -109,20 +131,31 @@ class Integers:
 
     def stored(self) -> Stored:
         """Raises ModelLoadError for all that may be wrong with its tensors."""
-        (rows, columns), bits, group_size = self.shape, self.group.num_bits, self.group.group_size or self.shape[1]
+        (rows, columns), bits, group_size = (
+            self.shape,
+            self.group.num_bits,
+            self.group.group_size or self.shape[1],
+        )
         per_word = 32 // bits if self.is_packed else 1
         if self.group.block[0] or columns % group_size or columns % per_word:
             raise ModelLoadError(
                 f"tensor {self.base}.weight: {columns} columns of integers do not go into {self.group.summary}"
             )
         if self.is_packed:
-            values = self.checkpoint.locate(f"{self.base}.weight_packed", (rows, columns // per_word), "I32")
+            values = self.checkpoint.locate(
+                f"{self.base}.weight_packed", (rows, columns // per_word), "I32"
+            )
             shape = self.checkpoint.read(f"{self.base}.weight_shape", (2,), "I64", "I32").tolist()
             if shape != [rows, columns]:
-                raise ModelLoadError(f"tensor {self.base}.weight_shape must be {[rows, columns]}, found {shape}")
+                raise ModelLoadError(
+                    f"tensor {self.base}.weight_shape must be {[rows, columns]}, found {shape}"
+                )
         else:
             values = self.checkpoint.locate(f"{self.base}.weight", (rows, columns), "I8")
-        has_zeros = not self.group.is_symmetric or self.checkpoint.find(f"{self.base}.weight_zero_point") is not None
+        has_zeros = (
+            not self.group.is_symmetric
+            or self.checkpoint.find(f"{self.base}.weight_zero_point") is not None
+        )
         encoding = Encoding(
             ("u4" if has_zeros else "i4") if bits == 4 else ("u8" if has_zeros else "i8"),
             scale_type(self.scale),
@@ -134,7 +167,9 @@ class Integers:
         order = self.column_order(group_size)
         return packed(encoding, lambda: self.parts(values, has_zeros=has_zeros, order=order), order)
 
-    def parts(self, location: TensorLocation, *, has_zeros: bool, order: NDArray[Any] | None) -> Iterator[Parts]:
+    def parts(
+        self, location: TensorLocation, *, has_zeros: bool, order: NDArray[Any] | None
+    ) -> Iterator[Parts]:
         columns, bits = self.shape[1], self.group.num_bits
         small: Parts = {"scales": self.scales()}
         if has_zeros:
@@ -156,8 +191,14 @@ class Integers:
         """Raises ModelLoadError where it is missing, or has another shape than its group says."""
         name = f"{self.base}.weight_scale"
         location = self.checkpoint.find(name)
-        is_one = location is not None and location.shape in {(), (1,), (1, 1)} and not self.group.group_size
-        return self.checkpoint.locate(name, location.shape if location and is_one else self.grid, *PLAIN_TYPES)
+        is_one = (
+            location is not None
+            and location.shape in {(), (1,), (1, 1)}
+            and not self.group.group_size
+        )
+        return self.checkpoint.locate(
+            name, location.shape if location and is_one else self.grid, *PLAIN_TYPES
+        )
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -187,31 +228,50 @@ class Integers:
         name = f"{self.base}.weight_g_idx"
         if self.checkpoint.find(name) is None:
             if self.group.has_column_order and group_size < self.shape[1]:
-                raise ModelLoadError(f"tensor {name} is missing: actorder says that it puts the columns in groups")
+                raise ModelLoadError(
+                    f"tensor {name} is missing: actorder says that it puts the columns in groups"
+                )
             return None
         indices = self.checkpoint.read(name, (self.shape[1],), "I32")
         return None if (indices == -1).all() else order_of_groups(indices, group_size, name)
 
 
-def f4e2m1_matrix(checkpoint: Checkpoint, base: str, shape: tuple[int, ...], group: ConfigGroup) -> Stored:
+def f4e2m1_matrix(
+    checkpoint: Checkpoint, base: str, shape: tuple[int, ...], group: ConfigGroup
+) -> Stored:
     """Returns one of nvfp4, which has scales for all, or of mxfp4."""
     rows, columns = shape
     if not group.group_size or columns % group.group_size or group.group_size % 2:
-        raise ModelLoadError(f"tensor {base}.weight: {columns} columns do not go into {group.summary}")
+        raise ModelLoadError(
+            f"tensor {base}.weight: {columns} columns do not go into {group.summary}"
+        )
     grid = (rows, columns // group.group_size)
     values = checkpoint.locate(f"{base}.weight_packed", (rows, columns // 2), "U8")
     scale = checkpoint.locate(f"{base}.weight_scale", grid, "F8_E4M3", "U8", "F8_E8M0")
     is_nvfp4 = scale.dtype == "F8_E4M3"
-    divisor = checkpoint.floats(f"{base}.weight_global_scale", (1,)) if is_nvfp4 else np.ones(1, np.float32)
+    divisor = (
+        checkpoint.floats(f"{base}.weight_global_scale", (1,))
+        if is_nvfp4
+        else np.ones(1, np.float32)
+    )
     if not 0 < divisor[0] < np.inf:
-        raise ModelLoadError(f"tensor {base}.weight_global_scale must be positive and finite, found {divisor[0]}")
+        raise ModelLoadError(
+            f"tensor {base}.weight_global_scale must be positive and finite, found {divisor[0]}"
+        )
 
     def parts() -> Iterator[Parts]:
         rows_per_chunk = chunk_rows(columns)
         chunks = zip(
-            read_chunks(values, columns // 2, rows_per_chunk), read_chunks(scale, grid[1], rows_per_chunk), strict=True
+            read_chunks(values, columns // 2, rows_per_chunk),
+            read_chunks(scale, grid[1], rows_per_chunk),
+            strict=True,
         )
         for chunk, scales in chunks:
-            yield {"values": chunk, "scales": decode_f8e4m3(scales) / divisor if is_nvfp4 else scales}
+            yield {
+                "values": chunk,
+                "scales": decode_f8e4m3(scales) / divisor if is_nvfp4 else scales,
+            }
 
-    return packed(Encoding("f4e2m1", "f32" if is_nvfp4 else "f8e8m0", group_size=group.group_size), parts)
+    return packed(
+        Encoding("f4e2m1", "f32" if is_nvfp4 else "f8e8m0", group_size=group.group_size), parts
+    )

@@ -8,18 +8,40 @@ from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 FORMATS = {
-    *("int-quantized", "float-quantized", "naive-quantized", "pack-quantized", "nvfp4-pack-quantized"),
+    *(
+        "int-quantized",
+        "float-quantized",
+        "naive-quantized",
+        "pack-quantized",
+        "nvfp4-pack-quantized",
+    ),
     *("mxfp4-pack-quantized", "mixed-precision", "dense"),
 }
 _KNOWN = {
-    *("quant_method", "config_groups", "format", "ignore", "quantization_status", "global_compression_ratio"),
+    *(
+        "quant_method",
+        "config_groups",
+        "format",
+        "ignore",
+        "quantization_status",
+        "global_compression_ratio",
+    ),
     *("kv_cache_scheme", "run_compressed", "version", "sparsity_config", "transform_config"),
 }
 ORDERED = ("group", "dynamic", True)  # values of actorder with which weight_g_idx is stored
 PATTERN = "re:"  # what a target begins with that is no name
 _KNOWN_OF_GROUP = {"targets", "weights", "input_activations", "output_activations", "format"}
 _KNOWN_OF_WEIGHTS = {
-    *("num_bits", "type", "symmetric", "strategy", "group_size", "block_structure", "dynamic", "actorder"),
+    *(
+        "num_bits",
+        "type",
+        "symmetric",
+        "strategy",
+        "group_size",
+        "block_structure",
+        "dynamic",
+        "actorder",
+    ),
     *("observer", "observer_kwargs", "scale_dtype", "zp_dtype"),
 }
 
@@ -64,13 +86,22 @@ def read_config_groups(config: HfConfig, names: Collection[str]) -> tuple[Config
         transforms.refuse_others(set())
     groups = config.section("config_groups") or HfConfig({})
     read = [_read_group(groups, name) for name in groups.values]
-    patterns = {target.removeprefix(PATTERN) for group in read for target in group.targets if _is_pattern(target)}
-    found = names_by_pattern(patterns, names, "config.json: quantization_config: config_groups: targets")
+    patterns = {
+        target.removeprefix(PATTERN)
+        for group in read
+        for target in group.targets
+        if _is_pattern(target)
+    }
+    found = names_by_pattern(
+        patterns, names, "config.json: quantization_config: config_groups: targets"
+    )
     return tuple(
         replace(
             group,
             targets=tuple(target for target in group.targets if not _is_pattern(target)),
-            matched=frozenset().union(*(found[t.removeprefix(PATTERN)] for t in group.targets if _is_pattern(t))),
+            matched=frozenset().union(
+                *(found[t.removeprefix(PATTERN)] for t in group.targets if _is_pattern(t))
+            ),
         )
         for group in read
     )
@@ -86,7 +117,9 @@ def _read_group(groups: HfConfig, name: str) -> ConfigGroup:
     if group.has("format") and group.text("format") not in FORMATS:
         raise group.refuse("format", ", ".join(sorted(FORMATS)))
     group_size = weights.integer("group_size", 0)  # -1: a channel is one
-    strategy = weights.text("strategy", "group" if group_size > 0 else "channel" if group_size else "tensor")
+    strategy = weights.text(
+        "strategy", "group" if group_size > 0 else "channel" if group_size else "tensor"
+    )
     group_size, block = 0, (0, 0)
     match strategy:
         case "tensor" | "channel":
@@ -131,7 +164,9 @@ def group_of(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
         if found or matches is _has_class:
             break
     candidates = found or groups
-    if not candidates or any(_without_targets(group) != _without_targets(candidates[0]) for group in candidates):
+    if not candidates or any(
+        _without_targets(group) != _without_targets(candidates[0]) for group in candidates
+    ):
         raise ModelLoadError(
             f"tensor {names[0]}.weight is quantised: one of config.json's config_groups must target it, {len(found)} do"
         )

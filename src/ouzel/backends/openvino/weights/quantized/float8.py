@@ -26,7 +26,14 @@ from ouzel.errors import ModelLoadError
 COMPANIONS = (".weight_scale_inv", ".weight_scale", ".activation_scale", ".input_scale")
 
 _KNOWN = {
-    *("quant_method", "activation_scheme", "weight_block_size", "fmt", "scale_fmt", "modules_to_not_convert"),
+    *(
+        "quant_method",
+        "activation_scheme",
+        "weight_block_size",
+        "fmt",
+        "scale_fmt",
+        "modules_to_not_convert",
+    ),
     *("ignored_layers", "modules_to_convert", "dequantize", "expert_dtype"),
 }
 
@@ -46,7 +53,9 @@ class Float8:
             if min(block_rows, block_columns) < 1:
                 raise config.refuse("weight_block_size", "two positive integers")
             self._block = (block_rows, block_columns)
-        blocks = f"blocks of {self._block[0]}x{self._block[1]}" if self._block[0] else "one scale each"
+        blocks = (
+            f"blocks of {self._block[0]}x{self._block[1]}" if self._block[0] else "one scale each"
+        )
         self.summary = f"fp8, {blocks}"
 
     def names(self) -> Iterable[str]:
@@ -54,12 +63,22 @@ class Float8:
 
     def find(self, tensor: Tensor) -> Stored | None:
         location = self.checkpoint.find(tensor.name)
-        scale = self.checkpoint.find(tensor.name + "_scale_inv") or self.checkpoint.find(tensor.name + "_scale")
-        if location is None or len(tensor.shape) != 2 or (scale is None and location.dtype != "F8_E4M3"):
+        scale = self.checkpoint.find(tensor.name + "_scale_inv") or self.checkpoint.find(
+            tensor.name + "_scale"
+        )
+        if (
+            location is None
+            or len(tensor.shape) != 2
+            or (scale is None and location.dtype != "F8_E4M3")
+        ):
             return None
-        self.checkpoint.locate(tensor.name, tensor.shape, "F8_E4M3")  # with a scale it must be of this type
+        self.checkpoint.locate(
+            tensor.name, tensor.shape, "F8_E4M3"
+        )  # with a scale it must be of this type
         if scale is None:
-            raise ModelLoadError(f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale_inv is missing")
+            raise ModelLoadError(
+                f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale_inv is missing"
+            )
         return float8_matrix(self.checkpoint, location, scale, self._block)
 
 
@@ -68,7 +87,9 @@ def float8_matrix(
 ) -> Stored:
     """`block` says how many rows and columns share a scale; 0, 0: there is one to all, or to a row."""
     num_rows, columns = location.shape
-    block_rows, block_columns = block if block[0] else (1 if math.prod(scale.shape) > 1 else num_rows, columns)
+    block_rows, block_columns = (
+        block if block[0] else (1 if math.prod(scale.shape) > 1 else num_rows, columns)
+    )
     grid = (-(-num_rows // block_rows), -(-columns // block_columns))
     name = scale.name
     if scale.shape != grid and (math.prod(scale.shape) != math.prod(grid) or block[0]):
@@ -77,11 +98,15 @@ def float8_matrix(
             f"{list(location.shape)} in blocks of {block_rows}x{block_columns} need {list(grid)}"
         )
     if scale.dtype not in (*PLAIN_TYPES, "U8", "F8_E8M0"):
-        raise ModelLoadError(f"{scale.path}: tensor {name} is stored as {scale.dtype}; supported are floats, F8_E8M0")
+        raise ModelLoadError(
+            f"{scale.path}: tensor {name} is stored as {scale.dtype}; supported are floats, F8_E8M0"
+        )
 
     def rows() -> Rows:
         [stored] = read_chunks(scale, math.prod(grid), rows_per_chunk=1)
-        scales = decode_f8e8m0(stored) if stored.dtype == np.uint8 else to_float32(stored, scale.dtype)
+        scales = (
+            decode_f8e8m0(stored) if stored.dtype == np.uint8 else to_float32(stored, scale.dtype)
+        )
         scales = scales.reshape(grid)
         start = 0
         for chunk in read_chunks(location, columns):

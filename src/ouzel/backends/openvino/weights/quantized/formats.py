@@ -20,7 +20,10 @@ FORMATS: dict[str, Callable[[HfConfig, Checkpoint], Format]] = {
     "gptq": Gptq,
     "mxfp4": Mxfp4,
 }
-_KEYS = ("quantization_config", "compression_config")  # the second is what compressed-tensors once wrote
+_KEYS = (
+    "quantization_config",
+    "compression_config",
+)  # the second is what compressed-tensors once wrote
 
 
 def quantization_of(config: HfConfig) -> HfConfig | None:

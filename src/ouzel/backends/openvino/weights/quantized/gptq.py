@@ -38,11 +38,49 @@ WIDTHS = (4, 8)
 
 # Of these, what decides how weights are read is in the tensors; the rest says how they were made.
 _KNOWN = {
-    *("quant_method", "bits", "group_size", "checkpoint_format", "format", "dynamic", "sym", "desc_act", "lm_head"),
-    *("pack_dtype", "static_groups", "true_sequential", "damp_percent", "damp_auto_increment", "mse", "meta"),
-    *("model_name_or_path", "model_file_base_name", "quantizer", "tokenizer", "dataset", "batch_size", "pad_token_id"),
-    *("block_name_to_quantize", "module_name_preceding_first_block", "modules_in_block_to_quantize", "model_seqlen"),
-    *("cache_block_outputs", "max_input_length", "use_exllama", "disable_exllama", "exllama_config", "use_cuda_fp16"),
+    *(
+        "quant_method",
+        "bits",
+        "group_size",
+        "checkpoint_format",
+        "format",
+        "dynamic",
+        "sym",
+        "desc_act",
+        "lm_head",
+    ),
+    *(
+        "pack_dtype",
+        "static_groups",
+        "true_sequential",
+        "damp_percent",
+        "damp_auto_increment",
+        "mse",
+        "meta",
+    ),
+    *(
+        "model_name_or_path",
+        "model_file_base_name",
+        "quantizer",
+        "tokenizer",
+        "dataset",
+        "batch_size",
+        "pad_token_id",
+    ),
+    *(
+        "block_name_to_quantize",
+        "module_name_preceding_first_block",
+        "modules_in_block_to_quantize",
+        "model_seqlen",
+    ),
+    *(
+        "cache_block_outputs",
+        "max_input_length",
+        "use_exllama",
+        "disable_exllama",
+        "exllama_config",
+        "use_cuda_fp16",
+    ),
     *("act_group_aware", "backend", "version", "is_marlin_format", "modules_to_not_convert"),
 }
 _OVERRIDES = {"bits", "group_size", "sym", "desc_act", "mse", "damp_percent"}
@@ -70,7 +108,9 @@ class Gptq:
         self._dynamic = config.section("dynamic")
         for pattern in self._dynamic.values if self._dynamic else ():
             _override(self._dynamic, pattern)
-        patterns = {_without_sign(pattern) for pattern in self._dynamic.values} if self._dynamic else set()
+        patterns = (
+            {_without_sign(pattern) for pattern in self._dynamic.values} if self._dynamic else set()
+        )
         self._matched = names_by_pattern(
             patterns, module_names(checkpoint), "config.json: quantization_config: dynamic"
         )
@@ -102,7 +142,9 @@ class Gptq:
         scales = self.checkpoint.locate(base + ".scales", (num_groups, rows), *PLAIN_TYPES)
         encoding = Encoding("u4" if bits == 4 else "u8", scale_type(scales), "u8", group_size)
         order = self._column_order(base, columns, group_size)
-        return packed(encoding, lambda: self._parts(base, tensor.shape, (bits, num_groups), order), order)
+        return packed(
+            encoding, lambda: self._parts(base, tensor.shape, (bits, num_groups), order), order
+        )
 
     def _parts(
         self, base: str, shape: tuple[int, ...], width: tuple[int, int], order: NDArray[Any] | None
@@ -129,7 +171,9 @@ class Gptq:
         name = base + ".g_idx"
         if self.checkpoint.find(name) is None:
             if self._needs_order and group_size < columns:
-                raise ModelLoadError(f"tensor {name} is missing: desc_act says that it puts the columns in groups")
+                raise ModelLoadError(
+                    f"tensor {name} is missing: desc_act says that it puts the columns in groups"
+                )
             return None
         return order_of_groups(self.checkpoint.read(name, (columns,), "I32"), group_size, name)
 
@@ -139,13 +183,20 @@ class Gptq:
             if self._matched[_without_sign(pattern)].isdisjoint({name, base}):
                 continue
             if pattern.startswith("-:"):
-                raise ModelLoadError(f"tensor {base}.qweight is quantised, but dynamic {pattern} says that it is not")
+                raise ModelLoadError(
+                    f"tensor {base}.qweight is quantised, but dynamic {pattern} says that it is not"
+                )
             override = _override(self._dynamic, pattern)
-            return override.integer("bits", self._bits), override.integer("group_size", self._group_size)
+            return override.integer("bits", self._bits), override.integer(
+                "group_size", self._group_size
+            )
         return self._bits, self._group_size
 
     def _is_zero_bias(self, name: str) -> bool:
-        if not name.endswith(".bias") or self.checkpoint.find(name.removesuffix(".bias") + ".qweight") is None:
+        if (
+            not name.endswith(".bias")
+            or self.checkpoint.find(name.removesuffix(".bias") + ".qweight") is None
+        ):
             return False
         location = self.checkpoint.find(name)
         assert location is not None, "it is one of the checkpoint's"

@@ -29,13 +29,17 @@ class Mxfp4:
         self.checkpoint = checkpoint
 
     def names(self) -> Iterable[str]:
-        return (name.removesuffix(_BLOCKS).removesuffix(_SCALES) for name in self.checkpoint.names())
+        return (
+            name.removesuffix(_BLOCKS).removesuffix(_SCALES) for name in self.checkpoint.names()
+        )
 
     def find(self, tensor: Tensor) -> Stored | None:
         if self.checkpoint.find(tensor.name + _BLOCKS) is None:
             return None
         if not tensor.is_transposed or tensor.shape[-2] % GROUP_SIZE:
-            raise ModelLoadError(f"tensor {tensor.name} is stored in mxfp4, and so must be experts in groups of 32")
+            raise ModelLoadError(
+                f"tensor {tensor.name} is stored in mxfp4, and so must be experts in groups of 32"
+            )
         *outer, columns, rows = tensor.shape
         groups = (*outer, rows, columns // GROUP_SIZE)
         blocks = self.checkpoint.locate(tensor.name + _BLOCKS, (*groups, GROUP_SIZE // 2), "U8")
@@ -44,7 +48,9 @@ class Mxfp4:
         def parts() -> Iterator[Parts]:
             rows_per_chunk = chunk_rows(columns)
             values = read_chunks(blocks, columns // 2, rows_per_chunk)
-            for chunk, exponents in zip(values, read_chunks(scales, groups[-1], rows_per_chunk), strict=True):
+            for chunk, exponents in zip(
+                values, read_chunks(scales, groups[-1], rows_per_chunk), strict=True
+            ):
                 yield {"values": chunk, "scales": exponents}
 
         return packed(MXFP4, parts)

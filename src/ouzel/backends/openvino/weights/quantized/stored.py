@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.decoding import decode
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Scales, pack_nibbles, unpack_nibbles
+from ouzel.backends.openvino.weights.encodings import (
+    Encoding,
+    Parts,
+    Scales,
+    pack_nibbles,
+    unpack_nibbles,
+)
 from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, TensorLocation
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
@@ -33,7 +39,9 @@ class Stored:
 
 
 def packed(
-    encoding: Encoding, parts: Callable[[], Iterator[Parts]], column_order: NDArray[Any] | None = None
+    encoding: Encoding,
+    parts: Callable[[], Iterator[Parts]],
+    column_order: NDArray[Any] | None = None,
 ) -> Stored:
     """`column_order` says which column each column of the parts is: then groups are not made of neighbours, no encoding
     of ours says the same, and only rows can be had."""
@@ -121,7 +129,11 @@ def module_names(checkpoint: Checkpoint) -> set[str]:
 def read_scales(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Returns them as f16 where they are stored so, else as float32."""
     location = checkpoint.locate(name, shape, *PLAIN_TYPES)
-    return checkpoint.read(name, shape, "F16") if location.dtype == "F16" else checkpoint.floats(name, shape)
+    return (
+        checkpoint.read(name, shape, "F16")
+        if location.dtype == "F16"
+        else checkpoint.floats(name, shape)
+    )
 
 
 def scale_type(location: TensorLocation) -> Scales:
@@ -141,7 +153,9 @@ def ordered(values: NDArray[np.uint8], order: NDArray[Any] | None, bits: int) ->
     return pack_nibbles(unpack_nibbles(values)[:, order]) if bits == 4 else values[:, order]
 
 
-def order_of_groups(group_indices: NDArray[np.int32], group_size: int, name: str) -> NDArray[Any] | None:
+def order_of_groups(
+    group_indices: NDArray[np.int32], group_size: int, name: str
+) -> NDArray[Any] | None:
     """Returns which columns to put next to each other to have the groups together; None where they are already."""
     together = np.arange(len(group_indices)) // group_size
     if np.array_equal(group_indices, together):
