@@ -131,9 +131,8 @@ def genai(ir: Path) -> Iterator[Ask]:
     scheduler = genai.SchedulerConfig()
     scheduler.cache_size = KV_CACHE_GIB
     scheduler.max_num_batched_tokens = MAX_NUM_BATCHED_TOKENS
-    scheduler.enable_prefix_caching = (
-        False  # it has pictures' tokens in no key that one could rely on
-    )
+    # it has pictures' tokens in no key that one could rely on
+    scheduler.enable_prefix_caching = False
     one = genai.VLMPipeline(str(ir), "CPU")
     several = genai.ContinuousBatchingPipeline(str(ir), scheduler, "CPU")
 

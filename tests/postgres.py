@@ -13,9 +13,8 @@ from pathlib import Path
 
 import psycopg
 
-REQUIRED_VARIABLE = (
-    "OUZEL_TESTS_NEED_POSTGRES"  # 1: a missing server fails tests that would else be skipped
-)
+# 1: a missing server fails tests that would else be skipped
+REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_POSTGRES"
 DEBIAN_DIRECTORY = Path("/usr/lib/postgresql")
 _SETTINGS = (
     "fsync=off",

@@ -73,11 +73,11 @@ def test_every_decision_counts_for_complexity(body: str, expected: int) -> None:
 
 
 def test_each_broken_limit_is_told_with_its_place() -> None:
-    long = source("p.long", "\n" * 245 + "def f():\n" + "    if a: pass\n" * 55)
+    long = source("p.long", "\n" * 310 + "def f():\n" + "    if a: pass\n" * 90)
     assert broken_limits([long]) == [
-        "p/long.py has 301 lines, the limit is 300",
-        "p/long.py:246 f has 56 lines, the limit is 55",
-        "p/long.py:246 f has complexity 56, the limit is 15",
+        "p/long.py has 401 lines, the limit is 400",
+        "p/long.py:311 f has 91 lines, the limit is 90",
+        "p/long.py:311 f has complexity 91, the limit is 15",
     ]
 
 

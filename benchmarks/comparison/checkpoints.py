@@ -32,9 +32,8 @@ LIKELIHOODS = (
     0.75,
     0.7,
 )  # the first two are five deviations of what random rows add apart
-TOP_LOGIT = (
-    14.0  # e ** 14 is eight times the vocabulary: little is left for all other tokens together
-)
+# e ** 14 is eight times the vocabulary: little is left for all other tokens together
+TOP_LOGIT = 14.0
 ROWS_AT_ONCE = 8192
 
 

@@ -47,6 +47,5 @@ class Contender:
     options: dict[str, Any] = field(default_factory=dict)  # of loading
     run_options: dict[str, Any] = field(default_factory=dict)
     rival: str = ""  # the one of ours that it is compared with; empty: the table's first
-    only_copies: bool = (
-        False  # it differs from its product's other columns only where a text is copied
-    )
+    # it differs from its product's other columns only where a text is copied
+    only_copies: bool = False

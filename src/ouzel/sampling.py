@@ -11,9 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-SMALLEST_TEMPERATURE = (
-    1e-5  # below, dividing by it overflows float32, and the draw is greedy anyway
-)
+# below, dividing by it overflows float32, and the draw is greedy anyway
+SMALLEST_TEMPERATURE = 1e-5
 
 
 class SamplingFields(msgspec.Struct, kw_only=True):
@@ -191,15 +190,12 @@ class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
 
     width: int  # beams, over all groups
     num_groups: int = 1  # divides the width
-    diversity_penalty: float = (
-        0.0  # per beam of an earlier group that takes the same token in the same step
-    )
-    length_penalty: float = (
-        1.0  # a finished beam's score is its log probability / length ** length_penalty
-    )
-    early_stopping: bool | Literal["never"] = (
-        False  # true: at `width` finished beams; "never": when none can get better
-    )
+    # per beam of an earlier group that takes the same token in the same step
+    diversity_penalty: float = 0.0
+    # a finished beam's score is its log probability / length ** length_penalty
+    length_penalty: float = 1.0
+    # true: at `width` finished beams; "never": when none can get better
+    early_stopping: bool | Literal["never"] = False
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,14 +222,12 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     allowed_token_ids: tuple[int, ...] = ()  # empty allows all
     bad_words: tuple[tuple[int, ...], ...] = ()  # each at least one token id
     no_repeat_ngram_size: int = 0  # 0 is off
-    num_logprobs: int | None = (
-        None  # None: no logprobs; 0: of the sampled token; N: and the N most likely
-    )
+    # None: no logprobs; 0: of the sampled token; N: and the N most likely
+    num_logprobs: int | None = None
     logprob_token_ids: tuple[int, ...] = ()  # and these, where there are logprobs
     num_prompt_logprobs: int | None = None  # the same for every prompt token but the first
-    beam_search: BeamSearchParams | None = (
-        None  # instead of temperature, top_k, min_p, top_p, typical_p and seed
-    )
+    # instead of temperature, top_k, min_p, top_p, typical_p and seed
+    beam_search: BeamSearchParams | None = None
 
     @property
     def is_greedy(self) -> bool:

@@ -61,17 +61,15 @@ class SentenceFiles:
     modes: tuple[PoolingMode, ...]  # their vectors stand one after the other
     dense: tuple[DenseFile, ...] = ()
     normalises: bool = False
-    answer_ids: tuple[int, int] | None = (
-        None  # the tokens of whose logits a decoder's score is made, yes and no
-    )
+    # the tokens of whose logits a decoder's score is made, yes and no
+    answer_ids: tuple[int, int] | None = None
     max_tokens: int | None = None  # of a text
     lowers_case: bool = False  # of a text, before it is tokenized
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str = ""  # before every text whose request names no prompt
     is_matryoshka: bool = False  # the first values of a vector are a vector too
-    activation: Activation | None = (
-        None  # of scores; None: a single one becomes sigmoid of it, several stay
-    )
+    # of scores; None: a single one becomes sigmoid of it, several stay
+    activation: Activation | None = None
 
     @property
     def query_prompt(self) -> str:

@@ -8,9 +8,8 @@ import msgspec
 from ouzel.pooling import Pooling, Task
 from ouzel.sampling import SamplingParams
 
-CUSTOM_ARGUMENT = (
-    "input"  # models write a custom tool's text as the one argument of a function, under this name
-)
+# models write a custom tool's text as the one argument of a function, under this name
+CUSTOM_ARGUMENT = "input"
 
 
 class TextGrammar(msgspec.Struct, frozen=True):
@@ -27,9 +26,8 @@ class FunctionTool(msgspec.Struct, frozen=True):
     description: str | None = None
     parameters: dict[str, object] | None = None  # JSON schema of the arguments; None: it takes none
     strict: bool = False  # the arguments must obey the schema
-    is_custom: bool = (
-        False  # the client sees a text instead of arguments: the one that they consist of
-    )
+    # the client sees a text instead of arguments: the one that they consist of
+    is_custom: bool = False
     text_grammar: TextGrammar | None = None  # of that text
 
 
@@ -50,9 +48,8 @@ class FinishReason(StrEnum):
     ABORT = "abort"  # asked for by the client, or the client went away
     ERROR = "error"  # this request failed through no fault of its own; StepOutput.error says why
     REFUSED = "refused"  # what this request asks for cannot be; StepOutput.error says why
-    OVERLOADED = (
-        "overloaded"  # it may be taken later; StepOutput.error says what there is too much of
-    )
+    # it may be taken later; StepOutput.error says what there is too much of
+    OVERLOADED = "overloaded"
 
 
 class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):
@@ -86,13 +83,11 @@ class ReasoningBudget(msgspec.Struct, frozen=True, kw_only=True, array_like=True
         int, bytes
     ]  # of every token that can be part of a mark, or is whitespace before one
     is_open: bool  # the prompt has begun the reasoning
-    may_repeat: bool = (
-        False  # it may begin wherever a start stands, and again; else with the output only
-    )
+    # it may begin wherever a start stands, and again; else with the output only
+    may_repeat: bool = False
     call_token_id: int | None = None  # a token that opens a call, and so ends the reasoning
-    is_required: bool = (
-        True  # an engine that cannot limit the reasoning refuses the request, or else ignores this
-    )
+    # an engine that cannot limit the reasoning refuses the request, or else ignores this
+    is_required: bool = True
 
 
 class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True):
@@ -108,24 +103,20 @@ class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, wea
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     size: tuple[int, int]  # height and width of the picture, before it was cut into tiles
-    position_grid: tuple[int, int, int] | None = (
-        None  # time, height, width of its tokens, whose positions have as many
-    )
-    time_shift: int | None = (
-        None  # it goes on where the image before began, so much later: frames of one video
-    )
+    # time, height, width of its tokens, whose positions have as many
+    position_grid: tuple[int, int, int] | None = None
+    # it goes on where the image before began, so much later: frames of one video
+    time_shift: int | None = None
 
 
 class SpeculationParams(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """It says how tokens are proposed for a request, which changes no output, only how soon it comes."""
 
     max_proposed_tokens: int | None = None  # in a step; 0: none; None: as many as pay
-    confidence_threshold: float | None = (
-        None  # a draft model proposes what it finds at least so probable
-    )
-    max_ngram_size: int | None = (
-        None  # tokens that are compared to find where the text stood before; None: the default
-    )
+    # a draft model proposes what it finds at least so probable
+    confidence_threshold: float | None = None
+    # tokens that are compared to find where the text stood before; None: the default
+    max_ngram_size: int | None = None
     predicted_token_ids: list[int] = []  # of the output, as the client expects it
 
 
@@ -139,9 +130,8 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     n: int = 1  # choices 0..n-1
     priority: int = 0  # smaller goes first
     grammar: Grammar | None = None
-    cache_salt: str = (
-        ""  # requests share cached blocks only under the same salt; of API keys each has its own
-    )
+    # requests share cached blocks only under the same salt; of API keys each has its own
+    cache_salt: str = ""
     reasoning_budget: ReasoningBudget | None = None
     images: tuple[ImageInput, ...] = ()  # in the order of their tokens
     speculation: SpeculationParams = SpeculationParams()
@@ -177,9 +167,8 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_proposed_tokens: int = 0  # of the whole choice so far: that were computed on a guess,
     num_accepted_tokens: int = 0  # and of them those that came
     score: float | None = None  # of a beam search's winner; index 0 has the highest
-    vector: bytes | None = (
-        None  # float32, little-endian: what pooling comes to, with the finish reason
-    )
+    # float32, little-endian: what pooling comes to, with the finish reason
+    vector: bytes | None = None
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,12 +193,10 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_prompt_lookup: bool = False  # it guesses tokens from where the text stood before
     has_drafts: bool = False  # it guesses tokens with a smaller model, or a layer of its own
     has_vision: bool = False  # it takes images
-    sees_images_whole: bool = (
-        False  # each token of an image attends to all of them: an image is never cut
-    )
-    is_deterministic: bool = (
-        False  # a token's row has the same bits whatever else a step holds (`engine.row_kinds`)
-    )
+    # each token of an image attends to all of them: an image is never cut
+    sees_images_whole: bool = False
+    # a token's row has the same bits whatever else a step holds (`engine.row_kinds`)
+    is_deterministic: bool = False
     is_causal: bool = False  # of a model without a KV cache: it is a decoder, whose last token has read all others
     task: Task = "generate"
     vector_size: int = 0  # values of a vector; 0: it makes none
@@ -217,12 +204,10 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_loras: int = 0  # adapters that can be loaded at a time; 0: it takes none
     max_lora_rank: int = 0
     adapters: tuple[str, ...] = ()  # that were loaded when it was ready
-    confirms_requests: bool = (
-        False  # a request that it takes gets an output without tokens first; others it refuses
-    )
-    cache_identity: str = (
-        ""  # what is cached under another means something else; it can be a file's name
-    )
+    # a request that it takes gets an output without tokens first; others it refuses
+    confirms_requests: bool = False
+    # what is cached under another means something else; it can be a file's name
+    cache_identity: str = ""
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -237,9 +222,8 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_preemptions: int  # counter
     num_used_state_slots: int = 0  # kept states included
     num_images_encoded: int = 0  # counter
-    num_image_hits: int = (
-        0  # counter: images of requests whose features, or whose place in the cache, were there
-    )
+    # counter: images of requests whose features, or whose place in the cache, were there
+    num_image_hits: int = 0
     num_drafts: int = 0  # counter: of steps, the sequences that had tokens proposed
     num_draft_tokens: int = 0  # counter: tokens proposed
     num_accepted_tokens: int = 0  # counter: of these, those that came
@@ -248,8 +232,7 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_store_written: int = 0  # counters of records: blocks and states
     num_store_loaded: int = 0
     num_store_damaged: int = 0  # dropped when they were to be loaded
-    num_store_skipped: int = (
-        0  # left out, since their block went before, or too many waited to be written
-    )
+    # left out, since their block went before, or too many waited to be written
+    num_store_skipped: int = 0
     running_adapters: tuple[str, ...] = ()  # of the running sequences,
     waiting_adapters: tuple[str, ...] = ()  # and of the waiting ones

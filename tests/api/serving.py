@@ -232,9 +232,8 @@ class ServerSetup:
     has_chat_template: bool = True
     trusts_request_template: bool = False
     tokenizer: HuggingFaceTokenizer = field(default_factory=byte_tokenizer)
-    engine_factory: str = (
-        "create_parrot"  # a function of this module, or of another one by its name before a colon
-    )
+    # a function of this module, or of another one by its name before a colon
+    engine_factory: str = "create_parrot"
     names: tuple[str, ...] = (MODEL, ALIAS)
     chat_template: str = CHAT_TEMPLATE
     output_format: OutputFormat = field(default_factory=lambda: output_format_of(FragileParser))

@@ -87,9 +87,8 @@ def test_a_slow_client_gets_fewer_larger_chunks() -> None:
 
 def test_a_client_that_never_reads_gives_its_place_back(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    num_tokens = (
-        400_000  # so many characters fill every buffer on the way, however few chunks they come in
-    )
+    # so many characters fill every buffer on the way, however few chunks they come in
+    num_tokens = 400_000
     with running_server(
         {"max_model_len": 2 * num_tokens}, LimitsConfig(write_timeout_s=0.1)
     ) as server:

@@ -19,9 +19,8 @@ import pytest
 
 from tests.cli.running import send, serving
 
-REQUIRED_VARIABLE = (
-    "OUZEL_TESTS_NEED_STRACE"  # 1: where it is missing, a test fails that would else be skipped
-)
+# 1: where it is missing, a test fails that would else be skipped
+REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_STRACE"
 CALLS = "connect,sendto,sendmsg,sendmmsg"  # what can reach another machine
 # Libraries that report what they do leave it out where they believe to run in a test.
 CI_VARIABLES = {"CI", "TF_BUILD", "JENKINS_URL", "GITHUB_ACTIONS", "HF_HUB_OFFLINE", "DO_NOT_TRACK"}

@@ -8,9 +8,8 @@ from ouzel.demo import MODEL_DIRECTORY
 
 TEMPLATE = Path(__file__).parent / "long_chat_template.jinja"
 MAX_POSITION_EMBEDDINGS = 65536
-WINDOW = (
-    512  # tokens that each layer sees; the model has learned from conversations no longer than that
-)
+# tokens that each layer sees; the model has learned from conversations no longer than that
+WINDOW = 512
 
 
 def make_long_model(directory: Path) -> Path:

@@ -16,9 +16,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-REQUIRED_VARIABLE = (
-    "OUZEL_TESTS_NEED_BROWSER"  # 1: a missing browser fails tests that would else be skipped
-)
+# 1: a missing browser fails tests that would else be skipped
+REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_BROWSER"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -110,9 +110,8 @@ def outputs_for(
 def make_case(name: str, case: VisionCase) -> None:
     model = random_model(Case(case.settings, factors=case.factors), case.first_seed)
     with torch.no_grad():
-        model.get_output_embeddings().weight[: IMAGE_TOKEN + 1] = (
-            0  # so that no answer has a picture
-        )
+        # so that no answer has a picture
+        model.get_output_embeddings().weight[: IMAGE_TOKEN + 1] = 0
     embedded = Embedded(model)
     arrays: dict[str, Any] = {}
     for count in NUM_PICTURES:

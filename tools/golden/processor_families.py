@@ -23,9 +23,8 @@ class Family:
     placeholder: str = "<image>"
     processor: Json = field(default_factory=dict)  # of processor_config.json
     tokens: Json = field(default_factory=dict)  # of tokenizer_config.json
-    low: Json | None = (
-        None  # what makes the reference do what low detail is here; None: nothing does
-    )
+    # what makes the reference do what low detail is here; None: nothing does
+    low: Json | None = None
     auto: Json = field(
         default_factory=dict
     )  # what turns on in the reference what its processor turns off

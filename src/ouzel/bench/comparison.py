@@ -25,9 +25,8 @@ class ComparedFigure:
     figure: Figure
     first: float
     second: float
-    interval: tuple[float, float] | None = (
-        None  # of the ratio; None: the runs have too few requests, or tell no times
-    )
+    # of the ratio; None: the runs have too few requests, or tell no times
+    interval: tuple[float, float] | None = None
     is_of_few: bool = False  # a run has too few requests for an interval
 
     @property

@@ -7,9 +7,8 @@ import sys
 from ipaddress import ip_address
 from pathlib import Path
 
-_GET_ADDRESS = (
-    0x8915  # SIOCGIFADDR of Linux: struct ifreq, a name of 16 bytes and then a sockaddr_in
-)
+# SIOCGIFADDR of Linux: struct ifreq, a name of 16 bytes and then a sockaddr_in
+_GET_ADDRESS = 0x8915
 _IFREQ_BYTES = 256
 _V4_BYTES = slice(20, 24)
 _V6_TABLE = Path(

@@ -55,9 +55,8 @@ class ReplicaSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Holds what is Ray's matter: how many replicas there are, and what each has."""
 
     num_replicas: Annotated[int, Meta(ge=1)] = 1
-    min_replicas: Annotated[int, Meta(ge=1)] = (
-        1  # with max_replicas, there are as many as waiting requests need
-    )
+    # with max_replicas, there are as many as waiting requests need
+    min_replicas: Annotated[int, Meta(ge=1)] = 1
     max_replicas: Annotated[int, Meta(ge=1)] | None = None
     target_waiting: Annotated[float, Meta(gt=0)] = 2.0
     target_running: Annotated[float, Meta(gt=0)] | None = None

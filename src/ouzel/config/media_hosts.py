@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 EVERY_PUBLIC_HOST = "all"
 _MAX_PORT = 65535
-_LABEL = (
-    r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"  # names of services in containers have underscores
-)
+# names of services in containers have underscores
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*", re.ASCII)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

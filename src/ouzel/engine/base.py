@@ -83,21 +83,16 @@ class ForwardBatch:
     block_indices_begins: NDArray[np.int32]  # [B+1]
     max_context_len: int  # largest past plus new
     sampled_rows: NDArray[np.int64]  # [S] rows of token_ids whose logits are wanted, in any order
-    state_slots: NDArray[np.int32] | None = (
-        None  # [B, 2] that are read and written; None: the model has no states
-    )
-    image_rows: NDArray[np.int64] | None = (
-        None  # [N] of token_ids that stand for images; None: no image is among them
-    )
-    image_features: NDArray[np.float32] | None = (
-        None  # [1 + what enters further layers, N, hidden size]
-    )
-    adapter_slots: NDArray[np.int32] | None = (
-        None  # [T] of each row's adapter, -1: none; None: none at all
-    )
-    hidden_rows: NDArray[np.float32] | None = (
-        None  # [T, hidden size] that a layer for further tokens takes, no other
-    )
+    # [B, 2] that are read and written; None: the model has no states
+    state_slots: NDArray[np.int32] | None = None
+    # [N] of token_ids that stand for images; None: no image is among them
+    image_rows: NDArray[np.int64] | None = None
+    # [1 + what enters further layers, N, hidden size]
+    image_features: NDArray[np.float32] | None = None
+    # [T] of each row's adapter, -1: none; None: none at all
+    adapter_slots: NDArray[np.int32] | None = None
+    # [T, hidden size] that a layer for further tokens takes, no other
+    hidden_rows: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)

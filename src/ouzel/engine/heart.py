@@ -17,9 +17,8 @@ class Heart:
         self._emit = emit
         self._every_s = every_s
         self._num_turns = 0
-        self._turn: int | None = (
-            None  # the number of the present one; None while the engine waits for commands
-        )
+        # the number of the present one; None while the engine waits for commands
+        self._turn: int | None = None
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heart", daemon=True)
 

@@ -42,9 +42,8 @@ class Entries(Drafting):
         super().__init__(common_rates, begin + 1)
         self._rows: list[Rows] = []
         self.num_waiting = 0
-        self.num_sure = (
-            begin  # tokens that were known when they were last computed, before proposed ones,
-        )
+        # tokens that were known when they were last computed, before proposed ones,
+        self.num_sure = begin
         self.num_accepted = 0  # and how many of those the sequence had taken over
 
     @property

@@ -68,12 +68,10 @@ class RecordFiles:
         self._index: OrderedDict[str, int] = (
             OrderedDict()
         )  # name -> bytes of the file; least recently used first
-        self._others: list[tuple[str, int]] | None = (
-            None  # (identity, bytes); None: not yet looked at
-        )
-        self._num_bytes_since_look = (
-            0  # written since others were looked at: they may have grown by as much
-        )
+        # (identity, bytes); None: not yet looked at
+        self._others: list[tuple[str, int]] | None = None
+        # written since others were looked at: they may have grown by as much
+        self._num_bytes_since_look = 0
         self._last_use_ns = 0  # of any own record, in the files' times
         self.num_bytes = 0  # of own records
         self._read_index()

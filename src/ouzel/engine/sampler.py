@@ -32,9 +32,8 @@ from ouzel.engine.token_race import TokenRace, exponentials
 from ouzel.sampling import SamplingParams
 from ouzel.types import FinishReason, PositionLogprobs
 
-_MAX_CANDIDATES = (
-    1024  # beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
-)
+# beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
+_MAX_CANDIDATES = 1024
 _NO_WEIGHT = np.float32(-1e9)  # stands for -inf where 0 times it must be 0
 _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 

@@ -56,18 +56,15 @@ class Sequence:
         self.num_cached_tokens = 0  # prompt tokens the prefix cache gave at the first scheduling
         self.block_table: list[int] = []
         self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
-        self.state_slot = (
-            0  # of the state behind the computed tokens, which the next step reads (`state_slots`)
-        )
+        # of the state behind the computed tokens, which the next step reads (`state_slots`)
+        self.state_slot = 0
         self.next_state_slot = 0  # that the coming step writes
         self.boundary_slot = 0  # of the state behind the first `num_boundary_tokens`, whole blocks
         self.num_boundary_tokens = 0
-        self.num_offered_tokens = (
-            0  # so many of the prompt the store was asked to keep, for this one or another
-        )
-        self.num_diverged_tokens = (
-            0  # so many had their blocks cached, when it started, but no state
-        )
+        # so many of the prompt the store was asked to keep, for this one or another
+        self.num_offered_tokens = 0
+        # so many had their blocks cached, when it started, but no state
+        self.num_diverged_tokens = 0
         self.forks: list[Sequence] = []  # further choices that join when the prompt is computed
         self.beams: list[
             Sequence
@@ -82,9 +79,8 @@ class Sequence:
         self.drafting: Drafting | None = None  # kept by `draft_model`
         self.num_proposed_tokens = 0
         self.num_accepted_tokens = 0
-        self.num_blocks_wanted = (
-            0  # of a beam that starts again: what its search had when it ran out of blocks
-        )
+        # of a beam that starts again: what its search had when it ran out of blocks
+        self.num_blocks_wanted = 0
         self.finish_reason: FinishReason | None = None
         self.stop_token_id: int | None = None
         self.error: str | None = None
@@ -94,9 +90,8 @@ class Sequence:
         self.reasoning_limit = None if budget is None else ReasoningLimit(budget)
         eos_token_ids = () if self.params.ignore_eos else request.eos_token_ids
         self.stop_token_ids = frozenset((*self.params.stop_token_ids, *eos_token_ids))
-        self.token_counts: TokenCounts | None = (
-            None  # kept by the sampler when a penalty asks for it
-        )
+        # kept by the sampler when a penalty asks for it
+        self.token_counts: TokenCounts | None = None
         self.token_bans: TokenBans | None = None  # kept by the sampler when a ban asks for it
         self.added_at = time.monotonic()
         self.scheduled_at: float | None = None

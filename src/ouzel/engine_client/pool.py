@@ -33,9 +33,8 @@ _IN_ORDER = (  # a pool's state is the first of these that one of its engines is
     EngineState.CLOSED,
 )
 
-_TOKENS_OF_A_KEY = (
-    64  # about: fewer would find more of short prompts, and each key takes time (benchmarks.pool)
-)
+# about: fewer would find more of short prompts, and each key takes time (benchmarks.pool)
+_TOKENS_OF_A_KEY = 64
 
 
 class EnginePool:

@@ -26,9 +26,8 @@ class Choice:
     def __init__(self, index: int, request: GenerationRequest, model: ServedModel) -> None:
         self.num_tokens = 0
         self.num_reasoning_tokens = 0
-        self._num_proposed_tokens = self._num_right_tokens = (
-            0  # as the engine counts, which may run on
-        )
+        # as the engine counts, which may run on
+        self._num_proposed_tokens = self._num_right_tokens = 0
         self.is_finished = False
         self.first_token_s = self.last_token_s = 0.0  # 0 before the first
         self._index = index
@@ -68,9 +67,8 @@ class Choice:
             deque()
         )  # where the marks begin that are not parsed yet, in characters fed
         self._is_reasoning = False
-        self._num_held_tokens = (
-            0  # of which no delta has come: if reasoning follows reasoning, they are of it
-        )
+        # of which no delta has come: if reasoning follows reasoning, they are of it
+        self._num_held_tokens = 0
         # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.
         self._tells_apart = request.params.num_logprobs is not None and output_format is not PLAIN
 

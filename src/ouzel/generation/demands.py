@@ -18,9 +18,8 @@ from ouzel.types import FunctionTool, Grammar
 
 _PLACE_OF_GRAMMAR = re.compile(r"format\S*\.definition")
 _ANY_ARGUMENTS: Format = {"type": "object"}
-_MAX_FORCED_CALLS = (
-    32  # in an answer that must call: a model that has never learnt to stop would call for ever
-)
+# in an answer that must call: a model that has never learnt to stop would call for ever
+_MAX_FORCED_CALLS = 32
 
 
 class OutputForm(msgspec.Struct, frozen=True):

@@ -28,9 +28,8 @@ from ouzel.observability import Metrics, span_in_scope
 from ouzel.sampling import SamplingParams
 from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput
 
-_RETRY_AFTER_S = (
-    5.0  # what keeps the engine busy has been given up by then: the default of --grammar-timeout-s
-)
+# what keeps the engine busy has been given up by then: the default of --grammar-timeout-s
+_RETRY_AFTER_S = 5.0
 
 _numbers = count()
 
@@ -60,9 +59,8 @@ class Generation:
         self.dropped_formats = (
             request.dropped_formats
         )  # a reason for each format that does not count
-        self.can_tell_of_dropped = (
-            _cannot_tell  # whether the head of the answer, which tells of it, is still to come
-        )
+        # whether the head of the answer, which tells of it, is still to come
+        self.can_tell_of_dropped = _cannot_tell
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
         self._counts = metrics.of_engine(0)  # or of the engine that has the request

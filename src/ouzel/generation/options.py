@@ -41,34 +41,29 @@ class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens_param: str  # the request field that limits
     default_max_tokens: int | None = None
     takes_all_left: bool = False  # the request says so: no default limits it
-    is_strict: bool = (
-        False  # more than the prompt leaves is refused; else a choice gets what it leaves
-    )
+    # more than the prompt leaves is refused; else a choice gets what it leaves
+    is_strict: bool = False
     may_be_empty: bool = False  # there is something to answer without a token: max_tokens may be 0
     stop_strings: tuple[str, ...] | None  # None: those of the model's makers
     include_stop_str_in_output: bool
     skip_special_tokens: bool
     form: OutputForm | None = None
-    unreadable_form: str = (
-        ""  # why the request's form is none, where that is no reason to refuse it
-    )
+    # why the request's form is none, where that is no reason to refuse it
+    unreadable_form: str = ""
     tool_use: ToolUse | None = None
-    thinking_token_budget: int | None = (
-        None  # most tokens of reasoning, NO_LIMIT, or None: the server's default
-    )
+    # most tokens of reasoning, NO_LIMIT, or None: the server's default
+    thinking_token_budget: int | None = None
     speculation: SpeculationOptions = SpeculationOptions()
     num_logprobs: int | None = None
     num_prompt_logprobs: int | None = None
     num_prompts: int = 1  # of the same HTTP request, each with such a generation
-    logprobs_param: str = (
-        "top_logprobs"  # the request field that says how many alternatives there are
-    )
+    # the request field that says how many alternatives there are
+    logprobs_param: str = "top_logprobs"
     logprob_token_ids: list[int] | None = None  # alternatives beside the most likely
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
-    shows_raw_output: bool = (
-        False  # all is content, though the model was asked to reason and call as it does
-    )
+    # all is content, though the model was asked to reason and call as it does
+    shows_raw_output: bool = False
     priority: int
     cache_salt: str
     warnings: tuple[

@@ -31,13 +31,11 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     skip_special_tokens: bool
     continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
     parses_output: bool  # into reasoning, calls and content; else all is content
-    max_hidden_tokens: int | None = (
-        None  # that may come in a row without giving text; None: any number
-    )
+    # that may come in a row without giving text; None: any number
+    max_hidden_tokens: int | None = None
     tools: tuple[FunctionTool, ...] = ()  # that may be called
-    bare_calls: BareCalls | None = (
-        None  # that the whole answer may be, without the marks of the family
-    )
+    # that the whole answer may be, without the marks of the family
+    bare_calls: BareCalls | None = None
     grammar: Grammar | None = None
     dropped_formats: tuple[
         str, ...
@@ -100,9 +98,8 @@ class Usage(msgspec.Struct, frozen=True):
     cached_tokens: int
     completion_tokens: int
     reasoning_tokens: int
-    accepted_prediction_tokens: int = (
-        0  # tokens of the output that were proposed, whoever guessed them,
-    )
+    # tokens of the output that were proposed, whoever guessed them,
+    accepted_prediction_tokens: int = 0
     rejected_prediction_tokens: int = 0  # and tokens that were proposed and did not come
     image_tokens: int = 0  # of the prompt's
     durations: Durations | None = None  # of one prompt; None before its first token

@@ -16,9 +16,8 @@ Number = TypeVar("Number", int, float, bool)
 
 DEFAULT_TEMPERATURE = 1.0
 _ALL_TOKENS = -1  # as the number of tokens that penalties look at
-DEFAULT_TOP_K = (
-    40  # while sampling, where neither the request nor generation_config.json says anything
-)
+# while sampling, where neither the request nor generation_config.json says anything
+DEFAULT_TOP_K = 40
 
 
 def fit_max_tokens(

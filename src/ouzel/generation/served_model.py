@@ -26,38 +26,29 @@ class ServedModel:
     engine: Engines
     output_format: OutputFormat
     vocabulary: GrammarVocabulary
-    max_tokens_limit: int | None = (
-        None  # most tokens that a request may ask for, and what it gets without asking
-    )
+    # most tokens that a request may ask for, and what it gets without asking
+    max_tokens_limit: int | None = None
     max_hidden_tokens: int = 0  # in a row, where a request has no limit of tokens; 0: any number
-    guides_tools: bool = (
-        False  # the arguments of all calls obey their schemas unless a request says otherwise
-    )
-    has_lenient_formats: bool = (
-        False  # a format that cannot be honoured is dropped rather than refused
-    )
-    reads_bare_calls: bool = (
-        True  # a whole answer that is calls in JSON, without marks, is these calls
-    )
+    # the arguments of all calls obey their schemas unless a request says otherwise
+    guides_tools: bool = False
+    # a format that cannot be honoured is dropped rather than refused
+    has_lenient_formats: bool = False
+    # a whole answer that is calls in JSON, without marks, is these calls
+    reads_bare_calls: bool = True
     refuses_unknown_tools: bool = False  # rather than leaving them out
-    forced_thinking_budget: int = (
-        4096  # most tokens of reasoning before a forced form; -1: no limit
-    )
+    # most tokens of reasoning before a forced form; -1: no limit
+    forced_thinking_budget: int = 4096
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
     shares_prefix_cache: bool = False  # all API keys have one
     facts: ModelFacts = NO_FACTS
-    cuts_long_texts: bool = (
-        False  # that are made vectors or scores, where a request does not say; else it refuses them
-    )
-    max_document_pieces: int = (
-        10_000  # of the documents of a request to rerank; 0: no document is divided
-    )
-    sentences: SentenceFiles | None = (
-        None  # of a model that makes vectors or scores; None: it generates
-    )
-    adapter: str = (
-        ""  # that its requests use; it shares engine and all else with the model that it adapts
-    )
+    # that are made vectors or scores, where a request does not say; else it refuses them
+    cuts_long_texts: bool = False
+    # of the documents of a request to rerank; 0: no document is divided
+    max_document_pieces: int = 10_000
+    # of a model that makes vectors or scores; None: it generates
+    sentences: SentenceFiles | None = None
+    # that its requests use; it shares engine and all else with the model that it adapts
+    adapter: str = ""
     parent_names: tuple[str, ...] = ()  # of that model
     created: int  # unix seconds
     system_fingerprint: str

@@ -14,12 +14,10 @@ class SpeculationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The fields are OpenVINO GenAI's, but for the prediction, which is OpenAI's. `None` is "not given"."""
 
     num_assistant_tokens: int | None = None  # most tokens proposed in a step
-    assistant_confidence_threshold: float | None = (
-        None  # a draft model proposes what it finds at least so probable
-    )
-    max_ngram_size: int | None = (
-        None  # most tokens that are compared to find where the text stood before
-    )
+    # a draft model proposes what it finds at least so probable
+    assistant_confidence_threshold: float | None = None
+    # most tokens that are compared to find where the text stood before
+    max_ngram_size: int | None = None
     prediction: str = ""  # the output, as the client expects it
 
 

@@ -35,9 +35,8 @@ class StoredTensor:
     shape: tuple[int, ...]  # of all
     change: Change = AS_STORED
     shift: float = 0.0  # is added to what is stored
-    every_other: TensorLocation | None = (
-        None  # has every second row, or of a bias every second element
-    )
+    # has every second row, or of a bias every second element
+    every_other: TensorLocation | None = None
 
     @classmethod
     def whole(cls, name: str, location: TensorLocation) -> "StoredTensor":

@@ -16,9 +16,8 @@ MAX_ENUM_VALUES = 10_000  # also strings to choose from
 MAX_LITERAL_CHARS = 10 * 1024
 MAX_REFERENCE_LEVELS = 200
 MAX_PATTERN_CHARS = 10 * 1024
-MAX_COMBINED_PATTERNS = (
-    16  # that one text must match; from about 25 on the native code searches without end
-)
+# that one text must match; from about 25 on the native code searches without end
+MAX_COMBINED_PATTERNS = 16
 MAX_DIVISOR = 10_000  # also of all added up, and of combined ones multiplied: the native code makes as many states
 MAX_TAGS = 1024
 MAX_KINDS = 200  # of values that one parameter may have; alternatives of alternatives multiply

@@ -26,9 +26,8 @@ from ouzel.observability import log_settings
 
 logger = logging.getLogger(__name__)
 
-_START_TIMEOUT_S = (
-    120.0  # until the first job begins: the template is starting, on a machine that is busy
-)
+# until the first job begins: the template is starting, on a machine that is busy
+_START_TIMEOUT_S = 120.0
 _GRACE_S = 5.0
 _BEGIN_GRACES = 4  # until a later job begins
 _END_TIMEOUT_S = 2.0

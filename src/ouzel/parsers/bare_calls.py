@@ -58,12 +58,10 @@ class BareCallsParser:
         self._answer: _Answer | None = _Answer(
             calls, make_call_id
         )  # None: the choice is no bare call
-        self._fence: str | None = (
-            None  # the beginning of a fence in which calls of the other parser came
-        )
-        self._after_calls = (
-            ""  # content after these calls, held back while it may be the end of the fence
-        )
+        # the beginning of a fence in which calls of the other parser came
+        self._fence: str | None = None
+        # content after these calls, held back while it may be the end of the fence
+        self._after_calls = ""
 
     def feed(self, text: str) -> list[Delta]:
         return self._read(self._parser.feed(text))

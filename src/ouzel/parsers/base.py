@@ -100,9 +100,8 @@ class Reasoning:
     answer: tuple[str, str] | None = None  # marks around the answer after it
     answer_start: str = ""  # what a demanded answer begins with, unless the prompt has begun it
     are_exact: bool = True  # whether the marks are these texts, rather than spellings of patterns
-    own_stage: Callable[[str], ReasoningStage] | None = (
-        None  # of a prompt's text, where marks alone do not tell it
-    )
+    # of a prompt's text, where marks alone do not tell it
+    own_stage: Callable[[str], ReasoningStage] | None = None
 
     @property
     def starts(self) -> tuple[str, ...]:

@@ -14,9 +14,8 @@ _SCALAR_END = re.compile(r"[,:}\]\s;<]")
 
 NAME_KEYS = ("name",)
 ARGUMENTS_KEYS = ("arguments", "parameters")
-_MAX_HELD_DEPTH = (
-    64  # of values read ahead: marks inside each other must not cost the square of their number
-)
+# of values read ahead: marks inside each other must not cost the square of their number
+_MAX_HELD_DEPTH = 64
 
 
 class JsonScan:

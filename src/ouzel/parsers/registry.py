@@ -77,9 +77,8 @@ class OutputFormat:
 
     calls: Family | None = None
     reasoning: Family | None = None
-    call_mark: str = (
-        ""  # a control token that opens a call and so ends the reasoning; "": none does
-    )
+    # a control token that opens a call and so ends the reasoning; "": none does
+    call_mark: str = ""
 
     def ending_at_calls(self, control_tokens: Collection[str]) -> "OutputFormat":
         """Returns the format whose reasoning ends where a call opens with a control token, if calls open so.

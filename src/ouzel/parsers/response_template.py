@@ -38,9 +38,8 @@ class CallsField:
 
     opens: tuple[Mark, ...]
     closes: tuple[Mark, ...]
-    name_key: str = (
-        ""  # of the call's object; "": the mark has the name, and the region holds the arguments
-    )
+    # of the call's object; "": the mark has the name, and the region holds the arguments
+    name_key: str = ""
     arguments_key: str = ""
     is_list: bool = False
 

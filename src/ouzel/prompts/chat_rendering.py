@@ -33,13 +33,11 @@ class ChatRendering:
     hints: Mapping[str, object] = field(
         default_factory=dict
     )  # the same, for a template that reads them
-    drops_unread: bool = (
-        False  # template_kwargs and reasoning_effort have no effect where the template ignores them
-    )
+    # template_kwargs and reasoning_effort have no effect where the template ignores them
+    drops_unread: bool = False
     chat_template: str | None = None  # instead of the model's
-    add_generation_prompt: bool | None = (
-        None  # ends the prompt where the answer starts; true when nobody says
-    )
+    # ends the prompt where the answer starts; true when nobody says
+    add_generation_prompt: bool | None = None
     continue_final_message: bool = False  # ends the prompt with the last message's text
     add_special_tokens: bool = False  # the tokenizer's, around what the template wrote
     reasoning_effort: str | None = None

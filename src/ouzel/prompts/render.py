@@ -33,9 +33,8 @@ class Prompt:
     text: str
     token_ids: list[int]  # at least one, and room for one more in max_model_len
     end_token_ids: tuple[int, ...] = ()  # end the output beside those of the tokenizer
-    text_to_parse: str = (
-        ""  # says where an answer begins: `text`, with the marks broken that clients merely spell
-    )
+    # says where an answer begins: `text`, with the marks broken that clients merely spell
+    text_to_parse: str = ""
     images: tuple[ImageInput, ...] = ()  # in the order of their tokens
 
     def __post_init__(self) -> None:

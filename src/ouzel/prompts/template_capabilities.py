@@ -41,9 +41,8 @@ class TemplateCapabilities:
     drops_tool_calls: bool = False  # an assistant's earlier calls are left out silently
     drops_tool_results: bool = False  # and so are messages of tools
     later_system_role: bool = False  # system messages after a user's are shown too
-    reasoning_key: str = (
-        ""  # the key of an assistant's message that it shows as earlier reasoning, if any
-    )
+    # the key of an assistant's message that it shows as earlier reasoning, if any
+    reasoning_key: str = ""
 
 
 def probe(render: TryRender) -> TemplateCapabilities:

@@ -6,9 +6,8 @@ from ouzel.errors import InvalidRequest
 
 _FIELD = "truncate_prompt_tokens"
 _ALL_THAT_FIT = -1
-_SHARE_OF_ANSWER = (
-    8  # of the context, where a limit of tokens is none: no prompt could stand beside so many
-)
+# of the context, where a limit of tokens is none: no prompt could stand beside so many
+_SHARE_OF_ANSWER = 8
 
 
 @dataclass(frozen=True, slots=True)

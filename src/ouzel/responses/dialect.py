@@ -20,12 +20,10 @@ from ouzel.wire.fields import GenerationFields
 class ResponseStyle:
     """A style is the part of a dialect that shows in responses and their events."""
 
-    has_reasoning_as_summary: bool = (
-        False  # else as content, and as a summary beside it for clients that ask for one
-    )
-    limit_reason: LimitReason = (
-        "max_output_tokens"  # of a response that is cut by a limit of tokens
-    )
+    # else as content, and as a summary beside it for clients that ask for one
+    has_reasoning_as_summary: bool = False
+    # of a response that is cut by a limit of tokens
+    limit_reason: LimitReason = "max_output_tokens"
     early_completed_at: UnsetType | None = None  # before the response is completed: null, or no key
 
 
@@ -46,9 +44,8 @@ class ResponseDialect:
     """A dialect has the functions that read a body, in the order of their calls; many threads call them."""
 
     parse: Callable[[bytes], JsonObject] = parse_object
-    check: Callable[[JsonObject, ServedModel], None] = (
-        _accept_any  # raises for faults that come before all others
-    )
+    # raises for faults that come before all others
+    check: Callable[[JsonObject, ServedModel], None] = _accept_any
     in_our_words: Callable[[ResponsesRequest], ResponsesRequest] = _as_sent
     in_its_meaning: Callable[[Chat, GenerationFields], Chat] = _as_read
     style: ResponseStyle = ResponseStyle()

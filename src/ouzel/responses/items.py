@@ -61,9 +61,8 @@ class ReasoningItem(
     status: ItemStatus
     summary: list[SummaryText]
     content: list[ReasoningText]
-    encrypted_content: str | None = (
-        None  # the same text for who asks for it so, see `packed_text.REASONING`
-    )
+    # the same text for who asks for it so, see `packed_text.REASONING`
+    encrypted_content: str | None = None
 
 
 CallItem = FunctionCallItem | CustomToolCallItem

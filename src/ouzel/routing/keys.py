@@ -27,9 +27,8 @@ class RequestKeys(msgspec.Struct, frozen=True):
     ]  # of the pieces of the prompt, chained; what is behind the last whole piece has none
     num_tokens: int  # of the prompt, as far as the request has it
     unit: int  # tokens of the first pieces
-    is_continued: bool = (
-        False  # the server has the beginning of the prompt, and nobody here knows how long it is
-    )
+    # the server has the beginning of the prompt, and nobody here knows how long it is
+    is_continued: bool = False
 
     def num_tokens_in(self, num_blocks: int) -> int:
         """Returns how many tokens the first pieces have."""

@@ -41,9 +41,8 @@ class NewResponse(msgspec.Struct, frozen=True, kw_only=True):
     request: (
         bytes | None
     )  # the body of the request, of one that may have to run again; kept until the end
-    last_item_read: str | None = (
-        None  # the id, "" where the conversation had no item; None: whichever it was
-    )
+    # the id, "" where the conversation had no item; None: whichever it was
+    last_item_read: str | None = None
     input_items: tuple[Item, ...]  # of this request alone, without what it continues
     events: tuple[bytes, ...]  # numbered from 0
 

@@ -16,9 +16,8 @@ class FramedText:
     before: list[int]  # special tokens, and the first text of a pair
     token_ids: list[int]
     behind: list[int]
-    second_begin: int | None = (
-        None  # tokens before the second text; None where the tokenizer does not tell texts apart
-    )
+    # tokens before the second text; None where the tokenizer does not tell texts apart
+    second_begin: int | None = None
 
 
 class Detokenizer(Protocol):

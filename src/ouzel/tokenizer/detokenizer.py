@@ -55,9 +55,8 @@ class WindowedDetokenizer:
     """
 
     _MAX_CONTEXT = 6  # prompt tokens
-    _MAX_HELD = (
-        8  # a text that still ends in U+FFFD after so many tokens does not hold half a character
-    )
+    # a text that still ends in U+FFFD after so many tokens does not hold half a character
+    _MAX_HELD = 8
 
     def __init__(
         self,
@@ -66,9 +65,8 @@ class WindowedDetokenizer:
         prompt_token_ids: Sequence[int],
     ) -> None:
         self._decode = decode
-        self._ids_with_text = (
-            ids_with_text  # unknown and skipped ids must not push the context out of the window
-        )
+        # unknown and skipped ids must not push the context out of the window
+        self._ids_with_text = ids_with_text
         context = self._with_text(prompt_token_ids)[-self._MAX_CONTEXT :]
         self._window = context
         self._num_context = len(context)  # tokens of the window

@@ -43,9 +43,8 @@ class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
     frequency_penalty: float | None = None
     max_new_tokens: Annotated[int, Meta(ge=1)] | None = None
     stop_strings: StopString | list[StopString] | None = None
-    num_assistant_tokens: Annotated[float, Meta(ge=0.0)] | None = (
-        None  # what transformers has adapted is 20.0
-    )
+    # what transformers has adapted is 20.0
+    num_assistant_tokens: Annotated[float, Meta(ge=0.0)] | None = None
     assistant_confidence_threshold: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None
 
 

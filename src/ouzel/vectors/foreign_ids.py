@@ -11,9 +11,8 @@ from itertools import count
 from ouzel.tokenizer.base import Tokenizer
 
 _MAX_CHECKS = 64  # of inputs; a client whose first ones are right goes on so
-_NUM_AT_EDGES = (
-    3  # tokens at each end of a text that was cut between tokens, which may be others by themselves
-)
+# tokens at each end of a text that was cut between tokens, which may be others by themselves
+_NUM_AT_EDGES = 3
 
 logger = logging.getLogger(__name__)
 

@@ -18,9 +18,8 @@ class PieceLimit:
     """Limits the pieces of one document."""
 
     max_pieces: int | None = None  # the tokens behind them are cut off
-    max_document_tokens: int | None = (
-        None  # the tokens behind them are cut off, before the document is divided
-    )
+    # the tokens behind them are cut off, before the document is divided
+    max_document_tokens: int | None = None
     cuts_query: bool = False  # to half of the model's tokens; else a longer query may be refused
 
 

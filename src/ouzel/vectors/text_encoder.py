@@ -12,9 +12,8 @@ from ouzel.vectors.foreign_ids import ForeignIds
 from ouzel.vectors.pieces import PieceLimit, divide, with_prompt
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 
-_CHARS_PER_TOKEN = (
-    64  # text with fewer tokens than that says nothing: it is refused, or cut, unread
-)
+# text with fewer tokens than that says nothing: it is refused, or cut, unread
+_CHARS_PER_TOKEN = 64
 
 
 @dataclass(frozen=True, slots=True)

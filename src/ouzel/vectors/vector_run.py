@@ -25,9 +25,8 @@ from ouzel.vectors.encoded_text import EncodedText
 
 _NO_TOKENS = SamplingParams(max_tokens=0)
 _SHARE_OF_PLACES = 2  # of the free ones, that one request leaves: one of so many
-_STEPS_UNDER_WAY = (
-    4  # of texts for each engine; with fewer it finds fewer that are of a like length
-)
+# of texts for each engine; with fewer it finds fewer that are of a like length
+_STEPS_UNDER_WAY = 4
 
 _numbers = count()
 

@@ -18,9 +18,8 @@ class ThinkingOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 JsonObjects = list[dict[str, object]]
-_MAX_TEMPLATE_CHARS = (
-    131_072  # several times the longest in use; so many are compiled within a second
-)
+# several times the longest in use; so many are compiled within a second
+_MAX_TEMPLATE_CHARS = 131_072
 ChatTemplateText = (
     Annotated[
         str,

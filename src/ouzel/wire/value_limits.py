@@ -12,9 +12,8 @@ from ouzel.errors import InvalidRequest
 
 MAX_SHORT_BYTES = 2**18  # nothing of that length has too many
 MAX_VALUES = 2**21  # a million token ids and more
-MAX_NESTED_OR_TEXT = (
-    MAX_SHORT_BYTES  # objects, lists and strings, of which names of fields are some: they cost most
-)
+# objects, lists and strings, of which names of fields are some: they cost most
+MAX_NESTED_OR_TEXT = MAX_SHORT_BYTES
 _CHUNK_BYTES = 2**20
 _COMMA, _QUOTE = b',"'
 _OPENING = ord("{")

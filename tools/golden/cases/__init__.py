@@ -37,6 +37,5 @@ class Case:
         default_factory=dict
     )  # what config.json has instead; None takes a key away
     factors: dict[str, float] = field(default_factory=dict)  # of weights, by a part of their names
-    first_seed: int = (
-        0  # those below round more than the tests allow, as when two experts' scores nearly tie
-    )
+    # those below round more than the tests allow, as when two experts' scores nearly tie
+    first_seed: int = 0

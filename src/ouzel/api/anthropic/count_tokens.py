@@ -19,9 +19,8 @@ from ouzel.worker_threads import PreparationThreads
 
 class TokenCount(msgspec.Struct, frozen=True):
     input_tokens: int  # after the edits of the context
-    context_management: CountedContext | UnsetType = (
-        UNSET  # only where the request manages the context
-    )
+    # only where the request manages the context
+    context_management: CountedContext | UnsetType = UNSET
 
 
 class CountTokens:

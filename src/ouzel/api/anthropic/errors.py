@@ -65,9 +65,8 @@ class CauseDetails(msgspec.Struct):
     """Names the cause of an error: Anthropic's clients recover from some causes by themselves."""
 
     error_code: str
-    unsupported: list[str] | UnsetType = (
-        UNSET  # the client may repeat the request without these fields
-    )
+    # the client may repeat the request without these fields
+    unsupported: list[str] | UnsetType = UNSET
 
 
 class AnthropicErrorDetails(msgspec.Struct):

@@ -73,9 +73,8 @@ class MessageObject(msgspec.Struct, tag="message", kw_only=True):
     stop_sequence: str | None
     stop_details: None = None
     usage: MessageUsage
-    context_management: AppliedEdits | UnsetType = (
-        UNSET  # only where the request manages the context
-    )
+    # only where the request manages the context
+    context_management: AppliedEdits | UnsetType = UNSET
 
 
 class MessageStart(msgspec.Struct, tag="message_start"):

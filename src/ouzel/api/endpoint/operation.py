@@ -54,9 +54,8 @@ class Operation:
     choice: ModelChoice = by_body
     prefixes: tuple[str, ...] = ()  # that also stand where the path has /v1
     has_slashes: bool = False  # the values of the path's parameters may
-    profile: Literal["lmi", "ovms"] | None = (
-        None  # has it with that profile only, instead of the same path without
-    )
+    # has it with that profile only, instead of the same path without
+    profile: Literal["lmi", "ovms"] | None = None
     header: str | None = None  # whose sender has it, instead of the same path without
     is_documented: bool = True
     query: tuple[QueryField, ...] = ()

@@ -48,13 +48,11 @@ class Exchange:
     body: bytes | None = None  # once it has been read
     framing: Framing = SSE  # of the stream, once it has begun
     envelope: Callable[[bytes], bytes] | None = None  # wraps each piece of the stream
-    error_style: ErrorStyle | None = (
-        None  # set once an endpoint with several styles knows its client
-    )
+    # set once an endpoint with several styles knows its client
+    error_style: ErrorStyle | None = None
     route: str = ""  # as its path is spelled in the table of operations, once it is found there
-    is_routine: bool = (
-        False  # a probe, a scrape or a file of the playground: people and machines ask for many
-    )
+    # a probe, a scrape or a file of the playground: people and machines ask for many
+    is_routine: bool = False
     refusal: RefusalReason | None = None  # also of one that has begun to be answered
 
     def follow(self, generation: Generation | SeveralGenerations, *, has_head: bool = True) -> None:

@@ -45,18 +45,16 @@ class HttpProtocol(HttpToolsProtocol):
     shared: Connections
     _write_watch: WriteWatch
     _wait: Wait | None = None
-    _answered: RequestResponseCycle | None = (
-        None  # the one whose answer is being made; `cycle` has come last
-    )
+    # the one whose answer is being made; `cycle` has come last
+    _answered: RequestResponseCycle | None = None
     _is_in_head = False
     _has_offer = False  # of another protocol, in the head that has just been read
     _is_deaf = False  # what comes is dropped
     _num_head_bytes = 0  # of an unfinished head, as far as is known
     _num_fed = 0  # bytes that came last
     _begins_with_head = False  # what came last
-    _num_framing_bytes = (
-        0  # of a body, since the last piece of its content: lengths of chunks, extensions, trailers
-    )
+    # of a body, since the last piece of its content: lengths of chunks, extensions, trailers
+    _num_framing_bytes = 0
 
     # What comes
 

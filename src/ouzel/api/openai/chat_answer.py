@@ -53,12 +53,10 @@ class ChunkToolCall(msgspec.Struct, omit_defaults=True):
 
 class ChunkDelta(msgspec.Struct):
     role: Literal["assistant"] | UnsetType = UNSET
-    content: str | UnsetType | None = (
-        UNSET  # null with OpenVINO Model Server's profile, in a choice's first chunk
-    )
-    reasoning_content: str | UnsetType = (
-        UNSET  # the name of DeepSeek, SGLang and OpenVINO Model Server
-    )
+    # null with OpenVINO Model Server's profile, in a choice's first chunk
+    content: str | UnsetType | None = UNSET
+    # the name of DeepSeek, SGLang and OpenVINO Model Server
+    reasoning_content: str | UnsetType = UNSET
     reasoning: str | UnsetType = UNSET  # the name of OpenRouter, Ollama and vLLM
     tool_calls: list[ChunkToolCall] | UnsetType = UNSET
     function_call: ToolFunction | UnsetType = UNSET  # in answers to the old `functions`
@@ -82,9 +80,8 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
     usage: UsageObject | UnsetType | None = UNSET
     prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # with the first chunk
     prompt_token_ids: list[int] | UnsetType = UNSET  # with the first chunk
-    warnings: Sequence[str] | UnsetType = (
-        UNSET  # with the first chunk, where the request has tools that were left out
-    )
+    # with the first chunk, where the request has tools that were left out
+    warnings: Sequence[str] | UnsetType = UNSET
 
 
 class ChatMessage(msgspec.Struct):

@@ -18,9 +18,8 @@ from ouzel.api.openai.completions import Completion
 from ouzel.api.openai.envelope import UsageObject
 from ouzel.generation import Event, Output
 
-_MAX_TOKENS_WAITED = (
-    16  # more than most models write from the last argument of a call to the end of the answer
-)
+# more than most models write from the last argument of a call to the end of the answer
+_MAX_TOKENS_WAITED = 16
 
 Chunk = TypeVar("Chunk", ChatCompletionChunk, Completion)
 

@@ -35,9 +35,8 @@ class Scoring:
     truncate: bool | None = None  # None: the request does not say
     keeps_end: bool = False  # of texts that are cut
     max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
-    divides_documents: bool = (
-        False  # long documents; unless the request says that they are cut or refused
-    )
+    # long documents; unless the request says that they are cut or refused
+    divides_documents: bool = False
     max_pieces: int | None = None  # of each document
     instruction: str | None = None
     activates: bool = True

@@ -31,9 +31,8 @@ from ouzel.config.cache_root import cache_root
 
 FORMAT = 2  # raise it when the trial's text, its figures or the scales change
 VERDICT_FILE = "kv_cache.json"
-LARGEST_DIVERGENCE = (
-    1e-3  # of u8 to f32: SmolLM2-135M has 2e-4, Gemma 3 270M 3e-4, Qwen2.5-0.5B 2e-2
-)
+# of u8 to f32: SmolLM2-135M has 2e-4, Gemma 3 270M 3e-4, Qwen2.5-0.5B 2e-2
+LARGEST_DIVERGENCE = 1e-3
 SCALED: Literal["u8 with scaled keys"] = "u8 with scaled keys"
 
 Cache = Literal["u8", "u8 with scaled keys", "f16"]
@@ -43,9 +42,8 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Divergences are the mean KL of the next token to an f32 cache; for embeddings one minus the cosine."""
 
     plain: float | None  # of a u8 cache; None: there was no trial
-    scaled: float | None = (
-        None  # of a u8 cache with scales of the keys; None: these were not needed
-    )
+    # of a u8 cache with scales of the keys; None: these were not needed
+    scaled: float | None = None
     scales: dict[str, list[list[float]]] = {}
     overflows_f16: bool = False  # keys or values lie near the end of f16's range, or beyond
 

@@ -28,12 +28,10 @@ class EncoderModel:
     max_positions: int  # tokens of a text
     num_labels: int = 0  # 0: it does not score
     score_pooling: ScorePooling = "cls"
-    padding_id: int | None = (
-        None  # positions count from behind it, and leave it out; None: they count from 0
-    )
-    window: int = (
-        0  # tokens to either side that a token sees in some layers; 0: there are no such layers
-    )
+    # positions count from behind it, and leave it out; None: they count from 0
+    padding_id: int | None = None
+    # tokens to either side that a token sees in some layers; 0: there are no such layers
+    window: int = 0
     weights: str = ""  # how they are encoded
     mappings: tuple[mmap.mmap, ...] = ()  # the files that arrays lie in
     cache_entry: Path | None = None  # that the weights are mapped from

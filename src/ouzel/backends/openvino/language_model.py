@@ -62,9 +62,8 @@ class LanguageModel:
     vector_head: VectorHead | None = None  # where it makes vectors of prompts, and no tokens
     adapters: AdapterShape | None = None  # where it takes them
     key_scales: KeyScales = field(default_factory=dict)  # by which the graph's keys are divided
-    identity: str = (
-        ""  # others' files, and others' encodings of the same ones, have another; its loader knows
-    )
+    # others' files, and others' encodings of the same ones, have another; its loader knows
+    identity: str = ""
 
     @property
     def graphs(self) -> list[ov.Model]:

@@ -30,9 +30,8 @@ NEAR_SHIFT = 64  # positions: with it they are below 256, which bf16 holds exact
 CHUNK_SLOTS = ((0, 1), (1, 2), (2, 1))
 LARGEST_CHUNK_CHANGE = 0.2
 LARGEST_SHIFT_CHANGE = 0.1
-ALLOWED_NOISE_RATIO = (
-    3.0  # a model that rounds a lot between chunks, or when shifted a little, may do so here, too
-)
+# a model that rounds a lot between chunks, or when shifted a little, may do so here, too
+ALLOWED_NOISE_RATIO = 3.0
 
 
 class SelfCheckFailed(ModelLoadError):

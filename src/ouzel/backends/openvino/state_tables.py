@@ -21,9 +21,8 @@ logger = logging.getLogger(__name__)
 
 STATE_PREFIX = "state."  # of the inputs' names
 NEXT_PREFIX = "next_"  # and of outputs, with the same name behind it
-EXACT_PREFIX = (
-    "state.delta."  # of inputs that are float32 in every precision, and have such outputs
-)
+# of inputs that are float32 in every precision, and have such outputs
+EXACT_PREFIX = "state.delta."
 RUNNING_MEMORY_SHARE = 0.4  # of the free memory, for the states of sequences that run
 KEPT_MEMORY_SHARE = 0.1
 KEPT_PER_SEQUENCE = 8

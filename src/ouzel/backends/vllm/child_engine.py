@@ -50,9 +50,8 @@ _UNLESS_SET = {"VLLM_NO_USAGE_STATS": "1"}
 
 class ChildOptions(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]  # of vLLM's EngineArgs
-    reasoning_marks: tuple[str, str] | None = (
-        None  # start and end, where a budget may limit what is between them
-    )
+    # start and end, where a budget may limit what is between them
+    reasoning_marks: tuple[str, str] | None = None
 
 
 def create_engine(options: dict[str, object]) -> "VllmEngine":

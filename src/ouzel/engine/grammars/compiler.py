@@ -30,9 +30,8 @@ from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
 _NUM_QUICK_THREADS = 3
 _MAX_SLOW_WAITING = 6
 _MAX_REMEMBERED = 4096  # trials, of up to 4 KiB
-_TRIM_EVERY = (
-    50  # compilations: each thread has a heap of its own, with holes where forgotten ones were
-)
+# compilations: each thread has a heap of its own, with holes where forgotten ones were
+_TRIM_EVERY = 50
 
 Queue = SimpleQueue[Compilation | None]
 

@@ -18,9 +18,8 @@ class Drafting:
 
     def __init__(self, common_rates: AcceptanceRates, num_cached_tokens: int) -> None:
         self.rates = AcceptanceRates(common_rates, own_weight=_OWN_WEIGHT, own_memory=_OWN_MEMORY)
-        self.num_cached_tokens = (
-            num_cached_tokens  # the draft model has the first ones in its cache, as they are
-        )
+        # the draft model has the first ones in its cache, as they are
+        self.num_cached_tokens = num_cached_tokens
         self.num_noted_blocks = 0
         self.came_true = False  # the last one, as a whole
 

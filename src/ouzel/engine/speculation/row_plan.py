@@ -34,9 +34,8 @@ class Offer(msgspec.Struct, frozen=True):
     num_context_tokens: int  # that a row attends to
     num_rows: int = 1  # of its known tokens
     is_drafted: bool = False  # each costs a step of the draft model, which others may share
-    catch_up_s: float = (
-        0.0  # that the draft model needs before the first, spread over the steps that gain by it
-    )
+    # that the draft model needs before the first, spread over the steps that gain by it
+    catch_up_s: float = 0.0
 
 
 class _Guess(msgspec.Struct, frozen=True):

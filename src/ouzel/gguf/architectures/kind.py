@@ -64,9 +64,8 @@ class Split:
 class Change:
     """How a tensor that is stored otherwise becomes the one that transformers has."""
 
-    row_order: tuple[int, ...] | None = (
-        None  # of each so many rows, or elements of a vector; None: as they come
-    )
+    # of each so many rows, or elements of a vector; None: as they come
+    row_order: tuple[int, ...] | None = None
     column_blocks: tuple[int, ...] | None = None  # the order of so many equal blocks of columns
     is_rate: bool = False  # it is -exp() of what transformers has
     is_flat: bool = False  # it is a vector in transformers
@@ -90,9 +89,8 @@ def _unchanged(_: Facts) -> Mapping[str, Change]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
     model_type: str
-    config: Callable[[Facts], JsonObject] = (
-        _nothing  # what is there besides, or instead of, what all have
-    )
+    # what is there besides, or instead of, what all have
+    config: Callable[[Facts], JsonObject] = _nothing
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
     outer: Mapping[str, str] = field(
         default_factory=dict
@@ -107,9 +105,8 @@ class Architecture:
     yarn: Mapping[str, object] = field(
         default_factory=dict
     )  # of its rotary positions, what no file says
-    unshifted_norms: frozenset[str] | None = (
-        None  # all others are stored with the 1 that the model adds; None: none
-    )
+    # all others are stored with the 1 that the model adds; None: none
+    unshifted_norms: frozenset[str] | None = None
 
 
 def permuted_heads(facts: Facts) -> Mapping[str, Change]:

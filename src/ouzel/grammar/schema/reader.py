@@ -32,9 +32,8 @@ from ouzel.grammar.write.regex import search_pattern
 
 Schema = dict[str, object]
 
-WHITESPACE = (
-    r"\x20|\r?\n[\x20\t]{0,32}"  # between the parts of a value: small models lose their way in more
-)
+# between the parts of a value: small models lose their way in more
+WHITESPACE = r"\x20|\r?\n[\x20\t]{0,32}"
 
 FORMATS_THAT_SAY_NOTHING = frozenset(["float", "double", "password"])
 INTEGER_FORMATS = {"int32": (-(2**31), 2**31 - 1), "int64": (-MAX_NUMBER, MAX_NUMBER)}

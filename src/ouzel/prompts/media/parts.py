@@ -26,9 +26,8 @@ class VideoPart:
 
     path: str  # of the field, for errors
     source: MediaPart | tuple[MediaPart, ...]
-    fps: float | None = (
-        None  # frames a second: that a list of frames has, and that are taken of a file
-    )
+    # frames a second: that a list of frames has, and that are taken of a file
+    fps: float | None = None
 
     @property
     def key(self) -> tuple[tuple[str, ...], float | None, bool]:

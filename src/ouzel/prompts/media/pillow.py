@@ -23,9 +23,8 @@ _NATIVE_FORMATS = ("WEBP",)
 _PLUGINS = {"PNG": "Png", "JPEG": "Jpeg", "WEBP": "WebP", "GIF": "Gif", "BMP": "Bmp"}
 _MAX_HEADER_READS = 4000
 _MIN_BYTES_PER_READ = 512  # on average
-_MIN_BYTES_PER_READ_OF_FRAMES = (
-    16  # the reader of GIFs goes over those between two frames in blocks of 255 bytes
-)
+# the reader of GIFs goes over those between two frames in blocks of 255 bytes
+_MIN_BYTES_PER_READ_OF_FRAMES = 16
 
 
 class _FewReads(BytesIO):

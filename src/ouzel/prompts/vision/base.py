@@ -35,9 +35,8 @@ class ImageLayout:
 
     text: str  # what stands in the prompt for it, instead of the template's placeholder
     num_tokens: int  # how often `feature_token` occurs in the text: once per row of features
-    position_grid: tuple[int, int, int] | None = (
-        None  # (time, height, width) of its tokens, where M-RoPE counts by it
-    )
+    # (time, height, width) of its tokens, where M-RoPE counts by it
+    position_grid: tuple[int, int, int] | None = None
 
 
 class ImageProcessor(Protocol):

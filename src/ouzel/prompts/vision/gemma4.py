@@ -24,9 +24,8 @@ from ouzel.prompts.vision.settings import (
     read_image_settings,
 )
 
-_LOW_DETAIL_TOKENS = (
-    70  # the least that the model knows; the next, 140, is more than 512 x 512 pixels
-)
+# the least that the model knows; the next, 140, is more than 512 x 512 pixels
+_LOW_DETAIL_TOKENS = 70
 
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):

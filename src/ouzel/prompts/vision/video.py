@@ -27,9 +27,8 @@ class FrameGroup:
 
     num_tokens: int
     position_grid: tuple[int, int, int] | None = None  # as an image's
-    time_shift: int | None = (
-        None  # of its positions, behind the video's first; None: a place of its own in the prompt
-    )
+    # of its positions, behind the video's first; None: a place of its own in the prompt
+    time_shift: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

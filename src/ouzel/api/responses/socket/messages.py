@@ -28,9 +28,8 @@ class Create:
     steers: tuple[QueuedSteer, ...] = field(
         default=()
     )  # whose input the body is given, and that it commits
-    follows: str | None = (
-        None  # the response that the server goes on from, with the input of the steers alone
-    )
+    # the response that the server goes on from, with the input of the steers alone
+    follows: str | None = None
 
     @property
     def num_bytes(self) -> int:

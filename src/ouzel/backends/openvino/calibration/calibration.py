@@ -30,9 +30,8 @@ from ouzel.observability.progress import stage
 GROUP_SIZE = 64
 INT4 = Encoding("i4", "f16", group_size=GROUP_SIZE)
 INT8 = Encoding("i8", "f16", group_size=GROUP_SIZE)
-EMBEDDING_DAMPING = (
-    0.3  # more, since its rows are looked up, too, where embedding and head are one matrix
-)
+# more, since its rows are looked up, too, where embedding and head are one matrix
+EMBEDDING_DAMPING = 0.3
 
 
 @dataclass(frozen=True, slots=True)

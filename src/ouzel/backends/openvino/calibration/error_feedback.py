@@ -29,9 +29,8 @@ Floats = NDArray[np.float32]
 # A few thousand rows say less of H than of its diagonal: without these, products of another text lose more.
 SHRINKAGE = 0.2  # share of H outside its diagonal that is left out
 DAMPING = 0.1  # of the mean of H's diagonal, added to the diagonal
-MAX_COLUMNS = (
-    5120  # of a block; two blocks instead of one cost down_proj 5 % more error, three 11 %
-)
+# of a block; two blocks instead of one cost down_proj 5 % more error, three 11 %
+MAX_COLUMNS = 5120
 CHOLESKY_COLUMNS = 192  # that are factorised at once
 SUB_BLOCK = 16  # columns that are corrected one by one; the others are corrected by matrix products
 TARGETS = (

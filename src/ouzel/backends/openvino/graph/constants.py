@@ -60,7 +60,6 @@ class Constants:
         if matrix.encoding.values == "f32":
             return values
         widened = ops.convert(values, "f32")
-        widened.get_rt_info()["decompression_0"] = (
-            ""  # else it is folded to f32 first, at three times the memory
-        )
+        # else it is folded to f32 first, at three times the memory
+        widened.get_rt_info()["decompression_0"] = ""
         return widened

@@ -61,9 +61,8 @@ class DecoderShape:
     final_norm: str = "model.norm"
     is_parallel: bool = False  # both halves of a layer take the same rows
     sliding_windows: tuple[int, ...] = ()  # one per layer, 0 is none; empty: none anywhere
-    sliding_rope: Rope | None = (
-        None  # of the layers with a window, where they have one of their own
-    )
+    # of the layers with a window, where they have one of their own
+    sliding_rope: Rope | None = None
     unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
     query_scale: QueryScale | None = None
     embedding_factor: float = 1.0

@@ -39,9 +39,8 @@ class Rope:
     scale: float  # of cos and sin: the attention factor of YaRN and LongRoPE, else 1
     max_positions: int  # as far as the model can go
     beyond: LongFrequencies | None = None  # until `for_context` has chosen
-    axes: tuple[int, ...] | None = (
-        None  # of each frequency: by which of three positions it turns; None: there is one
-    )
+    # of each frequency: by which of three positions it turns; None: there is one
+    axes: tuple[int, ...] | None = None
 
     @property
     def default_positions(self) -> int:

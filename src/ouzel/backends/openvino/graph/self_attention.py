@@ -38,9 +38,8 @@ class AttentionShape:
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
     qkv_limit: float | None = None  # queries, keys and values are clipped to it, behind their norms
-    has_sinks: bool = (
-        False  # a logit for each head that takes a share of the attention and adds nothing
-    )
+    # a logit for each head that takes a share of the attention and adds nothing
+    has_sinks: bool = False
 
     @property
     def is_only_turned(self) -> bool:

@@ -9,9 +9,8 @@ from typing import TypeVar
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-MAX_THREADS = (
-    8  # more cores would wait for the one that reads and writes, and each holds pieces in memory
-)
+# more cores would wait for the one that reads and writes, and each holds pieces in memory
+MAX_THREADS = 8
 
 
 def map_in_threads(

@@ -45,9 +45,8 @@ class Wanted:
     shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
     row_order: tuple[int, ...] | None = None  # of each `row_unit` rows; None: as they come
     row_unit: int = 0  # where the order leaves rows out; 0: as many as it has
-    instead: Tensor | None = (
-        None  # all of it as one tensor, which is taken where the checkpoint has that
-    )
+    # all of it as one tensor, which is taken where the checkpoint has that
+    instead: Tensor | None = None
     is_integer: bool = False  # stored floats of four bits become integers
 
     @property

@@ -21,9 +21,8 @@ from ouzel.gguf.files import find_gguf, holds_gguf
 class StoredWeights:
     files: list[Path]
     open: Callable[[], tuple[Tensors, str]]  # and how they are stored, for the log
-    compressed_as: str = (
-        ""  # a name for what is kept under --weights auto; empty: these are plain numbers
-    )
+    # a name for what is kept under --weights auto; empty: these are plain numbers
+    compressed_as: str = ""
 
 
 def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
