@@ -24,9 +24,9 @@ from benchmarks.make_checkpoint import SHAPES, ModelShape, write_checkpoint
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.core import EngineCore
-from ouzel.engine_messages import AdapterLoaded
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest
+from ouzel.types.engine_messages import AdapterLoaded
+from ouzel.types.engine_request import EngineRequest
 
 NUM_ADAPTERS = 8
 PROMPT_LEN = 32

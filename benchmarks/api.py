@@ -34,9 +34,9 @@ import uvloop
 import ouzel.demo
 from ouzel import __version__
 from ouzel.api.app import create_app
-from ouzel.api.http.http_server import HttpServer
+from ouzel.api.http.server.http_server import HttpServer
 from ouzel.backends.fake import FakeEngine, FakeOptions
-from ouzel.cli.serve import settle_memory
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.engine_client.engines import GivenTo
@@ -45,9 +45,11 @@ from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
+from ouzel.serve.serve import settle_memory
 from ouzel.tokenizer.huggingface import load_tokenizer
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineInfo, EngineRequest, StepOutput
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import StepOutput
 
 ALL_CORES = range(os.cpu_count() or 1)
 SPAWN = multiprocessing.get_context("spawn")

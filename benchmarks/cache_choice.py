@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from ouzel.backends.openvino import load, make_runner, read_config
-from ouzel.backends.openvino.cache_trial import CacheTrial
+from ouzel.backends.openvino.cache.cache_trial import CacheTrial
 from ouzel.backends.openvino.library import ov
-from ouzel.cli.model_directory import locate_model
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.model_store.model_directory import locate_model
 
 
 def make_trial(directory: Path) -> CacheTrial:

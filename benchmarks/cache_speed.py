@@ -19,9 +19,9 @@ import numpy as np
 
 from ouzel.backends.openvino import create_runner, load, make_runner, read_config
 from ouzel.backends.openvino.library import ov
-from ouzel.cli.model_directory import locate_model
 from ouzel.config import EngineConfig, ModelConfig, Precision
 from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.model_store.model_directory import locate_model
 
 BLOCK_SIZE = 32
 NUM_BLOCKS = 2200

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from benchmarks.make_checkpoint import bfloat16_bytes
 from ouzel.backends.openvino.graph.prediction import QWEN_NAMES, names_behind
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
@@ -30,6 +29,7 @@ from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import INDEX_FILE
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights
 
 Shapes = dict[str, tuple[int, ...]]

@@ -29,7 +29,7 @@ from tempfile import TemporaryDirectory
 from typing import Any  # JSON
 
 from benchmarks.comparison.plots import line_chart
-from benchmarks.comparison.preparation import Prepared, Wanted, prepared
+from benchmarks.comparison.preparation import MatrixSpec, Prepared, prepared
 from benchmarks.comparison.product import Contender, NotHad
 from benchmarks.comparison.report import Table, with_section
 from benchmarks.comparison.rounds import Measured, Run, Workers, compare, measure
@@ -46,7 +46,7 @@ def run_bits(
     arguments: argparse.Namespace, scratch: Path, bits: Any
 ) -> list[tuple[Table, Measured]]:
     """Compares all products with weights of so many bits; those of 8 bits through HTTP as well."""
-    wanted = Wanted(scratch, arguments.shape, bits, arguments.threads, arguments.draft)
+    wanted = MatrixSpec(scratch, arguments.shape, bits, arguments.threads, arguments.draft)
     files = prepared(wanted)
     machine = Machine(str(scratch), arguments.threads, arguments.kv_cache_gib)
     rows = [

@@ -13,7 +13,6 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.chunked_rows import chunk_inputs
 from ouzel.backends.openvino.compilation import compile_properties
 from ouzel.backends.openvino.graph.delta_rule import DeltaHeads, delta_rule, halves
 from ouzel.backends.openvino.graph.nodes import Node
@@ -21,6 +20,7 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.states import operation, state_table
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.chunked_rows import chunk_inputs
 from ouzel.config import EngineConfig
 
 HEADS = DeltaHeads(num_key_heads=16, num_value_heads=32, key_dim=128, value_dim=128)

@@ -25,10 +25,10 @@ import numpy as np
 
 from benchmarks.server import running_server
 from ouzel.backends.openvino import create_runner
-from ouzel.cli.model_directory import locate_model
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
-from ouzel.engine.batch import Span, batch_of
+from ouzel.engine.scheduling.batch import Span, batch_of
+from ouzel.model_store.model_directory import locate_model
 
 _NUM_IN_FLIGHT = 32
 _NUM_ALONE = 12

@@ -82,9 +82,9 @@ def rate(workload: Workload, seconds: float) -> float:
 def load_ours(
     model: Path, cache_dir: Path, weights: str = "auto", precision: str = "auto"
 ) -> Callable[[Workload, int], None]:
-    from ouzel.cli.engines import openvino_engine
     from ouzel.sampling import BeamSearchParams, SamplingParams
-    from ouzel.types import EngineRequest
+    from ouzel.serve.engine_factories import openvino_engine
+    from ouzel.types.engine_request import EngineRequest
 
     options: dict[str, object] = {
         "model": {"model": str(model), "cache_dir": str(cache_dir), "weights": weights},

@@ -20,7 +20,7 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.encodings import encoder, encoding_of
-from ouzel.backends.openvino.weights.source import Matrix, Wanted
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec
 from ouzel.config.weights import WidthOption, read_weights
 
 SHAPES = ["32/4/1024/512", "64/8/1024/512", "128/8/1024/384"]
@@ -40,7 +40,7 @@ class RandomWeights:
     def __init__(self) -> None:
         self._rng = np.random.default_rng(0)
 
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         assert width != "auto"
         *outer, num_rows, columns = wanted.shape
         rows = self._rng.standard_normal((num_rows, columns), np.float32) / np.float32(columns**0.5)

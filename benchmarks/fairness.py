@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.make_checkpoint import SHAPES, write_checkpoint
-from ouzel.cli.engines import openvino_engine
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest
+from ouzel.serve.engine_factories import openvino_engine
+from ouzel.types.engine_request import EngineRequest
 
 LONG, SHORT = 13_800, 16  # tokens
 NUM_LONG, NUM_SHORT = 2, 3

@@ -23,11 +23,11 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from benchmarks.make_checkpoint import SHAPES, write_checkpoint
 from benchmarks.stateful_ir import write_stateful_ir
 from ouzel.backends.openvino.library import ov
-from ouzel.cli.engines import openvino_engine
 from ouzel.grammar.formats import compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, Grammar
+from ouzel.serve.engine_factories import openvino_engine
+from ouzel.types.engine_request import EngineRequest, Grammar
 
 BATCH = 32
 NUM_STEPS = 32

@@ -40,7 +40,7 @@ def work(model_dir: Path, weights: str, capacity: int, multiple: int) -> None:
     from benchmarks.runtime_options import CoreWith  # noqa: PLC0415  OpenVINO reads the environment as it is imported
     from ouzel.backends.openvino import load, make_runner, read_config  # noqa: PLC0415
     from ouzel.config import EngineConfig, ModelConfig  # noqa: PLC0415
-    from ouzel.engine.batch import batch_of, prefix_sums  # noqa: PLC0415
+    from ouzel.engine.scheduling.batch import batch_of, prefix_sums  # noqa: PLC0415
 
     model = ModelConfig(model=str(model_dir), weights=weights, max_model_len=1024)
     engine = EngineConfig(kv_cache_gib=KV_CACHE_GIB, max_num_seqs=16, num_threads=1)

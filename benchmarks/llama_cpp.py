@@ -23,7 +23,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.engine import WORKLOADS, Worker, Workload, rate
-from ouzel.cli.model_directory import locate_model
+from ouzel.model_store.model_directory import locate_model
 
 OURS = ("ours", "ours-int8")
 WARM_UP = ("prefill_1024", "prefill_1024", "greedy_32", "greedy_1")

@@ -34,9 +34,9 @@ from benchmarks.comparison.workloads import Decode
 from benchmarks.speculation import Scripted, engine_of, run
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.engine.proposals import Speculation
+from ouzel.engine.speculation.proposals import Speculation
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 
 ROOT = Path(__file__).parents[1]
 MAX_MODEL_LEN = 4096
@@ -55,8 +55,8 @@ class Case:
 def edits() -> Iterator[Case]:
     """The whole file again, with a name changed and a line added."""
     names = {
-        "engine/speculation/trials.py": "trial_s",
-        "engine/token_counts.py": "counts",
+        "engine/speculation/rules/trials.py": "trial_s",
+        "engine/state/token_counts.py": "counts",
         "engine/stats.py": "stats",
     }
     for path, name in names.items():

@@ -7,7 +7,7 @@ import numpy as np
 
 from ouzel.engine.base import Engine
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 
 _ids = count()
 

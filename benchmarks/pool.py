@@ -22,7 +22,8 @@ import uvloop
 from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineInfo, EngineRequest
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest
 
 CONCURRENCIES = (1, 8, 32)
 STEP_S = 0.01

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.one_prompt import Prompts, request, seconds_to_first_token
-from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.state.sequence import Sequence
 
 BLOCK_SIZE = 32
 NUM_PROMPT_BLOCKS = 250
@@ -65,7 +65,7 @@ def costs(num_blocks: int) -> dict[str, float]:
 
 
 def print_hits(model: Path, prompt_len: int, num_rounds: int) -> None:
-    from ouzel.cli.engines import openvino_engine  # noqa: PLC0415  it loads OpenVINO
+    from ouzel.serve.engine_factories import openvino_engine  # noqa: PLC0415  it loads OpenVINO
 
     options = {"model": {"model": str(model)}, "engine": {"kv_cache_gib": 2}}
     engine, prompts = openvino_engine({**options}), Prompts(seed=1)

@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.one_prompt import Prompts, request, seconds_to_first_token
-from ouzel.cli.engines import openvino_engine
 from ouzel.engine.base import Engine
-from ouzel.engine.record_files import DIGEST_BYTES, RecordFiles
+from ouzel.engine.cache.record_files import DIGEST_BYTES, RecordFiles
+from ouzel.serve.engine_factories import openvino_engine
 
 NUM_BESIDE_TOKENS = 2048
 NUM_STREAM_TOKENS = 48

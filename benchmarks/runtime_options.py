@@ -20,7 +20,7 @@ from ouzel.backends.openvino import load, make_runner, read_config
 from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
-from ouzel.engine.batch import batch_of, prefix_sums
+from ouzel.engine.scheduling.batch import batch_of, prefix_sums
 
 BASE = "as it is"
 VARIANTS: dict[str, dict[str, object]] = {

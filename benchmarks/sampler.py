@@ -12,10 +12,10 @@ from statistics import median
 
 import numpy as np
 
-from ouzel.engine.sampler import draw, prepare
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.sampling.sampler import draw, prepare
+from ouzel.engine.state.sequence import Sequence
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 
 NUMS_ROWS = (1, 32)
 VOCAB_SIZE = 151_936

@@ -28,15 +28,16 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, HiddenRunner, ModelRunner, PredictingRunner
-from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.cache.state_slots import state_slots
 from ouzel.engine.core import EngineCore
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.drafting import DEFAULT_NUM_DRAFTED
-from ouzel.engine.speculation.step_costs import StepCosts
-from ouzel.engine.state_slots import state_slots
-from ouzel.engine.step_measurement import MeasuredCosts
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.drafting import DEFAULT_NUM_DRAFTED
+from ouzel.engine.speculation.rules.step_costs import StepCosts
+from ouzel.engine.speculation.step_measurement import MeasuredCosts
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineInfo, EngineRequest, SpeculationParams
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest, SpeculationParams
 
 PROMPT_LEN, OUTPUT_LEN, MAX_MODEL_LEN = 256, 96, 2048
 SHARES = (0.0, 0.3, 0.6, 0.9, 1.0)

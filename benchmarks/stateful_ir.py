@@ -18,11 +18,11 @@ from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node, integers, real
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.self_attention import project
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import MemoryWriter
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import WeightPlan, read_weights
 
 

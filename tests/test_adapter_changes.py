@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
-from ouzel.cli.engines import load_adapters
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client.adapter_changes import AdapterChanges
-from ouzel.engine_messages import EngineCommand, LoadAdapter, UnloadAdapter
 from ouzel.errors import EngineUnavailable, ModelLoadError
+from ouzel.serve.engine_factories import load_adapters
+from ouzel.types.engine_messages import EngineCommand, LoadAdapter, UnloadAdapter
 from tests.engine.requests import adapted, make_request, run_alone
 
 PROMPT = list(range(1, 14))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ouzel.cli.command_line import read_command_line
+from ouzel.options.command_line import read_command_line
 
 CONNECT = Path(__file__).parent.parent / "docs" / "connect"
 INDEX = CONNECT.parent / "clients.md"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.options import known_flags
+from ouzel.options.options import known_flags
 
 ROOT = Path(__file__).parent.parent
 CONTRIBUTING, SECURITY = (ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md"))

@@ -11,11 +11,12 @@ from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
 from ouzel.generation.lenient_forms import honour_forms
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Family, ReasoningStage
-from ouzel.parsers.gpt_oss import GPT_OSS
+from ouzel.parsers.families.gpt_oss import GPT_OSS
 from ouzel.parsers.registry import FAMILIES, OutputFormat
 from ouzel.parsers.response_template import read_response_template
 from ouzel.parsers.templated_parser import templated_family
-from ouzel.types import FunctionTool, Grammar
+from ouzel.types.engine_request import Grammar
+from ouzel.types.tools import FunctionTool
 from tests.grammar.runs import accepts, started_from
 from tests.grammar.runs import vocabulary as trained_vocabulary
 from tests.parsers.cutting import Folded, parse

@@ -18,7 +18,8 @@ from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.engine_client.collector import Collector
 from ouzel.engine_client.open_requests import OpenRequests
 from ouzel.errors import EngineUnavailable, ModelLoadError, Overloaded
-from ouzel.types import EngineRequest, FinishReason, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, StepOutput
 from tests.engine.requests import make_request
 
 FATAL = 666

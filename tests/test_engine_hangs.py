@@ -12,7 +12,7 @@ from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.engine.base import Engine
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import EngineUnavailable
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import make_request
 from tests.test_engine_client import FATAL, becomes, engine_processes, read_all, running, token_ids
 

@@ -14,7 +14,8 @@ from ouzel.engine.base import Engine
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient, EnginePool, EngineSpec, EngineState
 from ouzel.errors import EngineFailed, EngineUnavailable, ModelLoadError, Overloaded
-from ouzel.types import EngineRequest, FinishReason, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, StepOutput
 from tests.engine.requests import make_request
 from tests.test_engine_client import engine_processes
 

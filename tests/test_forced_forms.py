@@ -24,7 +24,9 @@ from ouzel.parsers.base import CONTROL_SIGN, Family, ReasoningStage
 from ouzel.parsers.registry import FAMILIES, OutputFormat
 from ouzel.sampling import SamplingParams
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from ouzel.types import EngineRequest, FinishReason, FunctionTool, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, StepOutput
+from ouzel.types.tools import FunctionTool
 from tests.api.serving import END, byte_library_tokenizer
 from tests.grammar.tokenizers import saved_for_grammars
 from tests.parsers.cutting import parse

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import ContextLengthExceeded, EngineFailed, EngineUnavailable, InvalidRequest
@@ -34,8 +35,8 @@ from ouzel.parsers.base import Parser
 from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.render import Prompt, PromptRenderer
 from ouzel.sampling import SamplingFields, SamplingParams
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineInfo, FinishReason, PositionLogprobs, TokenLogprob
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.step_output import FinishReason, PositionLogprobs, TokenLogprob
 from ouzel.wire.fold import FoldedChoice, fold
 from tests.api.requests import metric
 from tests.api.serving import FAIL, FragileParser, byte_tokenizer, output_format_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ouzel.generation.joined_outputs import joined_outputs
 from ouzel.generation.records import Output
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
-from ouzel.types import PositionLogprobs, TokenLogprob
+from ouzel.types.step_output import PositionLogprobs, TokenLogprob
 
 KINDS: dict[str, Delta | None] = {
     "c": ContentDelta("c"),

@@ -113,7 +113,7 @@ async def test_an_engine_tells_what_it_does_until_it_is_ready(
     model = {"model": str(GOLDEN / "qwen3"), "cache_dir": str(tmp_path)}
     options: dict[str, object] = {"model": model, "engine": {"kv_cache_gib": 0.01}}
     client = EngineClient(
-        EngineSpec(factory="ouzel.cli.engines:openvino_engine", options=options),
+        EngineSpec(factory="ouzel.serve.engine_factories:openvino_engine", options=options),
         in_thread=in_thread,
     )
     told: list[Progress] = []

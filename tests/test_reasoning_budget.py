@@ -8,7 +8,7 @@ import tokenizers
 from tokenizers import models
 
 from ouzel.backends.fake import FakeEngine
-from ouzel.engine.reasoning_limit import ReasoningLimit
+from ouzel.engine.state.reasoning_limit import ReasoningLimit
 from ouzel.generation.reasoning_budget import reasoning_budget
 from ouzel.parsers.base import Reasoning, ReasoningDelta
 from ouzel.parsers.registry import FAMILIES, OutputFormat
@@ -16,7 +16,8 @@ from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.sampling import SamplingParams
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from ouzel.types import EngineRequest, FinishReason
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason
 from tests.api.serving import END, byte_alphabet, byte_tokenizer
 
 NAMES = [family.names[0] for family in FAMILIES if family.reasoning is not None]

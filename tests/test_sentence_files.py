@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ouzel.activations import Activation, activated
+from ouzel.checkpoint.activations import Activation, activated
+from ouzel.checkpoint.sentence_files import SentenceFiles, read_sentence_files
 from ouzel.errors import ModelLoadError
-from ouzel.sentence_files import SentenceFiles, read_sentence_files
 
 TRANSFORMER = {
     "idx": 0,

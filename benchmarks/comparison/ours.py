@@ -17,12 +17,12 @@ from benchmarks.comparison.workloads import (
     Workload,
     prompts,
 )
-from ouzel.cli.engines import openvino_engine
 from ouzel.engine.base import Engine
 from ouzel.grammar.formats import compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, Grammar
+from ouzel.serve.engine_factories import openvino_engine
+from ouzel.types.engine_request import EngineRequest, Grammar
 
 
 class Ours:

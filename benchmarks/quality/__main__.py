@@ -27,8 +27,8 @@ from benchmarks.quality.stored_truth import load_stored, load_stored_vectors, ma
 from benchmarks.quality.table import replace_tables, write_tables
 from benchmarks.quality.texts import make_windows
 from benchmarks.quality.truth import Truth, TruthBuilder
-from ouzel.cli.model_directory import locate_model
 from ouzel.errors import ModelLoadError
+from ouzel.model_store.model_directory import locate_model
 
 
 @dataclass(frozen=True)

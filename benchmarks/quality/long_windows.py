@@ -23,12 +23,12 @@ from tokenizers import Tokenizer
 
 from benchmarks.quality.truth import log_softmax
 from ouzel.backends.openvino import create_runner, load, make_runner, read_config
+from ouzel.backends.openvino.checks.lone_sequence import lone_batch
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.lone_sequence import lone_batch
-from ouzel.cli.model_directory import locate_model
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.config.weights import WidthOption
 from ouzel.engine.base import ModelRunner
+from ouzel.model_store.model_directory import locate_model
 
 _CHUNK = 512
 _BLOCK = 32

@@ -7,11 +7,11 @@ import numpy as np
 
 from benchmarks.quality.texts import SENTENCES
 from benchmarks.quality.truth import Floats
-from ouzel.cli.engines import openvino_engine
 from ouzel.pooling import Pooling
 from ouzel.sampling import SamplingParams
+from ouzel.serve.engine_factories import openvino_engine
 from ouzel.tokenizer.huggingface import load_tokenizer
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 
 # What a user writes behind `ouzel serve`, by the name of the configuration.
 CONFIGURATIONS: Mapping[str, Mapping[str, str]] = {

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from benchmarks.quality.packages import EMBEDDER, NotFetched, RealModel
 from benchmarks.quality.texts import SENTENCES, make_windows
 from benchmarks.quality.truth import Floats, Truth, load_truth
-from ouzel.cli.model_directory import locate_model
+from ouzel.model_store.model_directory import locate_model
 
 ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "tests" / "backends" / "real"

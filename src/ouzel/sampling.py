@@ -1,8 +1,9 @@
 """Sampling parameters are wire fields with ranges and docs, and then the values that the engine uses.
 
-One new parameter is one field in `SamplingFields` and one in `SamplingParams` (and a line in `DRAWING_FIELDS` where it
-says how a token is drawn), its value in `generation/sampling_values.py`, its use in `engine/sampler.py`, and its
-reference function in `tests/engine/reference_sampling.py`.
+A new parameter is one field in `SamplingFields` and one in `SamplingParams` (and a line in
+`DRAWING_FIELDS` when the parameter changes how a token is drawn), its value in
+`generation/sampling_values.py`, its use in `engine/sampling/sampler.py`, and its reference function in
+`tests/engine/reference_sampling.py`.
 """
 
 from collections.abc import Mapping

@@ -21,7 +21,7 @@ Parsed = TypeVar("Parsed")
 Result = TypeVar("Result")
 
 
-class NeedsFirst(Exception):
+class PrerequisiteMissing(Exception):
     """Work raises it that cannot be done yet, because something must be waited for."""
 
     def provided(self) -> AbstractAsyncContextManager[None]:
@@ -33,7 +33,7 @@ async def done_with(work: Callable[[], Awaitable[Result]]) -> Result:
     """Does work that may need something first, and with that something else."""
     try:
         return await work()
-    except NeedsFirst as missing:
+    except PrerequisiteMissing as missing:
         async with missing.provided():
             return await done_with(work)
 

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ouzel.sentence_files import ModelKind, read_sentence_files
+from ouzel.checkpoint.sentence_files import ModelKind, read_sentence_files
 from ouzel.tokenizer.huggingface import load_tokenizer
 from tests.api.serving import RunningServer, running_server
 from tests.backends.test_openvino_sentences import read_golden
@@ -28,7 +28,7 @@ def golden_server(
     engine = {"precision": "f32", "kv_cache_dtype": "f32", "kv_cache_gib": 0.01, "num_threads": 1}
     return running_server(
         {"model": model, "engine": engine},
-        engine_factory="ouzel.cli.engines:openvino_engine",
+        engine_factory="ouzel.serve.engine_factories:openvino_engine",
         tokenizer=load_tokenizer(directory),
         has_chat_template=False,
         sentences=read_sentence_files(directory, kind),

@@ -10,10 +10,10 @@ import msgspec
 
 from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.config import MediaConfig, ServerConfig
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.vision.loader import load_video_processor
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from tests.api.serving import RunningServer, byte_tokenizer, running_server, say_what_the_user_said
 from tests.prompts.media.files import saved
 from tests.prompts.vision.checkpoints import loaded

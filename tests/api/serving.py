@@ -24,15 +24,17 @@ from ouzel import __version__
 from ouzel.api.app import app_of
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
-from ouzel.api.http.http_server import HttpServer
+from ouzel.api.http.server.http_server import HttpServer
 from ouzel.api.ovms.responses import response_dialect
 from ouzel.backends.fake import FakeEngine, FakeOptions, echo
 from ouzel.backends.fake_runner import FakeRunner
+from ouzel.checkpoint.model_files import SamplingDefaults
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel, system_fingerprint
@@ -41,16 +43,15 @@ from ouzel.parsers.base import Delta, Family, Parser
 from ouzel.parsers.plain import PlainParser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.video import VideoProcessor
-from ouzel.sentence_files import SentenceFiles
 from ouzel.store.sql_store import open_store
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineInfo, EngineRequest, SpeculationParams
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from tests.grammar.tokenizers import saved_for_grammars
 
 MODEL = "org/parrot"

@@ -12,12 +12,12 @@ import pytest
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.backends.fake_runner import FakeRunner
-from ouzel.cli.engines import load_adapters
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine.core import EngineCore
 from ouzel.engine_client import EngineClient
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
+from ouzel.serve.engine_factories import load_adapters
 from tests.api.serving import ServerSetup
 
 

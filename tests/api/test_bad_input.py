@@ -12,8 +12,8 @@ from openai.types.chat import completion_create_params as chat_params
 from ouzel.api.lmi.standard import Parameters
 from ouzel.api.openai.completions import CompletionRequest
 from ouzel.api.operations import DOCUMENTED
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.config import LimitsConfig
-from ouzel.tokenizer.model_files import SamplingDefaults
 from ouzel.wire.aliases import ALIASES
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.hints import HINTS

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.options import read_options
 from ouzel.config import LimitsConfig
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import read_options
 from tests.api.requests import chat, error_of, metric, wait_until
 from tests.api.serving import RunningServer, running_server
 

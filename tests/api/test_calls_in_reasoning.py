@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from ouzel.backends.fake import FakeEngine, FakeOptions
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from tests.api.requests import chat, events_of
 from tests.api.serving import CHAT_TEMPLATE, END, byte_tokenizer, running_server
 

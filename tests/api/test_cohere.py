@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.malformed import malformed_requests
 from tests.api.requests import Json
 from tests.api.serving import MODEL, running_server

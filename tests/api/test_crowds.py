@@ -12,9 +12,9 @@ import pytest
 import trustme
 from starlette.types import ASGIApp
 
-from ouzel.api.http import acceptor, connections
-from ouzel.api.http.connections import Connections, Wait
-from ouzel.api.http.http_server import HttpServer
+from ouzel.api.http.server import acceptor, connections
+from ouzel.api.http.server.connections import Connections, Wait
+from ouzel.api.http.server.http_server import HttpServer
 from ouzel.config import LimitsConfig
 from tests.api.serving import running_server
 
@@ -213,7 +213,7 @@ class Guest:
         self.has_left = True
         self._connections.open.discard(self)
 
-    def make_way(self) -> None:
+    def close_for_newcomer(self) -> None:
         self._connections.move(self, self._wait, None)
         self.wait_is_over()
 

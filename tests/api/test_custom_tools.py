@@ -7,7 +7,7 @@ import httpx
 import pytest
 from openai.types.chat import ChatCompletion
 
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
 from tests.api.requests import Json, chat, error_of, events_of
 from tests.api.serving import prompts_heard, running_server

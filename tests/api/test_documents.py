@@ -10,7 +10,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 
 from ouzel.config import MediaConfig
-from ouzel.responses.packed_text import SUMMARY
+from ouzel.responses.items.packed_text import SUMMARY
 from tests.api.anthropic import exchanges
 from tests.api.requests import Json, content_of, error_of, events_of
 from tests.api.responses.strict import strict_end, strict_items, strict_response

@@ -13,7 +13,7 @@ import numpy as np
 import openai
 import pytest
 
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.serving import ALIAS, MODEL, RunningServer, running_server
 from tests.engine import vector_runner
 from tests.engine.vector_runner import NOT_FINITE_TOKEN_ID, VECTOR_SIZE

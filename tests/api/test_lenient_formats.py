@@ -8,9 +8,9 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
-from ouzel.cli.options import read_options
 from ouzel.config import LimitsConfig
-from ouzel.parsers.hermes import HERMES
+from ouzel.options.options import read_options
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json, chat, content_of, error_of, events_of
 from tests.api.responses.sockets import error, socket_to

@@ -8,8 +8,8 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
+from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles
 from ouzel.config import ServerConfig
-from ouzel.sentence_files import ModelKind, SentenceFiles
 from tests.api.golden_server import golden_server
 from tests.api.serving import running_server
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from ouzel.api.operations import DOCUMENTED
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.malformed import Malformed, malformed_requests
 from tests.api.requests import Json, chat, error_of
 from tests.api.serving import running_server

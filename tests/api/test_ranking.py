@@ -7,7 +7,7 @@ import httpx
 import numpy as np
 import pytest
 
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.golden_server import golden_server
 from tests.api.serving import MODEL, running_server
 from tests.backends.test_openvino_ir_encoders import ir_directory

@@ -7,8 +7,8 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import SpeculationParams
+from ouzel.checkpoint.model_files import SamplingDefaults
+from ouzel.types.engine_request import SpeculationParams
 from tests.api.requests import Json, chat, error_of, events_of, metric
 from tests.api.serving import hints_heard, running_server
 

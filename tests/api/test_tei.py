@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from huggingface_hub import InferenceClient
 
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.malformed import malformed_requests
 from tests.api.requests import Json
 from tests.api.serving import MODEL, RunningServer, ServerSetup, running_server

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
 from tests.api.requests import Json, chat
 from tests.api.serving import running_server

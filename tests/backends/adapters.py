@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import (
@@ -24,9 +23,10 @@ from ouzel.backends.openvino.weights.safetensors import (
     read_header,
     to_float32,
 )
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights
 from ouzel.engine.base import ForwardBatch, ModelRunner
-from ouzel.types import EngineInfo
+from ouzel.types.engine_info import EngineInfo
 from tests.backends.quantize import save
 
 Floats = NDArray[np.float32]

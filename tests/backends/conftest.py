@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.hf_config import read_hf_config
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.engine.base import ModelRunner
 from tests.backends import GOLDEN, GOLDEN_NAMES

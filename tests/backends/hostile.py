@@ -13,16 +13,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import load_checkpoint
-from ouzel.cli.engines import expected_vocab_size, grammar_tokenizer
-from ouzel.cli.model_options import output_format
+from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.checkpoint.model_files import sampling_defaults
 from ouzel.config import ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.serve.engine_factories import expected_vocab_size, grammar_tokenizer
+from ouzel.serve.model_options import output_format
 from ouzel.tokenizer.huggingface import load_tokenizer
-from ouzel.tokenizer.model_files import sampling_defaults
 
 MAX_BYTES = 2 * 2**30
 MAX_CPU_S = 60  # a start takes one or two

@@ -10,8 +10,12 @@ from typing import Any  # JSON
 import numpy as np
 import pytest
 
-from ouzel.backends.openvino.adapter_files import CONFIG_FILE, WEIGHTS_FILE, AdapterFiles
-from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, num_adapters
+from ouzel.backends.openvino.adapters.adapter_files import CONFIG_FILE, WEIGHTS_FILE, AdapterFiles
+from ouzel.backends.openvino.adapters.adapter_options import (
+    left_by_adapters,
+    max_rank,
+    num_adapters,
+)
 from ouzel.backends.openvino.graph.adapter_shape import AdaptedGroup, AdapterShape
 from ouzel.backends.openvino.library import ov
 from ouzel.config import ModelConfig

@@ -8,8 +8,8 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.auto_precision import prefers_int8
 from ouzel.backends.openvino.compilation import capabilities
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.processor import processor_flags
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
+from ouzel.machine.instructions import processor_flags
 from tests.backends import GOLDEN
 
 SAPPHIRE_RAPIDS = {

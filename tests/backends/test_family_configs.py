@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.checkpoint import tensors_of
 from ouzel.backends.openvino.graph.query_scale import QueryScale
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.backends.openvino.models import cohere2, exaone4, gemma3_text, ministral3, olmo3, qwen3
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN

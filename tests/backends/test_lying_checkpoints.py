@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
-from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor, Wanted
+from ouzel.backends.openvino.weights.source import MatrixSpec, MemoryWriter, Tensor
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 from tests.backends import quantize
@@ -73,7 +73,7 @@ def read_matrix(directory: Path, tensors: Tensors, settings: Settings) -> Weight
     """Returns what the matrix is worth once it is compressed. Raises ModelLoadError."""
     quantize.save(directory / SINGLE_FILE, tensors)
     weights = CompressedWeights(open_checkpoint(directory, settings), MemoryWriter())
-    matrix = weights.matrix(Wanted((MATRIX,), SHAPE), "auto")
+    matrix = weights.matrix(MatrixSpec((MATRIX,), SHAPE), "auto")
     return decode(matrix.encoding, matrix.parts)
 
 
@@ -159,7 +159,7 @@ def test_a_plain_matrix_with_a_weight_that_is_no_number_is_refused(
         ModelLoadError,
         match=r"^tensor second\.weight has weights or scales that are NaN or infinite",
     ):
-        weights.matrix(Wanted(names, (2 * SHAPE[0], SHAPE[1])), width)
+        weights.matrix(MatrixSpec(names, (2 * SHAPE[0], SHAPE[1])), width)
 
 
 @pytest.mark.parametrize("bad", NOT_NUMBERS)

@@ -9,14 +9,14 @@ import psutil
 import pytest
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.runner import OpenVINORunner
-from ouzel.cli.engines import load_adapters
+from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.core import EngineCore
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.step_costs import StepCosts
-from ouzel.engine_messages import AdapterFailed, AdapterLoaded, AdapterUnloaded
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
+from ouzel.serve.engine_factories import load_adapters
+from ouzel.types.engine_messages import AdapterFailed, AdapterLoaded, AdapterUnloaded
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.adapters import AdaptedRunner, RandomAdapter, merge, random_adapter
 from tests.backends.conftest import long_context, read_golden

@@ -29,7 +29,6 @@ from ouzel.backends.openvino.calibration.recording import (
     record,
 )
 from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
@@ -40,6 +39,7 @@ from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor
 from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.demo import MODEL_DIRECTORY

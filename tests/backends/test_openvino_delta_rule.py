@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.chunked_rows import (
+from ouzel.backends.openvino.checks.state_check import apply_delta_rule
+from ouzel.backends.openvino.graph.delta_rule import DeltaHeads, delta_rule
+from ouzel.backends.openvino.graph.paged import PagedGraph
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.chunked_rows import (
     CHUNK_WORK,
     ChunkedRows,
     chunk_inputs,
     chunk_length,
     in_chunks,
 )
-from ouzel.backends.openvino.graph.delta_rule import DeltaHeads, delta_rule
-from ouzel.backends.openvino.graph.paged import PagedGraph
-from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.state_check import apply_delta_rule
 from tests.backends.forward import relative_error
 
 Array = NDArray[np.float32]

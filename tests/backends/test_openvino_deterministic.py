@@ -11,16 +11,17 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.row_check import check_rows
+from ouzel.backends.openvino.checks.row_check import check_rows
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.core import EngineCore
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineInfo, EngineRequest, ReasoningBudget, SpeculationParams
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest, ReasoningBudget, SpeculationParams
 from tests.backends.conftest import read_golden
 from tests.engine.requests import Result, make_request, run
 
@@ -285,7 +286,7 @@ def test_rows_are_checked_where_something_has_changed(
     changed = msgspec.structs.replace(engine, **change)
     for made in (is_checked, False):
         caplog.clear()
-        with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.row_check"):
+        with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.checks.row_check"):
             create_runner(model, changed, num_blocks=8).close()
         assert ("row check:" in caplog.text) == made
 

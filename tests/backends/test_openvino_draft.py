@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from ouzel.backends.openvino import create_runner
-from ouzel.cli.drafting import draft_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.core import EngineCore
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
+from ouzel.serve.draft_engine import draft_runner
 from tests.backends import GOLDEN
 from tests.backends.conftest import read_golden
 from tests.engine.requests import make_request, run

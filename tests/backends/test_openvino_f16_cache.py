@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino import create_runner, load, read_config
-from ouzel.backends.openvino.f16_room import f16_block_bytes, num_wanted
+from ouzel.backends.openvino.cache.f16_room import f16_block_bytes, num_wanted
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.types import EngineInfo
+from ouzel.types.engine_info import EngineInfo
 from tests.backends import GOLDEN
 from tests.backends.forward import Driver, relative_error
 from tests.backends.large_keys import make_checkpoint, write_tokenizer

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.models.gemma4_text import DEFAULTS, read_shape
 from ouzel.backends.openvino.weights.leftovers import refuse_leftovers
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
 from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.block_types import BLOCK_TYPES
 from ouzel.gguf.config import model_config
 from ouzel.gguf.file import read_gguf
-from ouzel.tokenizer.model_files import JsonObject
 from tests.backends import of_kinds
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error

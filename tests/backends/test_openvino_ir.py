@@ -16,7 +16,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.ir.paging import refuse_fixed_positions, rename_state_inputs
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.state_tables import state_tables
+from ouzel.backends.openvino.runners.state_tables import state_tables
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 from tests.backends.conftest import Golden, read_golden

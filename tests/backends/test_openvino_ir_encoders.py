@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.inspection import inspect_model
-from ouzel.cli.engines import openvino_engine
+from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import Engine
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.verdict import judge
-from ouzel.sentence_files import read_sentence_files
+from ouzel.serve.engine_factories import openvino_engine
 from ouzel.vectors import finished_vectors, score_values
 from tests.backends.test_openvino_ir import OPTIMUM_IR
 from tests.backends.test_openvino_sentences import Golden, encoded, read_golden, vectors_of

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.backends.openvino.checks.selfcheck import SelfCheckFailed, warm_up
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.models.mistral import sliding_window
-from ouzel.backends.openvino.selfcheck import SelfCheckFailed, warm_up
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter
 from ouzel.backends.openvino.weights.entry_check import is_remembered, seal_entry
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError
@@ -438,7 +438,7 @@ def test_the_self_check_is_made_where_something_has_changed(
     change(entry, monkeypatch)
     for made in (is_checked, False):
         caplog.clear()
-        with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.selfcheck"):
+        with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.checks.selfcheck"):
             assert logits_error(create(directory)) < 1e-5
         assert ("self-check: chunks change" in caplog.text) == made
 
@@ -450,7 +450,7 @@ def test_other_settings_need_a_self_check_of_their_own(
     directory: Path, settings: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
     create(directory)
-    with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.selfcheck"):
+    with caplog.at_level(logging.DEBUG, logger="ouzel.backends.openvino.checks.selfcheck"):
         create(directory, msgspec.structs.replace(EXACT, **settings))
     assert "self-check: chunks change" in caplog.text
 

@@ -14,7 +14,7 @@ from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
-from ouzel.backends.openvino.weights.source import Matrix, MemoryWriter, Tensor, Wanted
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, MemoryWriter, Tensor
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import WidthOption
 from tests.backends.forward import Driver
@@ -27,7 +27,7 @@ ENGINE = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.01)
 
 def matrix(block_type: str, width: WidthOption, *, recompress: bool = False) -> Matrix:
     weights = CompressedWeights(GgufCheckpoint([BLOCKS]), MemoryWriter(), recompress=recompress)
-    return weights.matrix(Wanted((Tensor(block_type, SHAPE),), SHAPE), width)
+    return weights.matrix(MatrixSpec((Tensor(block_type, SHAPE),), SHAPE), width)
 
 
 def are_equal(one: Matrix, other: Matrix) -> bool:

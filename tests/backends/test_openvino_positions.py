@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.checks.selfcheck import check_runner
 from ouzel.backends.openvino.graph.rope import read_rope
-from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.inspection import inspect_model
-from ouzel.backends.openvino.selfcheck import check_runner
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.errors import ModelLoadError

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from benchmarks.checkpoint import tensors_of
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
-from ouzel.backends.openvino.runner import OpenVINORunner
-from ouzel.cli.engines import openvino_engine
+from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
-from ouzel.engine.batch import batch_of
 from ouzel.engine.core import EngineCore
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.scheduling.batch import batch_of
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
+from ouzel.serve.engine_factories import openvino_engine
 from tests.backends import of_kinds, quantize
 from tests.engine.requests import make_request, run_alone
 

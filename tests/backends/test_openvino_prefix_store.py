@@ -9,8 +9,8 @@ import pytest
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.engine.base import StorableRunner
+from ouzel.engine.cache.prefix_store import open_prefix_store
 from ouzel.engine.core import EngineCore
-from ouzel.engine.prefix_store import open_prefix_store
 from tests.backends import GOLDEN
 from tests.engine.requests import Result, make_request, run_alone
 

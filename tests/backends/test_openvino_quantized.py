@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ouzel.backends import name_patterns
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.graph.paged import PagedGraph
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.compress import CompressedWeights
@@ -23,7 +22,8 @@ from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.quantized.formats import read_format
 from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
 from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
-from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor, Wanted
+from ouzel.backends.openvino.weights.source import MatrixSpec, MemoryWriter, Tensor
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
@@ -258,7 +258,7 @@ def test_experts_in_mxfp4_are_kept_in_the_order_that_was_asked_for(tmp_path: Pat
     quantize.save(tmp_path / SINGLE_FILE, save)
     checkpoint = open_checkpoint(tmp_path, {"quant_method": "mxfp4"})
     order = (0, 2, 4, 1, 3, 5)
-    wanted = Wanted(
+    wanted = MatrixSpec(
         (Tensor(EXPERTS, (2, columns, rows), is_transposed=True),), (2, rows, columns), order
     )
 
@@ -753,7 +753,7 @@ def test_what_is_kept_stays_packed_while_it_runs(
     name = next(name for name, (_, _, kept) in FORMATS.items() if kept == encoding)
     quantize.save(tmp_path / SINGLE_FILE, matrix_in(name)[0])
     weights = CompressedWeights(open_checkpoint(tmp_path, FORMATS[name][1]), MemoryWriter())
-    matrix = weights.matrix(Wanted((MATRIX,), SHAPE), "auto")
+    matrix = weights.matrix(MatrixSpec((MATRIX,), SHAPE), "auto")
     graph = PagedGraph()
     rows = ops.parameter([-1, SHAPE[1]], ov.Type.f32)
     model = ov.Model([ops.result(ops.matmul(rows, graph.matrix(matrix), False, True))], [rows])

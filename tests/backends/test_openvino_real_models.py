@@ -9,7 +9,7 @@ from benchmarks.quality import ours, sentences
 from benchmarks.quality.figures import Figures, FiguresBuilder
 from benchmarks.quality.packages import EMBEDDER, MODELS, RealModel, find, models_directory
 from benchmarks.quality.stored_truth import load_stored, load_stored_vectors
-from ouzel.cli.model_directory import locate_model
+from ouzel.model_store.model_directory import locate_model
 
 pytestmark = pytest.mark.release(
     "real models, whose files `python -m benchmarks.quality --fetch` gets"

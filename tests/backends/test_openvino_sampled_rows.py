@@ -6,10 +6,10 @@ import pytest
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights
 from tests.backends import GOLDEN, GOLDEN_NAMES
 

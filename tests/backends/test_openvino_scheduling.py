@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineInfo, EngineRequest
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest
 from tests.backends import of_kinds
 from tests.backends.conftest import Golden, Load
 from tests.engine.requests import make_request, run, run_alone

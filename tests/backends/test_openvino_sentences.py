@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.compilation import capabilities
 from ouzel.backends.openvino.library import ov
-from ouzel.cli.engines import openvino_engine
+from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.engine.base import Engine
 from ouzel.errors import ModelLoadError
 from ouzel.pooling import Pooling
 from ouzel.sampling import SamplingParams
-from ouzel.sentence_files import read_sentence_files
+from ouzel.serve.engine_factories import openvino_engine
 from ouzel.tokenizer.huggingface import load_tokenizer
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from ouzel.vectors import EncodedText, finished_vectors, score_values
 
 GOLDEN = Path(__file__).parent / "golden_sentences"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ouzel.engine.core import EngineCore
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.step_costs import AttentionCosts, StepCosts
-from ouzel.types import EngineRequest, ReasoningBudget, SpeculationParams
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import AttentionCosts, StepCosts
+from ouzel.types.engine_request import EngineRequest, ReasoningBudget, SpeculationParams
 from tests.backends import of_kinds
 from tests.backends.conftest import Golden, Load
 from tests.backends.test_openvino_scheduling import FewBlocks

@@ -11,20 +11,21 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.checks.selfcheck import check_runner
+from ouzel.backends.openvino.checks.state_check import REFERENCES, check_operation, check_operations
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.states import causal_conv, operation
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.selfcheck import check_runner
-from ouzel.backends.openvino.state_check import REFERENCES, check_operation, check_operations
-from ouzel.backends.openvino.state_tables import log_states, plan_states
-from ouzel.backends.openvino.tables import Table
+from ouzel.backends.openvino.runners.state_tables import log_states, plan_states
+from ouzel.backends.openvino.runners.tables import Table
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.cache.state_slots import num_slots
 from ouzel.engine.core import EngineCore
-from ouzel.engine.state_slots import num_slots
 from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason
 from tests.backends import GOLDEN
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error

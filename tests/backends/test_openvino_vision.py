@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.engine.base import ImageRunner, ModelRunner
 from ouzel.engine.core import EngineCore
-from ouzel.types import EngineRequest, ImageInput
+from ouzel.types.engine_request import EngineRequest, ImageInput
 from tests.backends import of_kinds
 from tests.backends.conftest import Load
 from tests.engine.requests import make_request, run, run_alone

@@ -16,8 +16,8 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.vision import LAYERS_PER_PART
 from ouzel.backends.openvino.ir.parts import cut
 from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.backends.openvino.vision_model import VisionModel
-from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ImageRunner
 from ouzel.engine.core import EngineCore

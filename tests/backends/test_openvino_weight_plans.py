@@ -6,9 +6,9 @@ import pytest
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.compilation import compile_graphs
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError

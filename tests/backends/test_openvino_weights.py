@@ -19,7 +19,7 @@ from ouzel.backends.openvino.weights.encodings import (
     pack_nibbles,
 )
 from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
-from ouzel.backends.openvino.weights.source import MemoryWriter, StoredForm, Tensor, Wanted
+from ouzel.backends.openvino.weights.source import MatrixSpec, MemoryWriter, StoredForm, Tensor
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 
@@ -47,17 +47,17 @@ def weights(tmp_path: Path) -> CompressedWeights:
     return CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
 
 
-def values(weights: CompressedWeights, wanted: Wanted) -> NDArray[np.generic]:
+def values(weights: CompressedWeights, wanted: MatrixSpec) -> NDArray[np.generic]:
     return weights.matrix(wanted, "f32").parts["values"].reshape(wanted.shape)
 
 
 def test_several_tensors_lie_below_each_other(weights: CompressedWeights) -> None:
-    wanted = Wanted((Tensor("first", (4, 6)), Tensor("second", (4, 6))), (2, 4, 6))
+    wanted = MatrixSpec((Tensor("first", (4, 6)), Tensor("second", (4, 6))), (2, 4, 6))
     np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:2])
 
 
 def test_experts_may_be_stored_with_rows_and_columns_exchanged(weights: CompressedWeights) -> None:
-    wanted = Wanted((Tensor("turned", (3, 6, 4), is_transposed=True),), (3, 4, 6))
+    wanted = MatrixSpec((Tensor("turned", (3, 6, 4), is_transposed=True),), (3, 4, 6))
     np.testing.assert_array_equal(values(weights, wanted), EXPERTS)
 
 
@@ -68,7 +68,7 @@ def test_rows_of_each_expert_are_brought_into_an_order(
     """However many are read at a time."""
     monkeypatch.setattr("ouzel.backends.openvino.weights.safetensors.CHUNK_BYTES", chunk_bytes)
     order = (0, 2, 1, 3)
-    wanted = Wanted((Tensor("experts", (3, 4, 6)),), (3, 4, 6), order)
+    wanted = MatrixSpec((Tensor("experts", (3, 4, 6)),), (3, 4, 6), order)
     np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:, list(order)])
 
 
@@ -79,8 +79,8 @@ def test_some_rows_of_each_head_are_a_matrix_of_their_own(
     """The cache tells them from the other rows of the same tensor."""
     monkeypatch.setattr("ouzel.backends.openvino.weights.safetensors.CHUNK_BYTES", chunk_bytes)
     tensors = (Tensor("experts", (3, 4, 6)),)
-    upper = Wanted(tensors, (3, 1, 6), (0,), row_unit=4)
-    lower = Wanted(tensors, (3, 3, 6), (1, 2, 3), row_unit=4)
+    upper = MatrixSpec(tensors, (3, 1, 6), (0,), row_unit=4)
+    lower = MatrixSpec(tensors, (3, 3, 6), (1, 2, 3), row_unit=4)
     np.testing.assert_array_equal(values(weights, upper), EXPERTS[:, :1])
     np.testing.assert_array_equal(values(weights, lower), EXPERTS[:, 1:])
     assert len(weights.index) == 2
@@ -112,7 +112,7 @@ class StoredInFourBits:
 
 def test_what_is_stored_compressed_is_kept_rather_than_compressed_again() -> None:
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
-    matrix = weights.matrix(Wanted((Tensor("packed", (4, 96)),), (4, 96), (3, 2, 1, 0)), "auto")
+    matrix = weights.matrix(MatrixSpec((Tensor("packed", (4, 96)),), (4, 96), (3, 2, 1, 0)), "auto")
     assert matrix.encoding == StoredInFourBits.encoding
     np.testing.assert_array_equal(
         matrix.parts["values"], pack_nibbles(StoredInFourBits.levels[::-1])
@@ -122,14 +122,14 @@ def test_what_is_stored_compressed_is_kept_rather_than_compressed_again() -> Non
 
 def test_tensors_that_are_not_stored_alike_are_compressed_together() -> None:
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
-    wanted = Wanted((Tensor("packed", (4, 96)), Tensor("plain", (4, 96))), (8, 96))
+    wanted = MatrixSpec((Tensor("packed", (4, 96)), Tensor("plain", (4, 96))), (8, 96))
     matrix = weights.matrix(wanted, "auto")
     assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("u8", "f32", "u8"), (8, 96))
 
 
 def test_a_width_that_was_asked_for_is_made_of_what_is_stored_compressed_too() -> None:
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
-    matrix = weights.matrix(Wanted((Tensor("packed", (4, 96)),), (4, 96)), "bf16")
+    matrix = weights.matrix(MatrixSpec((Tensor("packed", (4, 96)),), (4, 96)), "bf16")
     assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("bf16"), (4, 96))
 
 
@@ -147,7 +147,7 @@ def test_integers_that_the_runtime_would_widen_are_compressed_again(
     stored = StoredInFourBits()
     stored.encoding = Encoding("u4", "f32", "f32", 32)
     weights = CompressedWeights(stored, MemoryWriter())
-    matrix = weights.matrix(Wanted((Tensor("packed", (4, columns)),), (4, columns)), width)
+    matrix = weights.matrix(MatrixSpec((Tensor("packed", (4, columns)),), (4, columns)), width)
     assert (matrix.encoding, weights.num_kept) == (expected, 0)
     np.testing.assert_allclose(decode(matrix.encoding, matrix.parts), 1, atol=0.01)
 
@@ -164,7 +164,7 @@ class StoredInMxfp4(StoredInFourBits):
 
 
 def test_mxfp4_becomes_integers_that_are_the_same_numbers() -> None:
-    wanted = Wanted((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
+    wanted = MatrixSpec((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
     matrix = CompressedWeights(StoredInMxfp4(), MemoryWriter()).matrix(wanted, "auto")
     assert matrix.encoding == Encoding("i8", "f32", group_size=32)
     levels = np.array(
@@ -178,7 +178,7 @@ def test_mxfp4_becomes_integers_that_are_the_same_numbers() -> None:
 
 
 def test_nf4_becomes_integers_by_compression() -> None:
-    wanted = Wanted((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
+    wanted = MatrixSpec((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
     stored = StoredInFourBits()
     stored.encoding = Encoding("nf4", "f16", group_size=2)
     assert CompressedWeights(stored, MemoryWriter()).matrix(wanted, "auto").encoding == Encoding(
@@ -192,7 +192,7 @@ def test_four_bits_of_an_odd_number_of_columns_are_refused(tmp_path: Path) -> No
     with pytest.raises(
         ModelLoadError, match="tensor odd: --weights int4 needs an even number of columns, found 7"
     ):
-        weights.matrix(Wanted((Tensor("odd", (4, 7)),), (4, 7)), "int4")
+        weights.matrix(MatrixSpec((Tensor("odd", (4, 7)),), (4, 7)), "int4")
 
 
 def test_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_expert_is_a_part_of_the_matrix(weights: CompressedWeights) -> None:
-    matrix = weights.matrix(Wanted((Tensor("experts", (3, 4, 6)),), (3, 4, 6)), "f32")
+    matrix = weights.matrix(MatrixSpec((Tensor("experts", (3, 4, 6)),), (3, 4, 6)), "f32")
     assert matrix.expert(2).shape == (4, 6)
     np.testing.assert_array_equal(matrix.expert(2).parts["values"], EXPERTS[2])
     assert np.shares_memory(matrix.expert(2).parts["values"], matrix.parts["values"])
@@ -215,8 +215,8 @@ def test_an_expert_is_a_part_of_the_matrix(weights: CompressedWeights) -> None:
 
 def test_one_tensor_is_taken_instead_where_there_is_one(weights: CompressedWeights) -> None:
     several = (Tensor("first", (4, 6)), Tensor("second", (4, 6)), Tensor("third", (4, 6)))
-    wanted = Wanted(several, (3, 4, 6), instead=Tensor("experts", (3, 4, 6)))
+    wanted = MatrixSpec(several, (3, 4, 6), instead=Tensor("experts", (3, 4, 6)))
     np.testing.assert_array_equal(values(weights, wanted), EXPERTS)
     assert weights.used == {"experts"}
-    wanted = Wanted(several[:2], (2, 4, 6), instead=Tensor("missing", (2, 4, 6)))
+    wanted = MatrixSpec(several[:2], (2, 4, 6), instead=Tensor("missing", (2, 4, 6)))
     np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:2])

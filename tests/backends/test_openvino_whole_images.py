@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.engine.core import EngineCore
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from tests.backends.conftest import Load
 from tests.backends.test_openvino_vision import (
     IMAGE_TOKEN,

@@ -23,12 +23,12 @@ from ouzel.engine.base import ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.render import Prompt, PromptRenderer
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.tokenizer.huggingface import load_tokenizer
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from ouzel.worker_threads import WorkerThreads
 from tests.backends.conftest import Load
 from tests.backends.seeing_chats import GOLDEN_CHATS, NUM_LAST, shortened

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
-from ouzel.backends.openvino.weights.source import Matrix, MemoryWriter, Tensors, Wanted
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, MemoryWriter, Tensors
 from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import WidthOption, read_weights
 from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
 from tests.backends import GOLDEN
@@ -29,7 +29,7 @@ class Recorded(CompressedWeights):
         super().__init__(tensors, MemoryWriter())
         self.matrices: dict[str, Matrix] = {}
 
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         made = super().matrix(wanted, width)
         self.matrices[wanted.key] = made
         return made

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import measure_checkpoint
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights
 from ouzel.errors import EngineFailed, ModelLoadError
 from tests.backends.conftest import Load

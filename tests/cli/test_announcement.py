@@ -6,8 +6,8 @@ from pathlib import Path
 
 import httpx
 
-from ouzel.cli.own_addresses import own_addresses
 from ouzel.demo import MODEL_DIRECTORY
+from ouzel.machine.own_addresses import own_addresses
 from tests.cli.running import serving
 
 

@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer, models, processors
 
 from ouzel.cli.calibration_text import read_calibration_text
-from ouzel.cli.invalid_option import InvalidOption
+from ouzel.options.invalid_option import InvalidOption
 
 
 def write_tokenizer(directory: Path, *, has_start: bool) -> None:

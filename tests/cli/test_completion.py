@@ -9,7 +9,7 @@ import pytest
 
 from ouzel.cli.app import main
 from ouzel.cli.commands import COMMANDS
-from ouzel.cli.options import known_flags
+from ouzel.options.options import known_flags
 from tests.terminal import at_terminal
 
 BASH = """

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ouzel.cli.descriptors import with_max_connections
-from ouzel.cli.invalid_option import InvalidOption
 from ouzel.config import LimitsConfig
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.serve.descriptors import with_max_connections
 from tests.cli.running import failure, serving
 
 ASK = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 4}

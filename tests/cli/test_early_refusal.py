@@ -8,12 +8,12 @@ from shutil import copytree, ignore_patterns
 import pytest
 
 from ouzel.backends.openvino.graph.rope import read_rope
-from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.cli.app import main
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.model_options import check_with_model
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.serve.model_options import check_with_model
 from tests.cli.running import failure, serving
 
 Json = dict[str, object]

@@ -2,16 +2,16 @@
 
 import pytest
 
-from ouzel.cli.engine_specs import engine_specs
-from ouzel.cli.model_directory import located
-from ouzel.cli.options import read_options
-from ouzel.cli.processors import num_processors
+from ouzel.machine.processors import num_processors
+from ouzel.model_store.model_directory import find_or_download
+from ouzel.options.options import read_options
+from ouzel.serve.engine_specs import engine_specs
 
 
 def test_replicas_choose_by_the_same_memory() -> None:
     if num_processors() < 2:
         pytest.skip("two replicas need two processors")
     options = read_options({"replicas": 2})
-    first, second = engine_specs(options, located(options.model), memory_share=0.5)
+    first, second = engine_specs(options, find_or_download(options.model), memory_share=0.5)
     assert first.options["free_bytes"] == second.options["free_bytes"]
     assert first.options["memory_share"] == second.options["memory_share"] == 0.25

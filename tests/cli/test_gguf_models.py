@@ -12,10 +12,10 @@ from shutil import copyfile
 
 import pytest
 
-from ouzel.cli.model_directory import locate_model
+from ouzel.checkpoint.model_facts import read_model_facts
 from ouzel.errors import ModelLoadError
+from ouzel.model_store.model_directory import locate_model
 from ouzel.tokenizer.huggingface import load_tokenizer
-from ouzel.tokenizer.model_facts import read_model_facts
 from tests.gguf.writer import RawTensor, Value, gguf_bytes
 from tests.http_servers import http_server
 
@@ -174,7 +174,7 @@ def hub(directory: Path) -> Iterator[str]:
 
 LOCATE = """
 import sys
-from ouzel.cli.model_directory import locate_model
+from ouzel.model_store.model_directory import locate_model
 from ouzel.errors import ModelLoadError
 for model in sys.argv[2:]:
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.cli.app import main
-from ouzel.cli.option_records import RECORDS, Option, options_of
+from ouzel.options.records import RECORDS, Option, options_of
 
 OPTIONS = [option for record in RECORDS for option in options_of(record)]
 COLUMNS, ROWS = 100, 50  # of a terminal

@@ -10,9 +10,9 @@ import pytest
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.cli.app import main
-from ouzel.cli.engines import openvino_engine
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
+from ouzel.serve.engine_factories import openvino_engine
 from tests.backends import GOLDEN
 
 IRS = [

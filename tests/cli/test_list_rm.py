@@ -16,9 +16,9 @@ from typing import Any  # JSON
 import pytest
 from huggingface_hub import constants
 
-from ouzel.backends.openvino.hf_config import read_hf_config
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.backends.openvino.weights.cache import CachedWeights
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.cli.app import main
 from ouzel.config.weights import read_weights
 from ouzel.gguf.model_directory import model_directory

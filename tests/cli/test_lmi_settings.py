@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.lmi_settings import MEANINGS, Setting
-from ouzel.cli.option_records import RECORDS, options_of
-from ouzel.cli.options import Options
 from ouzel.config import MediaConfig
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import Options
+from ouzel.options.profiles.lmi import MEANINGS, Setting
+from ouzel.options.records import RECORDS, options_of
 from tests.cli.test_options import parse
 
 ROOT = Path(__file__).parents[2]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.options import Options, read_options
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import Options, read_options
 
 
 def read(**values: Any) -> Options:

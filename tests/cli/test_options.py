@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.command_line import read_command_line
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.option_records import RECORDS, options_of
-from ouzel.cli.options import Options
+from ouzel.options.command_line import read_command_line
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import Options
+from ouzel.options.records import RECORDS, options_of
 
 
 def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options:

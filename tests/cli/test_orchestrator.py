@@ -6,8 +6,8 @@ from pathlib import Path
 import yaml
 
 from ouzel.api.operations import OPERATIONS
-from ouzel.cli.command_line import read_command_line
 from ouzel.observability import EngineReading, Metrics, exposition
+from ouzel.options.command_line import read_command_line
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "serving.md"
 

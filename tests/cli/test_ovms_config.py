@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.model_settings import ModelSettings
-from ouzel.cli.options import Options
-from ouzel.cli.serve_command import begun
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.model_settings import ModelSettings
+from ouzel.options.options import Options
+from ouzel.serve.command import apply_logging
 from tests.cli.ovms_command import run_ovms
 from tests.cli.ovms_graphs import graph_of, vectors_graph_of
 from tests.cli.test_options import parse
@@ -233,7 +233,7 @@ def test_a_wrong_entry_ends_a_start_and_no_other_entry(
 
     assert list(by_name(options)) == ["x"]
     with pytest.raises(InvalidOption, match=problem):
-        begun(options)
+        apply_logging(options)
 
 
 def test_other_wrong_entries(tmp_path: Path) -> None:

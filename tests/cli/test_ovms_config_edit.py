@@ -9,7 +9,7 @@ from typing import Any  # JSON
 
 import pytest
 
-from ouzel.cli.ovms_config_edit import ConfigEntry, add_to_config
+from ouzel.options.profiles.ovms_config_edit import ConfigEntry, add_to_config
 from tests.cli.ovms_command import run_ovms
 from tests.cli.test_options import parse
 from tests.cli.test_ovms_config import model_in

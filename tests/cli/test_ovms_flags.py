@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.options import Options
-from ouzel.cli.ovms_flags import READ_HERE
-from ouzel.cli.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import Options
+from ouzel.options.profiles.ovms_flags import READ_HERE
+from ouzel.options.profiles.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING
 from tests.cli.test_options import parse
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "ovms.md"

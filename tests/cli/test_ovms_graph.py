@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.ovms_calculators import CALCULATORS
-from ouzel.cli.ovms_graph import NotALanguageModel, read_graph
-from ouzel.cli.ovms_meanings import Settings
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.profiles.ovms_calculators import CALCULATORS
+from ouzel.options.profiles.ovms_graph import NotALanguageModel, read_graph
+from ouzel.options.profiles.ovms_meanings import Settings
 from tests.backends.test_openvino_sentences import GOLDEN
 from tests.cli.ovms_graphs import graph_of, vectors_graph_of
 

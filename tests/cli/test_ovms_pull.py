@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from ouzel.cli.app import main
-from ouzel.cli.ovms_graph import read_graph
-from ouzel.cli.text_proto import Message, read_text_proto
 from ouzel.demo import MODEL_DIRECTORY
+from ouzel.options.profiles.ovms_graph import read_graph
+from ouzel.options.profiles.text_proto import Message, read_text_proto
 from tests.cli.ovms_command import run_ovms, run_ovms_alone
 from tests.cli.running import serving
 from tests.cli.test_adapters import demo_adapter

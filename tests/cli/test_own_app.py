@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.own_app import own_app, read_own_model
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.serve.in_process_app import in_process_app, read_own_model
 
 QUESTION = {
     "model": "ouzel-demo",
@@ -22,7 +22,7 @@ async def test_the_demo_model_answers_without_a_server(
     arguments = ["--cache-dir", str(tmp_path), "--kv-cache-gib", "0.05", "--no-engine-process"]
     options, local = read_own_model(arguments, command="chat")
 
-    async with own_app(options, local) as client:
+    async with in_process_app(options, local) as client:
         answer = await client.ask("POST", "/v1/chat/completions", msgspec.json.encode(QUESTION))
 
     assert "1, 2, 3, 4, 5" in msgspec.json.decode(answer.body)["choices"][0]["message"]["content"]

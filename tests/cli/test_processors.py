@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.processors import cores_of, divided, shares_of_processors, shares_of_quota
+from ouzel.machine.processors import cores_of, divided, shares_of_processors, shares_of_quota
 
 
 def written_system(directory: Path, *, nodes: dict[int, str], cores: dict[int, int]) -> Path:

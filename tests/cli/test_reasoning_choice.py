@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.model_options import output_format
 from ouzel.config import ModelConfig
+from ouzel.serve.model_options import output_format
 
 CALLS = "<tool_call></tool_call>"
 MESSAGES = "{% for message in messages %}{{ message.content }}{% endfor %}"

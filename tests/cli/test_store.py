@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.command_line import read_command_line
-from ouzel.cli.store import store_of
 from ouzel.config import StoreConfig
 from ouzel.errors import StoreOpenError
+from ouzel.options.command_line import read_command_line
+from ouzel.serve.open_store import store_of
 
 
 async def test_without_options_the_store_is_a_file_that_only_its_owner_reads(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ouzel.cli.text_proto import Message, Scalar, TextProtoError, read_text_proto
+from ouzel.options.profiles.text_proto import Message, Scalar, TextProtoError, read_text_proto
 
 
 def only(text: str) -> Scalar | Message:

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.tls import tls_context
 from ouzel.config import ServerConfig
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.serve.tls import tls_context
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.command_line import read_command_line
 from ouzel.cli.inspect import run as inspect
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.model_directory import LocalModel
-from ouzel.cli.options import Options
-from ouzel.cli.vllm_engine import child_spec, engine_arguments, link_to_server
-from ouzel.cli.vllm_options import check_vllm_model
 from ouzel.demo import MODEL_DIRECTORY
+from ouzel.model_store.model_directory import LocalModel
+from ouzel.options.command_line import read_command_line
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import Options
+from ouzel.options.vllm_options import check_vllm_model
+from ouzel.serve.vllm_engine import child_spec, engine_arguments, link_to_server
 from tests.backends import GOLDEN
 
 PYTHON = ("--engine", "vllm", "--engine-python", __file__)  # a file; nothing runs it here

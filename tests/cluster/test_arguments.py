@@ -7,11 +7,11 @@ from typing import Any  # option values
 import pytest
 import yaml
 
-from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cluster.arguments import check_store, read_arguments, replica_options
 from ouzel.cluster.request_ids import OneRequestId
 from ouzel.cluster.scaling import WaitingPolicy
 from ouzel.config import StoreConfig
+from ouzel.options.invalid_option import InvalidOption
 
 ROOT = Path(__file__).parents[2]
 POSTGRES = "postgresql://ouzel@db/ouzel"

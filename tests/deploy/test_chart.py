@@ -11,7 +11,7 @@ import yaml
 
 from ouzel import __version__
 from ouzel.api.http.guard import OPEN_PATHS
-from ouzel.cli.option_records import RECORDS, options_of
+from ouzel.options.records import RECORDS, options_of
 from tools.deploy.containerfile import PATH, ROOT, read_image
 
 CHART = ROOT / "deploy" / "helm" / "ouzel"

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from ouzel.cli.option_records import RECORDS, options_of
+from ouzel.options.records import RECORDS, options_of
 from tools.deploy import image as image_command
 from tools.deploy.containerfile import PATH, ROOT, read_image
 

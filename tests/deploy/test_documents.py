@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.cli.options import known_flags
+from ouzel.options.options import known_flags
 from tools.deploy.containerfile import ROOT
 
 DOCUMENTS = [ROOT / "docs" / "scaling.md", ROOT / "deploy" / "helm" / "ouzel" / "README.md"]

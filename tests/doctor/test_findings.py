@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ouzel.doctor.findings import Finding, findings
-from ouzel.doctor.machine import Memory, Processor
 from ouzel.doctor.software import Disk
 from ouzel.doctor.speed import Speed, Speeds
+from ouzel.machine.machine import Memory, Processor
 
 GIB = 2**30
 PROCESSOR = Processor(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.doctor.machine import read_memory, read_processor
+from ouzel.machine.machine import read_memory, read_processor
 
 CPU = "processor : {number}\nmodel name : Big Iron 9000\nflags : fpu avx2 avx512f avx512_vnni amx_int8 amx_bf16\n"
 MEMORY = (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from tests.engine.requests import Result
 
 Output = tuple[tuple[int, ...], float]  # token ids, score

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.philox import random_bits
+from ouzel.engine.sampling.philox import random_bits
 from ouzel.sampling import SamplingParams
 
 Logits = NDArray[np.float32]  # [vocab_size]

@@ -10,7 +10,8 @@ import msgspec
 
 from ouzel.engine.base import Engine
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, FinishReason, Grammar, PositionLogprobs, StepOutput
+from ouzel.types.engine_request import EngineRequest, Grammar
+from ouzel.types.step_output import FinishReason, PositionLogprobs, StepOutput
 
 MAX_STEPS = 20_000  # a livelock is a failure, not a wait
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
+from ouzel.engine.cache.prefix_store import open_prefix_store
 from ouzel.engine.core import EngineCore
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
-from ouzel.engine.prefix_store import open_prefix_store
-from ouzel.engine_messages import (
+from ouzel.sampling import BeamSearchParams
+from ouzel.types.engine_messages import (
     AdapterEvent,
     AdapterFailed,
     AdapterLoaded,
@@ -25,8 +26,8 @@ from ouzel.engine_messages import (
     StepResult,
     UnloadAdapter,
 )
-from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import adapted, make_request, run, run_alone
 
 PROMPT = list(range(1, 14))  # three blocks of four, and one token

@@ -1,5 +1,5 @@
-from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.state.sequence import Sequence
 from tests.engine.requests import make_request
 
 

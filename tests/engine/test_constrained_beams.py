@@ -13,7 +13,8 @@ from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason
 from tests.engine.beam_references import (
     all_outputs,
     assert_same,

@@ -11,7 +11,7 @@ from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import Result, make_request, run, run_alone
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
 

@@ -15,7 +15,8 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import Engine
 from ouzel.engine.core import EngineCore
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import Results, make_request, run, run_alone
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import make_request, run, run_alone
 
 PROMPT = [(7 * i) % 89 for i in range(37)]

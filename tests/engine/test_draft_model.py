@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.step_costs import StepCosts
-from ouzel.types import EngineRequest, SpeculationParams
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
+from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from tests.engine.requests import make_request, run, run_alone
 
 FREE = StepCosts((1, 100), (1.0, 1.01))

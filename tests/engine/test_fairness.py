@@ -6,12 +6,12 @@ from random import Random
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
-from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.cache.block_manager import BlockManager
 from ouzel.engine.core import EngineCore
-from ouzel.engine.scheduler import Scheduled, Scheduler
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.scheduling.scheduler import Scheduled, Scheduler
+from ouzel.engine.state.sequence import Sequence
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from tests.engine.requests import MAX_STEPS, make_request, run, run_alone
 
 STEP, BLOCK = 16, 4

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
-from ouzel.engine.prompt_images import PromptImages
+from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason, ImageInput
+from ouzel.types.engine_request import EngineRequest, ImageInput
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import make_request, run, run_alone
 
 TEXT = [(7 * i) % 89 for i in range(40)]

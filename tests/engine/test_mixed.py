@@ -14,10 +14,11 @@ from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason, SpeculationParams
+from ouzel.types.engine_request import EngineRequest, SpeculationParams
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import MAX_STEPS, Result, Results, collect, make_request, run_alone
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids
 

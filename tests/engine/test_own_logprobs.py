@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ouzel.engine.own_logprobs import OwnLogprobs
+from ouzel.engine.sampling.own_logprobs import OwnLogprobs
 
 
 @pytest.mark.parametrize("certain", [float(logit) for logit in np.linspace(1, 59, 30)])

@@ -6,7 +6,8 @@ import pytest
 from ouzel.engine.pooling_engine import PoolingEngine
 from ouzel.pooling import Pooling
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, FinishReason, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, StepOutput
 from tests.engine.vector_runner import FAILING_TOKEN_ID, VectorRunner
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from ouzel.engine.core import EngineCore
-from ouzel.engine.prediction import Entries, PredictionLayer
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.sequence import Sequence
-from ouzel.engine.speculation.acceptance import AcceptanceRates
-from ouzel.engine.speculation.step_costs import StepCosts
-from ouzel.types import ReasoningBudget, SpeculationParams
+from ouzel.engine.speculation.prediction import Entries, PredictionLayer
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
+from ouzel.engine.speculation.rules.step_costs import StepCosts
+from ouzel.engine.state.sequence import Sequence
+from ouzel.types.engine_request import ReasoningBudget, SpeculationParams
 from tests.engine.fake_prediction import FakePredictor
 from tests.engine.requests import make_request, run, run_alone
 

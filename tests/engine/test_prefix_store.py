@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
+from ouzel.engine.cache.prefix_store import PrefixStore, open_prefix_store
+from ouzel.engine.cache.record_files import RecordFiles
 from ouzel.engine.core import EngineCore
-from ouzel.engine.prefix_store import PrefixStore, open_prefix_store
-from ouzel.engine.record_files import RecordFiles
 from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, EngineStats
+from ouzel.types.engine_info import EngineStats
+from ouzel.types.engine_request import EngineRequest
 from tests.engine.requests import Result, Results, collect, make_request, run, run_alone
 from tests.engine.test_images import CAT, picture, request
 

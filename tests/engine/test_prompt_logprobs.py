@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from ouzel.engine.scheduler import MAX_SCORED_ROWS
-from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.engine.scheduling.scheduler import MAX_SCORED_ROWS
+from ouzel.types.step_output import FinishReason, PositionLogprobs
 from tests.engine.requests import make_request, run, run_alone
 
 PROMPT = [(7 * i) % 89 for i in range(37)]

@@ -11,11 +11,12 @@ import pytest
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.engine.reasoning_limit import ReasoningLimit
+from ouzel.engine.state.reasoning_limit import ReasoningLimit
 from ouzel.grammar.formats import compile_format, with_reasoning
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason, ReasoningBudget
+from ouzel.types.engine_request import EngineRequest, ReasoningBudget
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import make_request, run, run_alone
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
 

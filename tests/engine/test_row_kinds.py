@@ -10,11 +10,11 @@ import pytest
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from ouzel.engine.proposals import Speculation
-from ouzel.engine.row_kinds import LEAST_TOGETHER
-from ouzel.engine.speculation.step_costs import StepCosts
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
+from ouzel.engine.state.row_kinds import LEAST_TOGETHER
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, SpeculationParams
+from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from tests.engine.requests import make_request, run
 
 FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))

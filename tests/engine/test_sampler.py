@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
-from ouzel.engine.columns import largest
 from ouzel.engine.core import EngineCore
-from ouzel.engine.draws import Draw
-from ouzel.engine.own_logprobs import OwnLogprobs
-from ouzel.engine.philox import philox4x32, random_bits, uniform, uniforms
-from ouzel.engine.sampler import adjust, choose_tokens, draw, prepare
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.sampling.draws import Draw
+from ouzel.engine.sampling.own_logprobs import OwnLogprobs
+from ouzel.engine.sampling.philox import philox4x32, random_bits, uniform, uniforms
+from ouzel.engine.sampling.sampler import adjust, choose_tokens, draw, prepare
+from ouzel.engine.state.columns import largest
+from ouzel.engine.state.sequence import Sequence
 from tests.engine.reference_sampling import (
     apply_bans,
     apply_logit_bias,

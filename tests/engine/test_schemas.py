@@ -7,7 +7,8 @@ import pytest
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.types import EngineRequest, FinishReason
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason
 from tests.engine.requests import Result, make_request, run_alone
 from tests.grammar.runs import end_id, text_of
 from tests.grammar.schemas import CASES

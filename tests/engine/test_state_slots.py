@@ -11,7 +11,7 @@ import pytest
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from tests.engine.requests import make_request, run, run_alone
 
 BLOCK = 4

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
-from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.state_slots import state_slots
-from ouzel.engine.step_measurement import MeasuredCosts
-from ouzel.types import EngineInfo
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.cache.state_slots import state_slots
+from ouzel.engine.speculation.step_measurement import MeasuredCosts
+from ouzel.types.engine_info import EngineInfo
 
 MARK = 5
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ouzel.engine.token_race import TokenRace, exponentials, fill_bounds
+from ouzel.engine.sampling.token_race import TokenRace, exponentials, fill_bounds
 from tests.engine.reference_sampling import gumbel_noise
 
 KEY = 1234567

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ouzel.engine.base import PoolingBatch
 from ouzel.engine.pooling_engine import PoolingEngine
 from ouzel.pooling import Task
-from ouzel.types import EngineInfo
+from ouzel.types.engine_info import EngineInfo
 
 FAILING_TOKEN_ID = 7  # of a text whose batch fails
 NOT_FINITE_TOKEN_ID = 6  # of a text whose vector is of no numbers

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import model_config
 from ouzel.gguf.file import read_gguf
 from ouzel.gguf.model_directory import small_files
-from ouzel.tokenizer.model_files import JsonObject
 from tests.gguf.writer import RawTensor, Value, gguf_bytes
 
 F32 = 0

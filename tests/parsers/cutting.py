@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ouzel.parsers.base import ContentDelta, Delta, Parser, ReasoningDelta, ToolCallDelta
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 
 @dataclass

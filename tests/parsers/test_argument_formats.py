@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ouzel.parsers.registry import FAMILIES, OutputFormat
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 from tests.grammar.runs import random_walk, started
 from tests.parsers.cutting import parse
 

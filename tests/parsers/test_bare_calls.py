@@ -6,9 +6,10 @@ import pytest
 
 from ouzel.parsers.bare_calls import BareCalls
 from ouzel.parsers.base import ContentDelta, Delta, Family, Parser, ToolCallDelta
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import FAMILIES, OutputFormat
-from ouzel.types import FinishReason, FunctionTool, TextGrammar
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool, TextGrammar
 from tests.parsers.cutting import Folded, check_any_text, check_parser, parse
 
 CITY: dict[str, object] = {

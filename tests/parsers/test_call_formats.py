@@ -9,7 +9,7 @@ import pytest
 
 from ouzel.parsers.base import Calls, Format
 from ouzel.parsers.registry import FAMILIES, OutputFormat
-from ouzel.types import FunctionTool, TextGrammar
+from ouzel.types.tools import FunctionTool, TextGrammar
 from tests.grammar.runs import random_walk, started
 from tests.parsers.cutting import parse
 

@@ -6,7 +6,8 @@ import pytest
 
 from ouzel.parsers.base import CONTROL_SIGN, Parser
 from ouzel.parsers.registry import FAMILIES, OutputFormat, choose_output_format
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser
 
 TOOLS = (

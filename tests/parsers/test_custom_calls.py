@@ -6,7 +6,8 @@ import pytest
 
 from ouzel.parsers.base import Parser, ToolCallDelta
 from ouzel.parsers.registry import FAMILIES, OutputFormat
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import Folded, check_parser, parse
 
 SCHEMA: dict[str, object] = {

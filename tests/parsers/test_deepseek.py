@@ -3,9 +3,10 @@
 import pytest
 
 from ouzel.parsers.base import Parser
-from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31, DeepSeekParser
+from ouzel.parsers.families.deepseek import DEEPSEEK_V3, DEEPSEEK_V31, DeepSeekParser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import (
     Folded,
     check_any_text,

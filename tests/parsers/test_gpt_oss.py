@@ -2,9 +2,10 @@
 
 import pytest
 
-from ouzel.parsers.gpt_oss import GPT_OSS, HarmonyParser
+from ouzel.parsers.families.gpt_oss import GPT_OSS, HarmonyParser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
 
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))

@@ -3,10 +3,11 @@
 import pytest
 
 from ouzel.parsers.base import Parser
-from ouzel.parsers.granite import GRANITE, GRANITE_33, GraniteParser
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.granite import GRANITE, GRANITE_33, GraniteParser
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat, choose_output_format
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import (
     Folded,
     check_any_text,

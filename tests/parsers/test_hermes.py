@@ -3,9 +3,10 @@
 import pytest
 
 from ouzel.parsers.base import Parser
-from ouzel.parsers.hermes import HERMES, HermesParser
+from ouzel.parsers.families.hermes import HERMES, HermesParser
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import (
     Folded,
     check_any_text,

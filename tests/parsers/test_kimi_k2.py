@@ -3,9 +3,10 @@
 import pytest
 
 from ouzel.parsers.base import Parser, ToolCallDelta
-from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2, KimiK2Parser
+from ouzel.parsers.families.kimi_k2 import KIMI, KIMI_K2, KimiK2Parser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import (
     Folded,
     check_any_text,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ouzel.parsers.llama3_json import LLAMA3_JSON, Llama3JsonParser
+from ouzel.parsers.families.llama3_json import LLAMA3_JSON, Llama3JsonParser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
 
 TOOLS = (

@@ -3,9 +3,10 @@
 import pytest
 
 from ouzel.parsers.base import Parser
-from ouzel.parsers.minicpm5 import MINICPM5, MiniCpm5Parser
+from ouzel.parsers.families.minicpm5 import MINICPM5, MiniCpm5Parser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
 
 PROPERTIES: dict[str, object] = {

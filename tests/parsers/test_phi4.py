@@ -2,9 +2,9 @@
 
 import pytest
 
-from ouzel.parsers.phi4 import PHI4, PHI4_MINI, Phi4Parser
+from ouzel.parsers.families.phi4 import PHI4, PHI4_MINI, Phi4Parser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import (
     Folded,
     check_any_text,

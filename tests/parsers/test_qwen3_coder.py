@@ -3,10 +3,11 @@
 import pytest
 
 from ouzel.parsers.base import Parser
-from ouzel.parsers.hermes import HERMES
-from ouzel.parsers.qwen3_coder import QWEN3_CODER, Qwen3CoderParser
+from ouzel.parsers.families.hermes import HERMES
+from ouzel.parsers.families.qwen3_coder import QWEN3_CODER, Qwen3CoderParser
 from ouzel.parsers.registry import OutputFormat, choose_output_format
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import Folded, check_any_text, check_parser, check_truncation, parse
 
 PROPERTIES: dict[str, object] = {

@@ -3,9 +3,9 @@
 import pytest
 
 from ouzel.errors import ModelLoadError
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import FAMILIES, THINKING_ONLY, OutputFormat, choose_output_format
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 from tests.parsers.cutting import Folded, parse
 
 

@@ -9,7 +9,8 @@ from ouzel.parsers.base import Calls, Family, Format, Parser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.parsers.response_template import read_response_template
 from ouzel.parsers.templated_parser import TemplatedParser, templated_family
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 from tests.grammar.runs import random_walk, started
 from tests.parsers.cutting import (
     Folded,

@@ -9,9 +9,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import ServerConfig
 from ouzel.playground import DIRECTORY, file_names
-from ouzel.sentence_files import SentenceFiles
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import Person, Troubles
 from tests.playground.looks import LOOKS

@@ -12,13 +12,13 @@ from ouzel.prompts.chat_template import ChatTemplate, Tools
 from ouzel.prompts.marked_text import StandIns
 from ouzel.prompts.messages import Message
 from ouzel.prompts.spellings import Spellings
-from ouzel.prompts.template_capabilities import TemplateCapabilities
 from ouzel.prompts.template_environment import (
     TemplateOutputTooLong,
     TemplateTooSlow,
     compile_template,
     render_template,
 )
+from ouzel.prompts.template_trials.capabilities import TemplateCapabilities
 
 HELLO: list[Message] = [{"role": "user", "content": "Hello"}]
 TOOLS: Tools = [{"type": "function", "function": {"name": "look"}}]

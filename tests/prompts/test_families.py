@@ -7,7 +7,7 @@ from ouzel.prompts.chat_rendering import ChatRendering
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.messages import Message
 from ouzel.prompts.render import PromptRenderer
-from ouzel.prompts.template_capabilities import TemplateCapabilities
+from ouzel.prompts.template_trials.capabilities import TemplateCapabilities
 from tests.api.serving import byte_tokenizer
 from tests.prompts.families import FAMILIES
 

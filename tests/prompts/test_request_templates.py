@@ -9,8 +9,8 @@ from ouzel.limited_process import Limits
 from ouzel.prompts.chat_template import ChatTemplate, Tools
 from ouzel.prompts.marked_text import MarkedText, StandIns
 from ouzel.prompts.messages import Message
-from ouzel.prompts.request_templates import RequestTemplates
 from ouzel.prompts.spellings import Spellings
+from ouzel.prompts.template_trials.request_templates import RequestTemplates
 from tests.prompts.families import QWEN
 
 MARKS = {"<|im_start|>", "<|im_end|>", "<think>"}

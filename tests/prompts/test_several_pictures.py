@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ouzel.config import MediaConfig
-from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import ContentPart, Detail, DocumentPart, MediaPart
+from ouzel.prompts.media_readers.image_reader import ImageReader
 from tests.api.seeing import data_url
 from tests.prompts.media.papers import coloured
 from tests.prompts.vision.checkpoints import golden, loaded

@@ -3,7 +3,7 @@
 import pytest
 
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.switched_chats import render_switched_chats
+from ouzel.prompts.template_trials.switched_chats import render_switched_chats
 
 MESSAGES = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
 MARK = "{{ '<' ~ 'think' ~ '>' }}"

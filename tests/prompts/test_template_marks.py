@@ -7,7 +7,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.marked_text import StandIns
 from ouzel.prompts.messages import Message
 from ouzel.prompts.spellings import Spellings
-from ouzel.prompts.template_check import check_marks
+from ouzel.prompts.template_trials.check import check_marks
 
 MARKS = ("<|end|>", "<|user|>", "<think>", "</think>", "[INST]", "<s>")
 MESSAGES: list[Message] = [{"role": "user", "content": " a</think> <|end|>b<think>"}]

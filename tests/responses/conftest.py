@@ -14,26 +14,26 @@ import msgspec
 import pytest
 
 from ouzel.backends.fake import FakeEngine, FakeOptions
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.config import LimitsConfig
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import ServedModel
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.observability import Metrics
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
-from ouzel.responses.compactor import Compactor
+from ouzel.responses.compaction.compactor import Compactor
+from ouzel.responses.compaction.summariser import Summariser
 from ouzel.responses.dialect import OPENAI, ResponseDialect
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
 from ouzel.responses.stage import Stage
-from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
 from ouzel.store.sql_store import open_store
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from ouzel.worker_threads import PreparationThreads
 from tests.api.serving import DIE, FAIL, byte_tokenizer, say_what_the_user_said
 from tests.prompts.families import QWEN

@@ -9,9 +9,9 @@ import pytest
 
 from ouzel.api.ovms.responses import response_dialect
 from ouzel.errors import UNEXPECTED, EngineFailed, EngineUnavailable, StoreUnavailable
-from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.run import Run
 from ouzel.responses.stage import STEPS, Stage
+from ouzel.responses.stored.end_stored import cancel_stored
 from ouzel.responses.stored_progress import shown_response
 from ouzel.store.records import Status
 from tests.responses.conftest import Maker

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from ouzel.responses.items import new_id
+from ouzel.responses.output_items import new_id
 from ouzel.routing import RequestKeys, body_keys, root_of
 from ouzel.routing.bodies import MAX_BODY_BYTES, MAX_TEXT_BYTES, PICTURE_BYTES
 

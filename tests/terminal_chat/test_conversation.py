@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
 from tests.api.seeing import base64_of, last_prompt, seeing_server
 from tests.api.serving import RunningServer, running_server

@@ -3,7 +3,7 @@ import unicodedata
 
 import pytest
 
-from ouzel.terminal_chat.harmless import harmless, harmless_json, harmless_line, whole_characters
+from ouzel.terminal.harmless import harmless, harmless_json, harmless_line, whole_characters
 
 EVERYTHING = "".join(map(chr, [*range(0x300), *range(0x2000, 0x2100), 0xDC9B, 0xFEFF, 0x1F600]))
 

@@ -7,9 +7,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from ouzel.terminal_chat.flow import Flow
-from ouzel.terminal_chat.markdown_stream import MarkdownStream
-from ouzel.terminal_chat.plain_stream import PlainStream
+from ouzel.terminal_chat.markdown.flow import Flow
+from ouzel.terminal_chat.markdown.markdown_stream import MarkdownStream
+from ouzel.terminal_chat.markdown.plain_stream import PlainStream
 
 CASES = {
     "words": ("one two three four five", "one two three four\nfive\n"),

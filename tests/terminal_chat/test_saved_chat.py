@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.commands.saved_chat import SavedChat, read_chat, write_chat
 from ouzel.terminal_chat.conversation import Conversation
-from ouzel.terminal_chat.saved_chat import SavedChat, read_chat, write_chat
 
 HEAD = {"format": "ouzel chat", "version": 1}
 

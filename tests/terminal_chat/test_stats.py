@@ -3,7 +3,7 @@
 import pytest
 
 from ouzel.terminal_chat.answer import Answer, Usage
-from ouzel.terminal_chat.stats import stats_text
+from ouzel.terminal_chat.commands.stats import stats_text
 
 
 @pytest.mark.parametrize(("first_s", "rate"), [(0.5, "40.0 tokens/s"), (0.99, "21.0 tokens/s")])

@@ -7,7 +7,7 @@ import pytest
 
 from ouzel.terminal_chat.answer import ToolCall
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.tool_file import Tools, load_tools, run_call
+from ouzel.terminal_chat.commands.tool_file import Tools, load_tools, run_call
 
 MISFIT = "error: the arguments do not fit"
 WEATHER = '''

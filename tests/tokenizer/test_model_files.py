@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.errors import ModelLoadError
-from ouzel.tokenizer.model_files import (
+from ouzel.checkpoint.model_files import (
     SamplingDefaults,
     read_chat_templates,
     read_model_eos_token_ids,
@@ -11,6 +10,7 @@ from ouzel.tokenizer.model_files import (
     read_special_tokens,
     sampling_defaults,
 )
+from ouzel.errors import ModelLoadError
 
 
 def write(directory: Path, **texts: str) -> None:

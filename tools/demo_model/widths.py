@@ -24,7 +24,7 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.core import EngineCore
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 from tokenizers import Tokenizer
 
 from conversations import MODEL_DIRECTORY, Renderer, conversation, encode

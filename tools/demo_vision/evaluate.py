@@ -20,7 +20,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.core import EngineCore
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, ImageInput
+from ouzel.types.engine_request import EngineRequest, ImageInput
 from tools.demo_vision.checkpoint_files import MODEL_DIRECTORY
 from tools.demo_vision.judging import Asked, asked_by_skill, is_right, swapped
 from tools.demo_vision.rendering import Renderer

@@ -124,11 +124,15 @@ def masked(parts: list[Rows], dtype: torch.dtype) -> list[Masked]:
     made = []
     for rows in parts:
         length = rows.index.shape[1]
-        sees = torch.ones(length, length).tril().bool().expand(len(rows.index), 1, length, length)
+        supports_images = (
+            torch.ones(length, length).tril().bool().expand(len(rows.index), 1, length, length)
+        )
         if rows.owners is not None:
             trunk = parts[0].valid[rows.owners][:, None, None].expand(-1, 1, length, -1)
-            sees = torch.cat((trunk, sees), -1)
-        hidden = torch.zeros(sees.shape, dtype=dtype).masked_fill(~sees, float("-inf"))
+            supports_images = torch.cat((trunk, supports_images), -1)
+        hidden = torch.zeros(supports_images.shape, dtype=dtype).masked_fill(
+            ~supports_images, float("-inf")
+        )
         made.append(Masked(rows, hidden, torch.nonzero(rows.valid.flatten())[:, 0]))
     return made
 

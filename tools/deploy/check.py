@@ -17,8 +17,8 @@ from typing import Any  # YAML
 
 import yaml
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.options import read_options
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import read_options
 from tools.deploy import inference_pool, installing
 from tools.deploy.containerfile import ROOT
 from tools.deploy.dashboard import dashboard

@@ -9,7 +9,7 @@ import msgspec
 from ouzel.api.document.openapi import body_schemas
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.operations import DOCUMENTED
-from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.wire.aliases import ALIASES
 from ouzel.wire.fields import CompletionFields
 from ouzel.wire.hints import HINTS

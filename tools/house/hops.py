@@ -31,16 +31,20 @@ from starlette.types import ASGIApp, Message, Scope
 
 import ouzel
 from ouzel.api.app import create_app
-from ouzel.cli.model_directory import located
-from ouzel.cli.options import read_options
-from ouzel.cli.served_model import load_served_model
-from ouzel.cli.store import store_of
 from ouzel.config import ModelConfig
 from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.model_store.model_directory import find_or_download
+from ouzel.options.options import read_options
+from ouzel.serve.open_store import store_of
+from ouzel.serve.served_model import load_served_model
 
 PACKAGE = Path(ouzel.__file__).parent
 ENGINE = EngineSpec(factory="ouzel.backends.fake:create_engine", options={"step_s": 0.1})
-VOCABULARY = ("config", "observability")  # folders that are read as files directly in the package
+VOCABULARY = (
+    "config",
+    "observability",
+    "types",
+)  # folders that are read as files directly in the package
 MAX_TOKENS = 16  # so many steps that on a busy machine too the first token has left before the last one is made
 
 REQUESTS: dict[str, tuple[str, dict[str, object]]] = {
@@ -194,7 +198,7 @@ def longest_chain(recorded: dict[str, list[Hop]]) -> int:
 
 async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None:
     """Answers the request twice and records the second answer: what a server does once is not the request's."""
-    local = located(ModelConfig())
+    local = find_or_download(ModelConfig())
     engine = EngineClient(ENGINE, in_thread=True)
     with tempfile.TemporaryDirectory() as data_dir:
         options = read_options({"data_dir": data_dir}, {})

@@ -17,7 +17,7 @@ from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
 from ouzel.api.http.origins import OwnPages
 from ouzel.api.http.paths import MeantPaths, UnknownPath
-from ouzel.api.http.upgrades import Upgrades
+from ouzel.api.http.server.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
 from ouzel.api.openai import model_loading

@@ -10,12 +10,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.engine.adapters import Adapters
-from ouzel.engine.reasoning_limit import ReasoningLimit
-from ouzel.types import (
-    EngineInfo,
-    EngineRequest,
-    EngineStats,
+from ouzel.engine.state.adapters import Adapters
+from ouzel.engine.state.reasoning_limit import ReasoningLimit
+from ouzel.types.engine_info import EngineInfo, EngineStats
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import (
     FinishReason,
     PositionLogprobs,
     RequestTiming,

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import CacheRows, ForwardBatch
-from ouzel.engine.state_slots import num_slots
+from ouzel.engine.cache.state_slots import num_slots
 from ouzel.errors import ModelLoadError
-from ouzel.types import EngineInfo, ImageInput
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import ImageInput
 
 
 class FakeRunner:

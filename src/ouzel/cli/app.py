@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import ouzel
 from ouzel.cli.commands import COMMANDS
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.one_line_parser import OneLineParser
-from ouzel.cli.standard_streams import drop_output, open_closed_streams
-from ouzel.cli.suggestion import did_you_mean
 from ouzel.errors import OuzelError
 from ouzel.observability import log_settings
-from ouzel.terminal_chat.harmless import harmless_line
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.terminal.harmless import harmless_line
+from ouzel.terminal.one_line_parser import OneLineParser
+from ouzel.terminal.standard_streams import drop_output, open_closed_streams
+from ouzel.terminal.suggestion import did_you_mean
 
 logger = logging.getLogger(__name__)
 

@@ -4,11 +4,11 @@ from importlib import resources
 from pathlib import Path
 
 from ouzel.backends.openvino.calibration.recording import CalibrationText
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.task import task_of
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.model_directory import LocalModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
+from ouzel.model_store.model_directory import LocalModel
+from ouzel.options.invalid_option import InvalidOption
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 
 MAX_TOKENS = 12288

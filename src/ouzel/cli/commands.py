@@ -40,12 +40,12 @@ def _imported(name: str) -> Any:  # Any: whatever has that name
 COMMANDS: Mapping[str, Command] = {
     "serve": Command(
         "Serve a model over the OpenAI API; `ouzel serve -h` lists the common options, --help all.",
-        "ouzel.cli.serve_command:run",
+        "ouzel.serve.command:run",
     ),
     "chat": Command(
         "Talk with a model in the terminal, or print one answer; `ouzel chat -h` lists the options.",
-        "ouzel.cli.chat:run",
-        parser="ouzel.cli.chat_flags:chat_parser",
+        "ouzel.terminal_chat.command:run",
+        parser="ouzel.terminal_chat.flags:chat_parser",
     ),
     "inspect": Command(
         "Print what would be loaded of a model, and what it would take; with the options of serve.",
@@ -53,8 +53,8 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "bench": Command(
         "Measure how fast a server or a model answers; `ouzel bench -h` lists its options.",
-        "ouzel.cli.bench:run",
-        parser="ouzel.cli.bench_flags:bench_parser",
+        "ouzel.bench.command:run",
+        parser="ouzel.bench.flags:bench_parser",
     ),
     "pull": Command(
         "Fetch a model of the Hugging Face hub, and make its compressed weights with --weights.",

@@ -7,13 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any  # Any: JSON
 
-from ouzel.cli.one_line_parser import OneLineParser
-from ouzel.cli.options import read_options
-from ouzel.cli.progress import progress_shown
-from ouzel.cli.quantities import size_text
-from ouzel.cli.serve_command import begun
-from ouzel.cli.store_options import store_parser
-from ouzel.cli.table import table
 from ouzel.config.cache_root import cache_root
 from ouzel.doctor.address import server_at
 from ouzel.doctor.findings import Finding, findings
@@ -25,11 +18,18 @@ from ouzel.doctor.fitting import (
     Fit,
     estimates,
 )
-from ouzel.doctor.machine import Memory, Processor, read_memory, read_processor
 from ouzel.doctor.software import Disk, Software, is_port_free, read_disk, read_software
-from ouzel.free_memory import available_bytes
+from ouzel.machine.free_memory import available_bytes
+from ouzel.machine.machine import Memory, Processor, read_memory, read_processor
+from ouzel.machine.quantities import size_text
 from ouzel.model_store.hub_cache import cache_directory
 from ouzel.observability.progress_bar import amount
+from ouzel.options.options import read_options
+from ouzel.options.store_options import store_parser
+from ouzel.serve.command import apply_logging
+from ouzel.terminal.one_line_parser import OneLineParser
+from ouzel.terminal.progress import progress_shown
+from ouzel.terminal.table import table
 
 if TYPE_CHECKING:
     from ouzel.doctor.speed import Speeds
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     values = vars(doctor_parser().parse_args(arguments))
     is_json, is_quick = values.pop("json"), values.pop("no_measuring")
-    options = begun(read_options(values | {"log_level": "error"}))
+    options = apply_logging(read_options(values | {"log_level": "error"}))
     disks = (
         read_disk("the cache of weights", cache_root(options.model.cache_dir)),
         read_disk("the hub's cache", cache_directory()),

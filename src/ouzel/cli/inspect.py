@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
-from ouzel.cli.command_line import read_command_line
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.model_directory import LocalModel, located
-from ouzel.cli.model_options import check_with_model, check_without_model, output_format
-from ouzel.cli.options import Options
-from ouzel.cli.quantities import count_text, size_text
-from ouzel.cli.serve_command import begun
+from ouzel.checkpoint.model_files import read_chat_templates
 from ouzel.config import EngineConfig
-from ouzel.tokenizer.model_files import read_chat_templates
+from ouzel.machine.quantities import count_text, size_text
+from ouzel.model_store.model_directory import LocalModel, find_or_download
+from ouzel.options.command_line import read_command_line
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import Options
+from ouzel.serve.command import apply_logging
+from ouzel.serve.model_options import check_with_model, check_without_model, output_format
 
 if TYPE_CHECKING:
     from ouzel.backends.openvino.inspection import Inspection
@@ -27,13 +27,13 @@ _COLUMNS = 100
 
 def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
-    options = begun(read_command_line(arguments, command="inspect"))
+    options = apply_logging(read_command_line(arguments, command="inspect"))
     if options.vllm.is_chosen:
         raise InvalidOption(
             "--engine: must be openvino for ouzel inspect, which cannot tell what vLLM would load"
         )
     check_without_model(options.model)
-    sys.stdout.write(inspected(options, located(options.model)))
+    sys.stdout.write(inspected(options, find_or_download(options.model)))
     return 0
 
 

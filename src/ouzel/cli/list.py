@@ -8,19 +8,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ouzel.cli.inventory import read_inventory
-from ouzel.cli.one_line_parser import OneLineParser
-from ouzel.cli.options import read_options
-from ouzel.cli.quantities import count_text
-from ouzel.cli.serve_command import begun
-from ouzel.cli.store_options import store_parser
-from ouzel.cli.table import table
 from ouzel.config.cache_root import cache_root
 from ouzel.gguf.files import is_gguf, model_name, quantisation_of
+from ouzel.machine.quantities import count_text
 from ouzel.model_store.disk import size_behind
 from ouzel.model_store.hub_cache import HubRepository, Snapshot, cache_directory, gguf_models
 from ouzel.model_store.inventory import Inventory
 from ouzel.model_store.verdict import Verdict, judge, judge_gguf
 from ouzel.observability.progress_bar import amount
+from ouzel.options.options import read_options
+from ouzel.options.store_options import store_parser
+from ouzel.serve.command import apply_logging
+from ouzel.terminal.one_line_parser import OneLineParser
+from ouzel.terminal.table import table
 
 _KINDS = {"gguf": "of GGUF", "verdict": "KV cache", "unfinished": "unfinished"}
 _DESCRIPTION = "Lists the models in the Hugging Face cache and what is kept of models in ours."
@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     """Raises OuzelError."""
     values = vars(list_parser().parse_args(arguments))
     is_json = values.pop("json")
-    options = begun(read_options(values | {"log_level": "error"}))
+    options = apply_logging(read_options(values | {"log_level": "error"}))
     inventory, root = read_inventory(options.model.cache_dir), cache_root(options.model.cache_dir)
     models = [*models_of(inventory), *demos_of(inventory)]
     kept = [

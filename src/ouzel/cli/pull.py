@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ouzel.cli.clean_end import clean_end
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.model_directory import LocalModel, locate_model
-from ouzel.cli.model_options import check_with_model, check_without_model
-from ouzel.cli.one_line_parser import OneLineParser
-from ouzel.cli.options import read_options
-from ouzel.cli.progress import progress_shown
-from ouzel.cli.serve_command import begun
-from ouzel.cli.store_options import add_log_options, add_text_option, store_parser
 from ouzel.config import ModelConfig
 from ouzel.errors import ModelLoadError
+from ouzel.model_store.model_directory import LocalModel, locate_model
 from ouzel.observability.progress_bar import amount
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import read_options
+from ouzel.options.store_options import add_log_options, add_text_option, store_parser
+from ouzel.serve.command import apply_logging
+from ouzel.serve.model_options import check_with_model, check_without_model
+from ouzel.terminal.clean_end import clean_end
+from ouzel.terminal.one_line_parser import OneLineParser
+from ouzel.terminal.progress import progress_shown
 
 if TYPE_CHECKING:
     from ouzel.backends.openvino.encoder_model import EncoderModel
-    from ouzel.backends.openvino.hf_config import HfConfig
     from ouzel.backends.openvino.language_model import LanguageModel
+    from ouzel.checkpoint.hf_config import HfConfig
 
 _DESCRIPTION = """\
 Fetches a model of the Hugging Face hub into its cache. What was cut off goes on where it ended. HF_TOKEN, HF_ENDPOINT,
@@ -78,7 +78,7 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidOption("--calibrate requires --weights int4: without it no weights are made")
     if text_path and not calibrates:
         raise InvalidOption("--calibration-text requires --calibrate")
-    options = begun(read_options(values))
+    options = apply_logging(read_options(values))
     check_without_model(options.model)
     if calibrates and "int4" not in options.model.weight_plan.integer_widths:
         raise InvalidOption(
@@ -102,8 +102,8 @@ def _make_weights(
     local: LocalModel, model: ModelConfig, *, calibrates: bool, text_path: str
 ) -> None:
     """Raises ModelLoadError."""
-    from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
     from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
+    from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
 
     if is_ir_directory(local.directory):
         _say("it is an OpenVINO IR, which is served as it is: there are no weights to make")

@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ouzel.cli.clean_end import clean_end
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.model_directory import IR_FILES, LocalModel, locate_model
-from ouzel.cli.one_line_parser import OneLineParser
-from ouzel.cli.options import read_options
-from ouzel.cli.progress import progress_shown
-from ouzel.cli.serve_command import begun
-from ouzel.cli.store_options import add_log_options, add_text_option, store_parser
 from ouzel.errors import ModelLoadError
+from ouzel.model_store.model_directory import IR_FILES, LocalModel, locate_model
 from ouzel.observability.progress_bar import amount
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import read_options
+from ouzel.options.store_options import add_log_options, add_text_option, store_parser
+from ouzel.serve.command import apply_logging
+from ouzel.terminal.clean_end import clean_end
+from ouzel.terminal.one_line_parser import OneLineParser
+from ouzel.terminal.progress import progress_shown
 
 if TYPE_CHECKING:
     from ouzel.backends.openvino.calibration.export import Export
-    from ouzel.backends.openvino.hf_config import HfConfig
+    from ouzel.checkpoint.hf_config import HfConfig
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
     if not source or not output:
         raise InvalidOption("SRC and OUT must name a model and a directory")
     out = _output_directory(output)
-    options = begun(read_options(values | {"model": source}))
+    options = apply_logging(read_options(values | {"model": source}))
     local = locate_model(source, options.model.cache_dir)
     begun_at = time.monotonic()
     try:
@@ -98,7 +98,7 @@ def _output_directory(output: str) -> Path:
 def _quantize(local: LocalModel, out: Path, text_path: str) -> "Export":
     """Puts the finished checkpoint in place at once. Raises OuzelError and OSError."""
     from ouzel.backends.openvino.calibration.export import export_checkpoint  # noqa: PLC0415  slow to import
-    from ouzel.backends.openvino.hf_config import read_hf_config  # noqa: PLC0415
+    from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     if any((local.directory / name).is_file() for name in IR_FILES):

@@ -3,15 +3,15 @@
 import sys
 from collections.abc import Sequence
 
-from ouzel.cli.invalid_option import InvalidOption
 from ouzel.cli.inventory import read_inventory
-from ouzel.cli.one_line_parser import OneLineParser
-from ouzel.cli.options import read_options
-from ouzel.cli.serve_command import begun
-from ouzel.cli.store_options import store_parser
 from ouzel.model_store.removal import CannotRemove, Removal, carry_out, plan_removal
 from ouzel.observability.progress_bar import amount
-from ouzel.terminal_chat.harmless import harmless_line
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import read_options
+from ouzel.options.store_options import store_parser
+from ouzel.serve.command import apply_logging
+from ouzel.terminal.harmless import harmless_line
+from ouzel.terminal.one_line_parser import OneLineParser
 
 _DESCRIPTION = """\
 Removes models: a repository of the Hugging Face cache with all that is kept of it, or what is kept alone. Nothing
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidOption("NAME: must name something, given ''")
     if not names and not stale:
         raise InvalidOption("NAME: at least one is needed, or --stale; `ouzel list` shows them")
-    options = begun(read_options(values | {"log_level": "error"}))
+    options = apply_logging(read_options(values | {"log_level": "error"}))
     inventory = read_inventory(options.model.cache_dir)
     removal = plan_removal(inventory, names, weights_only=weights_only, stale=stale)
     if not removal.repositories and not removal.kept:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal  # Any: option values are typed by `c
 import msgspec
 from msgspec import Meta
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.option_records import RECORDS, options_of
-from ouzel.cli.options import Options, read_options
-from ouzel.cli.suggestion import did_you_mean
 from ouzel.config import StoreConfig
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.options import Options, read_options
+from ouzel.options.records import RECORDS, options_of
+from ouzel.terminal.suggestion import did_you_mean
 
 _LISTENS = "Ray Serve listens, as its http_options say"
 _NO_TLS = "Ray Serve listens, without TLS: put a proxy with TLS before it"

@@ -19,13 +19,6 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
 from starlette.types import ASGIApp
 
-from ouzel.cli.model_directory import located
-from ouzel.cli.model_host import ModelHost
-from ouzel.cli.model_options import check_with_model, check_without_model
-from ouzel.cli.options import Options
-from ouzel.cli.serve import front_for, settle_memory
-from ouzel.cli.serve_command import begun
-from ouzel.cli.traces import open_traces
 from ouzel.cluster.arguments import ReplicaSettings, check_store, read_arguments, replica_options
 from ouzel.cluster.door import (
     MAX_ONGOING_REQUESTS,
@@ -38,10 +31,17 @@ from ouzel.cluster.request_ids import OneRequestId
 from ouzel.cluster.scaling import WaitingPolicy
 from ouzel.errors import OuzelError
 from ouzel.generation import EngineState
+from ouzel.model_store.model_directory import find_or_download
+from ouzel.options.options import Options
+from ouzel.serve.command import apply_logging
+from ouzel.serve.model_host import ModelHost
+from ouzel.serve.model_options import check_with_model, check_without_model
+from ouzel.serve.serve import open_frontend_for, settle_memory
+from ouzel.serve.traces import open_traces
 
 if TYPE_CHECKING:
-    from ouzel.cli.front import Front
-    from ouzel.cli.model_directory import LocalModel
+    from ouzel.model_store.model_directory import LocalModel
+    from ouzel.serve.http_frontend import HttpFrontend
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +60,9 @@ class Replica:
         num_cpus = ray.get_runtime_context().get_assigned_resources().get("CPU", 0.0)
         world_size = serve.get_replica_context().world_size
         self._host: ModelHost | None = None
-        self._front: Front | None = None
+        self._front: HttpFrontend | None = None
         try:
-            options = begun(
+            options = apply_logging(
                 replica_options(
                     values, os.environ, num_cpus=num_cpus, drain_timeout_s=drain_timeout_s
                 )
@@ -71,7 +71,7 @@ class Replica:
             self._host = ModelHost(options)
             traces = open_traces(options.observability.otlp_traces_endpoint)
             models = await asyncio.to_thread(_located, options)
-            self._front = await front_for(options, models, self._host, traces)
+            self._front = await open_frontend_for(options, models, self._host, traces)
         except OuzelError as error:
             await self._close()
             raise RuntimeError(
@@ -157,7 +157,7 @@ def _located(options: Options) -> "list[LocalModel]":
     """May download for minutes. Raises OuzelError."""
     for settings in options.all_models:
         check_without_model(settings.model)
-    models = [located(settings.model) for settings in options.all_models]
+    models = [find_or_download(settings.model) for settings in options.all_models]
     for settings, local in zip(options.all_models, models, strict=True):
         check_with_model(settings.model, settings.engine, local.directory)
     return models

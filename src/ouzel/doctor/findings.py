@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ouzel.doctor.machine import Memory, Processor
 from ouzel.doctor.software import Disk
+from ouzel.machine.machine import Memory, Processor
 
 if TYPE_CHECKING:
     from ouzel.doctor.speed import Speeds

@@ -8,12 +8,12 @@ import numpy as np
 
 from ouzel.backends.openvino.auto_precision import prefers_int8
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.processor import processor_flags
 from ouzel.backends.openvino.withheld_instructions import (
     withholds_amx,
     withholds_bf16,
     withholds_int8,
 )
+from ouzel.machine.instructions import processor_flags
 from ouzel.observability.progress import stage
 
 DEVICE = "CPU"

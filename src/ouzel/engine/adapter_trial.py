@@ -12,15 +12,15 @@ import logging
 
 import numpy as np
 
-from ouzel.engine.adapters import Adapter, Adapters
 from ouzel.engine.base import AdapterRunner, ModelRunner
-from ouzel.engine.batch import build_batch
-from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.scheduler import Scheduled
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.scheduling.batch import build_batch
+from ouzel.engine.scheduling.scheduler import Scheduled
+from ouzel.engine.state.adapters import Adapter, Adapters
+from ouzel.engine.state.sequence import Sequence
 from ouzel.errors import STOPS, ModelLoadError
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest
+from ouzel.types.engine_request import EngineRequest
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-from ouzel.engine_messages import AdapterEvent
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, ImageInput, StepOutput
+from ouzel.types.engine_info import EngineInfo, EngineStats
+from ouzel.types.engine_messages import AdapterEvent
+from ouzel.types.engine_request import EngineRequest, ImageInput
+from ouzel.types.step_output import StepOutput
 
 
 class AdapterNames(Protocol):

@@ -24,15 +24,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.columns import Row, largest
-from ouzel.engine.constraints import Constraints
 from ouzel.engine.grammars.session import Session
-from ouzel.engine.own_logprobs import OwnLogprobs, log_sum_exp
-from ouzel.engine.sampler import adjust
-from ouzel.engine.scheduler import Scheduler
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.sampling.constraints import Constraints
+from ouzel.engine.sampling.own_logprobs import OwnLogprobs, log_sum_exp
+from ouzel.engine.sampling.sampler import adjust
+from ouzel.engine.scheduling.scheduler import Scheduler
+from ouzel.engine.state.columns import Row, largest
+from ouzel.engine.state.sequence import Sequence
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import FinishReason, PositionLogprobs, RequestTiming
+from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTiming
 
 
 @dataclass(frozen=True, slots=True)

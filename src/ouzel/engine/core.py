@@ -21,31 +21,33 @@ from numpy.typing import NDArray
 
 from ouzel.engine.adapter_trial import tried_adapters
 from ouzel.engine.base import ForwardBatch, ImageRunner, ModelRunner
-from ouzel.engine.batch import build_batch, split_logits
 from ouzel.engine.beam import BeamSearch
-from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.chunks import Chunks
-from ouzel.engine.constraints import Constraints, Refusal
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.cache.prefix_store import PrefixStore
+from ouzel.engine.cache.state_slots import state_slots
 from ouzel.engine.grammars.compilation import CompilerOverloaded
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import Session
-from ouzel.engine.image_encoder import EncodingFailed, ImageEncoder
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import output_of, vector_of
-from ouzel.engine.own_logprobs import score
-from ouzel.engine.prefix_store import PrefixStore
-from ouzel.engine.prompt_images import PromptImages
-from ouzel.engine.proposals import Proposals, Speculation
 from ouzel.engine.request_faults import faults_of
-from ouzel.engine.scheduler import Scheduled, Scheduler
+from ouzel.engine.sampling.constraints import Constraints, Refusal
+from ouzel.engine.sampling.own_logprobs import score
+from ouzel.engine.scheduling.batch import build_batch, split_logits
+from ouzel.engine.scheduling.chunks import Chunks
+from ouzel.engine.scheduling.image_encoder import EncodingFailed, ImageEncoder
+from ouzel.engine.scheduling.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
-from ouzel.engine.sequence import Sequence
-from ouzel.engine.state_slots import state_slots
+from ouzel.engine.speculation.proposals import Proposals, Speculation
+from ouzel.engine.state.prompt_images import PromptImages
+from ouzel.engine.state.sequence import Sequence
 from ouzel.engine.stats import stats_of
 from ouzel.engine.token_taker import TokenTaker
 from ouzel.errors import STOPS
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, StepOutput
+from ouzel.types.engine_info import EngineInfo, EngineStats
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, StepOutput
 
 logger = logging.getLogger(__name__)
 

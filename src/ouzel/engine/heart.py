@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ouzel.engine_messages import Heartbeat
+from ouzel.types.engine_messages import Heartbeat
 
 
 class Heart:

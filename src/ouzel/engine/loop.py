@@ -9,7 +9,10 @@ import msgspec
 
 from ouzel.engine.base import Engine
 from ouzel.engine.heart import Heart
-from ouzel.engine_messages import (
+from ouzel.errors import STOPS, OuzelError
+from ouzel.observability import LogFormat
+from ouzel.observability.progress import progress_told_to
+from ouzel.types.engine_messages import (
     AbortRequest,
     AddRequest,
     EngineCommand,
@@ -22,9 +25,6 @@ from ouzel.engine_messages import (
     StepResult,
     UnloadAdapter,
 )
-from ouzel.errors import STOPS, OuzelError
-from ouzel.observability import LogFormat
-from ouzel.observability.progress import progress_told_to
 
 logger = logging.getLogger(__name__)
 

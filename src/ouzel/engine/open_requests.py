@@ -9,17 +9,17 @@ Rules
 
 from typing import assert_never
 
-from ouzel.engine.adapters import Adapter
 from ouzel.engine.beam import BeamSearch
-from ouzel.engine.constraints import Refusal
 from ouzel.engine.grammars.compilation import CompilerOverloaded
 from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.outputs import output_of
 from ouzel.engine.request_faults import Fault
-from ouzel.engine.scheduler import Scheduler
-from ouzel.engine.sequence import Sequence
-from ouzel.types import FinishReason, StepOutput
+from ouzel.engine.sampling.constraints import Refusal
+from ouzel.engine.scheduling.scheduler import Scheduler
+from ouzel.engine.state.adapters import Adapter
+from ouzel.engine.state.sequence import Sequence
+from ouzel.types.step_output import FinishReason, StepOutput
 
 
 class OpenRequests:

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.beam import FinishedBeam
-from ouzel.engine.sampler import Sampled
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.sampling.sampler import Sampled
+from ouzel.engine.state.sequence import Sequence
 from ouzel.pooling import Pooling
-from ouzel.types import PositionLogprobs, RequestTiming, StepOutput
+from ouzel.types.step_output import PositionLogprobs, RequestTiming, StepOutput
 
 
 def output_of(

@@ -15,18 +15,13 @@ from itertools import accumulate, count
 
 import numpy as np
 
-from ouzel.engine.adapters import Adapters
 from ouzel.engine.base import PoolingBatch, PoolingRunner
+from ouzel.engine.state.adapters import Adapters
 from ouzel.engine.waiting_texts import WaitingText, WaitingTexts
 from ouzel.errors import STOPS
-from ouzel.types import (
-    EngineInfo,
-    EngineRequest,
-    EngineStats,
-    FinishReason,
-    RequestTiming,
-    StepOutput,
-)
+from ouzel.types.engine_info import EngineInfo, EngineStats
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, RequestTiming, StepOutput
 
 logger = logging.getLogger(__name__)
 

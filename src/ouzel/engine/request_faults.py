@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import chain
 from math import prod
 
-from ouzel.engine.adapters import Adapter
-from ouzel.engine.block_manager import BlockManager
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.state.adapters import Adapter
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineInfo, EngineRequest, ImageInput
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest, ImageInput
 
 
 @dataclass(frozen=True, slots=True)

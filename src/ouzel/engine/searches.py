@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from operator import attrgetter
 
 from ouzel.engine.beam import BeamSearch
-from ouzel.engine.columns import Row
-from ouzel.engine.constraints import Constraints
 from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import winner_output_of
-from ouzel.engine.scheduler import Scheduler
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.sampling.constraints import Constraints
+from ouzel.engine.scheduling.scheduler import Scheduler
+from ouzel.engine.state.columns import Row
+from ouzel.engine.state.sequence import Sequence
 from ouzel.errors import STOPS
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 logger = logging.getLogger(__name__)
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.image_encoder import ImageEncoder
-from ouzel.engine.proposals import Proposals
-from ouzel.engine.scheduler import Scheduler
-from ouzel.engine.sequence import Sequence
-from ouzel.types import EngineStats
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.scheduling.image_encoder import ImageEncoder
+from ouzel.engine.scheduling.scheduler import Scheduler
+from ouzel.engine.speculation.proposals import Proposals
+from ouzel.engine.state.sequence import Sequence
+from ouzel.types.engine_info import EngineStats
 
 
 def stats_of(

@@ -13,16 +13,16 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.block_manager import BlockManager
-from ouzel.engine.columns import Row
-from ouzel.engine.constraints import Constraints
+from ouzel.engine.cache.block_manager import BlockManager
 from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.open_requests import OpenRequests
 from ouzel.engine.outputs import output_of
-from ouzel.engine.sampler import Sampled, draw, prepare, why_none
-from ouzel.engine.sequence import Sequence
+from ouzel.engine.sampling.constraints import Constraints
+from ouzel.engine.sampling.sampler import Sampled, draw, prepare, why_none
+from ouzel.engine.state.columns import Row
+from ouzel.engine.state.sequence import Sequence
 from ouzel.errors import STOPS
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 logger = logging.getLogger(__name__)
 

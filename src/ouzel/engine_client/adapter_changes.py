@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import assert_never
 
-from ouzel.engine_messages import (
+from ouzel.errors import EngineUnavailable, ModelLoadError
+from ouzel.types.engine_messages import (
     AdapterEvent,
     AdapterFailed,
     AdapterLoaded,
@@ -25,7 +26,6 @@ from ouzel.engine_messages import (
     LoadAdapter,
     UnloadAdapter,
 )
-from ouzel.errors import EngineUnavailable, ModelLoadError
 
 logger = logging.getLogger(__name__)
 

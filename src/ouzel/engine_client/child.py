@@ -18,8 +18,8 @@ import msgspec
 
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
 from ouzel.engine_client.frames import frame
-from ouzel.engine_messages import EngineCommand, EngineEvent, EngineLoading
 from ouzel.observability import configure_logging
+from ouzel.types.engine_messages import EngineCommand, EngineEvent, EngineLoading
 
 logger = logging.getLogger(__name__)
 

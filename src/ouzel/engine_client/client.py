@@ -25,7 +25,9 @@ from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, StartLink, start_process, start_thread
 from ouzel.engine_client.open_requests import OpenRequests
 from ouzel.engine_client.restart_pauses import RestartPauses
-from ouzel.engine_messages import (
+from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
+from ouzel.types.engine_info import EngineInfo, EngineStats
+from ouzel.types.engine_messages import (
     AbortRequest,
     AdapterFailed,
     AdapterLoaded,
@@ -38,8 +40,8 @@ from ouzel.engine_messages import (
     Shutdown,
     StepResult,
 )
-from ouzel.errors import STOPS, EngineUnavailable, ModelLoadError
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import StepOutput
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,8 @@ import asyncio
 
 import msgspec
 
-from ouzel.types import EngineRequest, FinishReason, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, StepOutput
 
 _ACCEPTED = (None, FinishReason.STOP, FinishReason.LENGTH)
 

@@ -1,7 +1,7 @@
 """Follows the events of an engine, so that the message about its sudden end can name its last work."""
 
-from ouzel.engine_messages import EngineEvent, EngineLoading, EngineReady
 from ouzel.observability.progress import tell_progress
+from ouzel.types.engine_messages import EngineEvent, EngineLoading, EngineReady
 
 
 class EngineActivity:

@@ -6,7 +6,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
-from ouzel.types import EngineInfo, EngineRequest, StepOutput
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import StepOutput
 
 if TYPE_CHECKING:
     from ouzel.engine_client.client import EngineClient

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Coroutine
 
-from ouzel.engine_messages import Heartbeat
+from ouzel.types.engine_messages import Heartbeat
 
 _SILENCE_TIMEOUT_S = 30.0
 

@@ -22,7 +22,7 @@ import msgspec
 from ouzel.engine.loop import EngineSpec, Inbox, drive_engine
 from ouzel.engine_client.frames import frame
 from ouzel.engine_client.last_stacks import LastStacks
-from ouzel.engine_messages import EngineCommand, EngineEvent, Shutdown
+from ouzel.types.engine_messages import EngineCommand, EngineEvent, Shutdown
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 from ouzel.engine_client.collector import Collector
 from ouzel.errors import EngineFailed
-from ouzel.types import EngineInfo, EngineRequest, StepOutput
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import StepOutput
 
 
 class OpenRequests:

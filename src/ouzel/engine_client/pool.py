@@ -21,7 +21,9 @@ from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
 from ouzel.engine_client.engines import GivenTo
 from ouzel.errors import EngineFailed, EngineUnavailable
 from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, token_keys
-from ouzel.types import EngineInfo, EngineRequest, StepOutput
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import StepOutput
 
 _IN_ORDER = (  # a pool's state is the first of these that one of its engines is in
     EngineState.READY,

@@ -28,9 +28,9 @@ from ouzel.generation.spans import span_attributes
 from ouzel.generation.speculation import MAX_ASSISTANT_TOKENS, SpeculationOptions
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
-from ouzel.prompts.document_parts import document_part
 from ouzel.prompts.media.parts import DocumentPart, MediaPart
-from ouzel.prompts.picture_parts import picture_part
+from ouzel.prompts.media_readers.document_parts import document_part
+from ouzel.prompts.media_readers.picture_parts import picture_part
 from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation

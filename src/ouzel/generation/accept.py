@@ -15,7 +15,8 @@ from ouzel.generation.served_model import ServedModel
 from ouzel.generation.speculation import speculation_params
 from ouzel.parsers.bare_calls import BareCalls
 from ouzel.prompts.render import Prompt
-from ouzel.types import EngineInfo, Grammar, ReasoningBudget
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import Grammar, ReasoningBudget
 
 _MAX_ALTERNATIVES = 2**20  # of an answer to a request, where a token has more than
 _ALWAYS_ALTERNATIVES = 1024

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output, PromptScored
-from ouzel.types import PositionLogprobs
+from ouzel.types.step_output import PositionLogprobs
 
 
 class BestOf:

@@ -17,7 +17,7 @@ from ouzel.generation.served_model import ServedModel
 from ouzel.parsers.base import CONTROL_SIGN, Delta, ReasoningDelta
 from ouzel.parsers.registry import PLAIN
 from ouzel.tokenizer.stop_strings import StopStringMatcher
-from ouzel.types import FinishReason, PositionLogprobs, StepOutput
+from ouzel.types.step_output import FinishReason, PositionLogprobs, StepOutput
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from ouzel.grammar.formats import compile_format, with_reasoning
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Calls, Format, Reasoning, ReasoningStage
 from ouzel.parsers.registry import PARAMETER_STYLES, OutputFormat
-from ouzel.types import FunctionTool, Grammar
+from ouzel.types.engine_request import Grammar
+from ouzel.types.tools import FunctionTool
 
 _PLACE_OF_GRAMMAR = re.compile(r"format\S*\.definition")
 _ANY_ARGUMENTS: Format = {"type": "object"}

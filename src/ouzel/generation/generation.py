@@ -26,7 +26,8 @@ from ouzel.generation.records import (
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics, span_in_scope
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, FinishReason, PositionLogprobs, RequestTiming, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTiming, StepOutput
 
 # what keeps the engine busy has been given up by then: the default of --grammar-timeout-s
 _RETRY_AFTER_S = 5.0

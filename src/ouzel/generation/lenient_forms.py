@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from ouzel.generation.demands import FormRefused, OutputForm, ToolUse
 from ouzel.grammar.formats import widened_format
-from ouzel.types import FunctionTool, Grammar
+from ouzel.types.engine_request import Grammar
+from ouzel.types.tools import FunctionTool
 
 _ANY_ARGUMENTS: dict[str, object] = {"type": "object"}
 

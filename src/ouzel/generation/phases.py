@@ -1,7 +1,7 @@
 """The spans of a generation: it waits in the engine's queue, its prompt is computed, its tokens are generated."""
 
 from ouzel.observability import Attributes, Span
-from ouzel.types import RequestTiming
+from ouzel.types.step_output import RequestTiming
 
 
 def add_phases(

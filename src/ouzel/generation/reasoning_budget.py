@@ -7,7 +7,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.parsers.base import Reasoning, ReasoningStage
 from ouzel.parsers.registry import OutputFormat
 from ouzel.tokenizer.base import Tokenizer
-from ouzel.types import ReasoningBudget
+from ouzel.types.engine_request import ReasoningBudget
 
 PARAM = "thinking_token_budget"
 _WHITESPACE = b" \t\r\n"

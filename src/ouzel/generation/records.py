@@ -8,14 +8,9 @@ from ouzel.parsers.bare_calls import BareCalls
 from ouzel.parsers.base import Delta
 from ouzel.prompts.render import Prompt
 from ouzel.sampling import SamplingParams
-from ouzel.types import (
-    FinishReason,
-    FunctionTool,
-    Grammar,
-    PositionLogprobs,
-    ReasoningBudget,
-    SpeculationParams,
-)
+from ouzel.types.engine_request import Grammar, ReasoningBudget, SpeculationParams
+from ouzel.types.step_output import FinishReason, PositionLogprobs
+from ouzel.types.tools import FunctionTool
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 import msgspec
 
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.sampling import BeamSearchParams, SamplingFields, SamplingParams
 from ouzel.tokenizer.base import Tokenizer
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineInfo
+from ouzel.types.engine_info import EngineInfo
 
 Number = TypeVar("Number", int, float, bool)
 

@@ -3,16 +3,17 @@
 import hashlib
 from dataclasses import dataclass, replace
 
+from ouzel.checkpoint.model_facts import NO_FACTS, ModelFacts
+from ouzel.checkpoint.model_files import SamplingDefaults
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.engine_client import Engines
 from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN, OutputFormat
 from ouzel.prompts.render import PromptRenderer
-from ouzel.sentence_files import SentenceFiles
 from ouzel.tokenizer.base import Tokenizer
-from ouzel.tokenizer.model_facts import NO_FACTS, ModelFacts
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import EngineInfo, Grammar
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import Grammar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

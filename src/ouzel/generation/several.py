@@ -14,7 +14,7 @@ from ouzel.generation.generation import Generation
 from ouzel.generation.records import Event, GenerationRequest, Usage
 from ouzel.generation.served_model import ServedModel
 from ouzel.observability import Metrics
-from ouzel.types import RequestTiming
+from ouzel.types.step_output import RequestTiming
 
 
 class SeveralGenerations:

@@ -2,9 +2,9 @@
 
 import msgspec
 
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.prompts.render import PromptRenderer
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import SpeculationParams
+from ouzel.types.engine_request import SpeculationParams
 
 MAX_ASSISTANT_TOKENS = 64  # in a step: more rows than that never pay
 PREDICTION_PARAM = "prediction.content"

@@ -1,10 +1,10 @@
 """The tokenizers that GGUF calls gpt2: byte-pair encoding over bytes, which are written as characters."""
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
 from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, pre_tokenizer_json
 from ouzel.gguf.vocabulary import KEY, Vocabulary, bpe_model, read_merges
-from ouzel.tokenizer.model_files import JsonObject
 
 
 def byte_level_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> tuple[JsonObject, bool]:

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures import architecture_of
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import Gguf
-from ouzel.tokenizer.model_files import JsonObject
 
 
 def model_config(gguf: Gguf) -> JsonObject:

@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.checkpoint.model_files import MAX_VOCAB_SIZE, brief
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.block_types import BLOCK_TYPES, BlockType
 from ouzel.gguf.metadata import Metadata, Value
-from ouzel.tokenizer.model_files import MAX_VOCAB_SIZE, brief
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -177,11 +177,11 @@ def _locate(
     size: int,
 ) -> dict[str, TensorLocation]:
     """Raises ModelLoadError where the tensors do not lie one after the other within the file."""
-    located: dict[str, TensorLocation] = {}
+    find_or_download: dict[str, TensorLocation] = {}
     position = 0
     for name, block_type, shape, offset in entries:
         where = f"{path}: tensor {brief(name)}"
-        if name in located:
+        if name in find_or_download:
             raise ModelLoadError(f"{where} is there twice")
         if offset != position:
             raise ModelLoadError(
@@ -192,9 +192,9 @@ def _locate(
             raise ModelLoadError(
                 f"{where} is truncated: it ends at byte {start + end}, the file has {size}"
             )
-        located[name] = TensorLocation(path, block_type, shape, start + offset)
+        find_or_download[name] = TensorLocation(path, block_type, shape, start + offset)
         position = _aligned(end, alignment)
-    return located
+    return find_or_download
 
 
 def _aligned(position: int, alignment: int) -> int:

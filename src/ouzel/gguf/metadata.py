@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
-from ouzel.tokenizer.model_files import brief
 
 Value = int | float | bool | str | list[str] | NDArray[np.generic]
 

@@ -12,12 +12,12 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import model_config
 from ouzel.gguf.file import Gguf, read_gguf
 from ouzel.gguf.files import find_gguf, model_name
 from ouzel.gguf.tokenizer import tokenizer_files
-from ouzel.tokenizer.model_files import JsonObject
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ there.
 
 from dataclasses import dataclass
 
-from ouzel.tokenizer.model_files import JsonObject
+from ouzel.checkpoint.model_files import JsonObject
 
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"

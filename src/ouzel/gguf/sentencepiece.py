@@ -5,6 +5,7 @@ Written as transformers does (convert_slow_tokenizer.py): merges are the pairs o
 piece with the highest score is made first.
 """
 
+from ouzel.checkpoint.model_files import JsonObject, brief
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
 from ouzel.gguf.vocabulary import (
@@ -18,7 +19,6 @@ from ouzel.gguf.vocabulary import (
     read_merges,
     token_id,
 )
-from ouzel.tokenizer.model_files import JsonObject, brief
 
 _SPACE = "\u2581"
 # Several times what any published model has.

@@ -5,12 +5,12 @@ characters, and bytes where there is no piece) or gemma4 (such pieces with merge
 gguf of llama.cpp, constants.py.
 """
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.byte_level import byte_level_tokenizer
 from ouzel.gguf.metadata import Metadata
 from ouzel.gguf.sentencepiece import sentencepiece_tokenizer
 from ouzel.gguf.vocabulary import CONTROL, KEY, USER_DEFINED, Vocabulary, read_vocabulary, token_id
-from ouzel.tokenizer.model_files import JsonObject
 
 # A file names one end of a turn; models end theirs with these, too (llama.cpp, llama-vocab.cpp: special_eog_ids).
 _ENDS = (

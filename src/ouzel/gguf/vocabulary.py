@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from ouzel.checkpoint.model_files import JsonObject, brief
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
-from ouzel.tokenizer.model_files import JsonObject, brief
 
 KEY = "tokenizer.ggml."
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)

@@ -5,23 +5,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ouzel.model_store.hub_cache import HubRepository
-from ouzel.model_store.kept import Kept, source_key
+from ouzel.model_store.kept import CacheEntry, source_key
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
     repositories: tuple[HubRepository, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[CacheEntry, ...]
     demos: Mapping[str, Path]  # name -> directory
 
-    def kept_of_repository(self, repository: HubRepository) -> list[Kept]:
+    def kept_of_repository(self, repository: HubRepository) -> list[CacheEntry]:
         directories = [repository.path.absolute(), repository.path.resolve()]
         within = [each.source for each in self.kept if _is_within(each.source, directories)]
         return self.kept_of(
             [*map(Path, within), *(snapshot.directory for snapshot in repository.snapshots)]
         )
 
-    def kept_of(self, paths: Iterable[Path]) -> list[Kept]:
+    def kept_of(self, paths: Iterable[Path]) -> list[CacheEntry]:
         """Returns what was made of one of the model directories or files, or of what was made of these."""
         sources = {str(form) for path in paths for form in (path.absolute(), path.resolve())}
         keys = {source_key(Path(source)) for source in sources}
@@ -33,7 +33,7 @@ class Inventory:
             else direct
         )
 
-    def model_of(self, kept: Kept) -> str:
+    def model_of(self, kept: CacheEntry) -> str:
         """Names to people what it was made of, as far as it says."""
         for repository in self.repositories:
             if kept in self.kept_of_repository(repository):

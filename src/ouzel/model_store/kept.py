@@ -31,7 +31,7 @@ _UNFINISHED_FOR_S = 3600.0  # by then whoever made it has gone, or still writes 
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CacheEntry:
     path: Path
     kind: Kind
     name: str  # of the directory or file that it was made of
@@ -48,7 +48,7 @@ class Kept:
         return hashlib.sha256(self.path.name.encode()).hexdigest()[:8]
 
 
-def kept_in(root: Path) -> list[Kept]:
+def kept_in(root: Path) -> list[CacheEntry]:
     """Returns all that there is, by name."""
     if not root.is_dir():
         return []
@@ -56,7 +56,7 @@ def kept_in(root: Path) -> list[Kept]:
     return [kept for path in paths if (kept := read_kept(path)) is not None]
 
 
-def read_kept(path: Path) -> Kept | None:
+def read_kept(path: Path) -> CacheEntry | None:
     """Returns None of what is not ours."""
     if match := _WEIGHTS.fullmatch(path.name):
         return weights_of(path, match)
@@ -72,7 +72,7 @@ def source_key(directory: Path) -> str:
     return hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
 
 
-def weights_of(path: Path, match: re.Match[str]) -> Kept:
+def weights_of(path: Path, match: re.Match[str]) -> CacheEntry:
     from ouzel.backends.openvino.weights.entry_use import (  # noqa: PLC0415  takes half a second to import
         MADE_OF_FILE,
         is_entry_in_use,
@@ -81,7 +81,7 @@ def weights_of(path: Path, match: re.Match[str]) -> Kept:
 
     made_of = read_made_of(path)
     noted = path / MADE_OF_FILE if made_of else path
-    return Kept(
+    return CacheEntry(
         path=path,
         kind="weights",
         name=match["name"],
@@ -112,7 +112,7 @@ def why_stale(content: str, made_of: "MadeOf") -> str:
     return "its model has changed"
 
 
-def gguf_of(path: Path, match: re.Match[str]) -> Kept:
+def gguf_of(path: Path, match: re.Match[str]) -> CacheEntry:
     note = path / SOURCE_FILE
     try:
         source = json.loads(note.read_bytes())
@@ -122,7 +122,7 @@ def gguf_of(path: Path, match: re.Match[str]) -> Kept:
         files, stale = [], "its file is gone"
     except (OSError, ValueError, KeyError, TypeError):
         files, stale = [], "it is broken"
-    return Kept(
+    return CacheEntry(
         path=path,
         kind="gguf",
         name=match["name"],
@@ -136,9 +136,9 @@ def gguf_of(path: Path, match: re.Match[str]) -> Kept:
     )
 
 
-def verdict_of(path: Path, match: re.Match[str]) -> Kept:
+def verdict_of(path: Path, match: re.Match[str]) -> CacheEntry:
     """Reads the verdict on a directory with OpenVINO's graphs, of which nothing else is kept."""
-    from ouzel.backends.openvino.cache_verdict import (  # noqa: PLC0415  takes half a second to import
+    from ouzel.backends.openvino.cache.cache_verdict import (  # noqa: PLC0415  takes half a second to import
         VERDICT_FILE,
         facts_of_verdict,
     )
@@ -158,7 +158,7 @@ def verdict_of(path: Path, match: re.Match[str]) -> Kept:
             )
     except (OSError, ValueError, KeyError, TypeError):
         stale = "it is broken"
-    return Kept(
+    return CacheEntry(
         path=path,
         kind="verdict",
         name=match["name"],
@@ -172,12 +172,12 @@ def verdict_of(path: Path, match: re.Match[str]) -> Kept:
     )
 
 
-def unfinished(path: Path) -> Kept:
+def unfinished(path: Path) -> CacheEntry:
     changed = max(
         (status.st_mtime for status in statuses(path.rglob("*"))), default=path.stat().st_mtime
     )
     is_recent = time.time() - changed < _UNFINISHED_FOR_S
-    return Kept(
+    return CacheEntry(
         path=path,
         kind="unfinished",
         name=path.name.removeprefix(_UNFINISHED),

@@ -16,7 +16,7 @@ from ouzel.errors import OuzelError
 from ouzel.model_store.disk import remove
 from ouzel.model_store.hub_cache import HubRepository, is_being_fetched
 from ouzel.model_store.inventory import Inventory
-from ouzel.model_store.kept import Kept
+from ouzel.model_store.kept import CacheEntry
 
 
 class CannotRemove(OuzelError):
@@ -26,7 +26,7 @@ class CannotRemove(OuzelError):
 @dataclass(frozen=True, slots=True)
 class Removal:
     repositories: tuple[HubRepository, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[CacheEntry, ...]
 
     @property
     def num_bytes(self) -> int:
@@ -39,7 +39,7 @@ def plan_removal(
 ) -> Removal:
     """Raises CannotRemove where a name is of nothing, or something is in use."""
     repositories: dict[Path, HubRepository] = {}
-    kept: dict[Path, Kept] = {}
+    kept: dict[Path, CacheEntry] = {}
     for name in names:
         repository, of_it = _find(inventory, name)
         if repository is not None and not weights_only:
@@ -54,7 +54,7 @@ def plan_removal(
     return removal
 
 
-def _find(inventory: Inventory, name: str) -> tuple[HubRepository | None, list[Kept]]:
+def _find(inventory: Inventory, name: str) -> tuple[HubRepository | None, list[CacheEntry]]:
     by_id = [each for each in inventory.kept if name in (each.short_id, each.path.name)]
     if by_id:
         return None, by_id
@@ -98,7 +98,7 @@ def carry_out(removal: Removal) -> list[str]:
     return failures
 
 
-def _remove_kept(kept: Kept) -> Iterable[str]:
+def _remove_kept(kept: CacheEntry) -> Iterable[str]:
     if kept.kind == "unfinished":
         return remove(kept.path)
     try:

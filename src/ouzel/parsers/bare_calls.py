@@ -31,7 +31,8 @@ from ouzel.parsers.json_reading_parser import (
 )
 from ouzel.parsers.reading_parser import WHITESPACE, Reading
 from ouzel.parsers.schemas import own_schema
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 
 _FENCE = "```"
 _LANGUAGES = ("json", "JSON")

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import msgspec
 
-from ouzel.types import FinishReason, FunctionTool
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import FunctionTool
 
 
 class ContentDelta(msgspec.Struct, frozen=True):

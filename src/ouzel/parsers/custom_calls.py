@@ -10,7 +10,8 @@ from collections.abc import Collection
 from ouzel.parsers.base import Delta, Parser, ToolCallDelta
 from ouzel.parsers.json_string import StringDecoding
 from ouzel.parsers.reading_parser import WHITESPACE
-from ouzel.types import CUSTOM_ARGUMENT, FinishReason
+from ouzel.types.step_output import FinishReason
+from ouzel.types.tools import CUSTOM_ARGUMENT
 
 _OPENING = f'{{"{CUSTOM_ARGUMENT}":"'
 _KEY = range(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from ouzel.parsers.json_string import StringDecoding, decoded_string
 from ouzel.parsers.reading_parser import WHITESPACE, Give, Reading, ReadingParser
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 
 _STRUCTURE = re.compile(r'["{}\[\]]')
 _STRING_PART = re.compile(r'["\\]')

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ouzel.parsers.parameter_reading_parser import ParameterReadingParser
 from ouzel.parsers.reading_parser import WHITESPACE, Reading
 from ouzel.parsers.typed_values import ValueType, in_json_string, json_string
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 
 _QUOTES = ('"""', "'''", '"', "'")
 _CLOSERS = ")]}"

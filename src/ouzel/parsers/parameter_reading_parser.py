@@ -13,7 +13,7 @@ from ouzel.parsers.typed_values import (
     json_type,
     parameter_type,
 )
-from ouzel.types import FunctionTool, ParameterMarks
+from ouzel.types.tools import FunctionTool, ParameterMarks
 
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 

@@ -1,7 +1,7 @@
 """Where a model's output format is not known, everything is content."""
 
 from ouzel.parsers.base import ContentDelta, Delta
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 
 class PlainParser:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta, new_call_id
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 Result = TypeVar("Result")
 Reading = Generator[None, None, Result]

@@ -8,20 +8,20 @@ from ouzel.errors import ModelLoadError
 from ouzel.parsers.bare_calls import BareCalls, BareCallsParser
 from ouzel.parsers.base import Family, Parser, new_call_id
 from ouzel.parsers.custom_calls import CustomCallsParser
-from ouzel.parsers.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
-from ouzel.parsers.gemma4 import FUNCTION_GEMMA, GEMMA4
-from ouzel.parsers.glm45 import GLM45, GLM_XML
-from ouzel.parsers.gpt_oss import GPT_OSS
-from ouzel.parsers.granite import GRANITE, GRANITE_33
-from ouzel.parsers.hermes import HERMES
-from ouzel.parsers.kimi_k2 import KIMI, KIMI_K2
-from ouzel.parsers.llama3_json import LLAMA3_JSON
-from ouzel.parsers.minicpm5 import MINICPM5, MINICPM_XML
-from ouzel.parsers.mistral import DEVSTRAL, MISTRAL
-from ouzel.parsers.phi4 import PHI4, PHI4_MINI
+from ouzel.parsers.families.deepseek import DEEPSEEK_V3, DEEPSEEK_V31
+from ouzel.parsers.families.gemma4 import FUNCTION_GEMMA, GEMMA4
+from ouzel.parsers.families.glm45 import GLM45, GLM_XML
+from ouzel.parsers.families.gpt_oss import GPT_OSS
+from ouzel.parsers.families.granite import GRANITE, GRANITE_33
+from ouzel.parsers.families.hermes import HERMES
+from ouzel.parsers.families.kimi_k2 import KIMI, KIMI_K2
+from ouzel.parsers.families.llama3_json import LLAMA3_JSON
+from ouzel.parsers.families.minicpm5 import MINICPM5, MINICPM_XML
+from ouzel.parsers.families.mistral import DEVSTRAL, MISTRAL
+from ouzel.parsers.families.phi4 import PHI4, PHI4_MINI
+from ouzel.parsers.families.pythonic import LFM2, LLAMA4, OLMO3, PYTHONIC
+from ouzel.parsers.families.qwen3_coder import QWEN3_CODER, QWEN_XML
 from ouzel.parsers.plain import PlainParser
-from ouzel.parsers.pythonic import LFM2, LLAMA4, OLMO3, PYTHONIC
-from ouzel.parsers.qwen3_coder import QWEN3_CODER, QWEN_XML
 from ouzel.parsers.response_template import (
     ResponseTemplate,
     UnreadableTemplate,
@@ -29,7 +29,7 @@ from ouzel.parsers.response_template import (
 )
 from ouzel.parsers.templated_parser import RESPONSE_TEMPLATE, templated_family
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 
 logger = logging.getLogger(__name__)
 

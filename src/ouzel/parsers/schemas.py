@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 from ouzel.parsers.base import Format
-from ouzel.types import CUSTOM_ARGUMENT, FunctionTool, ParameterMarks, TextGrammar
+from ouzel.types.tools import CUSTOM_ARGUMENT, FunctionTool, ParameterMarks, TextGrammar
 
 
 def own_schema(tool: FunctionTool) -> dict[str, object]:

@@ -14,7 +14,7 @@ from ouzel.parsers.reading_parser import Give, Reading, first_marker
 from ouzel.parsers.response_template import CallsField, ResponseTemplate, TextField
 from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.typed_values import json_string
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 
 RESPONSE_TEMPLATE = "response_template"
 _TOKEN_LIKE = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")

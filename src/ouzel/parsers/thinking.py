@@ -6,7 +6,7 @@ too, if the model wrote the mark as a control token: the text of the mark in oth
 
 from ouzel.parsers.base import CONTROL_SIGN, Delta, Parser, Reasoning, ReasoningStage
 from ouzel.parsers.reading_parser import Reading, ReadingParser
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 THINK_TAGS = Reasoning(
     start="<think>", end="</think>", special_tokens=frozenset({"<think>", "</think>"})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Never
 
 from ouzel.parsers.reading_parser import WHITESPACE
-from ouzel.types import FunctionTool
+from ouzel.types.tools import FunctionTool
 
 _TYPES = frozenset({"string", "number", "boolean", "null", "object", "array"})
 _MAX_LEVELS = 32  # of schemas in schemas

@@ -10,14 +10,15 @@ from typing import TypeVar, cast
 import jinja2
 from jinja2.meta import find_undeclared_variables
 
+from ouzel.checkpoint.model_files import read_chat_templates, read_special_tokens
 from ouzel.errors import InvalidRequest, ModelLoadError
-from ouzel.prompts import template_capabilities, template_environment
+from ouzel.prompts import template_environment
 from ouzel.prompts.answer_marks import answers_with_stand_ins
 from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.marked_text import MarkedText, StandIns, bare
 from ouzel.prompts.messages import Message
 from ouzel.prompts.template_marks import not_own
-from ouzel.tokenizer.model_files import read_chat_templates, read_special_tokens
+from ouzel.prompts.template_trials import capabilities as template_capabilities
 
 Tools = list[dict[str, object]]
 Documents = list[dict[str, object]]

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.marked_text import MarkedText
-from ouzel.prompts.prepared_images import PreparedImage
+from ouzel.prompts.media_readers.image_reader import ImageReader
+from ouzel.prompts.media_readers.prepared_images import PreparedImage
 from ouzel.prompts.spellings import Spellings
 from ouzel.tokenizer.base import Tokenizer
-from ouzel.types import ImageInput
+from ouzel.types.engine_request import ImageInput
 
 
 def marks_of(images: ImageReader | None) -> tuple[str, ...]:

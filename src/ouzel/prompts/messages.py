@@ -10,14 +10,14 @@ import json
 from dataclasses import dataclass
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.document_parts import document_part
 from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart
-from ouzel.prompts.picture_parts import KINDS as PICTURES
-from ouzel.prompts.picture_parts import picture_part
-from ouzel.prompts.video_parts import KINDS as VIDEOS
-from ouzel.prompts.video_parts import video_part
-from ouzel.prompts.wrong_values import invalid
-from ouzel.types import CUSTOM_ARGUMENT
+from ouzel.prompts.media_readers.document_parts import document_part
+from ouzel.prompts.media_readers.picture_parts import KINDS as PICTURES
+from ouzel.prompts.media_readers.picture_parts import picture_part
+from ouzel.prompts.media_readers.video_parts import KINDS as VIDEOS
+from ouzel.prompts.media_readers.video_parts import video_part
+from ouzel.prompts.media_readers.wrong_values import invalid
+from ouzel.types.tools import CUSTOM_ARGUMENT
 
 Message = dict[str, object]
 

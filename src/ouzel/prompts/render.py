@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.image_reader import ImageReader
 from ouzel.prompts.image_texts import marks_of, place_images, with_images
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import MarkedText, StandIns
+from ouzel.prompts.media_readers.image_reader import ImageReader
+from ouzel.prompts.media_readers.prepared_images import PreparedImage
 from ouzel.prompts.messages import Message, Readable, media_in, normalise_messages
-from ouzel.prompts.prepared_images import PreparedImage
 from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
-from ouzel.prompts.request_templates import RequestTemplates
 from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles, with_pages
 from ouzel.prompts.spellings import Spellings
 from ouzel.prompts.template import Template
-from ouzel.prompts.template_check import check_marks
+from ouzel.prompts.template_trials.check import check_marks
+from ouzel.prompts.template_trials.request_templates import RequestTemplates
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
-from ouzel.types import ImageInput
+from ouzel.types.engine_request import ImageInput
 
 _MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
 _PLAIN_CHARS_PER_TOKEN = 8  # a text with no more characters may well fit
@@ -93,12 +93,12 @@ class PromptRenderer:
         return self._chat_template
 
     @property
-    def sees(self) -> bool:
+    def supports_images(self) -> bool:
         """Tells whether the model reads pictures."""
         return self._images is not None
 
     @property
-    def sees_videos(self) -> bool:
+    def supports_videos(self) -> bool:
         """Tells whether the model reads videos."""
         return self._images is not None and self._images.has_videos
 
@@ -169,7 +169,9 @@ class PromptRenderer:
     def _render(
         self, messages: object, rendering: ChatRendering
     ) -> tuple[MarkedText, list[PreparedImage]]:
-        normalised = normalise_messages(messages, Readable(self.sees, self.sees_videos))
+        normalised = normalise_messages(
+            messages, Readable(self.supports_images, self.supports_videos)
+        )
         template = self._template_for(rendering, normalised)
         shaped = shape_messages(normalised, template)
         if rendering.tools and not template.capabilities.tools:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.messages import MEDIA, Message
 from ouzel.prompts.template import Template
-from ouzel.prompts.template_capabilities import REASONING_KEYS, TemplateCapabilities
+from ouzel.prompts.template_trials.capabilities import REASONING_KEYS, TemplateCapabilities
 
 # Roles whose treatment is known; any other must be one that the template shows.
 COMMON_ROLES = ("system", "developer", "user", "assistant", "tool")

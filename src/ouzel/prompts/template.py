@@ -4,7 +4,7 @@ from typing import Protocol
 from ouzel.prompts.chat_template import Documents, Tools
 from ouzel.prompts.marked_text import MarkedText
 from ouzel.prompts.messages import Message
-from ouzel.prompts.template_capabilities import TemplateCapabilities
+from ouzel.prompts.template_trials.capabilities import TemplateCapabilities
 
 
 class Template(Protocol):

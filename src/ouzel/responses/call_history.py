@@ -35,10 +35,10 @@ HOSTED_TYPES = (  # what becomes of tools that a server runs, and what their cli
 
 
 class CallHistory:
-    def __init__(self, tool_names: ToolNames, *, sees: bool) -> None:
-        """`sees`: the model reads pictures, so outputs may have them."""
+    def __init__(self, tool_names: ToolNames, *, supports_images: bool) -> None:
+        """`supports_images`: the model reads pictures, so outputs may have them."""
         self._tool_names = tool_names
-        self._sees = sees
+        self._supports_images = supports_images
         self._called: dict[
             str, tuple[str, str]
         ] = {}  # by call id: the type of the call, and the model's name of it
@@ -77,7 +77,9 @@ class CallHistory:
         output = item.get("output")
         kinds = ("input_text", *MEDIA)
         content = (
-            "" if output == [] else content_of(output, f"{path}.output", kinds, sees=self._sees)
+            ""
+            if output == []
+            else content_of(output, f"{path}.output", kinds, supports_images=self._supports_images)
         )
         self._unanswered.discard(call_id)
         return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}

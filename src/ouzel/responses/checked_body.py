@@ -12,7 +12,7 @@ from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
 from ouzel.responses.includable import LOGPROBS, log_never_there
-from ouzel.responses.listed_tools import decode_tools
+from ouzel.responses.items.listed_tools import decode_tools
 from ouzel.responses.request import ResponsesRequest, hints_in, shows_logprobs
 from ouzel.responses.text_format import form_of
 from ouzel.wire.chat import Chat, chat_of

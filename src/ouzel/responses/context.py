@@ -12,11 +12,11 @@ from ouzel.errors import (
     ItemNotFound,
     PreviousResponseNotFound,
 )
-from ouzel.responses.compaction_item import CompactionItem
 from ouzel.responses.input_items import InputItem, input_items_of, referenced_id
 from ouzel.responses.item_fields import Message
-from ouzel.responses.recent_responses import History, RecentResponses
+from ouzel.responses.items.compaction_item import CompactionItem
 from ouzel.responses.request import ResponsesRequest, conversation_id_of
+from ouzel.responses.stored.recent_responses import History, RecentResponses
 from ouzel.store.base import Store
 from ouzel.store.records import Item
 

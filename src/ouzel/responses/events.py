@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ouzel.responses.items import OutputItem, OutputText, ReasoningText, SummaryText
+from ouzel.responses.output_items import OutputItem, OutputText, ReasoningText, SummaryText
 from ouzel.responses.response_object import ResponseObject
 
 

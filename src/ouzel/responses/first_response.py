@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, UnsetType
 
-from ouzel.responses.listed_tools import shown_tool
+from ouzel.responses.items.listed_tools import shown_tool
 from ouzel.responses.request import (
     ReasoningOptions,
     ResponsesRequest,

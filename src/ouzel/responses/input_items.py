@@ -14,8 +14,6 @@ from itertools import groupby
 from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.call_history import CALL_TYPES, HOSTED_TYPES, OUTPUT_TYPES, CallHistory
-from ouzel.responses.call_ids import with_call_ids
-from ouzel.responses.compaction_item import text_for_model
 from ouzel.responses.item_fields import (
     MEDIA,
     TEXT_KEYS,
@@ -26,8 +24,10 @@ from ouzel.responses.item_fields import (
     object_at,
     texts_of,
 )
-from ouzel.responses.message_content import joined_content, media_of, with_media
-from ouzel.responses.packed_text import CONTEXT, REASONING, SUMMARY
+from ouzel.responses.items.call_ids import with_call_ids
+from ouzel.responses.items.compaction_item import text_for_model
+from ouzel.responses.items.message_content import joined_content, media_of, with_media
+from ouzel.responses.items.packed_text import CONTEXT, REASONING, SUMMARY
 from ouzel.wire.newest_turns import num_leading
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
 
@@ -96,15 +96,15 @@ def messages_of(
     instructions: str | None,
     tools: KnownTools = NO_KNOWN_TOOLS,
     *,
-    sees: bool = False,
+    supports_images: bool = False,
 ) -> list[InputMessage]:
-    """Raises InvalidRequest for what is no item, or none that can be shown to a model, which may be one that `sees`."""
+    """Reads input items as messages. Raises InvalidRequest for an item that the model cannot be shown."""
     reader = _Reader(
         []
         if instructions is None
         else [InputMessage({"role": "system", "content": instructions}, "instructions")],
         tools,
-        sees=sees,
+        supports_images=supports_images,
     )
     for item in items:
         reader.read(item.fields, item.path)
@@ -133,11 +133,13 @@ class _Turn:
 
 
 class _Reader:
-    def __init__(self, messages: list[InputMessage], tools: KnownTools, *, sees: bool) -> None:
+    def __init__(
+        self, messages: list[InputMessage], tools: KnownTools, *, supports_images: bool
+    ) -> None:
         self._messages = messages
-        self._sees = sees
+        self._supports_images = supports_images
         self._turn: _Turn | None = None
-        self._calls = CallHistory(tools.names, sees=sees)
+        self._calls = CallHistory(tools.names, supports_images=supports_images)
         self._refuses_unknown = tools.refuses_unknown
         self._hosted: dict[
             str, str
@@ -191,7 +193,9 @@ class _Reader:
         if role not in _ROLES:
             raise invalid_value(f"{path}.role", f"one of {', '.join(_ROLES)}", role)
         kinds = tuple(TEXT_KEYS) if role == "assistant" else (*TEXT_KEYS, *MEDIA)
-        content = content_of(item.get("content"), f"{path}.content", kinds, sees=self._sees)
+        content = content_of(
+            item.get("content"), f"{path}.content", kinds, supports_images=self._supports_images
+        )
         if role != "assistant":
             self._end_turn()
             self._messages.append(InputMessage({"role": role, "content": content}, path))

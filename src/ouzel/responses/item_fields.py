@@ -19,26 +19,30 @@ MEDIA = (PICTURE, FILE)  # parts for a model that sees
 _OF_MORE_THAN_TEXT = (*MEDIA, "input_audio")
 
 
-def content_of(value: object, path: str, kinds: Sequence[str], *, sees: bool) -> object:
-    """`kinds` are those of parts that may stand there: `MEDIA` among them count where the model `sees`."""
+def content_of(value: object, path: str, kinds: Sequence[str], *, supports_images: bool) -> object:
+    """`kinds` are those of parts that may stand there: `MEDIA` among them count where the model `supports_images`."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value:
         raise invalid_value(path, "a string or a non-empty list of content parts", value)
     return [
-        _part(part, f"{path}[{position}]", kinds, sees=sees) for position, part in enumerate(value)
+        _part(part, f"{path}[{position}]", kinds, supports_images=supports_images)
+        for position, part in enumerate(value)
     ]
 
 
 def _part(
-    value: object, path: str, kinds: Sequence[str], *, sees: bool
+    value: object, path: str, kinds: Sequence[str], *, supports_images: bool
 ) -> Message | MediaPart | DocumentPart:
     part = object_at(value, path)
     kind = part.get("type")
-    readable = [each for each in kinds if sees or each not in MEDIA]
+    readable = [each for each in kinds if supports_images or each not in MEDIA]
     if not isinstance(kind, str) or kind not in readable:
         raise invalid_value(
-            f"{path}.type", f"one of {', '.join(readable)}", kind, _reason(kind, sees=sees)
+            f"{path}.type",
+            f"one of {', '.join(readable)}",
+            kind,
+            _reason(kind, supports_images=supports_images),
         )
     if kind == PICTURE:
         return _picture(part, path)
@@ -47,10 +51,12 @@ def _part(
     return {"type": "text", "text": string_in(part, TEXT_KEYS[kind], path)}
 
 
-def _reason(kind: object, *, sees: bool) -> str:
-    if kind not in _OF_MORE_THAN_TEXT or (sees and kind in MEDIA):  # then it may stand elsewhere
+def _reason(kind: object, *, supports_images: bool) -> str:
+    if kind not in _OF_MORE_THAN_TEXT or (
+        supports_images and kind in MEDIA
+    ):  # then it may stand elsewhere
         return ""
-    return f": this model reads {'text and pictures' if sees else 'text only'}"
+    return f": this model reads {'text and pictures' if supports_images else 'text only'}"
 
 
 def _picture(part: Message, path: str) -> MediaPart:

@@ -11,11 +11,11 @@ from ouzel.store.records import Item
 
 
 class NewItems:
-    def __init__(self, store: Store, key_id: str | None, *, sees: bool) -> None:
-        """`sees`: the model reads pictures."""
+    def __init__(self, store: Store, key_id: str | None, *, supports_images: bool) -> None:
+        """`supports_images`: the model reads pictures."""
         self._store = store
         self._key_id = key_id
-        self._sees = sees
+        self._supports_images = supports_images
 
     async def read(
         self, values: Sequence[object], *, conversation_id: str | None = None
@@ -38,5 +38,5 @@ class NewItems:
             *read_stored(earlier, "conversation"),
             *new,
         ]  # an output's call may stand in either
-        messages_of(items, None, sees=self._sees)
+        messages_of(items, None, supports_images=self._supports_images)
         return stored_items(new)

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from ouzel.generation import ToolCallDelta
 from ouzel.responses import events
 from ouzel.responses.events import DeltaLogprob, ResponseEvent, TopDeltaLogprob
-from ouzel.responses.items import (
+from ouzel.responses.items.packed_text import REASONING
+from ouzel.responses.output_items import (
     CallItem,
     CustomToolCallItem,
     FunctionCallItem,
@@ -25,7 +26,6 @@ from ouzel.responses.items import (
     SummaryText,
     WrittenItem,
 )
-from ouzel.responses.packed_text import REASONING
 from ouzel.wire.logprobs import ContentLogprob
 from ouzel.wire.offered_tools import ToolNames
 

@@ -12,14 +12,13 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.observability import Metrics
 from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
-from ouzel.responses.compactor import Compactor
+from ouzel.responses.compaction.compactor import Compactor
 from ouzel.responses.context import Context, context_of, context_of_its_own
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.first_response import new_response
-from ouzel.responses.items import new_id
 from ouzel.responses.open_items import ReasoningForm
+from ouzel.responses.output_items import new_id
 from ouzel.responses.prompt import render_input
-from ouzel.responses.recent_responses import RecentResponses
 from ouzel.responses.request import (
     ResponsesRequest,
     conversation_id_of,
@@ -28,6 +27,7 @@ from ouzel.responses.request import (
 )
 from ouzel.responses.response_builder import Logprobs
 from ouzel.responses.response_object import LimitReason, ResponseObject
+from ouzel.responses.stored.recent_responses import RecentResponses
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse

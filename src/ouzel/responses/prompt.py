@@ -32,7 +32,9 @@ def render_input(
             raise _in_own_words(error, messages, own_names) from error
 
     tools = KnownTools(checked_body.chat.tool_names, refuses_unknown=model.refuses_unknown_tools)
-    messages = messages_of(items, fields.instructions, tools, sees=model.renderer.sees)
+    messages = messages_of(
+        items, fields.instructions, tools, supports_images=model.renderer.supports_images
+    )
     if fields.truncation != "auto":
         return render(messages)
     if truncation is not None:

@@ -5,8 +5,8 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.responses.includable import ENCRYPTED_REASONING, LOGPROBS, Includable
-from ouzel.responses.input_schema import Input
-from ouzel.responses.listed_tools import ListedTools
+from ouzel.responses.items.input_schema import Input
+from ouzel.responses.items.listed_tools import ListedTools
 from ouzel.responses.text_format import TextFormat
 from ouzel.wire.chat_prompt import (
     AddGenerationPrompt,

@@ -26,7 +26,6 @@ from ouzel.generation import (
     ToolCallDelta,
     Usage,
 )
-from ouzel.responses.compaction_item import CompactionItem
 from ouzel.responses.events import (
     OutputItemAdded,
     OutputItemDone,
@@ -38,7 +37,7 @@ from ouzel.responses.events import (
     ResponseInProgress,
     ResponseQueued,
 )
-from ouzel.responses.items import ItemStatus, OutputItem, new_id
+from ouzel.responses.items.compaction_item import CompactionItem
 from ouzel.responses.open_items import (
     OpenCall,
     OpenItem,
@@ -48,6 +47,7 @@ from ouzel.responses.open_items import (
     ReasoningForm,
     reopened,
 )
+from ouzel.responses.output_items import ItemStatus, OutputItem, new_id
 from ouzel.responses.response_object import (
     IncompleteDetails,
     LimitReason,
@@ -55,7 +55,7 @@ from ouzel.responses.response_object import (
     ResponseObject,
     response_usage,
 )
-from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.types.step_output import FinishReason, PositionLogprobs
 from ouzel.wire.logprobs import ContentLogprob
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.generation import Usage
-from ouzel.responses.items import OutputItem, OutputMessage, OutputText
+from ouzel.responses.output_items import OutputItem, OutputMessage, OutputText
 from ouzel.responses.request import Verbosity
 from ouzel.responses.text_format import TextFormat
 

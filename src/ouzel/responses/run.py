@@ -24,9 +24,9 @@ from ouzel.responses.event_log import EventLog
 from ouzel.responses.events import ResponseEvent
 from ouzel.responses.preparer import PreparedResponse
 from ouzel.responses.response_builder import ResponseBuilder, end_event
-from ouzel.responses.response_log import begin_span, log_end
 from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.stage import Stage, step
+from ouzel.responses.stored.response_log import begin_span, log_end
 from ouzel.responses.stored_progress import StoredProgress
 
 logger = logging.getLogger(__name__)

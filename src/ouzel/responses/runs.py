@@ -16,11 +16,11 @@ import msgspec
 
 from ouzel.errors import STOPS, OuzelError, StoreUnavailable, TryLater
 from ouzel.generation import Generation
-from ouzel.responses.end_stored import fail_stored
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.preparer import PreparedResponse, Preparer
 from ouzel.responses.response_object import ResponseError
 from ouzel.responses.run import Run, response_error
+from ouzel.responses.stored.end_stored import fail_stored
 from ouzel.responses.stored_progress import StoredProgress
 from ouzel.store.base import Store
 from ouzel.store.records import NewResponse, Status, StoredResponse

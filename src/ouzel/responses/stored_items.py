@@ -7,7 +7,7 @@ import msgspec
 from ouzel.responses.call_history import HOSTED_TYPES
 from ouzel.responses.input_items import InputItem, encrypted_reasoning
 from ouzel.responses.item_fields import Message
-from ouzel.responses.items import new_id
+from ouzel.responses.output_items import new_id
 from ouzel.store.records import Item
 
 _PREFIXES = {

@@ -2,11 +2,11 @@
 
 from rich.console import Console
 
+from ouzel.terminal.harmless import harmless
 from ouzel.terminal_chat.answer import Answer, Piece
-from ouzel.terminal_chat.flow import Flow
-from ouzel.terminal_chat.harmless import harmless
-from ouzel.terminal_chat.markdown_stream import MarkdownStream
-from ouzel.terminal_chat.plain_stream import PlainStream
+from ouzel.terminal_chat.markdown.flow import Flow
+from ouzel.terminal_chat.markdown.markdown_stream import MarkdownStream
+from ouzel.terminal_chat.markdown.plain_stream import PlainStream
 
 _WAITING = "…"
 _ERASE_LINE = "\r\x1b[K"

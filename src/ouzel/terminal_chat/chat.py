@@ -8,13 +8,13 @@ from ouzel.terminal_chat.answer import Answer, ToolCall
 from ouzel.terminal_chat.answer_view import AnswerView
 from ouzel.terminal_chat.chat_api import ChatApi
 from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.commands.tool_file import run_call
+from ouzel.terminal_chat.commands.tool_schema import Tool
 from ouzel.terminal_chat.conversation import Conversation
 from ouzel.terminal_chat.keyboard import on_interrupt
 from ouzel.terminal_chat.picture import Picture
 from ouzel.terminal_chat.settings import Settings
 from ouzel.terminal_chat.terminal import Terminal
-from ouzel.terminal_chat.tool_file import run_call
-from ouzel.terminal_chat.tool_schema import Tool
 
 _MAX_ROUNDS = 25  # of calls before an answer: a model may go on calling for ever
 _REFUSED = "error: the user did not allow this call"

@@ -1,10 +1,10 @@
 """The interactive chat: a line is read, and is a message or a command, until the user ends it."""
 
 from ouzel.client.base import ApiFailure
+from ouzel.terminal.harmless import whole_characters
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.commands import message_of, run_command
-from ouzel.terminal_chat.harmless import whole_characters
+from ouzel.terminal_chat.commands.commands import message_of, run_command
 from ouzel.terminal_chat.line_editor import LineEditor
 
 

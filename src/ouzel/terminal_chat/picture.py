@@ -4,8 +4,8 @@ from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
+from ouzel.terminal.harmless import harmless_line
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.harmless import harmless_line
 from ouzel.terminal_chat.user_file import read_bytes
 
 _KINDS = "PNG, JPEG, GIF, WebP, BMP or TIFF"

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 
 import msgspec
 
+from ouzel.terminal.harmless import harmless_line
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.harmless import harmless_line
 
 Settings = dict[str, object]
 

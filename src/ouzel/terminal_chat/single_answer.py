@@ -8,10 +8,10 @@ import msgspec
 from rich.console import Console
 
 from ouzel.client.base import ApiFailure
+from ouzel.terminal.harmless import harmless, harmless_json
 from ouzel.terminal_chat.answer import Answer
 from ouzel.terminal_chat.answer_view import AnswerView
 from ouzel.terminal_chat.chat_api import ChatApi
-from ouzel.terminal_chat.harmless import harmless, harmless_json
 
 
 @dataclass(frozen=True, slots=True)

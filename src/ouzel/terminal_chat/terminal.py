@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ouzel.terminal_chat.harmless import harmless, harmless_line
+from ouzel.terminal.harmless import harmless, harmless_line
 from ouzel.terminal_chat.keyboard import Keyboard
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from ouzel.terminal.harmless import harmless_line
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.harmless import harmless_line
 
 
 def user_path(path: str) -> Path:

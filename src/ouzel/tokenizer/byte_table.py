@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ouzel.tokenizer.model_files import JsonObject
+from ouzel.checkpoint.model_files import JsonObject
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 

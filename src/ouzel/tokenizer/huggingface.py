@@ -7,17 +7,17 @@ from pathlib import Path
 
 import tokenizers
 
+from ouzel.checkpoint.model_files import (
+    read_model_eos_token_ids,
+    read_special_tokens,
+    read_tokenizer_json,
+)
 from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.base import Detokenizer, FramedText
 from ouzel.tokenizer.byte_table import build_byte_table
 from ouzel.tokenizer.control_tokens import control_tokens_of
 from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
 from ouzel.tokenizer.guarded_encoder import GuardedEncoder, Spans, encode_one
-from ouzel.tokenizer.model_files import (
-    read_model_eos_token_ids,
-    read_special_tokens,
-    read_tokenizer_json,
-)
 from ouzel.tokenizer.normalizer_growth import check_growth
 
 _MAX_CONTROL_TOKEN_LEN = 256

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.activations import activated
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.activations import activated
+from ouzel.checkpoint.sentence_files import SentenceFiles
 
 Vectors = NDArray[np.float32]
 

@@ -20,7 +20,8 @@ from ouzel.generation.generation import raise_if_lost
 from ouzel.observability import Metrics
 from ouzel.pooling import Pooling
 from ouzel.sampling import SamplingParams
-from ouzel.types import EngineRequest, FinishReason, RequestTiming
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, RequestTiming
 from ouzel.vectors.encoded_text import EncodedText
 
 _NO_TOKENS = SamplingParams(max_tokens=0)

@@ -16,7 +16,7 @@ from ouzel.generation import (
     ReasoningDelta,
     ToolCallDelta,
 )
-from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.types.step_output import FinishReason, PositionLogprobs
 
 
 class ToolFunction(msgspec.Struct):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from ouzel.generation import Prompt, ServedModel
-from ouzel.types import PositionLogprobs, TokenLogprob
+from ouzel.types.step_output import PositionLogprobs, TokenLogprob
 
 LEAST_LOGPROB = -9999.0  # stands for minus infinity, which JSON cannot say
 

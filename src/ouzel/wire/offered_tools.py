@@ -11,7 +11,7 @@ from typing import assert_never
 import msgspec
 
 from ouzel.errors import InvalidRequest
-from ouzel.types import CUSTOM_ARGUMENT, FunctionTool, TextGrammar
+from ouzel.types.tools import CUSTOM_ARGUMENT, FunctionTool, TextGrammar
 from ouzel.wire.tools import (
     MAX_TOOLS,
     AnyText,

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import MAX_ASSISTANT_TOKENS, ServedModel, SpeculationOptions
-from ouzel.types import EngineInfo
+from ouzel.types.engine_info import EngineInfo
 
 logger = logging.getLogger(__name__)
 

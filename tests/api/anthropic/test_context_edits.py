@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 import httpx
 import pytest
 
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.anthropic.exchanges import (
     LOOK,

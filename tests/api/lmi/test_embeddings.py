@@ -8,8 +8,8 @@ import httpx
 import numpy as np
 import pytest
 
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import ServerConfig
-from ouzel.sentence_files import SentenceFiles
 from tests.api.lmi.answers import PREFIX, refusal_of
 from tests.api.requests import Json
 from tests.api.serving import RunningServer, running_server

@@ -14,6 +14,7 @@ from ouzel.api.lmi.chat import LmiChatAnswer
 from ouzel.api.lmi.details import Shape, StandardAnswer
 from ouzel.api.openai.chat_answer import ChatAnswer
 from ouzel.api.openai.envelope import Envelope
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.generation import (
     ContentDelta,
@@ -31,8 +32,7 @@ from ouzel.parsers.plain import PlainParser
 from ouzel.prompts.render import PromptRenderer
 from ouzel.sampling import SamplingParams
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from ouzel.tokenizer.model_files import SamplingDefaults
-from ouzel.types import FinishReason, PositionLogprobs, TokenLogprob
+from ouzel.types.step_output import FinishReason, PositionLogprobs, TokenLogprob
 from ouzel.wire.chat_request import ChatCompletionRequest
 from tests.api.requests import Json
 from tests.api.serving import output_format_of

@@ -8,7 +8,7 @@ import pytest
 
 from ouzel.api.ollama.model_name import by_tagged_name
 from ouzel.api.operations import OPERATIONS
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.serving import running_server
 
 

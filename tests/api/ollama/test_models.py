@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from ouzel.checkpoint.model_facts import NO_FACTS, read_model_facts
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.demo import MODEL_DIRECTORY
-from ouzel.tokenizer.model_facts import NO_FACTS, read_model_facts
-from ouzel.tokenizer.model_files import SamplingDefaults
 from tests.api.ollama.lines import error_of, whole
 from tests.api.serving import running_server
 

@@ -7,8 +7,8 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
-from ouzel.cli.options import read_options
 from ouzel.config import ServerConfig
+from ouzel.options.options import read_options
 from tests.api.requests import Json, chat, content_of, events_of
 from tests.api.serving import running_server
 

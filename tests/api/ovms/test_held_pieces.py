@@ -5,7 +5,7 @@ import pytest
 from ouzel.api.openai.completions import Completion, CompletionChoice
 from ouzel.api.ovms.held_pieces import HeldPieces
 from ouzel.generation import Finished, Output
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 END = Finished(0, FinishReason.STOP, None)
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json, chat, content_of, events_of
 from tests.api.serving import running_server

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json
 from tests.api.serving import running_server

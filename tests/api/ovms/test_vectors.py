@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import ServerConfig
-from ouzel.sentence_files import SentenceFiles
 from tests.api.serving import ServerSetup, running_server
 
 EMBEDDER, RANKER = "embedder", "ranker"

@@ -15,13 +15,13 @@ from openai.types.conversations.message import Message as OpenAIMessage
 from openai.types.responses import CompactedResponse
 from openai.types.responses.response_input_item_param import ResponseInputItemParam
 
+from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.config import LimitsConfig
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.responses.input_items import input_items_of, messages_of
 from ouzel.responses.item_fields import Message
-from ouzel.responses.packed_text import SUMMARY
-from ouzel.tokenizer.model_files import SamplingDefaults
+from ouzel.responses.items.packed_text import SUMMARY
 from tests.api.requests import Json, error_of, metric, wait_until
 from tests.api.responses.strict import check, strict_items, strict_response
 from tests.api.responses.test_conversations import TALK, new_conversation

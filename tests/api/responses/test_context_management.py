@@ -7,10 +7,10 @@ import openai.types.responses as openai_types
 import pytest
 
 from ouzel.errors import InvalidRequest
-from ouzel.responses.compaction_item import text_for_model
 from ouzel.responses.input_items import input_items_of, messages_of
 from ouzel.responses.item_fields import Message
-from ouzel.responses.packed_text import CONTEXT
+from ouzel.responses.items.compaction_item import text_for_model
+from ouzel.responses.items.packed_text import CONTEXT
 from tests.api.requests import Json, error_of
 from tests.api.responses.strict import named_events, strict_end, strict_events, strict_response
 from tests.api.responses.test_input import call, message, output

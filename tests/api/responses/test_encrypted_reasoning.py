@@ -9,7 +9,7 @@ import pytest
 
 from ouzel.responses.input_items import input_items_of, messages_of
 from ouzel.responses.item_fields import Message
-from ouzel.responses.packed_text import REASONING, SUMMARY
+from ouzel.responses.items.packed_text import REASONING, SUMMARY
 from tests.api.requests import Json, error_of
 from tests.api.responses.strict import (
     named_events,

@@ -6,7 +6,7 @@ import re
 import httpx
 import pytest
 
-from ouzel.responses.items import new_id
+from ouzel.responses.output_items import new_id
 from ouzel.routing import root_of
 from tests.api.requests import Json, wait_until
 from tests.api.responses.sockets import socket_to

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from ouzel.responses.packed_text import CONTEXT, SUMMARY
+from ouzel.responses.items.packed_text import CONTEXT, SUMMARY
 from tests.api.requests import Json, error_of, wait_until
 from tests.api.responses.sockets import socket_to
 from tests.api.responses.strict import strict_end, strict_items, strict_response

@@ -7,7 +7,7 @@ import pytest
 from openai.types.responses import ResponsesServerEvent
 
 from ouzel.config import LimitsConfig
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json
 from tests.api.responses.sockets import Socket, ended, error, socket_to

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from openai.types.responses import ResponseCustomToolCall, ResponseFunctionToolCall
 
-from ouzel.parsers.hermes import HERMES
-from ouzel.parsers.qwen3_coder import QWEN3_CODER
+from ouzel.parsers.families.hermes import HERMES
+from ouzel.parsers.families.qwen3_coder import QWEN3_CODER
 from ouzel.parsers.registry import OutputFormat
 from tests.api.requests import Json, error_of, events_of
 from tests.api.responses.strict import named_events, strict_events, strict_response, without_ids

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 
 from ouzel.config import ServerConfig
-from ouzel.parsers.hermes import HERMES
+from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN

@@ -8,7 +8,7 @@ from typing import Any
 
 from ouzel.backends.vllm.child_engine import VllmEngine, create_engine
 from ouzel.engine.base import Engine
-from ouzel.types import StepOutput
+from ouzel.types.step_output import StepOutput
 from tests.api.serving import byte_library_tokenizer
 
 _DIRECTORY = tempfile.TemporaryDirectory(prefix="ouzel-vllm-")

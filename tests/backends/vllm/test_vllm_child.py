@@ -12,7 +12,8 @@ import pytest
 
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import ModelLoadError
-from ouzel.types import EngineRequest, FinishReason, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, StepOutput
 from tests.backends.vllm.interpreter import make_interpreter
 from tests.engine.requests import make_request
 

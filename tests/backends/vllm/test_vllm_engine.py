@@ -7,7 +7,8 @@ import pytest
 
 from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
-from ouzel.types import EngineRequest, FinishReason, Grammar, ReasoningBudget, StepOutput
+from ouzel.types.engine_request import EngineRequest, Grammar, ReasoningBudget
+from ouzel.types.step_output import FinishReason, StepOutput
 from tests.backends.vllm.engines import asked_there, make_engine, run
 from tests.engine.requests import adapted, make_request
 

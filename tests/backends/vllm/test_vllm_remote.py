@@ -17,7 +17,8 @@ from ouzel.client.http_client import HttpClient
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.engine_client.links import EngineLink
 from ouzel.errors import ModelLoadError
-from ouzel.types import EngineRequest, FinishReason, Grammar, StepOutput
+from ouzel.types.engine_request import EngineRequest, Grammar
+from ouzel.types.step_output import FinishReason, StepOutput
 from tests.backends.vllm.test_vllm_engine import BUDGET, FAILING, OF_TWO, final, tokens
 from tests.backends.vllm.vllm_server import VllmServer, vllm_server
 from tests.engine.requests import make_request

@@ -42,7 +42,7 @@ def has_30_tokens(peer: Peer) -> bool:
     return bool(answer(ask(peer, **ENDLESS))["usage"]["completion_tokens"] == 30)
 
 
-def sees(peer: Peer, url: str) -> bool:
+def supports_images(peer: Peer, url: str) -> bool:
     parts = [
         {"type": "text", "text": "What is on the picture?"},
         {"type": "image_url", "image_url": {"url": url}},
@@ -53,7 +53,7 @@ def sees(peer: Peer, url: str) -> bool:
 
 def sees_a_listed_url_only(peer: Peer) -> bool:
     parts = [{"type": "image_url", "image_url": {"url": "http://192.0.2.1/a.png"}}]
-    return sees(peer, f"{peer.pictures_root}/{PICTURE}") and is_refused(
+    return supports_images(peer, f"{peer.pictures_root}/{PICTURE}") and is_refused(
         ask(peer, parts, model="llava"), "allowed"
     )
 
@@ -112,7 +112,9 @@ STATEMENTS = (
     ),
     Statement("`max_tokens` is 30 unless told otherwise", "D", has_30_tokens),
     Statement(
-        "a picture is base64 without a scheme", "D", lambda peer: sees(peer, peer.picture_base64())
+        "a picture is base64 without a scheme",
+        "D",
+        lambda peer: supports_images(peer, peer.picture_base64()),
     ),
     Statement(
         "a picture is fetched from any URL",

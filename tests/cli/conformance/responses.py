@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import httpx
 
-from ouzel.responses.packed_text import REASONING
+from ouzel.responses.items.packed_text import REASONING
 from tests.api.responses.strict import named_events
 from tests.cli.answers import Json
 from tests.cli.conformance.asking import QUESTION, Asker, Endpoint, openai_param, ovms_param

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ouzel.cli.invalid_option import InvalidOption
-from ouzel.cli.ovms_directives import read_directive
-from ouzel.cli.ovms_flags import split_ovms_flags
-from ouzel.cli.ovms_graph import read_graph
 from ouzel.demo import MODEL_DIRECTORY
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.profiles.ovms_directives import read_directive
+from ouzel.options.profiles.ovms_flags import split_ovms_flags
+from ouzel.options.profiles.ovms_graph import read_graph
 from tests.cli.ovms_graphs import graph_of
 
 _GRAPH_INTRODUCTION = """

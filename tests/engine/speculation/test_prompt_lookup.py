@@ -1,8 +1,8 @@
 import pytest
 
-from ouzel.engine.speculation.acceptance import AcceptanceRates
-from ouzel.engine.speculation.past_texts import BETWEEN, PastTexts
-from ouzel.engine.speculation.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
+from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
+from ouzel.engine.speculation.rules.past_texts import BETWEEN, PastTexts
+from ouzel.engine.speculation.rules.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
 
 
 def lookup_for(predicted: list[int] | None = None, num_prompt_tokens: int = 3) -> PromptLookup:

@@ -4,10 +4,15 @@ from random import Random
 import msgspec
 import pytest
 
-from ouzel.engine.speculation.acceptance import AcceptanceRates
-from ouzel.engine.speculation.drafting import FIRST_CHANCES, Drafting
-from ouzel.engine.speculation.row_plan import MAX_ROWS, MIN_GAIN, Offer, Step, row_plan
-from ouzel.engine.speculation.step_costs import AttentionCosts, SeveralCosts, StepCosts, rising
+from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
+from ouzel.engine.speculation.rules.drafting import FIRST_CHANCES, Drafting
+from ouzel.engine.speculation.rules.row_plan import MAX_ROWS, MIN_GAIN, Offer, Step, row_plan
+from ouzel.engine.speculation.rules.step_costs import (
+    AttentionCosts,
+    SeveralCosts,
+    StepCosts,
+    rising,
+)
 
 ATTENTION = AttentionCosts(first_s=1e-7, apart_s=1e-7, whole_s=4e-7, whole_row_s=1e-8)
 CPU = StepCosts((1, 2, 4, 8, 16, 32), (0.030, 0.031, 0.033, 0.041, 0.055, 0.090), ATTENTION)

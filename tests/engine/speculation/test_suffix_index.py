@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from ouzel.engine.speculation.suffix_index import MAX_MATCH, SuffixIndex
+from ouzel.engine.speculation.rules.suffix_index import MAX_MATCH, SuffixIndex
 
 
 def longest_by_scan(text: list[int], end: list[int], max_length: int) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
 import pytest
 
-from ouzel.engine.speculation.trials import TIME_SHARE, Trials
+from ouzel.engine.speculation.rules.trials import TIME_SHARE, Trials
 
 
 def test_trials_take_a_share_of_the_time() -> None:

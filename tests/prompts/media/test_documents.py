@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.document_reader import DocumentReader
 from ouzel.prompts.media.document import Document
 from ouzel.prompts.media.document_loader import DocumentLoader
 from ouzel.prompts.media.parts import DocumentPart, MediaPart
-from ouzel.prompts.prepared_images import KeptPixels
+from ouzel.prompts.media_readers.document_reader import DocumentReader
+from ouzel.prompts.media_readers.prepared_images import KeptPixels
 from tests.api.seeing import FILES
 from tests.prompts.media.files import PATH, plain
 from tests.prompts.media.papers import COLOURS, coloured, packed, paper, pdf, stream

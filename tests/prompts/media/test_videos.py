@@ -28,7 +28,9 @@ NEAREST = 0
 THREADS = Path("/proc/self/task")
 
 
-async def watched(data: bytes, numbers: list[int], **options: object) -> tuple[Video, Frames]:
+async def serve_metrics_port(
+    data: bytes, numbers: list[int], **options: object
+) -> tuple[Video, Frames]:
     """Loads a video as one request does, and decodes some frames."""
     media = loader(**options)  # type: ignore[arg-type]  # of MediaConfig
     videos = VideoLoader(media)
@@ -57,7 +59,7 @@ KINDS: dict[str, Callable[[], bytes]] = {
 async def test_frames_are_those_that_are_asked_for(kind: str) -> None:
     numbers = [0, 1, 13, 38, 39]
 
-    video, frames = await watched(KINDS[kind](), numbers)
+    video, frames = await serve_metrics_port(KINDS[kind](), numbers)
 
     assert (video.width, video.height, video.num_frames) == (64, 32, 40)
     assert video.rate == pytest.approx(10) and video.time_s(30) == pytest.approx(3)
@@ -70,7 +72,7 @@ async def test_frames_are_those_that_are_asked_for(kind: str) -> None:
 
 
 async def test_frames_are_upright() -> None:
-    video, frames = await watched(held_sideways(film(3)), [2])
+    video, frames = await serve_metrics_port(held_sideways(film(3)), [2])
 
     assert (video.width, video.height) == (32, 64)
     assert (frames[0, 4, 28] > 240).all() and not (frames[0, 4, 4] > 240).all()
@@ -80,14 +82,16 @@ async def test_moving_pictures_are_upright() -> None:
     exif = Exif()
     exif[Base.Orientation] = 6
 
-    video, frames = await watched(moving("PNG", 2, duration=100, exif=exif.tobytes()), [1])
+    video, frames = await serve_metrics_port(
+        moving("PNG", 2, duration=100, exif=exif.tobytes()), [1]
+    )
 
     assert (video.width, video.height) == (32, 64)
     assert (frames[0, 4, 28] > 240).all() and not (frames[0, 4, 4] > 240).all()
 
 
 async def test_frames_may_be_mirrored() -> None:
-    video, frames = await watched(mirrored(film(3)), [2])
+    video, frames = await serve_metrics_port(mirrored(film(3)), [2])
 
     assert (video.width, video.height) == (64, 32)
     assert (frames[0, 4, 60] > 240).all() and not (frames[0, 4, 4] > 240).all()
@@ -98,7 +102,7 @@ async def test_frames_may_be_mirrored() -> None:
     [(Fraction(4, 3), (85, 32)), (Fraction(1, 2), (64, 64)), (Fraction(100), (64, 32))],
 )
 async def test_pixels_may_be_no_squares(pixel: Fraction, size: tuple[int, int]) -> None:
-    video, _ = await watched(film(3, pixel=pixel), [2])
+    video, _ = await serve_metrics_port(film(3, pixel=pixel), [2])
 
     assert (video.width, video.height) == size
 
@@ -107,7 +111,7 @@ async def test_pixels_may_be_no_squares(pixel: Fraction, size: tuple[int, int]) 
 async def test_frames_of_a_container_begin_when_it_says(codec: str, form: str) -> None:
     starts_ms = [*range(0, 500, 100), 4000, 900_000]
 
-    video, _ = await watched(film(7, codec=codec, form=form, starts_ms=starts_ms), [6])
+    video, _ = await serve_metrics_port(film(7, codec=codec, form=form, starts_ms=starts_ms), [6])
 
     assert [round(1000 * video.time_s(number)) for number in range(7)] == starts_ms
     assert video.rate == pytest.approx(
@@ -128,7 +132,7 @@ def test_a_frame_is_made_without_further_threads() -> None:
 
 
 async def test_frames_may_be_shown_for_unequal_times() -> None:
-    video, _ = await watched(moving("GIF", 4, duration=[500, 10, 200, 300]), [0])
+    video, _ = await serve_metrics_port(moving("GIF", 4, duration=[500, 10, 200, 300]), [0])
 
     assert [round(video.time_s(number), 3) for number in range(4)] == [
         0,
@@ -140,7 +144,7 @@ async def test_frames_may_be_shown_for_unequal_times() -> None:
 
 
 async def test_a_picture_that_does_not_move_is_one_frame() -> None:
-    video, frames = await watched(plain(), [0])
+    video, frames = await serve_metrics_port(plain(), [0])
 
     assert (video.num_frames, frames.shape) == (1, (1, 3, 4, 3))
 
@@ -209,7 +213,7 @@ async def test_hostile_files_are_refused_by_the_name_of_their_part(name: str) ->
     began = time.process_time()
 
     with pytest.raises(InvalidRequest) as raised:
-        await watched(data, [8], max_media_pixels=1_000_000)
+        await serve_metrics_port(data, [8], max_media_pixels=1_000_000)
 
     assert str(raised.value).startswith(f"{PATH} {complaint}")
     assert time.process_time() - began < 2
@@ -225,7 +229,7 @@ async def test_files_count_among_all_that_the_server_holds(make_file: Callable[[
     with pytest.raises(
         Overloaded, match=rf"the server has too many pictures: 0 bytes .* and {len(data)} more"
     ):
-        await watched(data, [0], max_media_bytes_total=1024)
+        await serve_metrics_port(data, [0], max_media_bytes_total=1024)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +240,7 @@ async def test_files_count_among_all_that_the_server_holds(make_file: Callable[[
 async def test_decoding_has_a_limit_of_time(make_file: Callable[[], bytes]) -> None:
     data = make_file()
     with pytest.raises(InvalidRequest) as raised:
-        await watched(data, [*range(0, 60, 2)], video_timeout_s=0.02)
+        await serve_metrics_port(data, [*range(0, 60, 2)], video_timeout_s=0.02)
 
     assert (
         str(raised.value)
@@ -248,5 +252,5 @@ async def test_without_the_extra_containers_are_refused(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "av", None)
 
     with pytest.raises(InvalidRequest, match="this server needs its extra video"):
-        await watched(film(2), [0])
-    assert len((await watched(moving("GIF", 2), [0]))[1]) == 1
+        await serve_metrics_port(film(2), [0])
+    assert len((await serve_metrics_port(moving("GIF", 2), [0]))[1]) == 1

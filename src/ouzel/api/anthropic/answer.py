@@ -27,7 +27,7 @@ from ouzel.api.anthropic.named_events import NAMED_EVENTS
 from ouzel.api.anthropic.request import MessagesRequest, ThinkingAdaptive, ThinkingEnabled
 from ouzel.api.http.framing import Framing
 from ouzel.generation import Event, Finished, Output, PromptScored, ServedModel, Usage
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 
 class MessageAnswer:

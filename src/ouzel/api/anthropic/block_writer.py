@@ -27,7 +27,7 @@ from ouzel.api.anthropic.message_object import (
     ThinkingPiece,
 )
 from ouzel.generation import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
-from ouzel.responses.packed_text import THINKING
+from ouzel.responses.items.packed_text import THINKING
 
 Kind = Literal["text", "thinking"]
 

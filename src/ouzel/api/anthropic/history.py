@@ -39,7 +39,7 @@ from ouzel.api.anthropic.call_ids import own_call_id
 from ouzel.api.anthropic.turn import Piece, Turn
 from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart
-from ouzel.responses.packed_text import THINKING
+from ouzel.responses.items.packed_text import THINKING
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.validation_errors import shown
 

@@ -81,7 +81,7 @@ def decode_messages(
     fields: JsonObject, body_type: type[MessagesRequest], model: ServedModel
 ) -> MessagesRequest:
     """Raises InvalidRequest."""
-    refuse_unreadable(fields, sees=model.renderer.sees)
+    refuse_unreadable(fields, supports_images=model.renderer.supports_images)
     return decode_object(
         without_foreign_fields(fields, body_type.__struct_encode_fields__), body_type
     )

@@ -33,14 +33,14 @@ _PDFS: Mapping[str, str] = dict.fromkeys(
 )
 
 
-def refuse_unreadable(fields: JsonObject, *, sees: bool) -> None:
-    """`fields` are a body as it came, `sees` the model. Raises InvalidRequest for the first such block."""
-    reasons = _REASONS if sees else {**_REASONS, **_NO_IMAGES}
-    refused = _FILES if sees else {**_FILES, **_PDFS}
+def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
+    """`fields` are a body as it came, `supports_images` the model. Raises InvalidRequest for the first such block."""
+    reasons = _REASONS if supports_images else {**_REASONS, **_NO_IMAGES}
+    refused = _FILES if supports_images else {**_FILES, **_PDFS}
     for path, block in _blocks(fields):
         kind, source = block.get("type"), block.get("source")
         if isinstance(kind, str) and kind in reasons:
-            readable = "a text or an image" if sees else "a text"
+            readable = "a text or an image" if supports_images else "a text"
             raise InvalidRequest(
                 f"must be that of {readable}, given {shown(kind)}: {reasons[kind]}",
                 field=f"{path}.type",
@@ -50,7 +50,9 @@ def refuse_unreadable(fields: JsonObject, *, sees: bool) -> None:
             limit = 'must be "base64" or "url", given "file": this server keeps no files'
             raise InvalidRequest(limit, field=f"{path}.source.type")
         if kind == "document" and isinstance(source_kind, str) and source_kind in refused:
-            read = '"text", "content", "base64" or "url"' if sees else '"text" or "content"'
+            read = (
+                '"text", "content", "base64" or "url"' if supports_images else '"text" or "content"'
+            )
             limit = f"must be {read}, given {shown(source_kind)}: {refused[source_kind]}"
             raise InvalidRequest(limit, field=f"{path}.source.type")
 

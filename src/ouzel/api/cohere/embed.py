@@ -22,8 +22,8 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions, encoded_inputs
 from ouzel.api.ranking.billing import CohereMeta, cohere_meta
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
-from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
 from ouzel.wire.decode import decode_body
 from ouzel.wire.model_name import ModelName

@@ -1,7 +1,7 @@
 """Cohere's `input_type` names the purpose of texts; a checkpoint's files may have a prompt for this purpose."""
 
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
-from ouzel.sentence_files import SentenceFiles
 from ouzel.wire.validation_errors import shown
 
 _QUERY, _DOCUMENT = "search_query", "search_document"

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.responses.input_schema import Items
+from ouzel.responses.items.input_schema import Items
 from ouzel.responses.request import Labels
 from ouzel.store.records import StoredConversation
 

@@ -15,8 +15,8 @@ from ouzel.api.http.exchange import exchange_of
 from ouzel.api.http.send import json_response
 from ouzel.errors import ConversationNotFound, InvalidRequest
 from ouzel.generation import ServedModel
-from ouzel.responses.items import new_id
 from ouzel.responses.new_items import NewItems
+from ouzel.responses.output_items import new_id
 from ouzel.store.base import Store
 from ouzel.store.records import StoredConversation
 from ouzel.wire.decode import decode_body
@@ -71,7 +71,7 @@ class ConversationEndpoints:
         )
 
     def new_items(self, store: Store, key_id: str | None) -> NewItems:
-        return NewItems(store, key_id, sees=self._model.renderer.sees)
+        return NewItems(store, key_id, supports_images=self._model.renderer.supports_images)
 
     def store(self, request: Request) -> Store:
         """Raises ConversationNotFound where there is none."""

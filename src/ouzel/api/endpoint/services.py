@@ -15,11 +15,11 @@ from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel
 from ouzel.observability import HttpResponses, Metrics
-from ouzel.responses.compactor import Compactor
+from ouzel.responses.compaction.compactor import Compactor
+from ouzel.responses.compaction.summariser import Summariser
 from ouzel.responses.dialect import ResponseDialect
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.runs import Runs
-from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
 from ouzel.worker_threads import PreparationThreads, WorkerThreads
 

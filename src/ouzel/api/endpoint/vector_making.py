@@ -15,10 +15,10 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import exchange_of
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
 from ouzel.generation import Usage
 from ouzel.pooling import Task
-from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, VectorRun
 
 MAX_TEXTS = 2048  # OpenAI's limit

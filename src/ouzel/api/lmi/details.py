@@ -23,7 +23,7 @@ from ouzel.generation import (
     ServedModel,
     Usage,
 )
-from ouzel.types import FinishReason
+from ouzel.types.step_output import FinishReason
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):

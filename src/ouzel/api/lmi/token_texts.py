@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ouzel.api.lmi.tokens import ShownToken
 from ouzel.generation import GenerationRequest, ServedModel
-from ouzel.types import PositionLogprobs
+from ouzel.types.step_output import PositionLogprobs
 
 
 class TokenTexts:

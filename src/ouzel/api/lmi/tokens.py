@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.generation import ServedModel
-from ouzel.types import PositionLogprobs
+from ouzel.types.step_output import PositionLogprobs
 from ouzel.wire.logprobs import LEAST_LOGPROB
 
 

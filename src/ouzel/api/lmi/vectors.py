@@ -18,7 +18,7 @@ from ouzel.api.lmi.vector_request import VectorInputs, read_vector_inputs
 from ouzel.api.openai.embeddings import encoded_inputs
 from ouzel.api.ranking.encoded_pairs import Scoring
 from ouzel.api.ranking.pair_scores import PairScores
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, finished_vectors
 
 Numbers = list[float]

@@ -22,7 +22,7 @@ from ouzel.generation import (
     ToolCallDelta,
     Usage,
 )
-from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.types.step_output import FinishReason, PositionLogprobs
 from ouzel.wire.fold import public_finish_reason
 from ouzel.wire.logprobs import ContentLogprob, chat_logprobs, token_text
 

@@ -91,7 +91,9 @@ class Chats:
         if not body.messages:
             return [], LoadAnswer(_line, name=name, unloads=body.unloads)
         with ollamas_words():
-            messages = read_messages(body.messages, sees=self._model.renderer.sees)
+            messages = read_messages(
+                body.messages, supports_images=self._model.renderer.supports_images
+            )
             request = self._accepted(body, messages, arrival_s)
         is_stream = body.stream is not False
         return [request], OllamaAnswer(

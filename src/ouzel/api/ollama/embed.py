@@ -18,7 +18,7 @@ from ouzel.api.ollama.answer import nanoseconds
 from ouzel.api.ollama.model_name import by_tagged_name, check_name
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
 from ouzel.wire.decode import decode_body
 from ouzel.wire.options import listed

@@ -84,7 +84,9 @@ class Generating:
     ) -> tuple[list[GenerationRequest], Answer]:
         body = read_body(fields, OllamaGenerateRequest, self._model)
         name = body.model or self._model.names[0]
-        pictures = pictures_in(body.images, "images", sees=self._model.renderer.sees)
+        pictures = pictures_in(
+            body.images, "images", supports_images=self._model.renderer.supports_images
+        )
         if not body.prompt and not body.suffix and not pictures:
             return [], LoadAnswer(_line, name=name, unloads=body.unloads)
         is_text = bool(body.raw or body.suffix) or self._model.renderer.chat_template is None

@@ -10,25 +10,25 @@ from ouzel.wire.validation_errors import shown
 Message = dict[str, object]
 
 
-def read_messages(entries: list[object], *, sees: bool) -> list[object]:
-    """`sees`: the model reads pictures. Leaves what is no message as it is, for the renderer to name.
+def read_messages(entries: list[object], *, supports_images: bool) -> list[object]:
+    """`supports_images`: the model reads pictures. Leaves what is no message as it is, for the renderer to name.
 
     Raises InvalidRequest for images that are none.
     """
     calls = _OpenCalls()
     return [
-        _message(entry, f"messages[{position}]", calls, sees=sees)
+        _message(entry, f"messages[{position}]", calls, supports_images=supports_images)
         if isinstance(entry, dict)
         else entry
         for position, entry in enumerate(entries)
     ]
 
 
-def pictures_in(images: object, field: str, *, sees: bool) -> list[MediaPart]:
+def pictures_in(images: object, field: str, *, supports_images: bool) -> list[MediaPart]:
     """Raises InvalidRequest."""
     if not images:
         return []
-    if not sees:
+    if not supports_images:
         raise InvalidRequest("must not be given: this model reads text only", field=field)
     if not isinstance(images, list):
         raise InvalidRequest(f"must be a list, given {shown(images)}", field=field)
@@ -56,9 +56,11 @@ def _picture(image: object, path: str) -> MediaPart:
     return MediaPart(path, image if image.startswith("data:") else f"data:;base64,{image}")
 
 
-def _message(entry: Message, path: str, calls: "_OpenCalls", *, sees: bool) -> Message:
+def _message(entry: Message, path: str, calls: "_OpenCalls", *, supports_images: bool) -> Message:
     message = {key: value for key, value in entry.items() if value is not None}
-    pictures = pictures_in(message.pop("images", None), f"{path}.images", sees=sees)
+    pictures = pictures_in(
+        message.pop("images", None), f"{path}.images", supports_images=supports_images
+    )
     role = message.get("role")
     if isinstance(role, str):
         message["role"] = role.lower()

@@ -22,7 +22,7 @@ from ouzel.generation import (
     ToolCallDelta,
     Usage,
 )
-from ouzel.types import FinishReason, PositionLogprobs
+from ouzel.types.step_output import FinishReason, PositionLogprobs
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.fold import (
     CustomInput,

@@ -34,7 +34,7 @@ from ouzel.generation import (
     Usage,
     accept,
 )
-from ouzel.types import PositionLogprobs
+from ouzel.types.step_output import PositionLogprobs
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.fields import CompletionFields, LogprobTokenIds
 from ouzel.wire.fold import FoldedChoice, fold, public_finish_reason

@@ -15,8 +15,8 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
 from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
-from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
 from ouzel.wire.aliases import as_named
 from ouzel.wire.decode import decode_body, parse_object

@@ -71,8 +71,8 @@ def _architecture(model: ServedModel) -> Architecture:
         return Architecture(f"text->{made}", ["text"], [made])
     reads = {
         "text": True,
-        "image": renderer.sees,
-        "video": renderer.sees_videos,
+        "image": renderer.supports_images,
+        "video": renderer.supports_videos,
         "file": renderer.sees_documents,
     }
     inputs = [name for name, is_read in reads.items() if is_read]
@@ -93,7 +93,7 @@ def capabilities_of(model: ServedModel) -> list[str]:
         "reasoning": template is not None
         and template.reasons
         and output_format.reasoning is not None,
-        "vision": model.renderer.sees,
+        "vision": model.renderer.supports_images,
     }
     return [name for name, is_there in can.items() if is_there]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ouzel.generation import Prompt, ServedModel
-from ouzel.types import PositionLogprobs
+from ouzel.types.step_output import PositionLogprobs
 from ouzel.wire.logprobs import (
     CompletionLogprobs,
     PromptLogprobs,

@@ -15,9 +15,9 @@ from ouzel.api.endpoint.vector_making import VectorMaking
 from ouzel.api.openai.embedding_fields import VectorFields
 from ouzel.api.openai.embeddings import EmbeddingsUsage
 from ouzel.api.ranking.encoded_pairs import EncodedPairs, Pair, Scoring, encode_pairs
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel, Usage
-from ouzel.sentence_files import SentenceFiles
 from ouzel.vectors import finished_vectors, relevance, score_values
 from ouzel.wire.options import check_model
 

@@ -12,16 +12,16 @@ from starlette.requests import Request
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import exchange_of
 from ouzel.generation import ServedModel
-from ouzel.responses.compaction_item import CompactionItem
+from ouzel.responses.compaction.summariser import Summariser
 from ouzel.responses.context import context_of
 from ouzel.responses.input_items import InputItem, KnownTools, messages_of
-from ouzel.responses.input_schema import Input
-from ouzel.responses.items import new_id
-from ouzel.responses.packed_text import SUMMARY
+from ouzel.responses.items.compaction_item import CompactionItem
+from ouzel.responses.items.input_schema import Input
+from ouzel.responses.items.packed_text import SUMMARY
+from ouzel.responses.output_items import new_id
 from ouzel.responses.request import ResponsesRequest
 from ouzel.responses.response_object import ResponseUsage, response_usage
 from ouzel.responses.stored_items import stored_items
-from ouzel.responses.summariser import Summariser
 from ouzel.store.base import Store
 from ouzel.wire.decode import decode_body
 from ouzel.wire.model_name import ModelName
@@ -71,7 +71,11 @@ class CompactResponse:
         items = (await context_of(continuation, self._store, exchange.key_id)).items
         tools = KnownTools(refuses_unknown=self._model.refuses_unknown_tools)
         read = partial(
-            messages_of, items, fields.instructions, tools, sees=self._model.renderer.sees
+            messages_of,
+            items,
+            fields.instructions,
+            tools,
+            supports_images=self._model.renderer.supports_images,
         )
         messages = await asyncio.to_thread(read)
         summary, usage = await self._summariser.summarise(

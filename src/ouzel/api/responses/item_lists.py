@@ -8,13 +8,13 @@ from msgspec import Meta
 
 from ouzel.api.endpoint.operation import QueryField
 from ouzel.api.http.query import Query
-from ouzel.responses.encrypted_reasoning import with_encrypted_reasoning
 from ouzel.responses.includable import (
     ENCRYPTED_REASONING,
     INCLUDABLE,
     check_includable,
     log_never_there,
 )
+from ouzel.responses.items.encrypted_reasoning import with_encrypted_reasoning
 from ouzel.store.records import Page, PageRequest
 
 PAGE_PARAMETERS = ("include", "limit", "order", "after")

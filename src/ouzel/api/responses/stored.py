@@ -16,10 +16,10 @@ from ouzel.api.responses.item_lists import (
     page_request,
 )
 from ouzel.errors import InvalidRequest, ResponseNotFound, StoreUnavailable
-from ouzel.responses.end_stored import cancel_stored
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
+from ouzel.responses.stored.end_stored import cancel_stored
 from ouzel.store.base import Store
 from ouzel.store.records import StoredResponse
 

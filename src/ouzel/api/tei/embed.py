@@ -15,7 +15,7 @@ from ouzel.api.openai.embedding_fields import InputField, read_inputs
 from ouzel.api.openai.embeddings import check_dimensions, encoded_inputs, prompt_of
 from ouzel.api.tei.fields import PromptName, TeiFields
 from ouzel.api.tei.shape import by_work
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, finished_vectors
 from ouzel.wire.decode import decode_body
 from ouzel.wire.options import check_model

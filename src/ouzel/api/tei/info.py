@@ -11,7 +11,7 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.vector_making import MAX_TEXTS, VectorMaking
 from ouzel.api.http.send import json_response
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 
 _DTYPES: Mapping[str, str] = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 _ONE_LABEL = "LABEL_0"  # the name that transformers gives to the label of a single score

@@ -15,7 +15,7 @@ from ouzel.api.openai.embeddings import encoded_inputs, prompt_of
 from ouzel.api.ranking.pair_scores import cosines
 from ouzel.api.tei.fields import CutFields, PromptName
 from ouzel.api.tei.shape import by_work
-from ouzel.sentence_files import SentenceFiles
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText
 from ouzel.wire.decode import decode_body
 from ouzel.wire.model_name import ModelName

@@ -8,50 +8,54 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.backends.openvino.adapter_options import left_by_adapters, max_rank, num_adapters
-from ouzel.backends.openvino.auto_precision import with_auto_precision
-from ouzel.backends.openvino.cache_identity import cache_identity
-from ouzel.backends.openvino.cache_verdict import cache_name
-from ouzel.backends.openvino.chosen_cache import choose_cache, remember_overflow
-from ouzel.backends.openvino.compilation import (
-    check_options,
-    compile_graphs,
-    compile_vision,
-    precision_name,
+from ouzel.backends.openvino.adapters.adapter_options import (
+    left_by_adapters,
+    max_rank,
+    num_adapters,
 )
-from ouzel.backends.openvino.f16_range import F16Unfit, range_checked
-from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
-from ouzel.backends.openvino.ir import is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import KvCache, cache_tables
-from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
-from ouzel.backends.openvino.memory import pages_given_back
-from ouzel.backends.openvino.memory_plan import plan_memory
-from ouzel.backends.openvino.passed_check import (
+from ouzel.backends.openvino.auto_precision import with_auto_precision
+from ouzel.backends.openvino.cache.cache_identity import cache_identity
+from ouzel.backends.openvino.cache.cache_verdict import cache_name
+from ouzel.backends.openvino.cache.chosen_cache import choose_cache, remember_overflow
+from ouzel.backends.openvino.cache.kv_cache import KvCache, cache_tables
+from ouzel.backends.openvino.cache.memory_plan import plan_memory
+from ouzel.backends.openvino.checks.f16_range import F16Unfit, range_checked
+from ouzel.backends.openvino.checks.passed_check import (
     ROW_CHECK_FILE,
     SELF_CHECK_FILE,
     check_once,
     facts_of_check,
     facts_of_row_check,
 )
-from ouzel.backends.openvino.prediction_runner import CompiledPrediction, PredictionRunner
-from ouzel.backends.openvino.row_check import check_rows, refuse_kinds
-from ouzel.backends.openvino.row_padding import num_padding_blocks
-from ouzel.backends.openvino.runner import OpenVINORunner
-from ouzel.backends.openvino.selfcheck import SelfCheckFailed, check_runner, warm_up
-from ouzel.backends.openvino.state_check import check_operations
-from ouzel.backends.openvino.state_tables import StateTables, state_tables
+from ouzel.backends.openvino.checks.row_check import check_rows, refuse_kinds
+from ouzel.backends.openvino.checks.selfcheck import SelfCheckFailed, check_runner, warm_up
+from ouzel.backends.openvino.checks.state_check import check_operations
+from ouzel.backends.openvino.compilation import (
+    check_options,
+    compile_graphs,
+    compile_vision,
+    precision_name,
+)
+from ouzel.backends.openvino.ir import is_ir_directory, load_ir
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
+from ouzel.backends.openvino.memory import pages_given_back
+from ouzel.backends.openvino.runners.prediction_runner import CompiledPrediction, PredictionRunner
+from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
+from ouzel.backends.openvino.runners.runner import OpenVINORunner
+from ouzel.backends.openvino.runners.state_tables import StateTables, state_tables
+from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
-from ouzel.backends.openvino.vision_runner import VisionRunner
 from ouzel.backends.openvino.weights.cache import discard_entry
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.errors import ModelLoadError
-from ouzel.free_memory import available_bytes
+from ouzel.machine.free_memory import available_bytes
 from ouzel.observability.progress import stage
-from ouzel.types import EngineInfo
+from ouzel.types.engine_info import EngineInfo
 
 __all__ = ["create_runner"]
 

@@ -14,9 +14,9 @@ import msgspec
 from ouzel.backends.openvino.compilation import capabilities, compile_properties, is_compressed
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.processor import processor_flags
 from ouzel.backends.openvino.withheld_instructions import withholds_amx
 from ouzel.config import EngineConfig
+from ouzel.machine.instructions import processor_flags
 
 _INT8 = {"avx512_vnni", "avx_vnni"}
 _AMX = {"amx_bf16", "amx_int8"}

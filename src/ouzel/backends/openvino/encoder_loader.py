@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.encoders import Build
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.cache import (
     CachedWeights,
     EntryWriter,
@@ -20,6 +19,7 @@ from ouzel.backends.openvino.weights.entry_use import note_use
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
 from ouzel.backends.openvino.weights.source import MemoryWriter, Weights
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage

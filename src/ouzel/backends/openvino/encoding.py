@@ -7,26 +7,26 @@ from pathlib import Path
 
 import numpy as np
 
+from ouzel.backends.openvino.cache.kv_cache import context_length
 from ouzel.backends.openvino.compilation import check_options, compile_encoder, precision_name
 from ouzel.backends.openvino.encoder_loader import EncoderLoader
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.encoder_runner import EncoderRunner
 from ouzel.backends.openvino.encoders import encoder_family
-from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory
 from ouzel.backends.openvino.ir.whole_texts import load_whole_texts, reads_whole_texts
-from ouzel.backends.openvino.kv_cache import context_length
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import pages_given_back
 from ouzel.backends.openvino.models import supported_model_types
 from ouzel.backends.openvino.pooling import VectorPooling
+from ouzel.backends.openvino.runners.encoder_runner import EncoderRunner
 from ouzel.backends.openvino.task import architecture_of, num_labels_of, task_of
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
+from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles, read_sentence_files
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import PoolingBatch, PoolingRunner
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
-from ouzel.sentence_files import ModelKind, SentenceFiles, read_sentence_files
-from ouzel.types import EngineInfo
+from ouzel.types.engine_info import EngineInfo
 
 logger = logging.getLogger(__name__)
 

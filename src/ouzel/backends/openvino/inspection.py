@@ -4,10 +4,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from ouzel.backends.openvino.adapter_options import num_adapters
+from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.auto_precision import with_auto_precision
-from ouzel.backends.openvino.cache_verdict import SCALED, cache_name
-from ouzel.backends.openvino.chosen_cache import find_choice
+from ouzel.backends.openvino.cache.cache_verdict import SCALED, cache_name
+from ouzel.backends.openvino.cache.chosen_cache import find_choice
+from ouzel.backends.openvino.cache.kv_cache import cache_tables
+from ouzel.backends.openvino.cache.memory_plan import plan_memory
+from ouzel.backends.openvino.checks.row_check import refuse_kinds
 from ouzel.backends.openvino.compilation import (
     check_options,
     compile_encoder,
@@ -24,23 +27,20 @@ from ouzel.backends.openvino.encoding import (
 from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
-from ouzel.backends.openvino.hf_config import HfConfig, read_hf_config
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
-from ouzel.backends.openvino.kv_cache import cache_tables
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, measure_checkpoint, refuse_options
-from ouzel.backends.openvino.memory_plan import plan_memory
 from ouzel.backends.openvino.pooling import pooled_size
-from ouzel.backends.openvino.row_check import refuse_kinds
-from ouzel.backends.openvino.state_tables import state_tables_of
+from ouzel.backends.openvino.runners.state_tables import state_tables_of
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import held_matrices, report_widths
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.free_memory import available_bytes
+from ouzel.machine.free_memory import available_bytes
 from ouzel.pooling import Task
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.cache.kv_cache import context_length
 from ouzel.backends.openvino.graph.adapter_shape import AdapterShape
 from ouzel.backends.openvino.graph.key_scales import KeyScales, scale_keys
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
-from ouzel.backends.openvino.kv_cache import context_length
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.vision_model import VisionModel
 

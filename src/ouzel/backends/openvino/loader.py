@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ouzel.backends.openvino.adapter_options import num_adapters
+from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
@@ -38,6 +37,7 @@ from ouzel.backends.openvino.weights.renamed import RenamedWeights
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
 from ouzel.backends.openvino.weights.stored import StoredWeights, find_weights
 from ouzel.backends.openvino.weights.width_report import held_matrices, report_widths
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import ModelConfig
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
@@ -272,13 +272,13 @@ def log_modes(directory: Path, config: HfConfig, *, has_vision: bool) -> None:
     """Says of a checkpoint of several modes what is served of it."""
     text = config.text_model()
     if text is not config:
-        sees = " and the vision encoder" if has_vision else ""
+        supports_images = " and the vision encoder" if has_vision else ""
         logger.info(
             "of %s, a %s, the language model %s%s",
             directory,
             config.model_type,
             text.model_type,
-            sees,
+            supports_images,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ouzel.errors import ModelLoadError
-from ouzel.free_memory import available_bytes
+from ouzel.machine.free_memory import available_bytes
 
 GIVE_BACK_INTERVAL_S = 0.02
 

@@ -10,11 +10,11 @@ from typing import Any  # counts and weights alike
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.activations import Activation, activated
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.checkpoint.activations import Activation, activated
+from ouzel.checkpoint.sentence_files import DenseFile, PoolingMode, SentenceFiles
 from ouzel.errors import ModelLoadError
-from ouzel.sentence_files import DenseFile, PoolingMode, SentenceFiles
 
 Rows = NDArray[np.float32]
 

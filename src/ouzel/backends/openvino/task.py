@@ -8,11 +8,11 @@ embeddings, and so does a decoder without its head (Qwen3Model). Everything else
 from pathlib import Path
 
 from ouzel.backends.openvino.encoders import encoder_family
-from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.model_files import read_json_object
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
 from ouzel.pooling import Task
-from ouzel.tokenizer.model_files import read_json_object
 
 CLASSIFIES = "ForSequenceClassification"
 _MAX_LABELS = 4096

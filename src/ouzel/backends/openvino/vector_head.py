@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.task import CLASSIFIES, architecture_of, num_labels_of, task_of
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.config import ModelConfig
 from ouzel.errors import ModelLoadError
-from ouzel.sentence_files import read_sentence_files
 
 
 def vector_size(model: LanguageModel) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import ov
-from ouzel.types import ImageInput
+from ouzel.types.engine_request import ImageInput
 
 Inputs = dict[str, NDArray[np.generic]]
 Passes = Callable[

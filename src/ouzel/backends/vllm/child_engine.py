@@ -24,13 +24,12 @@ from ouzel.backends.vllm.sampling_fields import (
     without_optional_budget,
 )
 from ouzel.backends.vllm.stats import StepStats
-from ouzel.engine.adapters import Adapters
+from ouzel.engine.state.adapters import Adapters
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
-from ouzel.types import (
-    EngineInfo,
-    EngineRequest,
-    EngineStats,
+from ouzel.types.engine_info import EngineInfo, EngineStats
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import (
     FinishReason,
     PositionLogprobs,
     RequestTiming,

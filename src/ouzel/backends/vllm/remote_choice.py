@@ -14,8 +14,8 @@ from ouzel.backends.vllm.sampling_fields import (
     grammar_text,
     sampling_fields,
 )
-from ouzel.types import (
-    EngineRequest,
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import (
     FinishReason,
     PositionLogprobs,
     RequestTiming,

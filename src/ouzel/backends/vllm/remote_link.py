@@ -25,7 +25,9 @@ from ouzel.backends.vllm.sampling_fields import (
     without_optional_budget,
 )
 from ouzel.client.base import ApiClient, ApiFailure, failure_of
-from ouzel.engine_messages import (
+from ouzel.observability.progress import Progress
+from ouzel.types.engine_info import EngineInfo, EngineStats
+from ouzel.types.engine_messages import (
     AbortRequest,
     AdapterFailed,
     AdapterUnloaded,
@@ -41,8 +43,8 @@ from ouzel.engine_messages import (
     StepResult,
     UnloadAdapter,
 )
-from ouzel.observability.progress import Progress
-from ouzel.types import EngineInfo, EngineRequest, EngineStats, FinishReason, StepOutput
+from ouzel.types.engine_request import EngineRequest
+from ouzel.types.step_output import FinishReason, StepOutput
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from ouzel.backends.vllm.sampling_fields import VERSION, Abilities
 from ouzel.client.base import UNREADABLE, Answer, ApiClient, ApiFailure, failure_of
-from ouzel.types import EngineInfo, EngineStats
+from ouzel.types.engine_info import EngineInfo, EngineStats
 
 logger = logging.getLogger(__name__)
 

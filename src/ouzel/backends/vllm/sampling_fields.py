@@ -12,7 +12,8 @@ from itertools import chain
 
 import msgspec
 
-from ouzel.types import EngineRequest, FinishReason, Grammar, StepOutput
+from ouzel.types.engine_request import EngineRequest, Grammar
+from ouzel.types.step_output import FinishReason, StepOutput
 
 VERSION = "0.33."  # of which this is written
 MAX_LOGPROB_TOKEN_IDS = 128  # vLLM's

@@ -2,7 +2,7 @@
 
 from typing import Any  # vLLM is not installed where types are checked
 
-from ouzel.types import EngineStats
+from ouzel.types.engine_info import EngineStats
 
 
 class StepStats:

@@ -8,7 +8,7 @@ from ouzel.cli.completion.bash import bash_script
 from ouzel.cli.completion.fish import fish_script
 from ouzel.cli.completion.flags import Completed, completed
 from ouzel.cli.completion.zsh import zsh_script
-from ouzel.cli.one_line_parser import OneLineParser
+from ouzel.terminal.one_line_parser import OneLineParser
 
 _SCRIPTS: Mapping[str, Callable[[Sequence[Completed], str], str]] = {
     "bash": bash_script,

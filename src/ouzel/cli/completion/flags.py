@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ouzel.cli.commands import COMMANDS, Command
-from ouzel.cli.option_records import RECORDS, Option, options_of
-from ouzel.cli.options import CONFIG_DESCRIPTION
 from ouzel.config.weights import WIDTHS
+from ouzel.options.options import CONFIG_DESCRIPTION
+from ouzel.options.records import RECORDS, Option, options_of
 from ouzel.parsers.registry import FAMILIES
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import (
     LAYER,
@@ -12,7 +13,6 @@ from ouzel.gguf.architectures.kind import (
     permuted_heads,
 )
 from ouzel.gguf.facts import Facts
-from ouzel.tokenizer.model_files import JsonObject
 
 
 def _llama(facts: Facts) -> JsonObject:

@@ -1,9 +1,9 @@
 """Gemma 3 and 4."""
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture
 from ouzel.gguf.facts import Facts
-from ouzel.tokenizer.model_files import JsonObject
 
 _SLIDING, _FULL = "sliding_attention", "full_attention"
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import (
     LAYER,
@@ -21,7 +22,6 @@ from ouzel.gguf.architectures.sparse import (
     granitemoe_config,
 )
 from ouzel.gguf.facts import Facts
-from ouzel.tokenizer.model_files import JsonObject
 
 _MAX_INNER_SIZE = 2**18  # several times what any published model has
 _SIGMOID = 2  # the number that GGUF has for it

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.facts import Facts
-from ouzel.tokenizer.model_files import JsonObject
 
 # Parts of layers, `blk.<number>.<this>.weight`: `model.layers.<number>.<that>.weight`.
 LAYER = {

@@ -1,5 +1,6 @@
 """Architectures with experts, with latent attention, or both."""
 
+from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.dense import granite_config
 from ouzel.gguf.architectures.kind import (
@@ -13,7 +14,6 @@ from ouzel.gguf.architectures.kind import (
     permuted_heads,
 )
 from ouzel.gguf.facts import Facts
-from ouzel.tokenizer.model_files import JsonObject
 
 SHARED_EXPERT = {
     "ffn_gate_inp": "mlp.gate",

@@ -21,7 +21,7 @@ from ouzel.grammar.write.json_text import json_characters, json_text
 from ouzel.grammar.write.nodes import Literal, Node, Sequence, flattened
 from ouzel.grammar.write.regex import line_pattern
 from ouzel.grammar.write.writer import GrammarWriter, quoted
-from ouzel.types import ParameterMarks
+from ouzel.types.tools import ParameterMarks
 
 _SYNTAXES = ("lark", "regex")
 

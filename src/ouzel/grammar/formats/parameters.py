@@ -27,7 +27,7 @@ from ouzel.grammar.write.nodes import (
     optional,
 )
 from ouzel.grammar.write.regex import ANY_TEXT, Anchors, escaped, read_pattern
-from ouzel.types import ParameterMarks
+from ouzel.types.tools import ParameterMarks
 
 _SPACE = r"[ \n\r\t]{0,34}"  # bounded, as between the parts of JSON: a model may write nothing else for ever
 _NAME = "[a-zA-Z_][a-zA-Z0-9_]*"

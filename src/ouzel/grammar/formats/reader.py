@@ -27,7 +27,7 @@ from ouzel.grammar.write.nodes import Choice, Foreign, Node, Regular, Repeat, To
 from ouzel.grammar.write.regex import read_pattern
 from ouzel.grammar.write.spelling import Spelling
 from ouzel.grammar.write.writer import GrammarWriter
-from ouzel.types import ParameterMarks
+from ouzel.types.tools import ParameterMarks
 
 Format = Mapping[str, object]
 

@@ -12,9 +12,9 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
+from ouzel.checkpoint.model_files import JsonObject, brief, read_json_object, read_special_tokens
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import Normalisation
-from ouzel.tokenizer.model_files import JsonObject, brief, read_json_object, read_special_tokens
 
 Side = Annotated[int, Meta(ge=1, le=4096)]  # of a picture, in pixels
 NumPixels = Annotated[int, Meta(ge=1, le=2**26)]

@@ -8,8 +8,8 @@ from functools import partial
 from starlette.types import Receive, Send
 
 from ouzel.api.http.body_budget import Share
-from ouzel.api.http.close_codes import NORMAL_END, SERVER_STOPS
 from ouzel.api.http.exchange import ClientDisconnected
+from ouzel.api.http.server.close_codes import NORMAL_END, SERVER_STOPS
 from ouzel.api.responses.socket.lanes import Lanes
 from ouzel.api.responses.socket.messages import (
     Cancel,

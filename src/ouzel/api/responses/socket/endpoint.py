@@ -10,7 +10,7 @@ from ouzel.api.responses.socket.connection import Connection
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
 from ouzel.errors import Overloaded
-from ouzel.responses.recent_responses import RecentHistories, RecentResponses
+from ouzel.responses.stored.recent_responses import RecentHistories, RecentResponses
 
 _MAX_RECENT = 64
 _RECENT_MESSAGES = 4  # so many of the longest ones are remembered on a connection

@@ -20,8 +20,8 @@ from ouzel.api.responses.socket.steering import Active, Steering, give_back
 from ouzel.errors import STOPS, OuzelError
 from ouzel.observability import request_id_in_scope, span_in_scope
 from ouzel.responses.preparer import PreparedResponse
-from ouzel.responses.recent_responses import RecentResponses
 from ouzel.responses.run import Run
+from ouzel.responses.stored.recent_responses import RecentResponses
 
 _NAME = "response.create"
 logger = logging.getLogger(__name__)

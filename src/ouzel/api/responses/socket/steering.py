@@ -22,7 +22,7 @@ from ouzel.api.responses.socket.messages import Create, Steer
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.steers import QueuedSteer, fault_of_steering
 from ouzel.errors import InvalidRequest, Overloaded
-from ouzel.responses.items import FunctionCallItem, new_id
+from ouzel.responses.output_items import FunctionCallItem, new_id
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.run import Run
 

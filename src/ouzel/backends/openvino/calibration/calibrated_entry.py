@@ -24,7 +24,6 @@ from ouzel.backends.openvino.calibration.recording import (
     find_product_inputs,
     record,
 )
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import (
@@ -42,6 +41,7 @@ from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.entry_use import note_use
 from ouzel.backends.openvino.weights.source import Tensors, Weights
 from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import WeightPlan, read_weights
 from ouzel.errors import ModelLoadError

@@ -23,7 +23,7 @@ from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8, s
 from ouzel.backends.openvino.weights.compress import Encode, origin_of
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int8_in_groups
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.source import Matrix, Tensors, Wanted
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensors
 from ouzel.config.weights import WidthOption
 from ouzel.observability.progress import stage
 
@@ -38,7 +38,7 @@ EMBEDDING_DAMPING = 0.3
 class Target:
     """A matrix that may be calibrated, and its encoding by the width alone."""
 
-    wanted: Wanted
+    wanted: MatrixSpec
     encoding: Encoding
 
 
@@ -53,7 +53,7 @@ class ListedWeights:
         self.num_kept = 0  # matrices that stay as the checkpoint stores them
         self.arrays: dict[str, tuple[int, ...]] = {}  # shapes by name
 
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
         if origin.may_be_calibrated:
             self.targets.append(Target(wanted, origin.encoding))
@@ -80,13 +80,13 @@ class Calibration:
         # Matrices with the same input follow one another, so the latest is kept.
         self._latest: tuple[tuple[int, float], list[Feedback]] | None = None
 
-    def encoding(self, wanted: Wanted) -> Encoding | None:
+    def encoding(self, wanted: MatrixSpec) -> Encoding | None:
         """Returns None for a matrix that is not calibrated."""
         if wanted.key in self._int8_keys:
             return INT8
         return INT4 if wanted.key in self._int4_keys else None
 
-    def encoder(self, wanted: Wanted) -> tuple[Encoding, Encode] | None:
+    def encoder(self, wanted: MatrixSpec) -> tuple[Encoding, Encode] | None:
         encoding = self.encoding(wanted)
         if encoding is None:
             return None
@@ -97,13 +97,13 @@ class Calibration:
             encode_blocks, feedbacks=feedbacks, group_size=GROUP_SIZE, num_sweeps=num_sweeps
         )
 
-    def _num_sweeps(self, wanted: Wanted) -> int:
+    def _num_sweeps(self, wanted: MatrixSpec) -> int:
         """Returns none for matrices that gain little by refinement: products added to a sum, and wide ones."""
         key = wanted.key
         is_divided = self._recording.has(key) and self._recording.is_divided(key)
         return 0 if is_divided or wanted.shape[-1] > MAX_COLUMNS else REFINING_SWEEPS
 
-    def _feedbacks(self, wanted: Wanted) -> list[Feedback]:
+    def _feedbacks(self, wanted: MatrixSpec) -> list[Feedback]:
         """Returns the feedback of each block of columns."""
         key, columns = wanted.key, wanted.shape[-1]
         if not self._recording.has(
@@ -149,16 +149,16 @@ def calibrate(tensors: Tensors, targets: Sequence[Target], recording: Recording)
     return Calibration(recording, frozenset(each.key for each in candidates) - int8_keys, int8_keys)
 
 
-def is_calibrated(wanted: Wanted) -> bool:
+def is_calibrated(wanted: MatrixSpec) -> bool:
     """Tells whether the encoding of a matrix can be calibrated: not one of experts, nor one without whole groups."""
     return len(wanted.shape) == 2 and wanted.shape[-1] % GROUP_SIZE == 0
 
 
-def _num_weights(wanted: Wanted) -> int:
+def _num_weights(wanted: MatrixSpec) -> int:
     return wanted.shape[0] * wanted.shape[1]
 
 
-def _candidate(tensors: Tensors, wanted: Wanted, recording: Recording) -> Candidate:
+def _candidate(tensors: Tensors, wanted: MatrixSpec, recording: Recording) -> Candidate:
     columns, key = wanted.shape[-1], wanted.key
     is_divided = recording.has(key) and recording.is_divided(key)
     squares = recording.mean_squares(key) if recording.has(key) else np.ones(columns, np.float32)

@@ -22,13 +22,13 @@ from ouzel.backends.openvino.calibration.calibration import (
 )
 from ouzel.backends.openvino.calibration.recording import CalibrationText
 from ouzel.backends.openvino.calibration.safetensors_file import OutputTensor, write_safetensors
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.compress import origin_of
 from ouzel.backends.openvino.weights.encodings import Parts, encode_bf16
 from ouzel.backends.openvino.weights.finite import quietly
 from ouzel.backends.openvino.weights.parallel import map_in_threads
-from ouzel.backends.openvino.weights.source import Tensor, Tensors, Wanted
+from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Tensors
 from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
@@ -112,7 +112,7 @@ def export_checkpoint(
     return export
 
 
-def refuse_experts(wanted: Wanted, tensors: Tensors) -> None:
+def refuse_experts(wanted: MatrixSpec, tensors: Tensors) -> None:
     """Raises ModelLoadError for a matrix that is not written yet."""
     origin = origin_of(wanted, "int4", tensors)
     if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
@@ -151,7 +151,7 @@ def rows_of(tensors: Tensors, tensor: Tensor) -> Rows:
 
 
 def encoded_parts(
-    tensors: Tensors, tensor: Tensor, calibration: Calibration, wanted: Wanted
+    tensors: Tensors, tensor: Tensor, calibration: Calibration, wanted: MatrixSpec
 ) -> AllParts:
     def parts() -> Iterator[Parts]:
         found = calibration.encoder(wanted)

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.checks.lone_sequence import lone_batch
 from ouzel.backends.openvino.graph.nodes import Node, constant_of
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.lone_sequence import lone_batch
-from ouzel.backends.openvino.runner import OpenVINORunner
+from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.backends.openvino.weights.encodings import encode_bf16
-from ouzel.backends.openvino.weights.source import Matrix, Wanted, Weights
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Weights
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
@@ -50,9 +50,9 @@ class TracedWeights:
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
-        self.wanted: dict[int, Wanted] = {}  # by the address of the matrix's values
+        self.wanted: dict[int, MatrixSpec] = {}  # by the address of the matrix's values
 
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         matrix = self._weights.matrix(wanted, width)
         self.wanted[matrix.parts["values"].ctypes.data] = wanted
         return matrix
@@ -119,7 +119,7 @@ class ProductInput:
         return int(self.rows.get_partial_shape()[-1].get_length())
 
 
-def find_product_inputs(graph: ov.Model, wanted: Mapping[int, Wanted]) -> list[ProductInput]:
+def find_product_inputs(graph: ov.Model, wanted: Mapping[int, MatrixSpec]) -> list[ProductInput]:
     """Returns each distinct input of the products by whole matrices; slices of experts are left out."""
     found: dict[tuple[str, int], ProductInput] = {}
     for node in graph.get_ops():

@@ -9,8 +9,8 @@ import pkgutil
 from collections.abc import Callable
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.source import Weights
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 
 Build = Callable[[HfConfig, Weights, WeightPlan, int], EncoderModel]

@@ -10,9 +10,9 @@ from ouzel.backends.openvino.graph.activations import Activation, activate, read
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Weights
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 

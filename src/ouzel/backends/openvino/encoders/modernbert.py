@@ -14,9 +14,9 @@ from ouzel.backends.openvino.graph.nodes import Node, split
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
 from ouzel.backends.openvino.graph.rotation import Angles
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.weights.source import Weights
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 
 _SLIDING, _FULL = "sliding_attention", "full_attention"

@@ -11,9 +11,9 @@ from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import read_rope
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Weights
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 

@@ -6,9 +6,9 @@ Reference: transformers, models/roberta/modeling_roberta.py.
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.encoders.bert import LEFT_OUT, BertShape, hidden_rows
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.weights.source import Weights
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 
 

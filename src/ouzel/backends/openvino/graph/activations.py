@@ -3,8 +3,8 @@
 from typing import Literal
 
 from ouzel.backends.openvino.graph.nodes import Node, real
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 Activation = Literal["silu", "gelu", "gelu_tanh", "quick_gelu", "relu2"]

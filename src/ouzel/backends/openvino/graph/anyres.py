@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.llava import TileFeatures
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.vision_model import Join
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.model_files import brief
 from ouzel.errors import EngineFailed, ModelLoadError
-from ouzel.tokenizer.model_files import brief
-from ouzel.types import ImageInput
+from ouzel.types.engine_request import ImageInput
 
 MAX_RESOLUTIONS = 256
 MAX_SURPLUS = 1.1  # of a side: only what is more is scaled down

@@ -15,7 +15,7 @@ from ouzel.backends.openvino.graph.rotation import Angles, angles_input
 from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs, VectorHead
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.renamed import RenamedWeights
-from ouzel.backends.openvino.weights.source import Matrix, Tensor, Wanted, Weights
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
 
@@ -111,10 +111,10 @@ class Builder:
         tensor = Tensor(name + ".weight", (num_heads * num_rows, num_columns))
         width: WidthOption = "f32" if self._plan.layers == "f32" else "bf16"
         return self.graph.matrix(
-            self._weights.matrix(Wanted((tensor,), shape, tuple(rows), num_rows), width)
+            self._weights.matrix(MatrixSpec((tensor,), shape, tuple(rows), num_rows), width)
         )
 
-    def experts(self, wanted: Wanted) -> Matrix:
+    def experts(self, wanted: MatrixSpec) -> Matrix:
         """Returns [experts, rows, columns], of which the graph makes one expression, or one for each expert."""
         return self._weights.matrix(wanted, self._plan.experts)
 
@@ -220,5 +220,5 @@ class Builder:
         row_order: tuple[int, ...] | None = None,
     ) -> Node:
         shape = (num_rows, num_columns)
-        wanted = Wanted((Tensor(name + ".weight", shape),), shape, row_order)
+        wanted = MatrixSpec((Tensor(name + ".weight", shape),), shape, row_order)
         return self.graph.matrix(self._weights.matrix(wanted, width))

@@ -16,11 +16,11 @@ from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
-from ouzel.tokenizer.model_files import brief
 
 Part = Callable[
     [Builder, Node, int], Node

@@ -18,8 +18,8 @@ from ouzel.backends.openvino.graph.latent_attention import (
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.prediction import names_behind, prediction_of
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 

@@ -14,8 +14,8 @@ from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.precision import keep_float32
 from ouzel.backends.openvino.graph.states import causal_conv
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 

@@ -17,7 +17,7 @@ from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles
 from ouzel.backends.openvino.graph.vision import attend, heads_of
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.weights.source import Tensor, Wanted, Weights
+from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
 
 
@@ -148,5 +148,5 @@ class EncoderBuilder:
 
     def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Node:
         shape = (num_rows, num_columns)
-        wanted = Wanted((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
+        wanted = MatrixSpec((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
         return self._constants.matrix(self._weights.matrix(wanted, width))

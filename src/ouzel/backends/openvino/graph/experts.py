@@ -26,9 +26,9 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import Part
 from ouzel.backends.openvino.graph.nodes import Node, int32, integers, split
 from ouzel.backends.openvino.graph.routing import Choice, Routing, route
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ops17
-from ouzel.backends.openvino.weights.source import Tensor, Wanted
+from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor
+from ouzel.checkpoint.hf_config import HfConfig
 
 # Measured with AMX (benchmarks/experts.py): for 256 tokens a grouped product takes 10 to 25 times the time of slices,
 # for 8 tokens 1.3 to 2 times. Slices cost nodes: for one token they take 1.0 times the time with 64 experts, 1.8 times
@@ -178,7 +178,7 @@ def wanted(
     names: tuple[str, ...],
     name_of_all: str,
     size: tuple[int, int],
-) -> Wanted:
+) -> MatrixSpec:
     """Returns a matrix of each expert, [rows, columns], made of the tensors with these names below each other."""
     num_experts, (num_rows, columns) = shape.num_experts, size
     stored = (columns, num_rows) if shape.tensors.is_transposed else size
@@ -188,7 +188,7 @@ def wanted(
         for expert in range(num_experts)
         for name in names
     ]
-    return Wanted(
+    return MatrixSpec(
         tensors=tuple(each) if shape.tensors.are_separate else (whole,),
         shape=(num_experts, num_rows, columns),
         row_order=shape.row_order if len(names) > 1 else None,
@@ -198,7 +198,9 @@ def wanted(
     )
 
 
-def product(b: Builder, rows: Node, order: SortedRows, wanted: Wanted, shape: ExpertsShape) -> Node:
+def product(
+    b: Builder, rows: Node, order: SortedRows, wanted: MatrixSpec, shape: ExpertsShape
+) -> Node:
     """Multiplies each row by the transpose of its expert's matrix."""
     matrix = b.experts(wanted)
     num_experts, num_rows, _ = matrix.shape

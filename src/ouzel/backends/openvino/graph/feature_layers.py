@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from ouzel.backends.openvino.graph.nodes import Node, split
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 
 MakeLayer = Callable[[Node, int], Node]  # what enters it, its number -> what leaves it
 MAX_LAYERS = 64  # whose features are taken; those that are published take 4 and 5

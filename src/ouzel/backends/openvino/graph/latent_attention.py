@@ -18,8 +18,8 @@ from ouzel.backends.openvino.graph.nodes import Node, integers, merge_heads, spl
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import rope_section, rope_type
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 NORM = Norm(1e-6)  # of latent rows, whatever config.json has for the layers

@@ -10,8 +10,8 @@ from ouzel.backends.openvino.graph.feature_layers import feature_layers
 from ouzel.backends.openvino.graph.nodes import Node, integers, part
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import VitShape, behind_layers, embedded_tiles
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 
 PROJECTOR = "multi_modal_projector."
 

@@ -13,10 +13,10 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.nodes import Node, merge_heads, real, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalised
 from ouzel.backends.openvino.graph.states import causal_conv, selective_scan, state_table
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
-from ouzel.tokenizer.model_files import brief
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.nodes import Node, split
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 
 
 @dataclass(frozen=True, kw_only=True)

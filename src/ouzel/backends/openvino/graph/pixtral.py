@@ -15,11 +15,11 @@ from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.patches import all_see_all, merged_order, patch_grids, turned
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import TOWER, square_side
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import EngineFailed, ModelLoadError
-from ouzel.types import ImageInput
+from ouzel.types.engine_request import ImageInput
 
 NORM = Norm(1e-5)
 

@@ -23,9 +23,9 @@ from ouzel.backends.openvino.graph.decoder import (
     decoder_layer,
 )
 from ouzel.backends.openvino.graph.nodes import Node, scaled
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import PredictionGraphs
 from ouzel.backends.openvino.library import ops, ov
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 

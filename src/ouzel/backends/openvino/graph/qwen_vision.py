@@ -15,11 +15,11 @@ from ouzel.backends.openvino.graph.nodes import Node, integers, part
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.patches import all_see_all, merged_order, turned
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
-from ouzel.types import ImageInput
+from ouzel.types.engine_request import ImageInput
 
 THETA = 10000.0
 

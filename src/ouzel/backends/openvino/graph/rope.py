@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.hf_config import MAX_SIZE, HfConfig
+from ouzel.checkpoint.hf_config import MAX_SIZE, HfConfig
 from ouzel.errors import ModelLoadError
 
 SUPPORTED = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")

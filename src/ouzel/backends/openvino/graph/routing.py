@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.nodes import Node, integers, real, scaled
 from ouzel.backends.openvino.graph.precision import keep_float32
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ops1
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 

@@ -11,8 +11,8 @@ from ouzel.backends.openvino.graph.key_scales import mark_rows
 from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalised
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 # Over all heads of a row together; over each head, by the same weights or by its own; over each head once it is turned.

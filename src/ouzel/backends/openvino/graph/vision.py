@@ -12,7 +12,7 @@ from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Join, Passes, VisionModel, one_after_the_other
-from ouzel.backends.openvino.weights.source import Tensor, Wanted, Weights
+from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WidthOption
 
 LAYERS_PER_PART = 2  # of CLIP ViT-L/14-336, on two cores, they take a tenth of a second
@@ -66,7 +66,7 @@ class VisionBuilder:
 
     def product(self, rows: Node, name: str, num_rows: int, num_columns: int) -> Node:
         """Multiplies by [num_rows, num_columns], as few checkpoints store it. Takes the whole name of a tensor."""
-        wanted = Wanted(
+        wanted = MatrixSpec(
             (Tensor(name, (num_rows, num_columns), is_transposed=True),), (num_columns, num_rows)
         )
         return ops.matmul(
@@ -136,7 +136,7 @@ class VisionBuilder:
         self._inputs, self._outputs = {}, {}
 
     def _matrix(self, name: str, shape: tuple[int, int]) -> Node:
-        wanted = Wanted((Tensor(name + ".weight", shape),), shape)
+        wanted = MatrixSpec((Tensor(name + ".weight", shape),), shape)
         return self._constants.matrix(self._weights.matrix(wanted, self._width))
 
 

@@ -18,11 +18,11 @@ from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.patches import patch_grids
 from ouzel.backends.openvino.graph.vision import VisionBuilder, attend, heads_of, rows_of
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import EngineFailed, ModelLoadError
-from ouzel.types import ImageInput
+from ouzel.types.engine_request import ImageInput
 
 ROWS_PER_PASS = 1024  # of several tiles, where they are small: a large one has a pass to itself
 TOWER = "vision_tower."

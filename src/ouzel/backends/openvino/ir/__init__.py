@@ -9,12 +9,12 @@ without states that gives hidden rows or logits reads texts whole (whole_texts.p
 from dataclasses import replace
 from pathlib import Path
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.ir.seeing import LANGUAGE_FILE, load_seeing_model
 from ouzel.backends.openvino.ir.text import TEXT_FILE, load_text_model
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cache import content_key
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.observability.progress import stage
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.ir.graphs import add_input
 from ouzel.backends.openvino.library import ops, ov, paged_attention_transformation
-from ouzel.backends.openvino.state_tables import STATE_PREFIX
+from ouzel.backends.openvino.runners.state_tables import STATE_PREFIX
 from ouzel.errors import ModelLoadError
 
 BEHIND_OUTPUT_LAYER = {

@@ -13,11 +13,11 @@ import numpy as np
 from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.patches import all_see_all
 from ouzel.backends.openvino.graph.qwen_vision import QwenVisionShape, passes_of
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.ir.graphs import add_input, put_in_place, replace_input
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision import qwen2_5_vl, qwen2_vl
 from ouzel.backends.openvino.vision_model import Inputs, Passes
+from ouzel.checkpoint.hf_config import HfConfig
 
 FILES = ("openvino_vision_embeddings_model.xml", "openvino_vision_embeddings_merger_model.xml")
 ATTENTION = "ScaledDotProductAttention"

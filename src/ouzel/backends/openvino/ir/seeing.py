@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.ir import qwen_encoder, tile_encoder
 from ouzel.backends.openvino.ir.graphs import (
     IrGraph,
@@ -23,6 +22,7 @@ from ouzel.backends.openvino.ir.parts import cut
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Passes, VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 LANGUAGE_FILE = "openvino_language_model.xml"

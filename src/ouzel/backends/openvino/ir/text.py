@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.ir.graphs import read_graph, refused
 from ouzel.backends.openvino.ir.paging import made_paged, vocabulary_of
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
+from ouzel.checkpoint.hf_config import HfConfig
 
 TEXT_FILE = "openvino_model.xml"
 ADVICE = "It must be a stateful model, as `optimum-cli export openvino --task text-generation-with-past` makes it"

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import integers
 from ouzel.backends.openvino.graph.vit import few_tiles, square_side
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes
-from ouzel.types import ImageInput
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.types.engine_request import ImageInput
 
 FILES = ("openvino_vision_embeddings_model.xml",)
 TOWERS = ("clip_vision_model", "siglip_vision_model")

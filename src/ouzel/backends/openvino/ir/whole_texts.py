@@ -12,10 +12,10 @@ import numpy as np
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers, real
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.ir.graphs import put_in_place, read_graph, refused
 from ouzel.backends.openvino.ir.text import TEXT_FILE
 from ouzel.backends.openvino.library import ops, ov
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 _ADVICE = (

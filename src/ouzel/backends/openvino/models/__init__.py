@@ -9,8 +9,8 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 Build = Callable[[HfConfig, Builder], LanguageModel]

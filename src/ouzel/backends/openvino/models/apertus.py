@@ -10,9 +10,9 @@ import numpy as np
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, LayerNorms, build_decoder
 from ouzel.backends.openvino.graph.nodes import Node, real, scaled
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 DEFAULTS = {"rms_norm_eps": 1e-5, "hidden_act": "xielu", "rope_theta": 12_000_000.0}

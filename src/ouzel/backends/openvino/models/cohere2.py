@@ -17,8 +17,8 @@ from ouzel.backends.openvino.graph.decoder import (
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 # Checkpoints that see (Aya Vision) leave out of `text_config` what is as in transformers.
 DEFAULTS = {

@@ -6,8 +6,8 @@ Reference: transformers, models/deepseek_v2/modeling_deepseek_v2.py and configur
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.deepseek import build_deepseek, first_layers, require
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 DEFAULTS = {

@@ -6,8 +6,8 @@ Reference: transformers, models/deepseek_v3/modeling_deepseek_v3.py and configur
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.deepseek import build_deepseek, first_layers, sigmoid_routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "q_lora_rank": 1536,

@@ -17,8 +17,8 @@ from ouzel.backends.openvino.graph.experts import ExpertsShape, mixture, with_sh
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.routing import Routing, route
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 DEFAULTS = {

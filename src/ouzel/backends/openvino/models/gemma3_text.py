@@ -23,10 +23,10 @@ from ouzel.backends.openvino.graph.decoder import (
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import read_ropes_by_kind
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.weights.encodings import encode_bf16
 from ouzel.backends.openvino.weights.safetensors import to_float32
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 # config.json of checkpoints that see leave out of `text_config` what is as in transformers.

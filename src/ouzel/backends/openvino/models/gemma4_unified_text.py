@@ -5,9 +5,9 @@ Reference: transformers, models/gemma4_unified/modeling_gemma4_unified.py and co
 """
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import gemma4_text
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "hidden_size_per_layer_input": 0,

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import LayerNorms, build_decoder, feed_forward_of
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models.glm import DEFAULTS, decoder_shape, mlp_shape
+from ouzel.checkpoint.hf_config import HfConfig
 
 NORMS = LayerNorms(after_mixer="post_self_attn_layernorm", after_mlp="post_mlp_layernorm")
 

@@ -5,8 +5,8 @@ Reference: transformers, models/glm4_moe_lite/modeling_glm4_moe_lite.py and conf
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.deepseek import build_deepseek, first_layers, sigmoid_routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 DEFAULTS = {

@@ -15,9 +15,9 @@ from ouzel.backends.openvino.graph.decoder import (
 from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, Glu, mixture
 from ouzel.backends.openvino.graph.nodes import Node, real
 from ouzel.backends.openvino.graph.routing import Routing, route
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "rope_theta": 150_000.0,

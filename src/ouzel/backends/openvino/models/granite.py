@@ -8,9 +8,9 @@ from dataclasses import replace
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import llama
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 # Checkpoints that see (Granite Vision) leave out of `text_config` what is as in transformers.

@@ -9,9 +9,9 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import Part, build_decoder
 from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import granite
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {"num_experts": 8, "num_experts_per_tok": 2, "max_position_embeddings": 2048}
 TENSORS = ExpertTensors(

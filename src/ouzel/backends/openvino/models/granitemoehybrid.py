@@ -11,9 +11,9 @@ from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, attention_
 from ouzel.backends.openvino.graph.experts import with_shared
 from ouzel.backends.openvino.graph.mamba import MambaShape, mamba, smallest_step
 from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import granite, granitemoe, granitemoeshared
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 DEFAULTS = {

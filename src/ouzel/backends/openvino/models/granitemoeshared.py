@@ -9,9 +9,9 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import Part, build_decoder, feed_forward_of
 from ouzel.backends.openvino.graph.experts import with_shared
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import granite, granitemoe
+from ouzel.checkpoint.hf_config import HfConfig
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:

@@ -18,8 +18,8 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.short_conv import ShortConvShape, short_conv
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 # Checkpoints that see (LFM2-VL) leave out of `text_config` what is as in transformers.

@@ -10,9 +10,9 @@ from ouzel.backends.openvino.graph.decoder import Part, build_decoder, by_layer,
 from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of, glu_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import lfm2
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = lfm2.DEFAULTS | {
     "hidden_size": 2048,

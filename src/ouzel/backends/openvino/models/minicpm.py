@@ -9,9 +9,9 @@ from dataclasses import replace
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models.minicpm3 import with_factors
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {"tie_word_embeddings": True, "scale_emb": 1, "scale_depth": 1, "dim_model_base": 1}
 

@@ -14,8 +14,8 @@ from ouzel.backends.openvino.graph.latent_attention import (
     read_decoder_shape,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "tie_word_embeddings": True,

@@ -19,9 +19,9 @@ from ouzel.backends.openvino.graph.mamba import MambaShape, mamba
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 _KINDS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}

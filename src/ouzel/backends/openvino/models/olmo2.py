@@ -13,8 +13,8 @@ from ouzel.backends.openvino.graph.decoder import (
     feed_forward_of,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {"max_position_embeddings": 2048, "rms_norm_eps": 1e-5}
 

@@ -15,9 +15,9 @@ from ouzel.backends.openvino.graph.decoder import (
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.rope import read_ropes_by_kind
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import olmo2
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = olmo2.DEFAULTS | {"sliding_window": 4096, "rope_theta": 500_000.0}
 

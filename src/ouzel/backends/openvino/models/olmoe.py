@@ -7,8 +7,8 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
 from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "rms_norm_eps": 1e-5,

@@ -14,8 +14,8 @@ from ouzel.backends.openvino.graph.decoder import (
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.rope_axes import with_axes
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "vocab_size": 152_064,

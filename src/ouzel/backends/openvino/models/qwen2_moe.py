@@ -18,10 +18,10 @@ from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.models.qwen3_moe import layers_with_experts
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "num_experts": 60,

@@ -13,9 +13,9 @@ from ouzel.backends.openvino.graph.decoder import (
     upper_sliding_windows,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import qwen2
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = qwen2.DEFAULTS | {"head_dim": 128}
 

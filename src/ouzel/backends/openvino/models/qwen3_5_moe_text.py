@@ -10,9 +10,9 @@ from ouzel.backends.openvino.graph.decoder import build_decoder
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape
 from ouzel.backends.openvino.graph.prediction import prediction_of
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import qwen2_moe, qwen3_5_text
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "num_experts": 256,

@@ -19,8 +19,8 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.prediction import prediction_of
 from ouzel.backends.openvino.graph.rope_axes import with_axes
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 

@@ -16,8 +16,8 @@ from ouzel.backends.openvino.graph.decoder import (
 from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "num_experts": 128,

@@ -11,10 +11,10 @@ from ouzel.backends.openvino.graph.delta_net import DeltaNetShape
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.prediction import prediction_of
 from ouzel.backends.openvino.graph.routing import Routing
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import qwen2_moe, qwen3_5_text
 from ouzel.backends.openvino.models.qwen3_moe import layers_with_experts
+from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
     "num_experts": 512,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import VitShape, siglip_rows, tile_passes
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.models import gemma3_text
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 PROJECTOR = "multi_modal_projector."

@@ -18,12 +18,12 @@ from ouzel.backends.openvino.graph.patches import all_see_all, merged_order, pat
 from ouzel.backends.openvino.graph.pixtral import read_theta
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import TOWER
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.models import gemma4_text
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import EngineFailed, ModelLoadError
-from ouzel.types import ImageInput
+from ouzel.types.engine_request import ImageInput
 
 
 @dataclass(frozen=True, kw_only=True)

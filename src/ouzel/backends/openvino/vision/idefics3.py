@@ -7,8 +7,8 @@ from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.pixel_shuffle import check_squares, squares
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import VitShape, siglip_rows, tile_passes
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 
 def image_shape(config: HfConfig) -> ImageShape:

@@ -14,9 +14,9 @@ from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.pixel_shuffle import check_squares, squares
 from ouzel.backends.openvino.graph.vision import VisionBuilder, attend, heads_of, rows_of
 from ouzel.backends.openvino.graph.vit import TOWER, VitShape, tile_passes
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 PROJECTOR = "multi_modal_projector."
 PROJECTOR_NORM = Norm(1e-5, is_centred=True, has_bias=True)

@@ -9,8 +9,8 @@ from ouzel.backends.openvino.graph.llava import projected, skips_first, tile_fea
 from ouzel.backends.openvino.graph.pixtral import PixtralShape, pixtral_passes, pixtral_rows
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import tile_passes
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 
 def image_shape(config: HfConfig) -> ImageShape:

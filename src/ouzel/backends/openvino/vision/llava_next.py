@@ -8,8 +8,8 @@ from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.llava import tile_features, with_defaults
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import tile_passes
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 RESOLUTIONS = [(336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008)]
 

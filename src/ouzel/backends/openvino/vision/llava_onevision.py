@@ -11,8 +11,8 @@ from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.llava import tile_features
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import tile_passes
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 SIDES = range(384, 2304 + 1, 384)
 RESOLUTIONS = [(height, width) for height in SIDES for width in SIDES]

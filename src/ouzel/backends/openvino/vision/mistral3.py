@@ -10,9 +10,9 @@ from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.pixtral import PixtralShape, pixtral_passes, pixtral_rows
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 
 def image_shape(config: HfConfig) -> ImageShape:

@@ -22,9 +22,9 @@ from ouzel.backends.openvino.graph.qwen_vision import (
     passes_of,
 )
 from ouzel.backends.openvino.graph.vision import VisionBuilder, attend
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 NORM = Norm(1e-6)
 MERGER = ("ln_q", "mlp.0", "mlp.2")

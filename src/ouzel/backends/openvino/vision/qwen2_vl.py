@@ -15,9 +15,9 @@ from ouzel.backends.openvino.graph.qwen_vision import (
     passes_of,
 )
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 NORM = Norm(1e-6, is_centred=True, has_bias=True)
 MERGER = ("ln_q", "mlp.0", "mlp.2")

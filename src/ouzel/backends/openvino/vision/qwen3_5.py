@@ -5,9 +5,9 @@ Reference: transformers, models/qwen3_5/modeling_qwen3_5.py.
 
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.vision import qwen3_vl
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 
 
 def image_shape(config: HfConfig) -> ImageShape:

@@ -21,9 +21,9 @@ from ouzel.backends.openvino.graph.qwen_vision import (
     passes_of,
 )
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 NORM = Norm(1e-6, is_centred=True, has_bias=True)

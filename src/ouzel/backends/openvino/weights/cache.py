@@ -37,7 +37,7 @@ from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry, seal_entry
 from ouzel.backends.openvino.weights.entry_use import hold
-from ouzel.backends.openvino.weights.source import Array, Matrix, Wanted
+from ouzel.backends.openvino.weights.source import Array, Matrix, MatrixSpec
 from ouzel.config.cache_root import cache_root
 from ouzel.config.weights import WidthOption
 
@@ -60,7 +60,7 @@ class CachedWeights:
             # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         """`width` is the entry's: it is part of its name."""
         entry = self.index[wanted.key]
         if tuple(entry["shape"]) != wanted.shape:

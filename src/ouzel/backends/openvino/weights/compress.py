@@ -25,11 +25,11 @@ from ouzel.backends.openvino.weights.parallel import map_in_threads
 from ouzel.backends.openvino.weights.source import (
     Array,
     Matrix,
+    MatrixSpec,
     PartWriter,
     StoredForm,
     Tensor,
     Tensors,
-    Wanted,
 )
 from ouzel.backends.openvino.weights.width_report import Fate, HeldMatrix
 from ouzel.config.weights import BITS_OF_INTEGERS, WidthOption
@@ -68,7 +68,7 @@ class Origin:
 class MatrixEncoders(Protocol):
     """A calibration knows better encodings of some matrices."""
 
-    def encoder(self, wanted: Wanted) -> tuple[Encoding, Encode] | None:
+    def encoder(self, wanted: MatrixSpec) -> tuple[Encoding, Encode] | None:
         """Returns None for a matrix that is encoded by its width alone."""
         ...
 
@@ -92,7 +92,7 @@ class CompressedWeights:
         self.num_kept = 0  # matrices in the encoding that they are stored in
         self.used: set[str] = set()  # names of tensors
 
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
         self.used.update(tensor.name for tensor in origin.tensors)
         self.num_kept += origin.stored is not None  # int8 of mxfp4 is exact, too
@@ -156,7 +156,7 @@ def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
 
 
 def origin_of(
-    wanted: Wanted, width: WidthOption, tensors: Tensors, *, recompress: bool = False
+    wanted: MatrixSpec, width: WidthOption, tensors: Tensors, *, recompress: bool = False
 ) -> Origin:
     """Decides how a matrix is made: of which tensors, and in which encoding.
 
@@ -210,7 +210,7 @@ def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
 
 
 def compressed_encoding(
-    wanted: Wanted, width: WidthOption, stored: set[Encoding | None]
+    wanted: MatrixSpec, width: WidthOption, stored: set[Encoding | None]
 ) -> Encoding:
     """Raises ModelLoadError where the columns are too odd."""
     columns = wanted.shape[-1]

@@ -8,8 +8,8 @@ from itertools import chain
 
 import numpy as np
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.source import Tensor, Tensors
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)

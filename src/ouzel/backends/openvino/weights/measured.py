@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.compress import origin_of
 from ouzel.backends.openvino.weights.encodings import Encoding, empty_parts
-from ouzel.backends.openvino.weights.source import Matrix, Tensor, Tensors, Wanted
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Tensors
 from ouzel.backends.openvino.weights.width_report import HeldMatrix
 from ouzel.config.weights import WidthOption
 
@@ -24,7 +24,7 @@ class MeasuredWeights:
         self.num_parameters = 0
         self.bytes_by_encoding: Counter[Encoding] = Counter()
 
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
         self.held.append(origin.held(wanted.shape))
         encoding = origin.encoding

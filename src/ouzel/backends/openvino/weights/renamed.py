@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.source import Matrix, Tensor, Wanted, Weights
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WidthOption
 
 
@@ -16,7 +16,7 @@ class RenamedWeights:
         self._weights = weights
         self._asked, self._stored = asked, stored
 
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         tensors = tuple(self._renamed(tensor) for tensor in wanted.tensors)
         instead = None if wanted.instead is None else self._renamed(wanted.instead)
         return self._weights.matrix(replace(wanted, tensors=tensors, instead=instead), width)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
+from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import advance_stage
-from ouzel.tokenizer.model_files import brief
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"

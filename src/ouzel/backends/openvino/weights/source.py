@@ -38,7 +38,7 @@ class StoredForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MatrixSpec:
     """A matrix of one tensor, or of several below each other."""
 
     tensors: tuple[Tensor, ...]
@@ -107,7 +107,7 @@ class Tensors(Protocol):
 
 
 class Weights(Protocol):
-    def matrix(self, wanted: Wanted, width: WidthOption) -> Matrix:
+    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         """Compresses the tensors to `width`; with auto, keeps matrices that are stored compressed already."""
         ...
 

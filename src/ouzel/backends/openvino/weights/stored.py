@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.quantized.formats import (
     method_of,
@@ -14,6 +13,7 @@ from ouzel.backends.openvino.weights.quantized.formats import (
 from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_safetensors
 from ouzel.backends.openvino.weights.source import Tensors
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.gguf.files import find_gguf, holds_gguf
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, pack_nibbles, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.stored import (
     Stored,
@@ -24,6 +23,7 @@ from ouzel.backends.openvino.weights.quantized.stored import (
 )
 from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, chunk_rows
 from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 COMPANIONS = (".qweight", ".qzeros", ".scales")

@@ -19,7 +19,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.decoding import NF4
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.stored import (
@@ -36,6 +35,7 @@ from ouzel.backends.openvino.weights.safetensors import (
     read_chunks,
 )
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 STATES = (".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4")

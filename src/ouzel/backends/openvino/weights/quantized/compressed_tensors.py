@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.decoding import decode_f8e4m3
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.config_groups import (
@@ -49,6 +48,7 @@ from ouzel.backends.openvino.weights.safetensors import (
     read_chunks,
 )
 from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 COMPANIONS = (

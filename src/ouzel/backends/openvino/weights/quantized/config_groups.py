@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ouzel.backends.name_patterns import names_by_pattern
-from ouzel.backends.openvino.hf_config import HfConfig
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 FORMATS = {

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.decoding import decode_f8e4m3, decode_f8e8m0
 from ouzel.backends.openvino.weights.quantized.stored import Rows, Stored, plain_name, recompressed
 from ouzel.backends.openvino.weights.safetensors import (
@@ -21,6 +20,7 @@ from ouzel.backends.openvino.weights.safetensors import (
     to_float32,
 )
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 COMPANIONS = (".weight_scale_inv", ".weight_scale", ".activation_scale", ".input_scale")

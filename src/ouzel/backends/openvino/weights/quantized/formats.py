@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.quantized.awq import Awq
 from ouzel.backends.openvino.weights.quantized.bitsandbytes import BitsAndBytes
 from ouzel.backends.openvino.weights.quantized.compressed_tensors import CompressedTensors
@@ -11,6 +10,7 @@ from ouzel.backends.openvino.weights.quantized.gptq import Gptq
 from ouzel.backends.openvino.weights.quantized.mxfp4 import Mxfp4
 from ouzel.backends.openvino.weights.quantized.stored import Format
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
+from ouzel.checkpoint.hf_config import HfConfig
 
 FORMATS: dict[str, Callable[[HfConfig, Checkpoint], Format]] = {
     "awq": Awq,

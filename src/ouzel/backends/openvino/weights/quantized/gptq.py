@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.name_patterns import names_by_pattern
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.stored import (
     Stored,
@@ -31,6 +30,7 @@ from ouzel.backends.openvino.weights.quantized.stored import (
 )
 from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, chunk_rows
 from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 COMPANIONS = (".qweight", ".qzeros", ".scales", ".g_idx")

@@ -8,11 +8,11 @@ Of a tensor `name`, in bfloat16 [experts, columns, rows] (transformers, integrat
 
 from collections.abc import Iterable, Iterator
 
-from ouzel.backends.openvino.hf_config import HfConfig
 from ouzel.backends.openvino.weights.encodings import MXFP4, Parts
 from ouzel.backends.openvino.weights.quantized.stored import Stored, packed
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, chunk_rows, read_chunks
 from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 GROUP_SIZE = MXFP4.group_size

@@ -1,0 +1,177 @@
+"""The matrices of adapters lie in slots: inputs of the compiled model, which a step takes as many of as it uses.
+
+All slots of a group of matrices lie one after the other, in one mapping of memory that belongs to nobody else: pages
+are taken when a slot is filled, and given back when it is cleared. The base weights know nothing of it.
+"""
+
+import math
+import mmap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.adapters.adapter_files import AdapterFiles
+from ouzel.backends.openvino.adapters.adapter_rows import row_inputs, used_slots
+from ouzel.backends.openvino.graph.adapter_shape import (
+    A_PREFIX,
+    B_PREFIX,
+    AdaptedGroup,
+    AdaptedMatrix,
+    AdapterShape,
+)
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.graph_request import GraphRequest
+from ouzel.backends.openvino.weights.encodings import encode_bf16
+from ouzel.engine.base import ForwardBatch
+
+_MAX_KEPT = 32  # ranges of slots whose tensors are kept: making them takes a millisecond or two
+
+
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """What a group has of all slots: its A, or its B."""
+
+    name: str  # of the input
+    values: NDArray[np.generic]  # [slots, ...], f32 or the bits of bf16
+    begin: int  # in the mapping
+    no_rank: tuple[int, ...]  # the shape of one slot that adds nothing
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a matrix lies in the stacks."""
+
+    matrix: AdaptedMatrix
+    group: AdaptedGroup
+    index: int  # in the group
+
+
+class AdapterSlots:
+    def __init__(self, shape: AdapterShape, num_slots: int, request: GraphRequest) -> None:
+        self._places = {
+            matrix.name: _Place(matrix, group, index)
+            for group in shape.groups
+            for index, matrix in enumerate(group.matrices)
+        }
+        self._parts = sorted({parts for group in shape.groups for parts in group.parts}, key=str)
+        self._rank = shape.rank
+        self._dtype = shape.dtype
+        self._request = request
+        self._memory, self._stacks = _stacks(shape, num_slots)
+        self._kept: dict[range, dict[str, ov.Tensor]] = {}
+        self._present: range | None = None  # slots that the request has
+
+    def fill(self, slot: int, path: str) -> bytes:
+        """Returns a digest of what is put there, and not of files, which may change meanwhile.
+
+        Raises ModelLoadError; the slot may be half filled then.
+        """
+        matrices = {name: place.matrix for name, place in self._places.items()}
+        files = AdapterFiles(Path(path), matrices, self._rank)
+        digest = blake2b(digest_size=16)
+        for name in sorted(files.names):
+            a, b = files.read(name)
+            self._put(slot, self._places[name], a, b)
+            digest.update(f"{name} {a.shape}".encode())
+            digest.update(a.data)
+            digest.update(b.data)
+        return digest.digest()
+
+    def _put(
+        self, slot: int, place: _Place, a: NDArray[np.float32], b: NDArray[np.float32]
+    ) -> None:
+        """Leaves zeros beside a matrix of a smaller rank."""
+        group, rank = place.group, a.shape[0]
+        a_values, b_values = (
+            self._stacks[prefix + group.name].values for prefix in (A_PREFIX, B_PREFIX)
+        )
+        begin = place.index * self._rank
+        a_values[slot, :, begin : begin + rank] = self._encoded(a.T)
+        parts = group.parts[place.index]
+        own = b_values[slot].reshape(group.num_parts, self._rank, group.part_len)[
+            parts.begin : parts.end
+        ]
+        rows = in_order(b, place.matrix.row_order).reshape(len(parts), group.part_len, rank)
+        own[:, :rank] = self._encoded(rows.transpose(0, 2, 1))
+
+    def _encoded(self, values: NDArray[np.float32]) -> NDArray[np.generic]:
+        return values if self._dtype == ov.Type.f32 else encode_bf16(values)["values"]
+
+    def clear(self, slot: int) -> None:
+        for stack in self._stacks.values():
+            begin = stack.begin + slot * stack.values[0].nbytes
+            _give_back(self._memory, stack.values[slot].reshape(-1).view(np.uint8), begin)
+
+    def inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
+        """Gives the request the slots that the batch uses, and returns what each row has to do with them."""
+        used = used_slots(batch.adapter_slots)
+        if used != self._present:
+            for name, tensor in self._tensors(used).items():
+                self._request.keep(name, tensor)
+            self._present = used
+        inputs = row_inputs(
+            batch.adapter_slots, len(batch.token_ids), batch.sampled_rows, self._parts
+        )
+        return {name: array for name, array in inputs.items() if self._request.has_input(name)}
+
+    def _tensors(self, used: range) -> dict[str, ov.Tensor]:
+        if used not in self._kept:
+            if len(self._kept) == _MAX_KEPT:
+                self._kept.clear()
+            self._kept[used] = dict(self._made(used))
+        return self._kept[used]
+
+    def _made(self, used: range) -> Iterator[tuple[str, ov.Tensor]]:
+        for stack in self._stacks.values():
+            values = stack.values[used.start : used.stop]
+            if used:
+                yield stack.name, ov.Tensor(values, ov.Shape(values.shape), self._dtype)
+            else:
+                yield stack.name, ov.Tensor(self._dtype, ov.Shape(stack.no_rank))
+
+
+def in_order(matrix: NDArray[np.float32], order: tuple[int, ...] | None) -> NDArray[np.float32]:
+    """Brings the rows of B to the order in which the graph has the matrix's, of each so many."""
+    if order is None:
+        return matrix
+    return matrix.reshape(-1, len(order), matrix.shape[1])[:, order].reshape(matrix.shape)
+
+
+def _stacks(shape: AdapterShape, num_slots: int) -> tuple[mmap.mmap, dict[str, _Stack]]:
+    """Each begins with a page of its own."""
+    element = np.dtype(np.float32 if shape.dtype == ov.Type.f32 else np.uint16)
+    shapes: dict[str, Callable[[int], tuple[int, ...]]] = {}  # of a slot, by rank
+    for group in shape.groups:
+        shapes |= {A_PREFIX + group.name: group.a_shape, B_PREFIX + group.name: group.b_shape}
+    counts = [num_slots * math.prod(each(shape.rank)) for each in shapes.values()]
+    pages = [-(-count * element.itemsize // mmap.PAGESIZE) for count in counts]
+    memory = mmap.mmap(-1, sum(pages) * mmap.PAGESIZE, **_PRIVATE)
+    begins = [begin * mmap.PAGESIZE for begin in accumulate(pages, initial=0)]
+    stacks = {}
+    for (name, of_rank), count, begin in zip(shapes.items(), counts, begins, strict=False):
+        values = np.frombuffer(memory, element, count, begin).reshape(
+            num_slots, *of_rank(shape.rank)
+        )
+        stacks[name] = _Stack(name, values, begin, (1, *of_rank(0)))
+    return memory, stacks
+
+
+# Pages of a private mapping can be given back; those of a shared one, which is the default, cannot.
+_PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+
+
+def _give_back(memory: mmap.mmap, part: NDArray[np.uint8], begin: int) -> None:
+    """Makes zeros of a part of the memory. Its whole pages are taken again when they are written."""
+    first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+    last = (begin + part.size) // mmap.PAGESIZE * mmap.PAGESIZE
+    if first >= last or not hasattr(mmap, "MADV_DONTNEED"):
+        part[:] = 0
+        return
+    part[: first - begin] = 0
+    part[last - begin :] = 0
+    memory.madvise(mmap.MADV_DONTNEED, first, last - first)

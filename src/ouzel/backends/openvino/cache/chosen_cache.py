@@ -1,0 +1,195 @@
+"""A model gets an f16 cache where the memory holds enough of one, and else the u8 cache that its verdict chooses.
+
+The verdict is made where none is kept yet, and only for models that get a u8 cache: by the memory, or by name.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from ouzel.backends.openvino.cache.cache_trial import CacheTrial, MakeRunner
+from ouzel.backends.openvino.cache.cache_verdict import (
+    SCALED,
+    Cache,
+    CacheVerdict,
+    facts_of_verdict,
+    keep_verdict,
+    read_verdict,
+    verdict_path,
+)
+from ouzel.backends.openvino.cache.f16_room import f16_room
+from ouzel.backends.openvino.ir import is_ir_directory
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.config import EngineConfig, ModelConfig
+
+logger = logging.getLogger(__name__)
+
+TOKENIZER_FILE = "tokenizer.json"
+NEAR_THE_END = "u8, because keys or values of this model lie near the end of f16's range, or beyond"
+
+
+def is_chosen(core: ov.Core, engine: EngineConfig) -> bool:
+    """Tells whether the options and the device leave a choice: the plugin's own cache is u8, or the user names u8."""
+    if engine.device != "CPU":
+        return False
+    by_itself = core.get_property(engine.device, "KV_CACHE_PRECISION")
+    return engine.kv_cache_dtype == "u8" or (
+        engine.kv_cache_dtype == "auto" and by_itself == ov.Type.u8
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CacheChoice:
+    engine: EngineConfig  # with the type of the cache
+    cache: Cache | None  # None: there was no choice, or there is no verdict
+    verdict: CacheVerdict | None = None
+    is_open: bool = False  # a load would make a verdict
+    reason: str = ""  # why the type is f16 or u8; empty where the user has named it
+    keeps_u8: bool = False  # the verdict may not choose f16
+
+
+def find_choice(
+    core: ov.Core,
+    language_model: LanguageModel,
+    model: ModelConfig,
+    engine: EngineConfig,
+    entry: Path | None,
+    *,
+    free_bytes: int,
+    num_blocks: int | None = None,
+) -> CacheChoice:
+    """Chooses by the memory that is free for the model beside its weights, and by the verdict that is kept."""
+    if not is_chosen(core, engine):
+        return CacheChoice(engine, None)
+    verdict = kept_verdict(entry, model)
+    choice = CacheChoice(engine, None, keeps_u8=True)
+    if verdict is not None and verdict.overflows_f16:
+        choice = replace(choice, reason=NEAR_THE_END)
+    elif engine.kv_cache_dtype == "auto":
+        room = f16_room(
+            core, language_model, model, engine, free_bytes=free_bytes, num_blocks=num_blocks
+        )
+        choice = replace(choice, reason=room.reason(), keeps_u8=room.num_held < 1)
+        if room.suffices:
+            return replace(choice, engine=with_f16(engine), cache="f16")
+    if not may_be_tried(language_model, model):
+        return choice
+    if verdict is None or verdict.plain is None:
+        return replace(choice, is_open=True)
+    return chosen_by(verdict, choice)
+
+
+def may_be_tried(language_model: LanguageModel, model: ModelConfig) -> bool:
+    """Tells whether a trial says enough of a u8 cache of the model.
+
+    It does not where a head gives a value for each label, nor for a model without a tokenizer of its own.
+    """
+    head = language_model.vector_head
+    if head is not None and head.num_labels:
+        return False
+    has_tokenizer = (Path(model.model) / TOKENIZER_FILE).is_file()
+    if not has_tokenizer:
+        logger.info("the KV cache is u8, without a trial: there is no %s", TOKENIZER_FILE)
+    return has_tokenizer
+
+
+def chosen_by(verdict: CacheVerdict, choice: CacheChoice) -> CacheChoice:
+    cache = verdict.choose(keeps_u8=choice.keeps_u8)
+    engine = with_f16(choice.engine) if cache == "f16" else choice.engine
+    return replace(choice, engine=engine, cache=cache, verdict=verdict, is_open=False)
+
+
+def with_f16(engine: EngineConfig) -> EngineConfig:
+    return msgspec.structs.replace(engine, kv_cache_dtype="f16")
+
+
+def choose_cache(
+    core: ov.Core,
+    language_model: LanguageModel,
+    model: ModelConfig,
+    engine: EngineConfig,
+    make_runner: MakeRunner,
+    *,
+    free_bytes: int,
+    num_blocks: int | None,
+) -> tuple[LanguageModel, CacheChoice]:
+    """Returns the model, of which the graph may have been changed, and the options with the type of the cache."""
+    entry = language_model.cache_entry
+    choice = find_choice(
+        core, language_model, model, engine, entry, free_bytes=free_bytes, num_blocks=num_blocks
+    )
+    if choice.reason:
+        logger.info("KV cache: %s", choice.reason)
+    if (
+        choice.is_open
+        and (verdict := make_verdict(language_model, model, engine, make_runner)) is not None
+    ):
+        choice = chosen_by(verdict, choice)
+    if choice.verdict is not None:
+        cost = (
+            ", which takes nearly twice the memory: as much holds half the tokens"
+            if choice.cache == "f16"
+            else ""
+        )
+        logger.info(
+            "KV cache: %s for this model%s (%s)", choice.cache, cost, choice.verdict.figures()
+        )
+        if choice.cache == SCALED:
+            language_model = language_model.with_key_scales(choice.verdict.key_scales())
+    return language_model, choice
+
+
+def make_verdict(
+    language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, make_runner: MakeRunner
+) -> CacheVerdict | None:
+    max_model_len = language_model.context_length(model.max_model_len)
+    trial = CacheTrial(
+        language_model=language_model.for_context(max_model_len),
+        model=model,
+        engine=engine,
+        max_model_len=max_model_len,
+        make_runner=make_runner,
+    )
+    verdict, entry = trial.judge(), language_model.cache_entry
+    earlier = kept_verdict(entry, model)
+    if verdict is not None:
+        overflows_f16 = earlier is not None and earlier.overflows_f16
+        verdict = msgspec.structs.replace(verdict, overflows_f16=overflows_f16)
+        remember_verdict(entry, model, verdict)
+    return verdict
+
+
+def remember_overflow(entry: Path | None, model: ModelConfig) -> None:
+    """Notes that the next starts need no f16 cache to see that the model's keys or values do not fit into one."""
+    verdict = kept_verdict(entry, model) or CacheVerdict(plain=None)
+    remember_verdict(entry, model, msgspec.structs.replace(verdict, overflows_f16=True))
+
+
+def kept_verdict(entry: Path | None, model: ModelConfig) -> CacheVerdict | None:
+    graphs = graphs_of(model)
+    path = verdict_path(entry, graphs, model.cache_dir)
+    try:
+        return None if path is None else read_verdict(path, facts_of_verdict(entry, graphs))
+    except OSError:
+        return None
+
+
+def remember_verdict(entry: Path | None, model: ModelConfig, verdict: CacheVerdict) -> None:
+    graphs = graphs_of(model)
+    path = verdict_path(entry, graphs, model.cache_dir)
+    if path is None:
+        return
+    try:
+        source = "" if entry is not None or graphs is None else str(graphs.resolve())
+        keep_verdict(path, facts_of_verdict(entry, graphs), verdict, source=source)
+    except OSError as error:  # another process has removed the entry
+        logger.debug("the verdict on the KV cache is not kept: %s", error)
+
+
+def graphs_of(model: ModelConfig) -> Path | None:
+    """Returns the directory where it has graphs that others made, of which no weights are kept."""
+    directory = Path(model.model)
+    return directory if is_ir_directory(directory) else None

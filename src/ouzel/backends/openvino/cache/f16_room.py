@@ -1,0 +1,116 @@
+"""An f16 cache is faster than u8 and nearer to the model: it is taken where the memory holds enough of it.
+
+The memory is enough where the part that the cache may take holds some requests of full length (decision 0045). The type
+is a property of the compiled model, so all sizes are computed from the graph before it is compiled.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ouzel.backends.openvino.adapters.adapter_options import left_by_adapters
+from ouzel.backends.openvino.auto_precision import with_auto_precision
+from ouzel.backends.openvino.cache.kv_cache import cache_bytes
+from ouzel.backends.openvino.compilation import expected_type
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.state_tables import plan_states, state_tables_of
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.errors import ModelLoadError
+
+CPU_BLOCK_SIZE = 32  # tokens of a block, on a CPU
+ELEMENT_BYTES = 2  # of f16, and of bf16, which the plugin takes for f16 where inference is in bf16
+MOST_WANTED = 4  # requests of full length
+ENOUGH_TOKENS = 32_768  # in the requests together
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class F16Room:
+    """Says how much an f16 cache would hold."""
+
+    num_bytes: int  # that the cache may take
+    request_bytes: (
+        int  # of one request of full length; with a fixed number of blocks, of all of them
+    )
+    num_wanted: int  # requests that it must hold
+    max_num_seqs: int  # requests beyond which more memory holds nothing
+
+    @property
+    def num_held(self) -> int:
+        if (
+            not self.request_bytes
+        ):  # no layer is attention, which is refused once the model is compiled
+            return self.max_num_seqs
+        return min(self.num_bytes // self.request_bytes, self.max_num_seqs)
+
+    @property
+    def suffices(self) -> bool:
+        return self.num_held >= self.num_wanted
+
+    def reason(self) -> str:
+        """Says which cache is taken, and why."""
+        held, wanted = self.num_held, self.num_wanted
+        if not self.suffices:
+            return f"u8, because f16 would hold {held} of {wanted} requests of full length"
+        requests = "a request" if held == 1 else f"{held} requests"
+        return f"f16: {size_text(held * self.request_bytes)} hold {requests} of full length"
+
+
+def size_text(num_bytes: int) -> str:
+    return f"{num_bytes / 2**30:.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:.1f} MiB"
+
+
+def f16_room(
+    core: ov.Core,
+    language_model: LanguageModel,
+    model: ModelConfig,
+    engine: EngineConfig,
+    *,
+    free_bytes: int,
+    num_blocks: int | None,
+) -> F16Room:
+    """Takes the memory that is free for the model without its weights. With `num_blocks` the cache has so many."""
+    block_bytes = f16_block_bytes(language_model.graphs)
+    if num_blocks is not None:
+        num_bytes = cache_bytes(None, free_bytes)
+        return F16Room(
+            num_bytes=num_bytes,
+            request_bytes=num_blocks * block_bytes,
+            num_wanted=1,
+            max_num_seqs=1,
+        )
+    max_model_len = language_model.context_length(model.max_model_len)
+    inferred = expected_type(core, with_auto_precision(core, engine, language_model))
+    tables = state_tables_of(language_model.graph, inferred)
+    try:
+        free_bytes = left_by_adapters(language_model.adapters, model, free_bytes)
+        states = plan_states(tables, engine, free_bytes)
+        free_bytes, max_num_seqs = free_bytes - states.num_bytes, states.max_num_seqs
+    except ModelLoadError:  # what runs in the end has the exact sizes, and says what is missing
+        free_bytes, max_num_seqs = 0, engine.max_num_seqs
+    return F16Room(
+        num_bytes=max(cache_bytes(engine.kv_cache_gib, free_bytes), 0),
+        request_bytes=max(-(-max_model_len // CPU_BLOCK_SIZE), 2) * block_bytes,
+        num_wanted=num_wanted(max_model_len, max_num_seqs),
+        max_num_seqs=max_num_seqs,
+    )
+
+
+def num_wanted(max_model_len: int, max_num_seqs: int) -> int:
+    """Returns the requests of full length that an f16 cache must hold: fewer, the longer they are."""
+    return min(max_num_seqs, MOST_WANTED, -(-ENOUGH_TOKENS // max_model_len))
+
+
+def f16_block_bytes(graphs: Sequence[ov.Model]) -> int:
+    """Returns the bytes of a block in all layers; layers that read another layer's cache have none of their own."""
+    row_bytes: dict[str, int] = {}
+    for graph in graphs:
+        for node in graph.get_ops():
+            if node.get_type_name() == "PagedAttentionExtension":
+                facts = node.get_rt_info()
+                shapes = ((facts[f"num_{kind}_heads"], facts[f"{kind}_head_size"]) for kind in "kv")
+                name = node.input_value(3).get_node().get_friendly_name()
+                row_bytes[name] = (
+                    sum(heads.astype(int) * size.astype(int) for heads, size in shapes)
+                    * ELEMENT_BYTES
+                )
+    return CPU_BLOCK_SIZE * sum(row_bytes.values())

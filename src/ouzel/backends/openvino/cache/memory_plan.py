@@ -1,0 +1,46 @@
+"""The memory that is free is divided among the states of recurrent layers and the KV cache."""
+
+from ouzel.backends.openvino.cache.kv_cache import (
+    CachePlan,
+    accept_shorter_context,
+    plan_cache,
+    plan_of,
+)
+from ouzel.backends.openvino.checks.f16_range import F16Unfit
+from ouzel.backends.openvino.runners.state_tables import StatePlan, log_states, plan_states
+from ouzel.backends.openvino.runners.tables import Table
+from ouzel.config import EngineConfig, ModelConfig
+
+
+def plan_memory(
+    tables: tuple[list[Table], list[Table]],
+    max_model_len: int,
+    model: ModelConfig,
+    engine: EngineConfig,
+    free_bytes: int,
+    *,
+    num_blocks: int | None = None,
+    keeps_context: bool = False,
+) -> tuple[CachePlan, StatePlan]:
+    """Takes the tables of the KV cache and of the states. Raises ModelLoadError where the memory is too little.
+
+    With `num_blocks` the cache has so many, whatever memory they take. Raises F16Unfit with `keeps_context`, where the
+    memory does not hold a request of full length.
+    """
+    cache, states = tables
+    state_plan = plan_states(states, engine, free_bytes)
+    log_states(state_plan, engine)
+    if num_blocks is None:
+        left_bytes = free_bytes - state_plan.num_bytes
+        plan = plan_cache(
+            cache, max_model_len, state_plan.max_num_seqs, engine.kv_cache_gib, left_bytes
+        )
+    else:
+        plan = plan_of(cache, max_model_len, num_blocks)
+    if plan.max_model_len < max_model_len:
+        if keeps_context:
+            raise F16Unfit(
+                f"f16 holds {plan.max_model_len} tokens now, and a request may have {max_model_len}"
+            )
+        accept_shorter_context(model.max_model_len, max_model_len, plan.max_model_len)
+    return plan, state_plan

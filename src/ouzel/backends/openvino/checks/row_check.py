@@ -1,0 +1,167 @@
+"""The promise of `--deterministic` is tried before a model is served: a row has the same bits in each company.
+
+Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows; of experts, by the
+number of rows that go to each. So the rows of a prompt and of generated tokens are computed alone, in chunks, beside
+few others, and in a step that is full.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.state_tables import state_tables_of
+from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.errors import ModelLoadError
+from ouzel.types.engine_info import EngineInfo
+
+logger = logging.getLogger(__name__)
+
+Rows = NDArray[np.float32]
+Span = tuple[list[int], int, list[int]]
+"""Blocks, number of tokens in them, new tokens of a subsequence."""
+Company = tuple[int, ...]  # lengths of the subsequences beside the rows that are compared
+MakeCompany = Callable[[EngineInfo, int], Company]  # of so many rows
+
+_NUM_GENERATED = 4
+_LEAST_PROMPT = 8  # tokens
+_NUM_BLOCKS = 3  # that the compared rows lie in: a kernel may go another way behind a block
+
+
+def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: int) -> None:
+    """Raises ModelLoadError for a model whose rows depend on others by its nature."""
+    if state_tables_of(language_model.graph, ov.Type.f32):
+        raise ModelLoadError(
+            "deterministic: the states of recurrent layers depend on how a prompt is cut into chunks; "
+            f"a {model_type} cannot be served with it"
+        )
+    if language_model.sees_images_whole:
+        raise ModelLoadError(
+            f"deterministic: a {model_type} sees an image whole, and cannot be served with it; serve its language "
+            "model alone"
+        )
+    if num_adapters:
+        raise ModelLoadError(
+            f"deterministic: must not stand beside lora and max_loras, given {num_adapters} adapters"
+        )
+
+
+def check_rows(runner: ModelRunner) -> None:
+    """Raises ModelLoadError where a row has other bits in other company. Uses the first blocks of the cache."""
+    info = runner.info
+    num_tokens = min(_NUM_BLOCKS * info.block_size, info.max_model_len) - _NUM_GENERATED
+    if num_tokens < _LEAST_PROMPT:
+        raise ModelLoadError(
+            f"deterministic: max_model_len must be >= {_LEAST_PROMPT + _NUM_GENERATED}, given {info.max_model_len}"
+        )
+    tokens = (
+        np.random.default_rng(0).integers(0, info.vocab_size, num_tokens + _NUM_GENERATED).tolist()
+    )
+    middle, third = num_tokens // 2 + 1, num_tokens // 3
+    prompt = (0, num_tokens)
+    chunks = ((0, middle, num_tokens), (0, third, middle, num_tokens))
+    generated = tuple(range(num_tokens, num_tokens + _NUM_GENERATED + 1))
+    for name, cuts, ways in (
+        ("a prompt", prompt, (prompt, *chunks)),
+        ("generated tokens", generated, (generated,)),
+    ):
+        alone = _in_steps(runner, tokens, cuts, _alone)
+        others = [_in_steps(runner, tokens, way, company) for way in ways for company in _COMPANIES]
+        if cuts is generated:
+            others.append(_rows(runner, tokens, list(pairwise(cuts)), _alone))
+        num_other = sum(not np.array_equal(rows, alone) for rows in others)
+        logger.debug(
+            "row check: %d of %d companies change the bits of %s", num_other, len(others), name
+        )
+        if num_other:
+            raise ModelLoadError(
+                f"deterministic: on this processor the logits of {name} have other bits in {num_other} of "
+                f"{len(others)} steps with other rows (precision {info.precision}, weights {info.weights}). Another "
+                "--precision or --weights may do; else serve the model without --deterministic"
+            )
+
+
+def _alone(_info: EngineInfo, _num_own: int) -> Company:
+    return ()
+
+
+def _few(_info: EngineInfo, _num_own: int) -> Company:
+    return (1,) * 3
+
+
+def _few_of_both_kinds(_info: EngineInfo, _num_own: int) -> Company:
+    return 5, 1
+
+
+def _all_sequences(info: EngineInfo, _num_own: int) -> Company:
+    return (1,) * (info.max_num_seqs - 1)
+
+
+def _full(info: EngineInfo, num_own: int) -> Company:
+    num_subsequences, num_left = divmod(
+        max(info.max_num_batched_tokens - num_own, 0), info.block_size
+    )
+    return (info.block_size,) * num_subsequences + (1,) * num_left
+
+
+_COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
+
+
+def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
+    """Gives the company any tokens, which go to any experts: an expert may multiply many rows by another kernel.
+
+    They lie in the block of the padding, which no request reads.
+    """
+    random = np.random.default_rng(1)
+    return [
+        ([info.num_blocks], 0, random.integers(0, info.vocab_size, length).tolist())
+        for length in company
+    ]
+
+
+def _in_steps(
+    runner: ModelRunner, tokens: list[int], cuts: tuple[int, ...], company: MakeCompany
+) -> Rows:
+    return np.concatenate([_rows(runner, tokens, [cut], company) for cut in pairwise(cuts)])
+
+
+def _rows(
+    runner: ModelRunner, tokens: list[int], cuts: list[tuple[int, int]], make_company: MakeCompany
+) -> Rows:
+    """Returns the logits of the tokens from cut to cut, whose rows stand in the middle of their company."""
+    info = runner.info
+    own: list[Span] = [
+        (list(range(-(-end // info.block_size))), begin, tokens[begin:end]) for begin, end in cuts
+    ]
+    num_own = _num_rows(own)
+    company = _spans_of(make_company(info, num_own), info)
+    before, behind = company[: len(company) // 2], company[len(company) // 2 :]
+    sampled_rows = _num_rows(before) + np.arange(num_own, dtype=np.int64)
+    return runner.run(_batch([*before, *own, *behind], sampled_rows)).copy()
+
+
+def _num_rows(spans: Iterable[Span]) -> int:
+    return sum(len(token_ids) for _, _, token_ids in spans)
+
+
+def _batch(spans: list[Span], sampled_rows: NDArray[np.int64]) -> ForwardBatch:
+    past_lens = np.array([past for _, past, _ in spans], np.int32)
+    new_lens = np.array([len(token_ids) for _, _, token_ids in spans], np.int32)
+    return ForwardBatch(
+        token_ids=np.concatenate([token_ids for _, _, token_ids in spans]).astype(np.int64),
+        positions=np.concatenate(
+            [past + np.arange(len(token_ids), dtype=np.int64) for _, past, token_ids in spans]
+        ),
+        past_lens=past_lens,
+        subsequence_begins=np.append(np.int32(0), np.cumsum(new_lens)).astype(np.int32),
+        block_indices=np.concatenate([blocks for blocks, _, _ in spans]).astype(np.int32),
+        block_indices_begins=np.append(
+            0, np.cumsum([len(blocks) for blocks, _, _ in spans])
+        ).astype(np.int32),
+        max_context_len=int((past_lens + new_lens).max()),
+        sampled_rows=sampled_rows,
+    )

@@ -1,0 +1,65 @@
+"""The layer that predicts further tokens is run by itself, on the cache and with the head of the model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.cache.kv_cache import KvCache
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.graph_request import GraphRequest
+from ouzel.backends.openvino.runners.step_inputs import paging_inputs, rope_inputs
+from ouzel.engine.base import ForwardBatch
+from ouzel.types.engine_info import EngineInfo
+
+
+@dataclass(frozen=True)
+class CompiledPrediction:
+    head: ov.CompiledModel
+    layer: ov.CompiledModel
+
+
+class PredictionRunner:
+    """Implements `HiddenRunner`. A batch without hidden rows has zeros for them."""
+
+    def __init__(
+        self,
+        compiled: CompiledPrediction,
+        cache: KvCache,
+        language_model: LanguageModel,
+        info: EngineInfo,
+    ) -> None:
+        self.info = info
+        self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)
+        self._ropes = language_model.ropes
+        self._kv_cache = cache
+        self._head, self._layer = (
+            GraphRequest(compiled.head),
+            GraphRequest(compiled.layer, cache.tensors),
+        )
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        rows = batch.hidden_rows
+        if rows is None:
+            rows = np.zeros((len(batch.token_ids), self.hidden_rows.shape[1]), np.float32)
+        self._layer.run(
+            paging_inputs(batch) | rope_inputs(self._ropes, batch) | {"hidden_rows": rows}
+        )
+        if not batch.sampled_rows.size:
+            self.hidden_rows = self.hidden_rows[:0]
+            return np.zeros((0, self.info.vocab_size), np.float32)
+        self.hidden_rows = self._layer.output()
+        return self.logits(self.hidden_rows)
+
+    def logits(self, hidden_rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Takes [S, hidden size]; returns [S, vocab_size], a view that is valid until the next time."""
+        self._head.run({"hidden_rows": hidden_rows})
+        return self._head.output()
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        """Copies those of the whole model, which has the same."""
+        self._kv_cache.copy_blocks(sources, destinations)
+
+    def close(self) -> None:
+        """Leaves everything to the model's runner."""

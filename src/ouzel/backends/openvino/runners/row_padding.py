@@ -1,0 +1,47 @@
+"""A step gets two more rows, so that the bits of its own rows do not depend on how many there are.
+
+The runtime's attention has one loop for steps whose subsequences are all of one row, where there are fewer of these
+than threads, and another loop for all other steps. The two round differently. A subsequence of two rows, which nobody
+asks for, sends every step through the second loop. It makes the number of rows of each matrix product two at least, and
+so does its sampled row for the product of the head.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ouzel.engine.base import ForwardBatch
+from ouzel.types.engine_info import EngineInfo
+
+_NUM_ROWS = 2
+
+
+def num_padding_blocks(info: EngineInfo) -> int:
+    """Returns how many blocks there are behind those that are handed out."""
+    return 1 if info.is_deterministic else 0
+
+
+def padded(batch: ForwardBatch, block: int) -> ForwardBatch:
+    """Appends the rows, which are written to the block; their logits are the last ones, where logits are asked for.
+
+    Adapters and states are refused beside it (`row_check.refuse_kinds`).
+    """
+    assert batch.adapter_slots is None and batch.state_slots is None
+    num_rows = len(batch.token_ids)
+    own_positions = np.arange(_NUM_ROWS, dtype=np.int64)
+    own_positions = np.broadcast_to(own_positions, (*batch.positions.shape[:-1], _NUM_ROWS))
+    return replace(
+        batch,
+        token_ids=np.append(batch.token_ids, np.zeros(_NUM_ROWS, np.int64)),
+        positions=np.concatenate([batch.positions, own_positions], axis=-1),
+        past_lens=np.append(batch.past_lens, np.int32(0)),
+        subsequence_begins=np.append(batch.subsequence_begins, np.int32(num_rows + _NUM_ROWS)),
+        block_indices=np.append(batch.block_indices, np.int32(block)),
+        block_indices_begins=np.append(
+            batch.block_indices_begins, np.int32(len(batch.block_indices) + 1)
+        ),
+        max_context_len=max(batch.max_context_len, _NUM_ROWS),
+        sampled_rows=np.append(batch.sampled_rows, num_rows + 1)
+        if batch.sampled_rows.size
+        else batch.sampled_rows,
+    )

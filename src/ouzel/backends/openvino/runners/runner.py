@@ -1,0 +1,170 @@
+"""The runner runs batches on a compiled model: one `infer` a step, or with a layer that predicts further tokens one
+more for the head."""
+
+from collections.abc import Generator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.adapters.adapter_slots import AdapterSlots
+from ouzel.backends.openvino.cache.kv_cache import KvCache
+from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.chunked_rows import ChunkedRows, in_chunks
+from ouzel.backends.openvino.runners.graph_request import GraphRequest
+from ouzel.backends.openvino.runners.image_rows import features_shape, image_inputs, is_image_token
+from ouzel.backends.openvino.runners.prediction_runner import PredictionRunner
+from ouzel.backends.openvino.runners.row_padding import padded
+from ouzel.backends.openvino.runners.state_tables import NEXT_PREFIX, StateTables
+from ouzel.backends.openvino.runners.step_inputs import paging_inputs, rope_inputs
+from ouzel.backends.openvino.runners.tables import TableRows
+from ouzel.backends.openvino.runners.vision_runner import VisionRunner
+from ouzel.engine.base import CacheRows, ForwardBatch
+from ouzel.types.engine_info import EngineInfo
+from ouzel.types.engine_request import ImageInput
+
+
+def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
+    """Returns (3,) where the input `position_ids` is [3, T]: for time, height and width of an image's tokens."""
+    shapes = (
+        port.get_partial_shape()
+        for port in compiled.inputs
+        if port.get_any_name() == "position_ids"
+    )
+    return tuple(axis.get_length() for shape in shapes for axis in list(shape)[:-1])
+
+
+class OpenVINORunner:
+    """Implements `ModelRunner`; it owns the compiled model, the arrays that this points into, and the caches."""
+
+    def __init__(
+        self,
+        compiled: ov.CompiledModel,
+        caches: tuple[KvCache, StateTables],
+        language_model: LanguageModel,
+        info: EngineInfo,
+        *,
+        vision: VisionRunner | None = None,
+        prediction: PredictionRunner | None = None,
+    ) -> None:
+        self.info = info
+        self.prediction = prediction
+        self.hidden_rows = np.zeros(
+            (0, language_model.hidden_size), np.float32
+        )  # known where there is a prediction
+        self._vision = vision
+        self._features_shape = features_shape(compiled)
+        self._compiled = compiled
+        self._kv_cache, self._states = caches
+        self._weights = language_model.arrays
+        self._ropes = language_model.ropes
+        self._query_scale = language_model.query_scale
+        self._request = GraphRequest(compiled, self._kv_cache.tensors | self._states.tensors)
+        self._adapters = None
+        if language_model.adapters is not None:
+            self._adapters = AdapterSlots(language_model.adapters, info.max_loras, self._request)
+        self._chunked_rows = ChunkedRows()
+        self._position_axes = position_axes(compiled)
+        self._next_states = {
+            port.get_any_name().removeprefix(NEXT_PREFIX): index
+            for index, port in enumerate(compiled.outputs)
+            if port.get_any_name().startswith(NEXT_PREFIX)
+        }
+
+    @property
+    def num_threads(self) -> int:
+        return int(self._compiled.get_property("INFERENCE_NUM_THREADS"))
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        if not self.info.is_deterministic:
+            return self._run(batch)
+        return self._run(padded(batch, self.info.num_blocks))[: len(batch.sampled_rows)]
+
+    def _run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        self._request.run(self._inputs(batch))
+        self._keep_states(batch)
+        if self.prediction is not None:
+            self.hidden_rows = self._request.output()
+        if not batch.sampled_rows.size:  # openvino cannot show an empty tensor as an array
+            return np.zeros((0, self.info.vocab_size), np.float32)
+        if self.prediction is not None:
+            return self.prediction.logits(self.hidden_rows[batch.sampled_rows])
+        logits = self._request.output()
+        return logits.reshape(len(batch.sampled_rows), logits.shape[-1])
+
+    def _inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
+        inputs = (
+            paging_inputs(batch)
+            | rope_inputs(self._ropes, batch)
+            | self._states.inputs(batch.state_slots)
+        )
+        if self._next_states and batch.state_slots is not None:
+            inputs |= self._chunked_rows.inputs(batch.subsequence_begins, batch.state_slots[:, 0])
+        if self._request.has_input("position_ids"):
+            shape = (*self._position_axes, len(batch.token_ids))
+            inputs["position_ids"] = np.array(np.broadcast_to(batch.positions, shape), order="C")
+        if self._query_scale is not None:
+            inputs["query_scale"] = self._query_scale.at(batch.positions)
+        if self._features_shape is not None:
+            inputs |= image_inputs(batch, self._features_shape)
+        if self._request.has_input("image_tokens"):
+            inputs["image_tokens"] = is_image_token(batch)
+        if self._adapters is not None:
+            inputs |= self._adapters.inputs(batch)
+        return inputs
+
+    def output(self, index: int) -> NDArray[np.float32]:
+        """Returns an output of the last run by its place among the graph's outputs: a view, valid until the next."""
+        return self._request.output(index)
+
+    def fill_adapter_slot(self, slot: int, path: str) -> bytes:
+        assert self._adapters is not None, "a model that takes no adapters gets none"
+        return self._adapters.fill(slot, path)
+
+    def clear_adapter_slot(self, slot: int) -> None:
+        assert self._adapters is not None, "a model that takes no adapters gets none"
+        self._adapters.clear(slot)
+
+    def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
+        assert self._vision is not None, "a model that does not see gets no images"
+        return self._vision.encode(image)
+
+    def _keep_states(self, batch: ForwardBatch) -> None:
+        """Puts the states that sequences in chunks have at the end, which are outputs, into their slots."""
+        if not self._next_states or batch.state_slots is None:
+            return
+        slots = batch.state_slots[in_chunks(batch.subsequence_begins), 1]
+        for name, index in self._next_states.items() if len(slots) else ():
+            self._states.write(name, slots, self._request.output(index))
+
+    def read_keys(self, num_tokens: int) -> dict[str, NDArray[np.float32]]:
+        """Returns the keys [heads, tokens, channels] of the first tokens in the first blocks, by the cache's name."""
+        return self._kv_cache.read_keys(num_tokens)
+
+    def largest_cached(self, num_tokens: int) -> float:
+        """Returns the largest key or value of the first tokens in the first blocks, of a cache that holds floats."""
+        own = {
+            name for name in self._kv_cache.tensors if self._request.has_input(name)
+        }  # not of the prediction layer
+        return self._kv_cache.largest(num_tokens, own)
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._kv_cache.copy_blocks(sources, destinations)
+
+    @property
+    def cache_rows(self) -> Mapping[str, CacheRows]:
+        caches = {"block": self._kv_cache.tensors, "state": self._states.tensors}
+        return {name: TableRows(tensors.values()) for name, tensors in caches.items() if tensors}
+
+    def close(self) -> None:
+        """Gives the memory back; the runner is of no use afterwards."""
+        del (
+            self._request,
+            self._compiled,
+            self._kv_cache,
+            self._states,
+            self._weights,
+            self._vision,
+            self.prediction,
+        )
+        del self._adapters

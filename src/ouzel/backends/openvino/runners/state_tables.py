@@ -1,0 +1,130 @@
+"""States of recurrent layers lie in slots of tables, the compiled model's inputs `state.<kind>.<layer>`.
+
+A slot holds the state of one sequence in all layers; `engine/cache/state_slots.py` assigns the slots.
+Memory is planned for slots first: two for each running sequence, and the slots that hold cached prompts.
+"""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.memory import memory_error
+from ouzel.backends.openvino.runners.tables import Table, allocate, tables_of
+from ouzel.config import EngineConfig
+from ouzel.engine.cache.state_slots import num_sequences, num_slots
+from ouzel.errors import ModelLoadError
+
+logger = logging.getLogger(__name__)
+
+STATE_PREFIX = "state."  # of the inputs' names
+NEXT_PREFIX = "next_"  # and of outputs, with the same name behind it
+# of inputs that are float32 in every precision, and have such outputs
+EXACT_PREFIX = "state.delta."
+RUNNING_MEMORY_SHARE = 0.4  # of the free memory, for the states of sequences that run
+KEPT_MEMORY_SHARE = 0.1
+KEPT_PER_SEQUENCE = 8
+_INTERVAL = 2**30  # tokens after which an operation would go on to a sequence's next slot: never
+
+
+@dataclass(frozen=True)
+class StatePlan:
+    max_num_seqs: int  # what was asked for, or less where there is no memory for so many
+    num_slots: int  # 0: the model has no states
+    slot_bytes: int
+    num_kept: int = 0  # slots for prompts that begin alike
+
+    @property
+    def num_bytes(self) -> int:
+        return self.num_slots * self.slot_bytes
+
+
+def state_tables(compiled: ov.CompiledModel | ov.Model) -> list[Table]:
+    return tables_of(compiled, STATE_PREFIX)
+
+
+def state_tables_of(graph: ov.Model, precision: ov.Type) -> list[Table]:
+    """Returns what a graph will have when it is compiled."""
+    others = tables_of(graph, STATE_PREFIX, dtype=precision)
+    return tables_of(graph, EXACT_PREFIX) + [
+        each for each in others if not each.name.startswith(EXACT_PREFIX)
+    ]
+
+
+def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> StatePlan:
+    """Raises ModelLoadError where not even one sequence has room in the memory that is free."""
+    if not tables:
+        return StatePlan(engine.max_num_seqs, 0, 0)
+    slot_bytes = sum(table.row_bytes for table in tables)
+    output_bytes = sum(table.row_bytes for table in tables if table.name.startswith(EXACT_PREFIX))
+    needed_bytes = (
+        slot_bytes + output_bytes // 2
+    )  # of a slot, as a sequence has two, and one output
+    num_running = min(
+        engine.max_num_seqs, num_sequences(int(free_bytes * RUNNING_MEMORY_SHARE) // needed_bytes)
+    )
+    if num_running < 1:
+        raise ModelLoadError(
+            f"the states of a sequence need {num_slots(1, 0) * needed_bytes / 2**30:.2f} GiB, the memory left is less"
+        )
+    num_kept = num_kept_states(engine, num_running, slot_bytes, free_bytes)
+    return StatePlan(num_running, num_slots(num_running, num_kept), slot_bytes, num_kept)
+
+
+def log_states(plan: StatePlan, engine: EngineConfig) -> None:
+    """Logs nothing of a model without states."""
+    if plan.max_num_seqs < engine.max_num_seqs:
+        logger.warning(
+            "max_num_seqs is %d instead of %d: the memory holds no more states",
+            plan.max_num_seqs,
+            engine.max_num_seqs,
+        )
+    if plan.num_slots:
+        logger.info(
+            "states: %d slots of %.2f MiB, %.2f GiB; %d of them for prompts that begin alike",
+            plan.num_slots,
+            plan.slot_bytes / 2**20,
+            plan.num_bytes / 2**30,
+            plan.num_kept,
+        )
+
+
+def num_kept_states(
+    engine: EngineConfig, num_running: int, slot_bytes: int, free_bytes: int
+) -> int:
+    if not engine.prefix_caching:
+        return 0
+    if engine.state_cache_gib is not None:
+        return int(engine.state_cache_gib * 2**30) // slot_bytes
+    return min(KEPT_PER_SEQUENCE * num_running, int(free_bytes * KEPT_MEMORY_SHARE) // slot_bytes)
+
+
+class StateTables:
+    """It holds the tensors of all recurrent layers; slots index their first dimension."""
+
+    def __init__(self, tables: list[Table], plan: StatePlan) -> None:
+        try:
+            self.tensors = allocate(tables, plan.num_slots)
+        except RuntimeError as error:
+            raise memory_error("state_cache_gib", plan.num_bytes) from error
+        for tensor in self.tensors.values():
+            tensor.data[0] = 0  # which sequences begin with
+
+    def inputs(self, slots: NDArray[np.int32] | None) -> dict[str, NDArray[np.generic]]:
+        """Takes [B, 2], that are read and written; returns what the graph's operations take, by the inputs' names."""
+        if not self.tensors:
+            return {}
+        assert slots is not None, "the model has states"
+        num_sequences = len(slots)
+        return {
+            "state_slots": slots.reshape(-1),
+            "state_slots_begins": np.arange(0, 2 * num_sequences + 1, 2, dtype=np.int32),
+            "state_interval": np.full(num_sequences, _INTERVAL, np.int32),
+        }
+
+    def write(self, name: str, slots: NDArray[np.int32], states: NDArray[np.float32]) -> None:
+        """Takes one state for each slot."""
+        table = self.tensors[name].data
+        table[slots] = states.reshape(len(slots), *table.shape[1:])

@@ -1,0 +1,71 @@
+"""The vision encoder is run part by part, on one image at a time."""
+
+from collections.abc import Generator
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.vision import DEEP, FEATURES, NEXT_ROWS, ROWS
+from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.vision_model import Inputs, VisionModel
+from ouzel.errors import EngineFailed
+from ouzel.types.engine_request import ImageInput
+
+Array = NDArray[np.float32]
+
+
+class VisionRunner:
+    """Owns the compiled parts and the arrays that they point into."""
+
+    def __init__(self, compiled: list[ov.CompiledModel], model: VisionModel) -> None:
+        self._model = model
+        self._requests = [part.create_infer_request() for part in compiled]
+        self._inputs = [[port.get_any_name() for port in part.inputs] for part in compiled]
+        self._outputs = [[port.get_any_name() for port in part.outputs] for part in compiled]
+
+    def encode(self, image: ImageInput) -> Generator[None, None, Array]:
+        """Gives features [levels, rows, hidden_size]; waits to be continued between any two parts."""
+        passes = self._model.passes(image, pixels_of(image))
+        features = []
+        for number, inputs in enumerate(passes):
+            if number:
+                yield
+            features.append((yield from self._run(inputs)))
+        joined = self._model.join(image, features)
+        if (num_tokens := sum(num for _, num in image.runs)) != joined.shape[1]:
+            raise EngineFailed(
+                f"an image of {image.shape[0]} tiles has {joined.shape[1]} rows of features for {num_tokens} tokens: "
+                "config.json and the image processor's settings disagree"
+            )
+        return joined
+
+    def _run(self, inputs: Inputs) -> Generator[None, None, Array]:
+        """Runs all parts on the inputs of one pass."""
+        deep = dict[str, Array]()
+        parts = zip(self._requests, self._inputs, self._outputs, strict=True)
+        for number, (request, names, outputs) in enumerate(parts):
+            if number:
+                yield
+            given = {
+                name: ov.Tensor(np.ascontiguousarray(inputs[name]), shared_memory=True)
+                for name in names
+            }
+            for name, tensor in given.items():
+                request.set_tensor(name, tensor)
+            request.infer()  # without the GIL
+            made = {
+                name: np.array(request.get_tensor(name).data) for name in outputs
+            }  # the next run writes over it
+            if NEXT_ROWS in made:
+                inputs = inputs | {ROWS: made[NEXT_ROWS]}
+            deep |= {name: array for name, array in made.items() if name.startswith(DEEP)}
+        return np.stack(list(chain([made[FEATURES]], deep.values())))
+
+
+def pixels_of(image: ImageInput) -> Array:
+    """Returns [tiles, 3, height, width], as the reference's image processors give them."""
+    values = np.frombuffer(image.pixels, np.uint8).reshape(*image.shape, 3)
+    mean, std = np.array(image.mean, np.float32), np.array(image.std, np.float32)
+    scaled = (values.astype(np.float32) * np.float32(image.rescale) - mean) / std
+    return np.ascontiguousarray(scaled.transpose(0, 3, 1, 2))

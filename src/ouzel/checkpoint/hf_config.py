@@ -1,0 +1,190 @@
+"""The config.json of a Hugging Face checkpoint is read with types and limits; every error names the key.
+
+The limits are several times what any published model has. They keep a number out of which something is counted, made or
+reserved from taking all time and memory before the checkpoint is found not to fit it.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from ouzel.checkpoint.model_files import MAX_VOCAB_SIZE, brief, read_json_object
+from ouzel.errors import ModelLoadError
+
+MAX_SIZE = 2**31 - 1
+MAX_NUMBER = 1e30
+MAX_SIZES = {
+    "vocab_size": MAX_VOCAB_SIZE,
+    "num_hidden_layers": 1024,
+    "num_attention_heads": 2**12,
+    "num_key_value_heads": 2**12,
+    "head_dim": 2**13,
+    "hidden_size": 2**18,
+    "intermediate_size": 2**20,
+    "vocab_size_per_layer_input": MAX_VOCAB_SIZE,
+    **dict.fromkeys(
+        ("max_position_embeddings", "original_max_position_embeddings", "sliding_window"), MAX_SIZE
+    ),
+}
+MAX_OTHER_SIZE = 2**20
+# Of these, older checkpoints have the language model's keys beside vision_config.
+_FLAT = ("qwen2_vl", "qwen2_5_vl")
+# These may stand outside of text_config.
+_SHARED_WITH_TEXT = (
+    "tie_word_embeddings",
+    "quantization_config",
+    "compression_config",
+    "dtype",
+    "torch_dtype",
+)
+
+
+class HfConfig:
+    """It is one JSON object of the file; nested objects are read through `section`."""
+
+    def __init__(
+        self, values: dict[str, Any], source: str = "config.json"
+    ) -> None:  # Any: JSON, checked by the getters
+        self.values = values
+        self._source = source
+
+    @property
+    def model_type(self) -> str:
+        return self.text("model_type")
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        value = self._get(key, default)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._wrong(key, "an integer", value)
+        return value
+
+    def size(self, key: str, default: int | None = None) -> int:
+        """Reads an integer of at least one, and of at most what MAX_SIZES says."""
+        value = self.integer(key, default)
+        if value < 1:
+            raise self._wrong(key, "a positive integer", value)
+        if value > (largest := MAX_SIZES.get(key, MAX_OTHER_SIZE)):
+            raise self._wrong(key, f"<= {largest}", value)
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        value = self._get(key, default)
+        if (
+            not isinstance(value, int | float)
+            or isinstance(value, bool)
+            or not -MAX_NUMBER <= value <= MAX_NUMBER
+        ):
+            raise self._wrong(key, "a number", value)  # which NaN is not, and infinity
+        return float(value)
+
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        value = self._get(key, default)
+        if not isinstance(value, bool):
+            raise self._wrong(key, "true or false", value)
+        return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self._get(key, default)
+        if not isinstance(value, str):
+            raise self._wrong(key, "a string", value)
+        return value
+
+    def texts(self, key: str, length: int) -> list[str]:
+        value = self.values.get(key)
+        if (
+            not isinstance(value, list)
+            or len(value) != length
+            or not all(isinstance(item, str) for item in value)
+        ):
+            raise self._wrong(key, f"a list of {length} strings", value)
+        return value
+
+    def integers(self, key: str, length: int | None = None) -> list[int]:
+        """Reads a list of so many, or of any number."""
+        value = self.values.get(key)
+        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+            raise self._wrong(key, "a list of integers", value)
+        if length is not None and len(value) != length:
+            raise self._wrong(key, f"a list of {length} integers", value)
+        return value
+
+    def numbers(self, key: str, length: int) -> list[float]:
+        value = self.values.get(key)
+        if not isinstance(value, list) or len(value) != length:
+            raise self._wrong(key, f"a list of {length} numbers", value)
+        return [HfConfig({key: item}, self._source).number(key) for item in value]
+
+    def section(self, key: str) -> "HfConfig | None":
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self._wrong(key, "an object", value)
+        return HfConfig(value, f"{self._source}: {key}")
+
+    def required_section(self, key: str) -> "HfConfig":
+        section = self.section(key)
+        if section is None:
+            raise ModelLoadError(f"{self._source}: {key} is missing")
+        return section
+
+    def with_defaults(self, **defaults: object) -> "HfConfig":
+        """Adds the values of keys that are left out; a key that is null stays so."""
+        return HfConfig(defaults | self.values, self._source)
+
+    def text_model(self) -> "HfConfig":
+        """Returns what a checkpoint of several modes says of its language model; of another checkpoint, all.
+
+        What stands outside of `text_config` counts first, as in transformers.
+        """
+        text = self.section("text_config")
+        if text is None:
+            if self.values.get("model_type") in _FLAT:
+                return self.with_values(model_type=f"{self.model_type}_text")
+            return self
+        shared = {key: self.values[key] for key in _SHARED_WITH_TEXT if key in self.values}
+        return HfConfig(text.values | shared, f"{self._source}: text_config")
+
+    def with_values(self, **values: object) -> "HfConfig":
+        return HfConfig(self.values | values, self._source)
+
+    def has(self, key: str) -> bool:
+        """Tells whether the key is present and not null: transformers writes null for what is off."""
+        return self.values.get(key) is not None
+
+    def refuse(self, key: str, supported: str) -> ModelLoadError:
+        """Returns an error that names the key, its value, and what is supported instead."""
+        value = brief(self.values.get(key))
+        return ModelLoadError(
+            f"{self._source}: {key} {value} is not supported; supported: {supported}"
+        )
+
+    def refuse_others(self, known: Collection[str]) -> None:
+        """Raises ModelLoadError where there is another key that is not off (null, false or empty)."""
+        for key, value in self.values.items():
+            if key not in known and value not in (None, False, "", [], {}):
+                raise ModelLoadError(
+                    f"{self._source}: {brief(key)} is not supported, found {brief(value)}"
+                )
+
+    def _get(self, key: str, default: object) -> object:
+        value = self.values.get(key)
+        if value is not None:
+            return value
+        if default is None:
+            raise ModelLoadError(f"{self._source}: {key} is missing")
+        return default
+
+    def _wrong(self, key: str, expected: str, value: object) -> ModelLoadError:
+        return ModelLoadError(f"{self._source}: {key} must be {expected}, found {brief(value)}")
+
+
+def read_hf_config(directory: Path) -> HfConfig:
+    path = directory / "config.json"
+    if not path.is_file():
+        raise ModelLoadError(
+            f"{directory} has no config.json: it is not a Hugging Face model directory"
+        )
+    return HfConfig(read_json_object(path))

@@ -1,0 +1,267 @@
+"""What a checkpoint's sentence-transformers files say about the vectors that it makes.
+
+modules.json names what follows one another: the transformer, a pooling, perhaps Dense layers and a Normalize. Each has
+a directory with a config.json; `sentence_bert_config.json` limits the length, `config_sentence_transformers.json` has
+prompts. Without modules.json the pooling is the one of `1_Pooling/config.json`, which conversions keep, or else the
+default of sentence-transformers: the mean of all tokens. Of a decoder only the last token has read all others, so its
+vector counts, with the length 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from ouzel.checkpoint.activations import Activation
+from ouzel.checkpoint.model_files import JsonObject, brief, read_json_object
+from ouzel.errors import ModelLoadError
+
+PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+ModelKind = Literal["encoder", "decoder"]
+
+_MODES: tuple[str, ...] = get_args(PoolingMode)
+_OLDER_MODES = {  # transformers 4's sentence-transformers wrote a flag for each
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+_ACTIVATIONS: Mapping[str, Activation] = {
+    "Identity": "identity",
+    "Tanh": "tanh",
+    "Sigmoid": "sigmoid",
+    "ReLU": "relu",
+    "GELU": "gelu",
+}
+_QUERY_PROMPT, _DOCUMENT_PROMPTS = (
+    "query",
+    ("document", "passage", "corpus"),
+)  # as sentence-transformers looks for them
+_MAX_SIZE = 2**18
+_MODULES = "modules.json"
+_POOLING = "1_Pooling"
+_CONFIG = "config_sentence_transformers.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DenseFile:
+    """A Dense layer: `model.safetensors` with linear.weight [out, in] and perhaps linear.bias."""
+
+    directory: Path
+    num_inputs: int
+    num_outputs: int
+    has_bias: bool
+    activation: Activation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceFiles:
+    modes: tuple[PoolingMode, ...]  # their vectors stand one after the other
+    dense: tuple[DenseFile, ...] = ()
+    normalises: bool = False
+    # the tokens of whose logits a decoder's score is made, yes and no
+    answer_ids: tuple[int, int] | None = None
+    max_tokens: int | None = None  # of a text
+    lowers_case: bool = False  # of a text, before it is tokenized
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    default_prompt: str = ""  # before every text whose request names no prompt
+    is_matryoshka: bool = False  # the first values of a vector are a vector too
+    # of scores; None: a single one becomes sigmoid of it, several stay
+    activation: Activation | None = None
+
+    @property
+    def query_prompt(self) -> str:
+        """Stands before what documents are searched by."""
+        return self.prompts.get(_QUERY_PROMPT, self.default_prompt)
+
+    @property
+    def document_prompt(self) -> str:
+        """An empty one under another name is what sentence-transformers writes where nobody gave one."""
+        named = [self.prompts[name] for name in _DOCUMENT_PROMPTS if name in self.prompts]
+        return next(filter(None, named), "" if named else self.default_prompt)
+
+
+def read_sentence_files(
+    directory: Path, kind: ModelKind, *, pooling: PoolingMode | None = None
+) -> SentenceFiles:
+    """Reads the files. `pooling` replaces the pooling that they name.
+
+    Raises ModelLoadError, which names the file.
+    """
+    config, own = read_json_object(directory / "config.json"), read_json_object(directory / _CONFIG)
+    modules = _modules(directory)
+    read = _read_modules(directory, modules) if modules else _without_modules(directory, kind)
+    reading = _reading(directory, modules)
+    prompts = _prompts(directory, own)
+    default = own.get("default_prompt_name")
+    if default is not None and default not in prompts:
+        raise ModelLoadError(
+            f"{directory / _CONFIG}: default_prompt_name {brief(default)} is none of its prompts"
+        )
+    return SentenceFiles(
+        modes=(pooling,) if pooling else read.modes,
+        dense=read.dense,
+        normalises=read.normalises,
+        answer_ids=read.answer_ids,
+        max_tokens=_max_tokens(directory, reading),
+        lowers_case=bool(reading.get("do_lower_case")),
+        prompts=prompts,
+        default_prompt="" if default is None else prompts[str(default)],
+        is_matryoshka=bool(config.get("is_matryoshka") or config.get("matryoshka_dimensions")),
+        activation=_score_activation(config, own),
+    )
+
+
+def _modules(directory: Path) -> list[JsonObject]:
+    path = directory / _MODULES
+    if not path.is_file():
+        return []
+    from msgspec import DecodeError, json  # noqa: PLC0415  read_json_object takes objects only
+
+    try:
+        return json.decode(path.read_bytes(), type=list[dict[str, object]])
+    except (OSError, DecodeError, RecursionError) as error:
+        raise ModelLoadError(f"{path} cannot be read: {error}") from error
+
+
+def names_pooling(directory: Path) -> bool:
+    """Tells whether the model's own files say how a text becomes a vector."""
+    return (directory / _MODULES).is_file() or (directory / _POOLING / "config.json").is_file()
+
+
+def _without_modules(directory: Path, kind: ModelKind) -> SentenceFiles:
+    path = directory / _POOLING / "config.json"
+    if kind == "decoder":
+        return SentenceFiles(modes=("lasttoken",), normalises=True)
+    return SentenceFiles(modes=_pooling_modes(path) if path.is_file() else ("mean",))
+
+
+def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
+    modes: tuple[PoolingMode, ...] = ()
+    dense: list[DenseFile] = []
+    answer_ids = None
+    normalises = False
+    for module in modules:
+        kind, path = (
+            str(module.get("type", "")).rpartition(".")[2],
+            directory / str(module.get("path", "")),
+        )
+        if not path.resolve().is_relative_to(directory.resolve()):
+            raise ModelLoadError(
+                f"{directory / _MODULES}: {brief(module.get('path'))} is no directory of the model"
+            )
+        match kind:
+            case "Transformer":
+                continue
+            case "LogitScore":
+                answer_ids = _answer_ids(path / "config.json")
+            case "Pooling":
+                modes = _pooling_modes(path / "config.json")
+            case "Dense" if not normalises:
+                dense.append(_dense(path))
+            case "Normalize":
+                normalises = True
+            case _:
+                raise ModelLoadError(
+                    f"{directory / _MODULES}: a module {brief(module.get('type'))} is not supported"
+                )
+    return SentenceFiles(
+        modes=modes or ("mean",), dense=tuple(dense), normalises=normalises, answer_ids=answer_ids
+    )
+
+
+def _answer_ids(path: Path) -> tuple[int, int]:
+    config = read_json_object(path)
+    yes, no = (config.get(f"{answer}_token_id") for answer in ("true", "false"))
+    if not isinstance(yes, int) or not isinstance(no, int):
+        raise ModelLoadError(
+            f"{path}: true_token_id and false_token_id must be tokens, found {brief(yes)}, {brief(no)}"
+        )
+    return yes, no
+
+
+def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
+    config = read_json_object(path)
+    if config.get("include_prompt") is False:
+        raise ModelLoadError(
+            f"{path}: include_prompt false is not supported: prompts count as other tokens do"
+        )
+    named = config.get("pooling_mode")
+    modes = named if isinstance(named, list) else [named] if named is not None else None
+    if modes is None:
+        modes = [mode for key, mode in _OLDER_MODES.items() if config.get(key)] or ["mean"]
+    if unknown := [mode for mode in modes if mode not in _MODES]:
+        raise ModelLoadError(
+            f"{path}: pooling_mode {brief(unknown[0])} is not supported; supported: {', '.join(_MODES)}"
+        )
+    return cast(tuple[PoolingMode, ...], tuple(modes))
+
+
+def _dense(directory: Path) -> DenseFile:
+    path = directory / "config.json"
+    config = read_json_object(path)
+    name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(
+        "."
+    )[2]
+    if name not in _ACTIVATIONS or config.get("use_residual"):
+        raise ModelLoadError(
+            f"{path}: a Dense layer is supported with {', '.join(_ACTIVATIONS)}, without a residual"
+        )
+    sizes = [config.get(key) for key in ("in_features", "out_features")]
+    if not all(isinstance(size, int) and 0 < size <= _MAX_SIZE for size in sizes):
+        raise ModelLoadError(
+            f"{path}: in_features and out_features must be from 1 to {_MAX_SIZE}, found {sizes}"
+        )
+    num_inputs, num_outputs = cast(list[int], sizes)
+    return DenseFile(
+        directory,
+        num_inputs,
+        num_outputs,
+        config.get("bias", True) is not False,
+        _ACTIVATIONS[name],
+    )
+
+
+def _reading(directory: Path, modules: list[JsonObject]) -> JsonObject:
+    """Returns how the transformer reads texts; its directory is often the checkpoint's own."""
+    path = next(
+        (
+            str(each.get("path", ""))
+            for each in modules
+            if str(each.get("type", "")).endswith("Transformer")
+        ),
+        "",
+    )
+    return read_json_object(directory / path / "sentence_bert_config.json")
+
+
+def _max_tokens(directory: Path, reading: JsonObject) -> int | None:
+    """Reads the tokenizer's limit where there is no other; transformers writes 1e30 for none."""
+    tokenizer = read_json_object(directory / "tokenizer_config.json")
+    value = reading.get("max_seq_length") or tokenizer.get("model_max_length")
+    return value if isinstance(value, int) and 0 < value <= _MAX_SIZE else None
+
+
+def _prompts(directory: Path, own: JsonObject) -> dict[str, str]:
+    prompts: Any = own.get("prompts") or {}  # Any: JSON
+    if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
+        raise ModelLoadError(f"{directory / _CONFIG}: prompts must be texts by name")
+    return prompts
+
+
+def _score_activation(config: JsonObject, own: JsonObject) -> Activation | None:
+    nested = config.get("sentence_transformers")
+    named = own.get("activation_fn") or (
+        nested.get("activation_fn") if isinstance(nested, dict) else None
+    )
+    named = named or config.get("sbert_ce_default_activation_function")
+    if named is None:
+        return None
+    name = str(named).rpartition(".")[2]
+    if name not in _ACTIVATIONS:
+        raise ModelLoadError(
+            f"config.json: the scores' activation_fn {brief(named)} is not supported"
+        )
+    return _ACTIVATIONS[name]

@@ -1,0 +1,31 @@
+"""A full block has a key, by which it is found, and a content, which is compared."""
+
+from array import array
+
+from ouzel.engine.cache.prefix_cache import chain_key, root_key
+from ouzel.engine.state.sequence import Sequence
+
+
+def block_content(sequence: Sequence, position: int, block_size: int) -> tuple[bytes, bytes]:
+    """Returns key and content of one of a sequence's full blocks; keys are computed once per sequence."""
+    keys = sequence.block_keys
+    while len(keys) <= position:
+        parent_key = keys[-1] if keys else _root_key(sequence)
+        keys.append(chain_key(parent_key, _tokens(sequence, len(keys), block_size)))
+    return keys[position], _tokens(sequence, position, block_size)
+
+
+def _root_key(sequence: Sequence) -> bytes:
+    adapter = sequence.adapter
+    return root_key(sequence.request.cache_salt, b"" if adapter is None else adapter.digest)
+
+
+def _tokens(sequence: Sequence, position: int, block_size: int) -> bytes:
+    """Returns the token ids, 8 bytes each, and what pictures some of them stand for."""
+    begin, end = position * block_size, (position + 1) * block_size
+    token_ids = array("q", sequence.token_ids[begin:end]).tobytes()
+    return (
+        token_ids
+        if sequence.images is None
+        else token_ids + sequence.images.content_between(begin, end)
+    )

@@ -1,0 +1,90 @@
+"""A token is drawn by a race: each token takes an exponential random time over its weight, and the first token wins.
+
+A token wins with a probability in proportion to its weight. (This is the same draw as the largest sum of log weight and
+Gumbel noise.) A token's random time depends on the key of the race and on the token's id, on nothing else: rounding
+changes the winner only where two tokens come in at nearly the same time, and a token that is removed changes nothing
+unless it was the winner.
+
+The random bits are those of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
+2014), the key being its seed and the token's id the place in its stream. Of the 64 bits of a place the upper 32 count,
+before the last step, which would change only the lowest of these.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.state.columns import Row
+
+_GAMMA = 0x9E3779B97F4A7C15
+_MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27))
+_32 = np.uint64(32)
+_MASK = 0xFFFFFFFFFFFFFFFF
+_CHUNK = 16_384  # tokens whose bits are mixed in the CPU's cache
+_STRIDES = np.arange(1, _CHUNK + 1, dtype=np.uint64) * np.uint64(_GAMMA)
+_HALF, _UNIT = np.float32(0.5), np.float32(2.0**-32)
+_ROUNDING = 1e-6  # more than the relative error of the bounds in float32
+
+Keys = NDArray[np.uint64]
+
+
+def exponentials(keys: Keys, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns the random times of tokens with a weight of 1; keys and ids are broadcast."""
+    bits = keys + (token_ids.astype(np.uint64) + np.uint64(1)) * np.uint64(_GAMMA)
+    _mix(bits, np.empty_like(bits))
+    times: NDArray[np.float64] = -np.log1p(-((bits >> _32).astype(np.float64) + 0.5) * 2.0**-32)
+    return times
+
+
+class TokenRace:
+    """The race of a whole row, which may be run again with some of its tokens."""
+
+    def __init__(self, key: int, bounds: Row, rates: Row) -> None:
+        """Overwrites both rows and keeps them."""
+        self._key = key
+        self._bounds = bounds
+        self._rates = rates
+        fill_bounds(key, bounds)
+
+    def pick(self, weights: Row) -> int:
+        """Returns the winner of the tokens with a weight above 0.
+
+        No token is faster than its bound. So the exact times are computed only of tokens whose bound reaches the
+        exact time of one token: one or a few.
+        """
+        np.divide(weights, self._bounds, out=self._rates)
+        first = int(self._rates.argmax())
+        reached = float(self._exact_rates(weights, np.array([first]))[0])
+        contenders = np.flatnonzero(self._rates >= np.float32(reached * (1.0 - _ROUNDING)))
+        if contenders.size <= 1:
+            return first
+        return int(contenders[self._exact_rates(weights, contenders).argmax()])
+
+    def _exact_rates(self, weights: Row, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        rates: NDArray[np.float64] = weights[token_ids] / exponentials(
+            np.array(self._key, dtype=np.uint64), token_ids
+        )
+        return rates
+
+
+def fill_bounds(key: int, bounds: Row) -> None:
+    """Writes the uniform random number u of each token: the token's time is -log(1 - u), which is u or more."""
+    bits = np.empty(_CHUNK, dtype=np.uint64)
+    shifted = np.empty(_CHUNK, dtype=np.uint64)
+    for begin in range(0, bounds.size, _CHUNK):
+        chunk = bounds[begin : begin + _CHUNK]
+        size = chunk.size
+        np.add(_STRIDES[:size], np.uint64((key + begin * _GAMMA) & _MASK), out=bits[:size])
+        _mix(bits[:size], shifted[:size])
+        np.right_shift(bits[:size], _32, out=shifted[:size])
+        np.copyto(chunk, shifted[:size], casting="same_kind")
+        chunk += _HALF
+        chunk *= _UNIT
+
+
+def _mix(bits: NDArray[np.uint64], shifted: NDArray[np.uint64]) -> None:
+    """Mixes each element in place; overwrites `shifted`."""
+    for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS, strict=True):
+        np.right_shift(bits, shift, out=shifted)
+        np.bitwise_xor(bits, shifted, out=bits)
+        np.multiply(bits, multiplier, out=bits)

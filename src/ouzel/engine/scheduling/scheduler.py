@@ -1,0 +1,327 @@
+"""The scheduler decides what one step computes.
+
+Rules
+1. Decodes first: every running sequence with one token to compute gets it, in `Sequence.order`.
+2. What is left of `max_num_batched_tokens` goes to prompts, of running and waiting sequences alike. A better priority
+   goes first. Among equals a quarter is kept for the oldest prompt, and they are served in the order of what they lack
+   (`Sequence.num_missing_tokens`), the shortest first: a short one waits for no long one, and every prompt is the
+   oldest after four times as many steps as all before it would take, one after the other, at most. Who is past its
+   prompt (a grammar forced several tokens) is no prompt: it lacks nothing, and goes first.
+3. A sequence starts only when blocks for all of its present tokens are free. Prefill therefore never runs out of
+   blocks; decode can. The oldest prompt is tried first. While it waits for blocks or places, another starts only if
+   all that run after it in `Sequence.order` leave it, together with that one, what it needs. Those may grow: as soon
+   as only newcomers among them keep it from starting, these are preempted, the last first. So it waits for those that
+   came or go before it, and for no newcomers. What already prefills goes on.
+4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
+   are released, it waits, and later computes everything again, its own tokens included.
+5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
+6. A chunk ends where it may (see `chunks`): a prompt that cannot have a block waits, unless it is the oldest.
+7. A prompt whose logprobs are asked for is computed in chunks that score MAX_SCORED_ROWS of its tokens at most, over
+   all such prompts of a step: so much logits memory and sampling time it costs its neighbours. Half is kept for the
+   oldest prompt. What it does not score it leaves to the other prompts, and it takes no unscored token from the
+   prefix cache.
+8. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
+9. The beams of a search run together or not at all. One that must go takes the others with it, and the search starts
+   again from its prompt, as soon as there are as many free blocks as it had (see `beam`).
+"""
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
+
+import msgspec
+
+from ouzel.engine.cache.block_manager import BlockManager
+from ouzel.engine.scheduling.chunks import Chunks
+from ouzel.engine.state.sequence import Sequence, SequenceStatus
+
+MAX_SCORED_ROWS = 64  # 39 MB of logits with Qwen3's vocabulary
+
+_by_order = attrgetter("order")
+_by_priority = attrgetter("request.priority")
+_by_missing = attrgetter("num_missing_tokens")
+
+
+class Scheduled(msgspec.Struct, frozen=True):
+    sequence: Sequence
+    num_new_tokens: int
+    scored_rows: range = range(0)  # positions whose logits score the prompt token after each
+
+    @property
+    def completes_prompt(self) -> bool:
+        """Tells whether the step computes the last known token, so that the next one can be sampled."""
+        return self.num_new_tokens == self.sequence.num_uncomputed_tokens
+
+
+class _Room:
+    """What the prompts of one step share."""
+
+    def __init__(self, num_tokens: int, *, num_free_places: int) -> None:
+        self.num_tokens = num_tokens
+        self.num_rows = MAX_SCORED_ROWS
+        self.num_free_places = num_free_places
+        self.held_up: Sequence | None = None  # an oldest prompt that waits for blocks or places
+        self.may_start = True  # whether more of those that wait
+
+    def hold_up(self, sequence: Sequence) -> None:
+        """Notes that there is too little for it: one more is tried beside it, and its like after that."""
+        if self.held_up is None:
+            self.held_up = sequence
+        else:
+            self.may_start = False
+
+
+class Scheduler:
+    """Holds the waiting and the running sequences."""
+
+    def __init__(
+        self,
+        blocks: BlockManager,
+        *,
+        max_num_seqs: int,
+        max_num_batched_tokens: int,
+        chunks: Chunks | None = None,
+    ) -> None:
+        self._blocks = blocks
+        self._chunks = chunks or Chunks(blocks)
+        self._max_num_seqs = max_num_seqs
+        assert max_num_batched_tokens >= max_num_seqs, "a decode of all must fit"
+        self._max_num_batched_tokens = max_num_batched_tokens
+        self.waiting: list[Sequence] = []
+        self.running: list[Sequence] = []
+        self.num_preemptions = 0
+
+    def add(self, sequence: Sequence) -> None:
+        sequence.status = SequenceStatus.WAITING
+        sequence.num_expected_tokens = self._blocks.num_cached_tokens(sequence)
+        insort(self.waiting, sequence, key=_by_order)
+
+    def remove(self, sequence: Sequence) -> None:
+        """Forgets a finished sequence, or a beam that goes no further, and releases its blocks."""
+        sequence.status = SequenceStatus.FINISHED
+        for queue in (self.waiting, self.running):
+            if sequence in queue:
+                queue.remove(sequence)
+        self._blocks.release(sequence)
+
+    def start_fork(self, parent: Sequence, child: Sequence) -> tuple[int, int] | None:
+        """Lets a further choice run on the parent's computed prompt; returns a (source, destination) block to copy."""
+        copy = self._blocks.fork(parent, child)
+        child.num_cached_tokens = parent.num_cached_tokens
+        child.scheduled_at = parent.scheduled_at
+        self._run(child)
+        return copy
+
+    def can_fork(self) -> bool:
+        return _num_places(self.running) < self._max_num_seqs and self._blocks.can_fork()
+
+    def make_room_to_fork(self, beam: Sequence) -> bool:
+        """Frees a block, preempting from the end; returns False when the beam itself had to go."""
+        while not self._blocks.can_fork():
+            self._preempt(self.running[-1])
+            if beam.status is not SequenceStatus.RUNNING:
+                return False
+        return True
+
+    def schedule(self) -> list[Scheduled]:
+        """Returns the next step's work, empty when nothing can run."""
+        scheduled = self._schedule_decodes()
+        self._schedule_prefills(scheduled, self._max_num_batched_tokens - len(scheduled))
+        return [
+            entry for entry in scheduled if entry.sequence.status is SequenceStatus.RUNNING
+        ]  # rule 3 preempts, too
+
+    def _schedule_decodes(self) -> list[Scheduled]:
+        scheduled = []
+        for sequence in tuple(self.running):
+            if sequence.status is not SequenceStatus.RUNNING:
+                continue  # preempted a moment ago
+            if sequence.num_uncomputed_tokens > 1:
+                self._make_room(
+                    sequence
+                )  # tokens that a grammar forced may need more blocks than it started with
+                continue
+            together = sequence.beams
+            if not together:
+                if self._make_room(sequence):
+                    scheduled.append(self._decode(sequence))
+            elif together[0] is sequence and all(map(self._make_room, together)):
+                scheduled += map(self._decode, together)
+        return scheduled
+
+    def _decode(self, sequence: Sequence) -> Scheduled:
+        self._blocks.expect_blocks(sequence, 1)
+        return Scheduled(sequence, 1)
+
+    def _make_room(self, sequence: Sequence) -> bool:
+        """Allocates the next token's block, preempting from the end; returns False when `sequence` itself had to go."""
+        while not self._blocks.allocate(sequence, sequence.num_tokens):
+            self._preempt(self.running[-1])
+            if sequence.status is not SequenceStatus.RUNNING:
+                return False
+        return True
+
+    def _schedule_prefills(self, scheduled: list[Scheduled], num_tokens: int) -> None:
+        prefilling = [sequence for sequence in self.running if sequence.num_uncomputed_tokens > 1]
+        candidates = (
+            sorted(prefilling + self.waiting, key=_by_order) if prefilling else list(self.waiting)
+        )
+        if not candidates:
+            return
+        room = _Room(num_tokens, num_free_places=self._max_num_seqs - _num_places(self.running))
+        for _, equals in groupby(candidates, key=_by_priority):
+            if room.num_tokens <= 0:
+                return
+            self._share(list(equals), room, scheduled)
+
+    def _share(self, prompts: list[Sequence], room: "_Room", scheduled: list[Scheduled]) -> None:
+        """Gives what there is to prompts of one priority (rule 2)."""
+        oldest = next((sequence for sequence in prompts if not sequence.is_past_prompt), prompts[0])
+        at_least = min(room.num_tokens, max(room.num_tokens // 4, self._blocks.block_size))
+        num_kept_tokens = self._portion(oldest, at_least, room.num_rows // 2, room, is_oldest=True)
+        num_kept_rows = len(oldest.scored_rows(num_kept_tokens))
+        self._blocks.expect_blocks(
+            oldest, num_kept_tokens
+        )  # who has the same prompt waits for it (rule 5)
+        for sequence in sorted(prompts, key=_by_missing):
+            if sequence is not oldest:
+                limit, num_rows = room.num_tokens - num_kept_tokens, room.num_rows - num_kept_rows
+                num_new_tokens = self._portion(sequence, limit, num_rows, room) if limit > 0 else 0
+            elif num_kept_tokens:
+                num_new_tokens = self._chunks.length(
+                    oldest, room.num_tokens, room.num_rows, is_oldest=True
+                )
+                num_kept_tokens = num_kept_rows = 0
+            else:
+                continue
+            if num_new_tokens:
+                scored_rows = sequence.scored_rows(num_new_tokens)
+                self._blocks.expect_blocks(sequence, num_new_tokens)
+                scheduled.append(Scheduled(sequence, num_new_tokens, scored_rows))
+                room.num_tokens -= num_new_tokens
+                room.num_rows -= len(scored_rows)
+
+    def _portion(
+        self,
+        sequence: Sequence,
+        num_tokens: int,
+        num_rows: int,
+        room: "_Room",
+        *,
+        is_oldest: bool = False,
+    ) -> int:
+        """Returns how many of the sequence's tokens are computed out of so many, having started it where it waits."""
+        if sequence.is_finished or (sequence.num_unscored_tokens and num_rows <= 0):
+            return 0  # the beam of a search that rule 3 preempted a moment ago; rule 7
+        if sequence.status is SequenceStatus.RUNNING:
+            return self._chunks.length(sequence, num_tokens, num_rows, is_oldest=is_oldest)
+        if not is_oldest and num_tokens < min(self._blocks.block_size, sequence.num_missing_tokens):
+            return 0  # rule 6
+        overtakers = self._overtakers(sequence) if is_oldest else []
+        if not (
+            self._may_start(sequence, overtakers, room) and self._blocks.share_prefix(sequence)
+        ):
+            return 0
+        num_new_tokens = self._chunks.length(sequence, num_tokens, num_rows, is_oldest=is_oldest)
+        if num_new_tokens and self._start(sequence, overtakers, room):
+            return num_new_tokens
+        self._blocks.release(sequence)
+        sequence.num_computed_tokens = 0
+        if num_new_tokens:
+            room.hold_up(sequence)
+        return 0
+
+    def _may_start(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> bool:
+        if not room.may_start:
+            return False
+        num_free_places = room.num_free_places + _num_places(overtakers)
+        if sequence.num_places > num_free_places or not self._leaves_room(sequence, room.held_up):
+            room.hold_up(sequence)
+            return False
+        return True
+
+    def _leaves_room(self, sequence: Sequence, held_up: Sequence | None) -> bool:
+        """Tells whether one that is held up finds what it needs beside all that run after it (rule 3)."""
+        if held_up is None:
+            return True
+        later = self._running_after(held_up)
+        num_places = _num_places((*later, sequence, held_up))
+        num_blocks = sum(len(each.block_table) for each in later) + sum(
+            map(self._num_blocks, (sequence, held_up))
+        )
+        return num_places <= self._max_num_seqs and num_blocks <= self._blocks.num_blocks
+
+    def _running_after(self, sequence: Sequence) -> list[Sequence]:
+        return self.running[bisect_right(self.running, sequence.order, key=_by_order) :]
+
+    def _overtakers(self, sequence: Sequence) -> list[Sequence]:
+        """Returns those that run, but came and go after it."""
+        return [each for each in self._running_after(sequence) if each.arrival > sequence.arrival]
+
+    def _fits(self, sequence: Sequence, others: list[Sequence], room: "_Room") -> bool:
+        """Tells whether it finds places and blocks once the others have given up theirs."""
+        if sequence.num_places > room.num_free_places + _num_places(others):
+            return False
+        num_missing = self._blocks.num_missing_blocks(sequence, sequence.num_tokens)
+        if len(self.running) > len(others):
+            num_missing = max(num_missing, sequence.num_blocks_wanted - len(sequence.block_table))
+        num_free = self._blocks.num_free_blocks
+        return num_missing <= num_free or num_missing <= num_free + self._blocks.num_releasable(
+            others
+        )
+
+    def _preempt_for(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> None:
+        for each in reversed(overtakers):
+            if self._fits(sequence, [], room):
+                return
+            if (
+                each.status is SequenceStatus.RUNNING
+            ):  # else it went with another beam of its search
+                self._preempt(each)
+                room.num_free_places = self._max_num_seqs - _num_places(self.running)
+
+    def _num_blocks(self, sequence: Sequence) -> int:
+        return max(sequence.num_blocks_wanted, -(-sequence.num_tokens // self._blocks.block_size))
+
+    def _start(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> bool:
+        if overtakers and self._fits(sequence, overtakers, room):
+            self._preempt_for(sequence, overtakers, room)
+        if not (
+            self._fits(sequence, [], room) and self._blocks.allocate(sequence, sequence.num_tokens)
+        ):
+            return False
+        room.num_free_places -= sequence.num_places
+        if sequence.scheduled_at is None:  # else it was preempted, and its own tokens are no prompt
+            sequence.mark_scheduled()
+            self._blocks.count_lookup(sequence)
+        self.waiting.remove(sequence)
+        self._run(sequence)
+        return True
+
+    def _run(self, sequence: Sequence) -> None:
+        sequence.status = SequenceStatus.RUNNING
+        insort(self.running, sequence, key=_by_order)
+
+    def _preempt(self, sequence: Sequence) -> None:
+        self.num_preemptions += 1
+        if sequence.beams:
+            self._preempt_search(sequence.beams)
+            return
+        self.running.remove(sequence)
+        self._blocks.release(sequence)
+        sequence.num_computed_tokens = 0
+        self.add(sequence)
+
+    def _preempt_search(self, beams: list[Sequence]) -> None:
+        num_blocks = len({block for beam in beams for block in beam.block_table})
+        first = beams[0].anew()
+        first.num_blocks_wanted = num_blocks
+        for beam in beams:
+            self.remove(beam)
+        beams[:] = [first]
+        self.add(first)
+
+
+def _num_places(sequences: Iterable[Sequence]) -> int:
+    return sum(sequence.num_places for sequence in sequences)

@@ -1,0 +1,108 @@
+"""The images of one prompt are spans of its tokens.
+
+Rules
+1. An image's features belong to certain tokens, in order; these are its rows. Nothing else of a prompt changes by it,
+   but for positions where the family gives an image a grid of them.
+2. What a cached block says of images is part of its key: equal token ids do not mean equal pictures.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.types.engine_request import ImageInput
+
+
+class PromptImages:
+    """Is made once for a request; its choices share it."""
+
+    def __init__(self, images: Sequence[ImageInput], num_prompt_tokens: int) -> None:
+        tokens = [_tokens_of(image) for image in images]
+        self.images = images
+        self.ends = [int(each[-1]) + 1 for each in tokens]  # of each image: behind its last token
+        self._begins = [int(each[0]) for each in tokens]
+        self._tokens = np.concatenate(tokens)
+        self._owners = np.repeat(np.arange(len(images)), [len(each) for each in tokens])
+        self._rows = np.concatenate(
+            [np.arange(len(each)) for each in tokens]
+        )  # of each token in its image's features
+        self._runs = list(chain.from_iterable(image.runs for image in images))
+        has_grids = any(image.position_grid is not None for image in images)
+        self._positions = _positions(images, num_prompt_tokens) if has_grids else None
+
+    def rows_between(
+        self, begin: int, end: int
+    ) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """Returns, for each image with tokens among [begin, end), its number, those tokens and their rows."""
+        first, last = np.searchsorted(self._tokens, (begin, end)).tolist()
+        owners = self._owners[first:last]
+        found = []
+        for number in dict.fromkeys(owners.tolist()):
+            own = slice(*(np.searchsorted(owners, (number, number + 1)) + first).tolist())
+            found.append((number, self._tokens[own], self._rows[own]))
+        return found
+
+    def content_between(self, begin: int, end: int) -> bytes:
+        """Returns what tells the tokens [begin, end) apart from equal ids with other pictures; empty without any."""
+        parts = (
+            self.images[number].digest
+            + np.array([tokens[0] - begin, rows[0], len(rows)], np.int64).tobytes()
+            for number, tokens, rows in self.rows_between(begin, end)
+        )
+        return b"".join(parts)
+
+    def first_missing(self, num_computed_tokens: int, is_missing: Sequence[bool]) -> int | None:
+        """Returns the first token from `num_computed_tokens` on whose image has no features yet."""
+        for number, end in enumerate(self.ends):
+            if end > num_computed_tokens and is_missing[number]:
+                return max(self._begins[number], num_computed_tokens)
+        return None
+
+    def run_around(self, token: int) -> tuple[int, int] | None:
+        """Returns begin and end of the run of an image that would be cut before this token."""
+        return next(
+            ((begin, begin + num) for begin, num in self._runs if begin < token < begin + num), None
+        )
+
+    def positions(self, begin: int, end: int) -> NDArray[np.int64] | None:
+        """Returns the positions [3, tokens] of the tokens [begin, end), answers' too; None where they are as ever."""
+        if self._positions is None:
+            return None
+        known = self._positions[:, begin:end]
+        num_beyond = end - begin - known.shape[1]
+        if not num_beyond:
+            return known
+        first = int(self._positions.max()) + 1 + max(begin - self._positions.shape[1], 0)
+        beyond = np.broadcast_to(
+            np.arange(first, first + num_beyond, dtype=np.int64), (3, num_beyond)
+        )
+        return np.concatenate([known, beyond], axis=1)
+
+
+def _tokens_of(image: ImageInput) -> NDArray[np.int64]:
+    return np.concatenate(
+        [np.arange(begin, begin + num, dtype=np.int64) for begin, num in image.runs]
+    )
+
+
+def _positions(images: Sequence[ImageInput], num_tokens: int) -> NDArray[np.int64]:
+    """Returns [3, num_tokens]: a text counts on, and an image has a grid of positions (M-RoPE).
+
+    What follows an image goes on behind the largest of its rows and columns, and so does what follows a video,
+    whatever its time. Sources: Qwen2-VL (Wang 2024), section 2.1; transformers, `get_rope_index` of qwen2_5_vl.
+    """
+    pieces, token, position, start = [], 0, 0, 0
+    for image in images:
+        (begin, num_rows), *others = image.runs
+        assert image.position_grid is not None and not others
+        text = np.arange(position, position + begin - token)
+        if image.time_shift is None:
+            start = position + len(text)
+        grid = np.indices(image.position_grid).reshape(3, num_rows) + start
+        grid[0] += image.time_shift or 0
+        pieces += [np.broadcast_to(text, (3, len(text))), grid]
+        token, position = begin + num_rows, start + max(image.position_grid[1:])
+    text = np.arange(position, position + num_tokens - token)
+    return np.concatenate([*pieces, np.broadcast_to(text, (3, len(text)))], axis=1).astype(np.int64)

@@ -1,0 +1,124 @@
+"""This is imported only when a model of the Hugging Face hub is named: its library takes a quarter of a second."""
+
+import fnmatch
+import glob
+from collections.abc import Iterable
+from pathlib import Path
+
+from huggingface_hub import HfApi
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.files import PROJECTOR, find_gguf, is_gguf, model_name, quantisation_of
+from ouzel.model_store.download import fetch
+from ouzel.model_store.failures import FAILURES, reason_of
+from ouzel.model_store.hub_session import bounded_answers
+from ouzel.terminal.progress import progress_shown
+
+MODEL_FILES = [
+    "*.json",
+    "*.jinja",
+    "*.txt",
+    "*.model",
+    "*.safetensors",
+    "openvino_*.xml",
+    "openvino_*.bin",
+]
+ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's
+_WEIGHTS = ("*.safetensors", "openvino_*.xml")
+
+
+def download(repo_id: str) -> Path:
+    """Returns the model's directory in the hub's cache. Raises ModelLoadError."""
+    directory = _snapshot(repo_id, MODEL_FILES)
+    has_weights = any(path for pattern in _WEIGHTS for path in directory.glob(pattern))
+    if not has_weights and (there := _quantisations(repo_id)):
+        raise ModelLoadError(
+            f"{repo_id} has GGUF files; give one as {repo_id}:NAME, of {', '.join(there)}"
+        )
+    return directory
+
+
+def download_adapter(repo_id: str) -> Path:
+    """Returns the directory of a LoRA adapter in the hub's cache. Raises ModelLoadError."""
+    directory = _snapshot(repo_id, ADAPTER_FILES)
+    for name in ADAPTER_FILES:
+        if not (directory / name).is_file():
+            raise ModelLoadError(f"{repo_id} holds no adapter of PEFT's: there is no {name}")
+    return directory
+
+
+def download_gguf_file(repo_id: str, name: str) -> Path:
+    """Returns the GGUF file of that name; of a model in several files, all are fetched, and `name` is the first.
+
+    Raises ModelLoadError.
+    """
+    path = Path(name)
+    all_parts = glob.escape(str(path.parent / model_name(path))) + "-?????-of-?????.gguf"
+    directory = _snapshot(
+        repo_id, [glob.escape(name), *([all_parts] if path.stem != model_name(path) else [])]
+    )
+    if not (directory / name).is_file():
+        there = ", ".join(_gguf_names(repo_id)) or "none"
+        raise ModelLoadError(f"{repo_id} has no file {name}; its GGUF files: {there}")
+    return find_gguf(directory / name)[0]
+
+
+def download_gguf(repo_id: str, quantisation: str) -> Path:
+    """Returns the GGUF file whose name ends with that of the quantisation, the first where it is split.
+
+    Files beside it are not fetched. Raises ModelLoadError.
+    """
+    spellings = dict.fromkeys((quantisation, quantisation.upper(), quantisation.lower()))
+    names = [f"{start}{name}" for name in spellings for start in ("", "*[-._/]")]
+    patterns = [name + end for name in names for end in (".gguf", "-?????-of-?????.gguf")]
+    directory = _snapshot(repo_id, patterns)
+    fetched = sorted(
+        path
+        for path in directory.rglob("*.gguf")
+        if _is_model(path.relative_to(directory), patterns)
+    )
+    models = {(path.parent, model_name(path)): path for path in fetched}
+    if not models:
+        there = ", ".join(_quantisations(repo_id)) or "none"
+        raise ModelLoadError(f"{repo_id} has no GGUF file of {quantisation}; there are: {there}")
+    if len(models) > 1:
+        names = [str(path.relative_to(directory)) for path in models.values()]
+        raise ModelLoadError(
+            f"{repo_id} has several GGUF files of {quantisation}: {', '.join(names)}"
+        )
+    return find_gguf(*models.values())[0]
+
+
+def _is_model(path: Path, patterns: Iterable[str]) -> bool:
+    is_wanted = any(fnmatch.fnmatchcase(path.as_posix(), pattern) for pattern in patterns)
+    return is_wanted and PROJECTOR not in path.name
+
+
+def _snapshot(repo_id: str, patterns: list[str]) -> Path:
+    try:
+        with progress_shown():
+            return fetch(repo_id, patterns, [f"*{PROJECTOR}*"])
+    except FAILURES as error:
+        raise ModelLoadError(
+            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face hub: "
+            f"{reason_of(error, repo_id)}"
+        ) from error
+
+
+def _quantisations(repo_id: str) -> list[str]:
+    """Returns the names by which GGUF files of the repository can be asked for; none where it is out of reach."""
+    return sorted(
+        set(
+            filter(None, (quantisation_of(model_name(Path(name))) for name in _gguf_names(repo_id)))
+        )
+    )
+
+
+def _gguf_names(repo_id: str) -> list[str]:
+    """Returns the GGUF files of the repository but projectors; none where the hub is out of reach."""
+    try:
+        with bounded_answers():
+            paths = [Path(name) for name in HfApi().list_repo_files(repo_id)]
+    except FAILURES:
+        return []
+    return sorted(path.as_posix() for path in paths if is_gguf(path) and PROJECTOR not in path.name)

@@ -1,0 +1,108 @@
+"""The MODEL argument becomes a local directory and a name."""
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ouzel.config import ModelConfig
+from ouzel.config.cache_root import cache_root
+from ouzel.config.model import Demo
+from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.files import holds_gguf, is_gguf, model_name
+
+QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
+IR_FILES = (
+    "openvino_model.xml",
+    "openvino_language_model.xml",
+)  # either; the latter where a model sees
+_MAX_SHOWN = 200  # characters of a path
+_OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    directory: Path
+    name: str  # what clients call it, unless --served-model-name says otherwise
+    draft: Path | None = None  # the directory of the draft model
+
+    def names_by(self, options: ModelConfig) -> tuple[str, ...]:
+        """Returns what clients may call it."""
+        return options.served_model_name or (self.name,)
+
+
+_DEMOS: dict[Demo, LocalModel] = {
+    "text": LocalModel(MODEL_DIRECTORY, "ouzel-demo"),
+    "vision": LocalModel(VISION_MODEL_DIRECTORY, "ouzel-demo-vision"),
+}
+
+
+def find_or_download(options: ModelConfig) -> LocalModel:
+    """Returns a bundled demo model where none is named. Raises ModelLoadError."""
+    local = (
+        locate_model(options.model, options.cache_dir) if options.model else _DEMOS[options.demo]
+    )
+    if not options.draft_model:
+        return local
+    return replace(local, draft=locate_model(options.draft_model, options.cache_dir).directory)
+
+
+def locate_model(model: str, cache_dir: str = "") -> LocalModel:
+    """Finds a directory or GGUF file, else downloads from the hub.
+
+    Of GGUF a directory is made in `cache_dir`. Raises ModelLoadError.
+    """
+    path = Path(os.path.expanduser(model))
+    try:
+        is_directory = path.is_dir()
+    except OSError as error:  # a name that is too long, or a directory that may not be read
+        raise ModelLoadError(
+            f"{str(path)[:_MAX_SHOWN]} cannot be read: {error.strerror}"
+        ) from error
+    if is_directory:
+        if not any((path / name).is_file() for name in _OWN_WEIGHTS) and holds_gguf(path):
+            return gguf_model(path, cache_dir, path.resolve().name)
+        if not any((path / name).is_file() for name in ("config.json", "openvino_model.xml")):
+            raise ModelLoadError(
+                f"{path} holds no model: no config.json, openvino_model.xml or GGUF file is there"
+            )
+        return LocalModel(path, path.resolve().name)
+    if path.exists():
+        if is_gguf(path):
+            return gguf_model(path, cache_dir, model_name(path))
+        raise ModelLoadError(
+            f"{model} is a file; give the directory that holds config.json and the weights, or GGUF"
+        )
+    if path.is_absolute() or model.startswith((".", "~")) or not _is_of_hub(model):
+        raise ModelLoadError(f"there is no directory {model}")
+    return hub_model(model, cache_dir)
+
+
+def _is_of_hub(model: str) -> bool:
+    """Tells whether it is `owner/name`, with or without a quantisation, or a file of the repository, behind a colon."""
+    repo_id, _, file = model.partition(":")
+    is_file = is_gguf(Path(file)) and ".." not in Path(file).parts
+    return repo_id.count("/") == 1 and ("/" not in file or is_file)
+
+
+def hub_model(model: str, cache_dir: str) -> LocalModel:
+    """Takes `owner/name`; of a repository with GGUF files `owner/name:Q4_K_M`, or a file's name behind the colon."""
+    from ouzel.model_store.hub import download, download_gguf, download_gguf_file  # noqa: PLC0415  slow to import
+
+    repo_id, colon, quantisation = model.partition(":")
+    if not colon:
+        return LocalModel(download(repo_id), model)
+    if is_gguf(Path(quantisation)):
+        return gguf_model(download_gguf_file(repo_id, quantisation), cache_dir, model)
+    if not QUANTISATION_NAME.fullmatch(quantisation):
+        raise ModelLoadError(
+            f"{model}: behind the colon must be the name of a quantisation, as Q4_K_M"
+        )
+    return gguf_model(download_gguf(repo_id, quantisation), cache_dir, model)
+
+
+def gguf_model(path: Path, cache_dir: str, name: str) -> LocalModel:
+    from ouzel.gguf.model_directory import model_directory  # noqa: PLC0415  numpy is slow to import, and seldom needed
+
+    return LocalModel(model_directory(path, cache_root(cache_dir)), name)

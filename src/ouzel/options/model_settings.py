@@ -1,0 +1,110 @@
+"""Each of several models has the options of the server, and of its own those that differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any  # option values are typed by `converted`
+
+from ouzel.config import EngineConfig, ModelConfig, VllmConfig
+from ouzel.options.checks import check_both, check_engine, check_model
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.records import converted, options_of
+from ouzel.options.vllm_options import check_vllm
+from ouzel.terminal.suggestion import did_you_mean
+
+_NAME = "name"
+_NOT_ITS_OWN = ("served_model_name", "demo")  # the name is `name`, and a demo is none beside others
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    model: ModelConfig
+    engine: EngineConfig
+    vllm: VllmConfig
+    given: frozenset[str]  # the options that somebody wrote
+
+
+def all_settings(values: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
+    """Returns those of MODEL, or the demo, and of each `--model`, of which there may be some instead of MODEL.
+
+    MODEL alone has its `own` values. Raises InvalidOption.
+    """
+    entries: Sequence[object] = values.get("models", ())
+    first = [settings_of({**values, **own})] if values.get("model") or not entries else []
+    if entries and not first and values.get("served_model_name"):
+        raise InvalidOption(
+            "--served-model-name: names MODEL; one of --model has its own, given no MODEL"
+        )
+    further = [
+        settings_of_entry(entry, values, f"--model {number}")
+        for number, entry in enumerate(entries, 1)
+    ]
+    names = [name for settings in further for name in settings.model.served_model_name]
+    check_names(names)
+    return (*first, *further)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises InvalidOption where two models have the same."""
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InvalidOption(f"--model: each must have a name of its own, given {twice[0]!r} twice")
+
+
+def settings_of(values: Mapping[str, Any]) -> ModelSettings:
+    """Raises InvalidOption."""
+    model, engine = converted(ModelConfig, values), converted(EngineConfig, values)
+    vllm = converted(VllmConfig, values)
+    given = frozenset(values).intersection(_own_options())
+    check_model(model)
+    check_vllm(vllm, model, engine, given)
+    if not vllm.is_chosen:
+        check_engine(engine)
+        check_both(model, engine)
+    return ModelSettings(model, engine, vllm, given)
+
+
+def settings_of_entry(entry: object, values: Mapping[str, Any], origin: str) -> ModelSettings:
+    """Reads NAME=MODEL, or a mapping; what it does not say is as in `values`. Raises InvalidOption, with `origin`."""
+    fields = entry_fields(entry, origin)
+    _check_keys(fields, origin)
+    own = {key: value for key, value in fields.items() if key != _NAME}
+    common = {key: value for key, value in values.items() if key not in _NOT_ITS_OWN}
+    try:
+        return settings_of(common | own | {"served_model_name": [fields[_NAME]]})
+    except InvalidOption as error:
+        raise InvalidOption(f"{origin}: {error}") from error
+
+
+def entry_fields(entry: object, origin: str = "the model") -> Mapping[str, Any]:
+    """Raises InvalidOption for what is neither NAME=MODEL nor a mapping."""
+    if isinstance(entry, str):
+        name, equals, model = entry.partition("=")
+        if not (name and equals and model):
+            raise InvalidOption(f"{origin}: must be NAME=MODEL, given {entry!r}")
+        return {_NAME: name, "model": model}
+    if not isinstance(entry, Mapping):
+        raise InvalidOption(f"{origin}: must be NAME=MODEL or a mapping, given {entry!r}")
+    return entry
+
+
+def _check_keys(entry: Mapping[str, Any], origin: str) -> None:
+    for key in (_NAME, "model"):
+        if not isinstance(entry.get(key), str) or not entry[key]:
+            raise InvalidOption(f"{origin}: must have a text {key!r}, given {entry.get(key)!r}")
+    if not entry[_NAME].isprintable():
+        raise InvalidOption(f"{origin}: name: must be printable, given {entry[_NAME][:100]!r}")
+    known = _own_options() - {*_NOT_ITS_OWN} | {_NAME}
+    unknown = sorted(set(map(str, entry)) - known)
+    if unknown:
+        raise InvalidOption(
+            f"{origin}: a model has no option {', '.join(unknown)}{did_you_mean(unknown, known)}"
+        )
+
+
+def _own_options() -> set[str]:
+    """Returns the names of those that are about one model."""
+    return {
+        option.name
+        for record in (ModelConfig, EngineConfig, VllmConfig)
+        for option in options_of(record)
+    }

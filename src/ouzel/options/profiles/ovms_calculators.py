@@ -1,0 +1,164 @@
+"""The fields of OVMS's calculators that serve models of language: for chats, for embeddings and for ranking.
+
+The tables hold the fields of all releases from 2024 on. A field that only tunes speed or memory is logged. A field that
+can change answers is honoured, or it is refused; two of them, which make approximations that nobody relies on, are
+logged as a warning.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.profiles.ovms_graph_fields import (
+    Calculator,
+    Field,
+    GivenValue,
+    Texts,
+    flag,
+    ignored,
+    option,
+    path,
+    refused,
+    warning,
+    without_meaning,
+)
+from ouzel.options.profiles.ovms_meanings import Settings
+from ouzel.options.profiles.ovms_pooling import is_encoder_without_pooling
+
+_MAX_CHOICES = 128
+_EVICTION = (
+    "no token is removed from the KV cache here, so answers to long prompts can differ; "
+    "--kv-cache-dtype u8 and --max-model-len limit the cache"
+)
+_SPARSE = "attention reads all tokens here, so answers to long prompts can differ"
+_EAGLE = (
+    "EAGLE-3 drafts are not supported, and the model is served without its draft: answers are the same; "
+    "a smaller model as draft_models_path, or prompt lookup, makes them faster"
+)
+_GENERATION_CONFIG = (
+    "the model's own generation_config.json counts; write the defaults into it, or serve a directory with links to "
+    "the weights and another generation_config.json"
+)
+_POOLINGS = {
+    "CLS": "cls",
+    "LAST": "lasttoken",
+    "LAST_TOKEN": "lasttoken",
+    "MEAN": "mean",
+}  # LAST_TOKEN: of 2025
+
+
+def _max_choices(settings: Settings, given: GivenValue) -> None:
+    limit = int(given.text)
+    if limit < 2:
+        raise InvalidOption(f"best_of_limit: must be >= 2, as it is itself excluded, given {limit}")
+    settings.values["max_choices"] = min(limit - 1, _MAX_CHOICES)
+
+
+def _pooling(settings: Settings, given: GivenValue) -> None:
+    if given.text not in _POOLINGS:
+        raise InvalidOption(f"pooling: must be CLS, LAST or MEAN, given {given.text!r}")
+    settings.values["pooling"] = _POOLINGS[given.text]
+
+
+def _mean_pooling(settings: Settings, given: GivenValue) -> None:
+    settings.values.setdefault("pooling", "mean" if given.text == "true" else "cls")
+
+
+def _finish_chats(settings: Settings, texts: Texts) -> None:
+    """An EAGLE-3 draft cannot be loaded as a model of its own."""
+    if texts.get("draft_eagle3_mode") == "true":
+        settings.values.pop("draft_model", None)
+        settings.warnings.append(f"draft_eagle3_mode: {_EAGLE}")
+
+
+def _finish_embeddings(settings: Settings, texts: Texts) -> None:
+    """OVMS's defaults are vectors of the length 1, and CLS where neither the graph nor the model names a pooling."""
+    settings.values = {"task": "embed", "normalize": "true", **settings.values}
+    if "pooling" not in settings.values and is_encoder_without_pooling(
+        Path(str(settings.values["model"]))
+    ):
+        settings.values["pooling"] = "cls"
+        settings.warnings.append(
+            "pooling: neither the graph nor the model's files name one, so it is CLS, as in OVMS"
+        )
+
+
+def _finish_ranking(settings: Settings, texts: Texts) -> None:
+    settings.values["task"] = "score"
+
+
+_CHATS = Calculator(
+    message="mediapipe.LLMCalculatorOptions",
+    finish=_finish_chats,
+    fields={
+        "models_path": Field("text", path("model")),
+        "device": Field("text", flag("target_device")),
+        "plugin_config": Field("text", flag("plugin_config")),
+        "pipeline_type": Field("name", flag("pipeline_type")),
+        "max_num_seqs": Field("number", flag("max_num_seqs")),
+        "max_num_batched_tokens": Field("number", flag("max_num_batched_tokens")),
+        "cache_size": Field("number", flag("cache_size")),
+        "enable_prefix_caching": Field("switch", flag("enable_prefix_caching")),
+        "dynamic_split_fuse": Field("switch", flag("dynamic_split_fuse")),
+        "cache_interval_multiplier": Field("number", flag("cache_interval_multiplier")),
+        "tool_parser": Field("text", flag("tool_parser")),
+        "reasoning_parser": Field("text", flag("reasoning_parser")),
+        "response_parser": Field("text", option("tool_parser")),  # of 2025
+        "enable_tool_guided_generation": Field("switch", flag("enable_tool_guided_generation")),
+        "max_tokens_limit": Field("number", option("max_tokens_limit")),
+        "best_of_limit": Field("number", _max_choices),
+        "chat_template_mode": Field("name", without_meaning),
+        "block_size": Field("number", without_meaning),  # of 2024
+        "generation_config_path": Field("text", refused(_GENERATION_CONFIG)),
+        "draft_models_path": Field("text", path("draft_model")),
+        "draft_eagle3_mode": Field("switch", ignored),
+        "draft_device": Field("text", without_meaning),
+        "draft_block_size": Field("number", without_meaning),
+        "draft_cache_size": Field("number", without_meaning),
+        "draft_max_num_seqs": Field("number", without_meaning),
+        "draft_max_num_batched_tokens": Field("number", without_meaning),
+        "draft_dynamic_split_fuse": Field("switch", without_meaning),
+        "cache_eviction_config": Field("message", warning(_EVICTION)),
+        "sparse_attention_config": Field("message", warning(_SPARSE)),
+    },
+)
+_EMBEDDINGS = Calculator(
+    message="mediapipe.EmbeddingsCalculatorOVOptions",
+    finish=_finish_embeddings,
+    fields={
+        "models_path": Field("text", path("model")),
+        "target_device": Field("text", flag("target_device")),
+        "plugin_config": Field("text", flag("plugin_config")),
+        "pooling": Field("name", _pooling),
+        "mean_pooling": Field("switch", _mean_pooling),  # of 2025
+        "normalize_embeddings": Field("switch", option("normalize")),
+        "truncate": Field("switch", option("truncate")),
+        "max_length": Field("number", option("max_model_len")),
+        "max_batch_size": Field("number", without_meaning),
+    },
+)
+_RANKING = Calculator(
+    message="mediapipe.RerankCalculatorOVOptions",
+    finish=_finish_ranking,
+    fields={
+        "models_path": Field("text", path("model")),
+        "target_device": Field("text", flag("target_device")),
+        "device": Field("text", flag("target_device")),  # of 2025
+        "plugin_config": Field("text", flag("plugin_config")),
+        "max_allowed_chunks": Field("number", option("max_document_chunks")),
+        "max_length": Field("number", option("max_model_len")),
+        "max_position_embeddings": Field("number", option("max_model_len")),  # of 2025
+    },
+)
+CALCULATORS: Mapping[str, Calculator] = {
+    "HttpLLMCalculator": _CHATS,
+    "LLMCalculator": _CHATS,  # of 2024
+    "EmbeddingsCalculatorOV": _EMBEDDINGS,
+    "RerankCalculatorOV": _RANKING,
+}
+OF_TWO_MODELS: Mapping[
+    str, str
+] = {  # calculators of 2024 and 2025, and the calculators that took their place
+    "EmbeddingsCalculator": "EmbeddingsCalculatorOV",
+    "RerankCalculator": "RerankCalculatorOV",
+}

@@ -1,0 +1,235 @@
+"""`config.json`, by which OpenVINO Model Server serves several models, becomes the mappings of our `models`.
+
+Models for chats, embeddings and ranking may stand beside one another. Others are left out, and a warning names them. A
+wrong entry is a problem of its name: it ends a start, and on a reload its model stays as it is while the others come
+and go. Unknown keys are ignored with a warning, since a newer release of OVMS may have added them.
+"""
+
+import os.path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.profiles.ovms_graph import GRAPH_FILE, NotALanguageModel
+from ouzel.options.profiles.ovms_meanings import Settings, Values, take_setting
+from ouzel.options.profiles.ovms_servable import read_servable
+from ouzel.options.seen_files import Stamp, stamp_of
+from ouzel.terminal.suggestion import did_you_mean
+
+_OF_THE_SERVER = "max_choices"
+_OF_CLASSIC_MODELS = frozenset(
+    {
+        *(
+            "batch_size",
+            "shape",
+            "layout",
+            "mean",
+            "scale",
+            "color_format",
+            "precision",
+            "model_version_policy",
+        ),
+        *(
+            "nireq",
+            "stateful",
+            "idle_sequence_cleanup",
+            "low_latency_transformation",
+            "max_sequence_number",
+        ),
+        *("custom_loader_options", "allow_cache", "subconfig"),
+    }
+)
+_SCHEMES = ("s3://", "gs://", "az://", "azfs://", "as://")
+_PERMANENT = "permanent"  # the group whose models OVMS never unloads
+
+
+class _Pipeline(msgspec.Struct):
+    name: str
+
+
+class _Entry(msgspec.Struct):
+    """Holds the keys of both lists, without the keys that only classic models have."""
+
+    name: str
+    base_path: str = ""
+    graph_path: str = ""
+    target_device: str = ""
+    plugin_config: dict[str, object] | str = ""
+    group_name: str = ""
+
+
+class _Listed(msgspec.Struct):
+    config: dict[str, object]
+
+
+class _File(msgspec.Struct):
+    model_config_list: list[dict[str, object]] = []
+    mediapipe_config_list: list[dict[str, object]] = []
+    pipeline_config_list: list[_Pipeline] = []
+    custom_node_library_config_list: list[dict[str, object]] = []  # for pipelines
+    custom_loader_config_list: list[dict[str, object]] = []  # for classic models
+    monitoring: dict[str, object] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """Holds an entry of the file, and its keys that are not read."""
+
+    entry: _Entry
+    without_meaning: tuple[str, ...]
+    unknown: tuple[str, ...]  # sentences for the log
+
+
+@dataclass(slots=True)
+class OvmsConfig:
+    """Holds the models that the file describes, and lines for the log."""
+
+    path: Path
+    entries: list[Values] = field(default_factory=list)  # as the entries of `models`
+    problems: dict[str, str] = field(default_factory=dict)  # by the name of the model
+    warnings: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    stamps: dict[Path, Stamp] = field(default_factory=dict)  # of the files, before they were read
+
+
+def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
+    """Options of `ours` beat the options of graphs. Raises InvalidOption where the file itself is wrong."""
+    path = Path(os.path.abspath(path))
+    config = OvmsConfig(path, stamps={path: stamp_of(path)})
+    try:
+        keys = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
+        content = msgspec.convert(keys, _File)
+        listings = [*_listings(content)]
+    except OSError as error:
+        raise InvalidOption(f"--config_path {path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise InvalidOption(f"--config_path {path}: its objects are nested too deep") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidOption(f"--config_path {path}: {error}") from error
+    config.warnings += [f"{path}: {sentence}" for sentence in _warn_of_unknown(keys, _File)]
+    if content.monitoring:
+        config.remarks.append(
+            "OpenVINO Model Server's monitoring has no meaning here: metrics are always at /metrics"
+        )
+    for listing in listings:
+        _take(config, listing, ours)
+    config.warnings += [
+        _left_out(each.name, "it is a pipeline") for each in content.pipeline_config_list
+    ]
+    return config
+
+
+def _listings(content: _File) -> Iterator[_Listing]:
+    """Raises msgspec.ValidationError."""
+    for listed in content.model_config_list:
+        yield _listing(msgspec.convert(listed, _Listed).config, _warn_of_unknown(listed, _Listed))
+    for fields in content.mediapipe_config_list:
+        yield _listing(fields, ())
+
+
+def _listing(fields: Mapping[str, object], unknown: tuple[str, ...]) -> _Listing:
+    """Raises msgspec.ValidationError."""
+    entry = msgspec.convert(fields, _Entry)
+    if not entry.name:
+        raise msgspec.ValidationError("each model must have a `name`")
+    if "\0" in entry.name + entry.base_path + entry.graph_path:
+        raise msgspec.ValidationError(f"{entry.name!r}: a name or a path must have no NUL in it")
+    return _Listing(
+        entry,
+        without_meaning=tuple(sorted(_OF_CLASSIC_MODELS & fields.keys())),
+        unknown=(*unknown, *_warn_of_unknown(fields, _Entry, _OF_CLASSIC_MODELS)),
+    )
+
+
+def _warn_of_unknown(
+    fields: Mapping[str, object],
+    record: type[msgspec.Struct],
+    further: frozenset[str] = frozenset(),
+) -> tuple[str, ...]:
+    known = [*record.__struct_fields__, *further]
+    unknown = [key for key in fields if key not in known]
+    return tuple(
+        f"the key {key[:80]!r} is unknown and is ignored{did_you_mean([key], known)}"
+        for key in unknown
+    )
+
+
+def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> None:
+    entry = listing.entry
+    name = entry.name
+    if name in config.problems or any(known["name"] == name for known in config.entries):
+        config.problems[name] = f"{name}: must be the name of one model, given twice"
+        config.entries = [known for known in config.entries if known["name"] != name]
+        return
+    if entry.base_path.startswith(_SCHEMES):
+        config.warnings.append(_left_out(name, f"{entry.base_path} is not on this machine"))
+        return
+    directory = config.path.parent / (entry.base_path or name)
+    graph_path = directory / entry.graph_path if entry.graph_path else None
+    graph = graph_path or directory / GRAPH_FILE
+    config.stamps[graph] = stamp_of(graph)
+    try:
+        settings = _settings(entry, directory, graph_path)
+        config.entries.append(_values(settings, name, ours))
+    except NotALanguageModel as error:
+        config.warnings.append(_left_out(name, str(error)))
+        return
+    except InvalidOption as error:
+        config.problems[name] = f"{name}: {error}"
+        return
+    except OSError as error:
+        config.problems[name] = (
+            f"{name[:80]}: {str(directory)[:200]} cannot be read: {error.strerror}"
+        )
+        return
+    without_meaning = [*listing.without_meaning, *settings.without_meaning]
+    config.remarks += [
+        f"{name}: OpenVINO Model Server's {key} has no meaning here" for key in without_meaning
+    ]
+    warnings = [*listing.unknown, *_warn_of_group(entry), *settings.warnings]
+    config.warnings += [f"{name}: {sentence}" for sentence in warnings]
+
+
+def _warn_of_group(entry: _Entry) -> list[str]:
+    if entry.group_name in ("", _PERMANENT):
+        return []
+    return [
+        f"group_name {entry.group_name[:80]!r}: groups are not unloaded yet; "
+        f"the model is loaded at the start and stays, as in the group {_PERMANENT}"
+    ]
+
+
+def _settings(entry: _Entry, directory: Path, graph_path: Path | None) -> Settings:
+    """Returns the options of the graph, above the options of the entry."""
+    settings = Settings()
+    graph = read_servable(directory, graph_path)
+    if entry.target_device:
+        take_setting(settings, "target_device", entry.target_device)
+    if entry.plugin_config:
+        plugin_config = entry.plugin_config
+        text = (
+            plugin_config
+            if isinstance(plugin_config, str)
+            else msgspec.json.encode(plugin_config).decode()
+        )
+        take_setting(settings, "plugin_config", text)
+    return settings.below(graph)
+
+
+def _values(settings: Settings, name: str, ours: Mapping[str, object]) -> Values:
+    """Raises InvalidOption for a limit that all models of a server have in common."""
+    own = {
+        key: value for key, value in settings.values.items() if key == "model" or key not in ours
+    }
+    if _OF_THE_SERVER in own:
+        raise InvalidOption(
+            f"best_of_limit: is one for all models here: start with --max-choices {own[_OF_THE_SERVER]} instead"
+        )
+    return own | {"name": name}
+
+
+def _left_out(name: str, reason: str) -> str:
+    return f"{name} is not served: {reason}"

@@ -1,0 +1,134 @@
+"""`--add_to_config` and `--remove_from_config` edit OpenVINO Model Server's `config.json`.
+
+A running server reads the file again when it changes, so the new text takes the place of the old one in one step. All
+other keys and entries stay. Commands that edit files of one directory at the same time wait for one another, so that no
+edit is lost.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any  # JSON
+
+import msgspec
+
+from ouzel.options.invalid_option import InvalidOption
+
+CONFIG_FILE = "config.json"
+_LIST, _OLD_LIST = "model_config_list", "mediapipe_config_list"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """Holds the fields of a new entry of the file."""
+
+    name: str
+    base_path: str
+    settings: Mapping[str, object] = field(default_factory=dict)  # further keys of the entry
+
+
+def add_to_config(path: Path, entry: ConfigEntry) -> str:
+    """Creates the file where there is none, and returns the line for the terminal. Raises InvalidOption."""
+    with _alone(path, "--add_to_config"):
+        content = _read(path) if path.exists() else {}
+        if entry.name in _names(content, path):
+            raise InvalidOption(
+                f"--add_to_config {path}: could not add {entry.name}: a model with the same name already exists"
+            )
+        config = {"name": entry.name, "base_path": entry.base_path, **entry.settings}
+        content.setdefault(_LIST, []).append({"config": config})
+        _write(path, content, "--add_to_config")
+    return f"Config updated: {path}"
+
+
+def remove_from_config(path: Path, name: str) -> str:
+    """Returns the line for the terminal. Raises InvalidOption where the file has no such model."""
+    if not path.exists():
+        raise InvalidOption(f"--remove_from_config {path}: there is no such file")
+    with _alone(path, "--remove_from_config"):
+        content = _read(path)
+        if name not in _names(content, path):
+            raise InvalidOption(
+                f"--remove_from_config {path}: the file has no model with the name {name}"
+            )
+        for key in (_LIST, _OLD_LIST):
+            if key in content:
+                content[key] = [item for item in content[key] if _name_of(item) != name]
+        _write(path, content, "--remove_from_config")
+    return f"Config updated: {path}"
+
+
+def base_path_in(repository: Path, name: str, config_path: Path) -> str:
+    """Returns the model's directory as the file names it: relative where it lies below the file's own directory."""
+    directory, home = os.path.abspath(repository / name), os.path.abspath(config_path.parent)
+    is_below = os.path.commonpath([directory, home]) == home
+    return os.path.relpath(directory, home) if is_below else directory
+
+
+@contextmanager
+def _alone(path: Path, flag: str) -> Iterator[None]:
+    """Waits until no other command edits a file of the directory, and creates the directory where there is none."""
+    target = _target(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise InvalidOption(
+            f"{flag} {path}: the file cannot be written: {error.strerror}"
+        ) from error
+    try:
+        with suppress(OSError):  # network file systems may have no locks
+            fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if path.exists() and not path.is_file():
+        raise InvalidOption(f"{path}: must be an ordinary file")
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise InvalidOption(f"{path}: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidOption(f"{path}: must be a JSON object: {error}") from error
+
+
+def _names(content: Mapping[str, Any], path: Path) -> list[str]:
+    for key in (_LIST, _OLD_LIST):
+        if not isinstance(content.get(key, []), list):
+            raise InvalidOption(f"{path}: {key}: must be a list")
+    return [_name_of(item) for key in (_LIST, _OLD_LIST) for item in content.get(key, [])]
+
+
+def _name_of(item: object) -> str:
+    """Returns an empty name for an entry that has none."""
+    fields = item.get("config", item) if isinstance(item, dict) else {}
+    return str(fields.get("name", "")) if isinstance(fields, dict) else ""
+
+
+def _write(path: Path, content: Mapping[str, Any], flag: str) -> None:
+    text = msgspec.json.format(msgspec.json.encode(content), indent=4) + b"\n"
+    target = _target(path)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(text)
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise InvalidOption(
+            f"{flag} {path}: the file cannot be written: {error.strerror}"
+        ) from error
+
+
+def _target(path: Path) -> Path:
+    """Returns the file that a link leads to: it is replaced, so that the link itself stays."""
+    return Path(os.path.realpath(path))

@@ -1,0 +1,83 @@
+"""`--source_loras` of OpenVINO Model Server becomes `--lora`: `alias=org/repo,other=/path/adapter_model.safetensors`.
+
+An adapter of the hub lies in the model's directory of the repository, where `--pull` and a start put it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ouzel.options.invalid_option import InvalidOption
+
+_WEIGHTS_FILE = "adapter_model.safetensors"
+_FLAG = "--source_loras"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLora:
+    alias: str
+    directory: Path
+    repo_id: str = ""  # of the hub; empty for a directory of the user's
+
+    @property
+    def is_missing(self) -> bool:
+        return bool(self.repo_id) and not (self.directory / _WEIGHTS_FILE).is_file()
+
+
+def read_source_loras(text: str, model_directory: Path | None) -> tuple[SourceLora, ...]:
+    """Takes the model's directory in the repository, or None where there is no repository. Raises InvalidOption."""
+    return tuple(
+        _read(entry.strip(), model_directory) for entry in text.split(",") if entry.strip()
+    )
+
+
+def _read(entry: str, model_directory: Path | None) -> SourceLora:
+    alias, _, source = entry.partition("=")
+    if not (alias and source):
+        raise InvalidOption(f"{_FLAG}: each entry must be alias=source, given {entry!r}")
+    if source.startswith("@"):
+        raise InvalidOption(
+            f"{_FLAG}: a blend of adapters is not supported; a request names one, given {entry!r}"
+        )
+    if source.startswith(("http://", "https://")):
+        raise InvalidOption(
+            f"{_FLAG}: must be a repository of the hub or a local adapter, given {entry!r}"
+        )
+    source = _without_alpha(source, entry)
+    if source.startswith(("/", "./", "../", "~")):
+        return SourceLora(alias, _local_directory(Path(source).expanduser(), entry))
+    repo_id, _, file = source.partition("@")
+    if file not in ("", _WEIGHTS_FILE):
+        raise InvalidOption(
+            f"{_FLAG}: the file of an adapter must be PEFT's {_WEIGHTS_FILE}, given {entry!r}"
+        )
+    if repo_id.count("/") != 1 or ".." in repo_id:
+        raise InvalidOption(f"{_FLAG}: a repository must be owner/name, given {entry!r}")
+    if model_directory is None:
+        raise InvalidOption(
+            f"{_FLAG}: an adapter of the hub needs --model_repository_path, given {entry!r}"
+        )
+    return SourceLora(alias, model_directory / "loras" / repo_id, repo_id)
+
+
+def _without_alpha(source: str, entry: str) -> str:
+    """Drops the weight 1, which an adapter has here. Raises InvalidOption for another one."""
+    start, colon, end = source.rpartition(":")
+    try:
+        alpha = float(end) if colon else None
+    except ValueError:
+        return source
+    if alpha not in (None, 1.0):
+        raise InvalidOption(
+            f"{_FLAG}: the weight of an adapter is 1; lora_alpha is in its files, given {entry!r}"
+        )
+    return start if alpha is not None else source
+
+
+def _local_directory(path: Path, entry: str) -> Path:
+    if path.is_dir():
+        return path
+    if path.name != _WEIGHTS_FILE:
+        raise InvalidOption(
+            f"{_FLAG}: must be a directory of PEFT's, or {_WEIGHTS_FILE} in it, given {entry!r}"
+        )
+    return path.parent

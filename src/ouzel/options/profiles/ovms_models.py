@@ -1,0 +1,102 @@
+"""With `--profile ovms` a model's graph counts, and OpenVINO Model Server's `config.json` names models.
+
+Options of ours, wherever they stand, beat what those files say.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.model_settings import settings_of_entry
+from ouzel.options.profiles.ovms_config import OvmsConfig, read_ovms_config
+from ouzel.options.profiles.ovms_graph import GRAPH_FILE, NotALanguageModel
+from ouzel.options.profiles.ovms_meanings import Values
+from ouzel.options.profiles.ovms_servable import read_servable
+from ouzel.options.seen_files import SeenFiles
+
+
+@dataclass(frozen=True, slots=True)
+class OvmsFiles:
+    """Says where they are."""
+
+    config_path: Path | None = None
+    repository_config_path: Path | None = None  # counts where no model is named
+    poll_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class OvmsModels:
+    """Holds the models that the files describe, and lines for the log."""
+
+    own: Values = field(default_factory=dict)  # of MODEL, by the names of our options
+    entries: tuple[Values, ...] = ()  # as those of `models`
+    problems: Mapping[str, str] = field(default_factory=dict)  # by the name of a model
+    warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    has_file: bool = False
+    seen_files: SeenFiles = field(default_factory=SeenFiles)
+
+
+def read_ovms_models(files: OvmsFiles, ours: Mapping[str, object]) -> OvmsModels:
+    """Raises InvalidOption."""
+    is_named = bool(ours.get("model") or ours.get("models"))
+    path = files.config_path or (None if is_named else files.repository_config_path)
+    of_model = _read_own(ours)
+    if path is None:
+        return of_model
+    config = read_ovms_config(path, ours)
+    entries = tuple(entry for entry in config.entries if _is_valid(entry, ours, config))
+    if not (entries or config.problems or is_named):
+        config.problems[""] = "must name a model for chats, embeddings or ranking"
+    return OvmsModels(
+        own=of_model.own,
+        entries=entries,
+        problems={
+            name: f"--config_path {path}: {problem}" for name, problem in config.problems.items()
+        },
+        warnings=(*of_model.warnings, *config.warnings),
+        remarks=(*of_model.remarks, *config.remarks),
+        has_file=True,
+        seen_files=SeenFiles(config.stamps, files.poll_s),
+    )
+
+
+def _read_own(ours: Mapping[str, object]) -> OvmsModels:
+    """Reads the graph of MODEL, where that is a directory of this machine. Raises InvalidOption."""
+    model = str(ours.get("model", ""))
+    directory = Path(model).expanduser()
+    try:
+        if not model or not directory.is_dir():
+            return OvmsModels()
+        settings = read_servable(directory)
+    except OSError:
+        return OvmsModels()  # the search for the model's files has its own message
+    except NotALanguageModel as error:
+        if (directory / GRAPH_FILE).is_file():
+            raise InvalidOption(f"{model} cannot be served: {error}") from error
+        return OvmsModels()  # the search for the model's files has its own message
+    own = {
+        name: value
+        for name, value in settings.values.items()
+        if name == "model" or name not in ours
+    }
+    if own["model"] != model:
+        own.setdefault(
+            "served_model_name", ours.get("served_model_name") or [directory.resolve().name]
+        )
+    remarks = [
+        f"{GRAPH_FILE}: OpenVINO Model Server's {name} has no meaning here"
+        for name in settings.without_meaning
+    ]
+    warnings = [f"{GRAPH_FILE}: {warning}" for warning in settings.warnings]
+    return OvmsModels(own=own, remarks=tuple(remarks), warnings=tuple(warnings))
+
+
+def _is_valid(entry: Values, ours: Mapping[str, object], config: OvmsConfig) -> bool:
+    try:
+        settings_of_entry(entry, ours, str(entry["name"]))
+    except InvalidOption as error:
+        config.problems[str(entry["name"])] = str(error)
+        return False
+    return True

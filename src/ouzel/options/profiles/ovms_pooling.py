@@ -1,0 +1,20 @@
+"""The pooling of an embeddings model whose graph names none."""
+
+from pathlib import Path
+
+from ouzel.checkpoint.model_files import read_json_object
+from ouzel.errors import ModelLoadError
+
+
+def is_encoder_without_pooling(directory: Path) -> bool:
+    """Returns False where the model's files name a pooling, and for decoders, whose last token has read all others."""
+    from ouzel.backends.openvino.models import supported_model_types  # noqa: PLC0415  slow to import, seldom needed
+    from ouzel.checkpoint.sentence_files import names_pooling  # noqa: PLC0415
+
+    if names_pooling(directory):
+        return False
+    try:
+        model_type = read_json_object(directory / "config.json").get("model_type")
+    except ModelLoadError:
+        return False  # the load of the model has its own message
+    return isinstance(model_type, str) and model_type not in supported_model_types()

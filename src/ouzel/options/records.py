@@ -1,0 +1,162 @@
+"""What the records of `ouzel.config` say of each option, as the command line needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import (
+    Any,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)  # Any: option values are typed by msgspec.convert
+
+import msgspec
+from msgspec import inspect
+
+from ouzel.config import (
+    EngineConfig,
+    LimitsConfig,
+    MediaConfig,
+    ModelConfig,
+    ModelsConfig,
+    ObservabilityConfig,
+    ServerConfig,
+    StoreConfig,
+    VllmConfig,
+)
+from ouzel.options.invalid_option import InvalidValue
+from ouzel.options.ranges import allowed_values
+
+RECORDS = (
+    ModelConfig,
+    ModelsConfig,
+    EngineConfig,
+    VllmConfig,
+    LimitsConfig,
+    MediaConfig,
+    ServerConfig,
+    StoreConfig,
+    ObservabilityConfig,
+)
+ENVIRONMENT_PREFIX = "OUZEL_"
+_FLAGS = {"models": "--model"}  # that are not the name of their option
+_METAVARS = {"models": "NAME=MODEL"}
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Describes one field of one record, as the command line needs it."""
+
+    name: str
+    description: str
+    default_text: str  # for people
+    heading: str
+    choices: tuple[str, ...]
+    allowed: str  # the values that its type allows, in words; empty if the type has none
+    metavar: str
+    is_flag: bool
+    is_list: bool
+    is_secret: bool
+    is_common: bool
+
+    @property
+    def flag(self) -> str:
+        return flag_of(self.name)
+
+    @property
+    def variable(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+    @property
+    def invocation(self) -> str:
+        """Returns `--max-num-seqs N`, or `--[no-]store` for what is on or off."""
+        return f"--[no-]{self.flag[2:]}" if self.is_flag else f"{self.flag} {self.metavar}"
+
+    @property
+    def help(self) -> str:
+        """Returns the description with the choices and the default."""
+        facts = ["repeatable"] if self.is_list else []
+        facts += [f"one of {', '.join(self.choices)}"] if self.choices else []
+        return f"{self.description} ({'; '.join([*facts, f'default: {self.default_text}'])})"
+
+
+def flag_of(name: str) -> str:
+    return _FLAGS.get(name) or "--" + name.replace("_", "-")
+
+
+@cache
+def options_of(record: type[msgspec.Struct]) -> tuple[Option, ...]:
+    """Returns the record's fields; a field without a description is a mistake of ours."""
+    struct = inspect.type_info(record)
+    assert isinstance(struct, inspect.StructType)
+    choices = {
+        name: tuple(map(str, get_args(hint))) for name, hint in get_type_hints(record).items()
+    }
+    return tuple(
+        _option(field, choices[field.name], getattr(record, "heading", ""))
+        for field in struct.fields
+    )
+
+
+def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Option:
+    """`choices` are in the order of the record, since msgspec sorts them."""
+    alternatives = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
+    described = alternatives[0]
+    assert isinstance(described, inspect.Metadata), f"{field.name} has no description"
+    kind = described.type
+    schema = described.extra_json_schema or {}
+    is_list = isinstance(kind, inspect.VarTupleType)
+    is_number = isinstance(kind, inspect.IntType)
+    last_word = field.name.upper().rpartition("_")[2]
+    return Option(
+        name=field.name,
+        description=schema["description"],
+        default_text=_default_text(field.default) or schema["unset"],
+        heading=schema["heading"] or heading,
+        choices=choices if isinstance(kind, inspect.LiteralType) else (),
+        allowed=allowed_values(kind),
+        metavar=_METAVARS.get(field.name)
+        or ("N" if is_number else last_word.removesuffix("S" if is_list else "")),
+        is_flag=isinstance(kind, inspect.BoolType),
+        is_list=is_list,
+        is_secret=schema["writeOnly"],
+        is_common=schema["isCommon"],
+    )
+
+
+def _default_text(default: object) -> str:
+    """Returns what help shows of a default; nothing for an empty one."""
+    match default:
+        case None:
+            return ""
+        case bool():
+            return "on" if default else "off"
+        case float():
+            return f"{default:g}"
+        case tuple():
+            return ", ".join(default)
+        case _:
+            return str(default)
+
+
+def converted(record: type[Record], values: Mapping[str, Any]) -> Record:
+    """Makes a record of those values that are its own. Raises InvalidValue, which names the one at fault."""
+    names = record.__struct_fields__
+    for name in names:
+        if name in values:
+            try:
+                msgspec.convert({name: values[name]}, record, strict=False)
+            except msgspec.ValidationError as error:
+                [option] = [option for option in options_of(record) if option.name == name]
+                reason = str(error).partition(" - at ")[0]
+                if option.choices:
+                    reason = f"must be one of {', '.join(option.choices)}"
+                elif reason.startswith("Expected ") and option.allowed:  # the words of the library
+                    reason = option.allowed
+                value = "a value that is not shown" if option.is_secret else repr(values[name])
+                raise InvalidValue(name, option.flag, f"{reason}, given {value}") from error
+    return msgspec.convert(
+        {name: values[name] for name in names if name in values}, record, strict=False
+    )

@@ -1,0 +1,123 @@
+"""The PDFs of a chat are loaded, counted as tokens by the sizes of their pages, and these prepared as pictures are."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.media.document import Document
+from ouzel.prompts.media.document_loader import DocumentLoader
+from ouzel.prompts.media.parts import Detail, DocumentPart
+from ouzel.prompts.media_readers.prepared_images import (
+    EncoderInput,
+    KeptPixels,
+    PreparedImage,
+    PreparedPixels,
+)
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, chosen_detail
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDocument:
+    document: Document
+    detail: Detail
+    layouts: tuple[ImageLayout, ...]  # of its pages
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(layout.num_tokens for layout in self.layouts)
+
+    def key(self, number: int) -> tuple[bytes, int, Detail]:
+        """Returns that of a page."""
+        return self.document.file.digest, number, self.detail
+
+
+class DocumentReader:
+    """Belongs to one event loop."""
+
+    def __init__(self, processor: ImageProcessor, loader: DocumentLoader, kept: KeptPixels) -> None:
+        self._processor = processor
+        self._loader = loader
+        self._kept = kept
+
+    def close(self) -> None:
+        self._loader.close()
+
+    async def load(
+        self, parts: Sequence[DocumentPart], *, num_pictures: int
+    ) -> list[LoadedDocument]:
+        """`num_pictures` are in the request beside them. Raises InvalidRequest, Overloaded."""
+        documents = await self._loader.load(parts, num_pictures=num_pictures)
+        are_several = num_pictures + sum(len(document.pages) for document in documents) > 1
+        return [
+            self._laid_out(
+                document, part, chosen_detail(self._processor, part.detail, are_several=are_several)
+            )
+            for document, part in zip(documents, parts, strict=True)
+        ]
+
+    def _laid_out(self, document: Document, part: DocumentPart, detail: Detail) -> LoadedDocument:
+        try:
+            layouts = tuple(
+                self._processor.layout(width, height, detail) for width, height in document.pages
+            )
+        except ValueError as error:
+            raise InvalidRequest(
+                f"has a page that is no picture for this model: {error}", field=part.path
+            ) from error
+        return LoadedDocument(document, detail, layouts)
+
+    async def prepare(self, loaded: Sequence[LoadedDocument]) -> list[tuple[PreparedImage, ...]]:
+        """Returns the pages of each. Raises InvalidRequest."""
+        return [self._prepared(each, await self._pixels(each)) for each in loaded]
+
+    async def _pixels(self, loaded: LoadedDocument) -> list[PreparedPixels]:
+        numbers = range(len(loaded.layouts))
+        kept = {number: self._kept.get(loaded.key(number)) for number in numbers}
+        found = {number: pixels[0] for number, pixels in kept.items() if pixels is not None}
+        missing = [number for number in numbers if number not in found]
+
+        def prepare(image: "Image") -> PreparedPixels:
+            return PreparedPixels.of(self._processor.tiles(image, loaded.detail))
+
+        if missing:
+            found |= zip(
+                missing, await self._loader.render(loaded.document, missing, prepare), strict=True
+            )
+        for number in numbers:
+            self._kept.keep(loaded.key(number), (found[number],))
+        return [found[number] for number in numbers]
+
+    def _prepared(
+        self, loaded: LoadedDocument, pixels: Sequence[PreparedPixels]
+    ) -> tuple[PreparedImage, ...]:
+        pages = zip(loaded.layouts, loaded.document.pages, pixels, strict=True)
+        return tuple(
+            PreparedImage(
+                self._processor.placeholder,
+                layout.text,
+                (
+                    EncoderInput(
+                        digest=_digest(loaded, number),
+                        num_tokens=layout.num_tokens,
+                        size=(height, width),
+                        pixels=own,
+                        normalisation=self._processor.normalisation,
+                        position_grid=layout.position_grid,
+                    ),
+                ),
+            )
+            for number, (layout, (width, height), own) in enumerate(pages)
+        )
+
+
+def _digest(loaded: LoadedDocument, number: int) -> bytes:
+    what = (
+        b"page" + struct.pack("<q", number) + loaded.document.file.digest + loaded.detail.encode()
+    )
+    return blake2b(what, digest_size=16).digest()

@@ -1,0 +1,207 @@
+"""The pictures, videos and documents of a chat, prepared for the model before the chat is rendered.
+
+Rendering runs in threads and waits for nothing. So a chat whose pictures are not there yet is not rendered: it raises
+`ImagesNeeded`, its pictures are loaded and prepared beside the event loop, and it is rendered again where they are
+found. Tokens are counted before pixels are decoded: of pictures that are too many for the model only the newest that
+fit are. The chat that has all of them is then refused as it is rendered, and one without its oldest turns may be.
+"""
+
+from collections.abc import AsyncGenerator, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.prompts.media.document_loader import DocumentLoader
+from ouzel.prompts.media.documents import can_read_documents
+from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart, VideoPart
+from ouzel.prompts.media.video_loader import VideoLoader
+from ouzel.prompts.media_readers.document_reader import DocumentReader, LoadedDocument
+from ouzel.prompts.media_readers.picture_reader import LoadedPicture, PictureReader
+from ouzel.prompts.media_readers.prepared_images import EncoderInput, KeptPixels, PreparedImage
+from ouzel.prompts.media_readers.video_reader import LoadedVideo, VideoReader
+from ouzel.prompts.prompt_too_long import too_many_tokens
+from ouzel.prompts.vision.base import ImageProcessor
+from ouzel.prompts.vision.video import VideoProcessor
+from ouzel.types.engine_request import ImageInput
+from ouzel.worker_threads import PrerequisiteMissing
+
+Images = tuple[PreparedImage, ...]  # what one content part shows
+
+_Loaded = LoadedPicture | LoadedVideo | LoadedDocument
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    images: Mapping[Hashable, Images] = field(default_factory=dict)  # by the keys of parts
+    num_tokens: Mapping[Hashable, int] = field(
+        default_factory=dict
+    )  # of these and of others that did not fit
+
+
+_prepared: ContextVar[_Prepared] = ContextVar("prepared_images")
+
+
+class ImagesNeeded(PrerequisiteMissing):
+    """A chat has pictures that are not prepared yet."""
+
+    def __init__(self, reader: "ImageReader", parts: Sequence[ContentPart]) -> None:
+        super().__init__(f"{len(parts)} pictures")
+        self._reader = reader
+        self._parts = parts
+
+    def provided(self) -> AbstractAsyncContextManager[None]:
+        return self._reader.prepare(self._parts)
+
+
+class ImageReader:
+    """Belongs to one event loop, but for `prepared`, which is called from many threads."""
+
+    def __init__(
+        self,
+        processor: ImageProcessor,
+        loader: MediaLoader,
+        max_model_len: int,
+        video_processor: VideoProcessor | None = None,
+    ) -> None:
+        kept = KeptPixels()
+        self._pictures = PictureReader(processor, loader, kept)
+        self._documents = DocumentReader(processor, DocumentLoader(loader), kept)
+        self._videos: VideoReader | None = None
+        if video_processor is not None:
+            self._videos = VideoReader(video_processor, VideoLoader(loader), kept)
+        self._loader = loader
+        self._max_model_len = max_model_len
+        processors = (processor,) if video_processor is None else (processor, video_processor)
+        self.placeholders = frozenset(each.placeholder for each in processors)  # the template's
+        self.feature_tokens = frozenset(each.feature_token for each in processors)
+
+    @property
+    def has_videos(self) -> bool:
+        return self._videos is not None
+
+    @property
+    def has_documents(self) -> bool:
+        return can_read_documents()
+
+    def close(self) -> None:
+        self._loader.close()
+        self._documents.close()
+        if self._videos is not None:
+            self._videos.close()
+
+    def prepared(self, parts: Sequence[ContentPart]) -> list[Images]:
+        """Returns what has been prepared of each part, for the request in scope. Raises ImagesNeeded, PromptTooLong."""
+        found, keys = _prepared.get(_Prepared()), [part.key for part in parts]
+        if all(key in found.num_tokens for key in keys):
+            num_tokens = sum(found.num_tokens[key] for key in keys)
+            if num_tokens >= self._max_model_len:
+                raise too_many_tokens(
+                    num_tokens, max_model_len=self._max_model_len, field="messages"
+                )
+        if any(key not in found.images for key in keys):
+            raise ImagesNeeded(self, parts)
+        return [found.images[key] for key in keys]
+
+    @asynccontextmanager
+    async def prepare(self, parts: Sequence[ContentPart]) -> AsyncGenerator[None, None]:
+        """Prepares pictures for what runs within, beside those that are there. Raises InvalidRequest, Overloaded."""
+        loaded = await self._load(parts)
+        first = self._first_that_fits(loaded)
+        images = await self._prepare(loaded[first:])
+        before = _prepared.get(_Prepared())
+        made: dict[Hashable, Images] = dict(
+            zip((part.key for part in parts[first:]), images, strict=True)
+        )
+        num_tokens: dict[Hashable, int] = {
+            part.key: each.num_tokens for part, each in zip(parts, loaded, strict=True)
+        }
+        token = _prepared.set(
+            _Prepared({**before.images, **made}, {**before.num_tokens, **num_tokens})
+        )
+        try:
+            yield
+        finally:
+            _prepared.reset(token)
+
+    async def _load(self, parts: Sequence[ContentPart]) -> list[_Loaded]:
+        are_several = sum(not isinstance(part, VideoPart) for part in parts) > 1
+        pictures = await self._pictures.load(
+            [part for part in parts if isinstance(part, MediaPart)], are_several=are_several
+        )
+        documents = await self._documents.load(
+            [part for part in parts if isinstance(part, DocumentPart)], num_pictures=len(pictures)
+        )
+        loaded: dict[type[ContentPart], Iterator[_Loaded]] = {
+            MediaPart: iter(pictures),
+            DocumentPart: iter(documents),
+        }
+        if self._videos is not None:
+            videos = await self._videos.load(
+                [part for part in parts if isinstance(part, VideoPart)]
+            )
+            loaded[VideoPart] = iter(videos)
+        return [next(loaded[type(part)]) for part in parts]
+
+    async def _prepare(self, loaded: Sequence[_Loaded]) -> list[Images]:
+        pictures = await self._pictures.prepare(
+            [each for each in loaded if isinstance(each, LoadedPicture)]
+        )
+        documents = await self._documents.prepare(
+            [each for each in loaded if isinstance(each, LoadedDocument)]
+        )
+        made: dict[type[_Loaded], Iterator[Images]] = {
+            LoadedPicture: ((each,) for each in pictures),
+            LoadedDocument: iter(documents),
+        }
+        if self._videos is not None:
+            videos = await self._videos.prepare(
+                [each for each in loaded if isinstance(each, LoadedVideo)]
+            )
+            made[LoadedVideo] = ((each,) for each in videos)
+        return [next(made[type(each)]) for each in loaded]
+
+    def _first_that_fits(self, loaded: Sequence[_Loaded]) -> int:
+        """Returns the position of the first picture that fits with all that follow it."""
+        num_tokens, first = 0, len(loaded)
+        while first > 0 and num_tokens + loaded[first - 1].num_tokens < self._max_model_len:
+            first -= 1
+            num_tokens += loaded[first].num_tokens
+        return first
+
+    def placed(
+        self, images: Sequence[PreparedImage], places: NDArray[np.int64]
+    ) -> tuple[ImageInput, ...]:
+        """Returns what the engine gets; `places` are the tokens that stand for features, of one image after another.
+
+        Raises Overloaded where the server holds too many pictures.
+        """
+        inputs = [each for image in images for each in image.inputs]
+        ends = np.cumsum([each.num_tokens for each in inputs])
+        assert len(places) == ends[-1], (
+            "nobody but the template writes tokens that stand for images"
+        )
+        return tuple(
+            self._input(each, own)
+            for each, own in zip(inputs, np.split(places, ends[:-1].tolist()), strict=True)
+        )
+
+    def _input(self, prepared: EncoderInput, places: NDArray[np.int64]) -> ImageInput:
+        runs = np.split(places, (np.flatnonzero(np.diff(places) > 1) + 1).tolist())
+        made = ImageInput(
+            digest=prepared.digest,
+            runs=tuple((int(run[0]), len(run)) for run in runs),
+            shape=prepared.pixels.shape,
+            pixels=prepared.pixels.values,
+            rescale=prepared.normalisation.rescale,
+            mean=prepared.normalisation.mean,
+            std=prepared.normalisation.std,
+            size=prepared.size,
+            position_grid=prepared.position_grid,
+            time_shift=prepared.time_shift,
+        )
+        self._loader.held_bytes.add(made, len(made.pixels))
+        return made

@@ -1,0 +1,44 @@
+"""Small chats, rendered with each switch of reasoning on and off, show the marks that a chat template writes.
+
+The source of a template may put a mark together from pieces. The rendered chats have the mark in one piece.
+"""
+
+import time
+from collections.abc import Mapping
+
+from ouzel.errors import InvalidRequest
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.messages import Message
+from ouzel.prompts.template_environment import MAX_CPU_S
+from ouzel.prompts.template_trials.capabilities import REASONING_KEYS
+
+_SWITCHES: tuple[Mapping[str, object], ...] = (
+    {},
+    {"enable_thinking": True},
+    {"enable_thinking": False},
+    {"thinking": True},
+    {"thinking": False},
+    {"reasoning_effort": "high"},
+)
+_USER: Message = {"role": "user", "content": "hello"}
+_ANSWER: Message = {
+    "role": "assistant",
+    "content": "hello",
+    **dict.fromkeys(REASONING_KEYS, "well"),
+}
+
+
+def render_switched_chats(template: ChatTemplate) -> str:
+    """Returns the texts of all these chats, without the chats that the template refuses."""
+    ends_at = time.thread_time() + MAX_CPU_S  # of all chats together
+    texts: list[str] = []
+    for variables in _SWITCHES:
+        for messages in ([_USER], [_USER, _ANSWER]):
+            left_s = ends_at - time.thread_time()
+            if left_s <= 0:
+                return "\n".join(texts)
+            try:
+                texts.append(template.render(messages, variables=variables, max_cpu_s=left_s))
+            except InvalidRequest:
+                continue
+    return "\n".join(texts)

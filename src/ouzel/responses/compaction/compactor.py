@@ -1,0 +1,93 @@
+"""With `context_management` a context that has grown past a threshold is summarised before it is answered.
+
+Then a `compaction` item comes first in the output. It stands for all that was before but for leading system messages;
+what the user said last is in it word for word, and its pictures stay with it as long as they are there. Nothing is done
+where nothing was said before that.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from ouzel.errors import ContextLengthExceeded
+from ouzel.generation import ServedModel
+from ouzel.responses.checked_body import CheckedBody
+from ouzel.responses.compaction.summariser import Summariser
+from ouzel.responses.context import Context
+from ouzel.responses.input_items import InputMessage, messages_of, num_leading_in
+from ouzel.responses.items.compaction_item import CompactionItem, text_for_model, without_summary
+from ouzel.responses.items.message_content import text_of
+from ouzel.responses.items.packed_text import CONTEXT
+from ouzel.responses.output_items import new_id
+from ouzel.responses.prompt import render_input
+from ouzel.wire.newest_turns import room_for_prompt
+from ouzel.worker_threads import PreparationThreads
+
+
+class Compactor:
+    def __init__(
+        self, model: ServedModel, threads: PreparationThreads, summariser: Summariser
+    ) -> None:
+        self._model = model
+        self._threads = threads
+        self._summariser = summariser
+
+    async def compacted(
+        self, checked_body: CheckedBody, context: Context, *, key_id: str | None, arrival_s: float
+    ) -> Context:
+        """Returns the context with its compaction, where the request asks for one and it is time."""
+        if not checked_body.fields.context_management:
+            return context
+        messages = await self._threads.run_long(
+            partial(self._messages_to_compact, checked_body, context)
+        )
+        earlier, last_text = _parted(messages)
+        if not earlier:
+            return context
+        summary, _ = await self._summariser.summarise(
+            earlier, key_id=key_id, arrival_s=arrival_s, on_generation=lambda generation: None
+        )
+        item = CompactionItem(new_id("cmp"), CONTEXT.pack(text_for_model(summary, last_text)))
+        return dataclasses.replace(context, compaction=item)
+
+    def _messages_to_compact(
+        self, checked_body: CheckedBody, context: Context
+    ) -> Sequence[InputMessage]:
+        """Returns those of a context past the threshold, without leading system messages; none of any other."""
+        if not self._is_past_threshold(checked_body, context):
+            return ()
+        messages = messages_of(
+            context.items, None, supports_images=self._model.renderer.supports_images
+        )
+        return messages[num_leading_in(messages) :]
+
+    def _is_past_threshold(self, checked_body: CheckedBody, context: Context) -> bool:
+        rules = checked_body.fields.context_management
+        assert rules
+        threshold = rules[0].compact_threshold
+        if threshold is None:
+            threshold = room_for_prompt(
+                self._model.engine.info.max_model_len, checked_body.options.max_tokens
+            )
+        untruncated = dataclasses.replace(
+            checked_body, fields=replace(checked_body.fields, truncation=None)
+        )
+        try:
+            prompt = render_input(untruncated, context.items, self._model)
+        except ContextLengthExceeded:
+            return True
+        return len(prompt.token_ids) > threshold
+
+
+def _parted(messages: Sequence[InputMessage]) -> tuple[Sequence[InputMessage], str]:
+    """Returns what is to be summarised, and what the user said last: no part of that if it is yet to be answered."""
+    users = [position for position, each in enumerate(messages) if each.fields["role"] == "user"]
+    if not users:
+        return messages, ""
+    last = users[-1]
+    is_to_be_answered = last == len(messages) - 1
+    return messages[:last] if is_to_be_answered else messages, without_summary(
+        text_of(messages[last].fields)
+    )

@@ -1,0 +1,86 @@
+"""A server that has begun to listen tells a person where, what it serves and who may use it."""
+
+import logging
+import shlex
+import sys
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+import msgspec
+
+import ouzel
+from ouzel.api.endpoint.example import example_of
+from ouzel.api.http.guard import key_id
+from ouzel.api.http.request_log import fingerprint
+from ouzel.config import ServerConfig
+from ouzel.generation import ServedModel
+from ouzel.machine.own_addresses import own_addresses
+from ouzel.serve.listener import Listener
+
+logger = logging.getLogger(__name__)
+
+_MAX_ADDRESSES = 4  # machines with containers have an address for each network of theirs
+
+
+def announce(models: Sequence[ServedModel], listener: Listener, server: ServerConfig) -> None:
+    """Prints the models and the address with a command to try, and logs who may use them."""
+    if server.api_key:
+        known = ", ".join(fingerprint(key_id(key.encode())) for key in server.api_key)
+        logger.info(
+            "fingerprints of the API keys, in the order in which they were given: %s", known
+        )
+    elif _is_open(listener):
+        logger.warning(
+            "everybody who reaches %s may use this server, since it has no API key: set OUZEL_API_KEY or "
+            "--api-key-file, or listen with --host 127.0.0.1",
+            listener.address,
+        )
+    sys.stdout.write(_text(models, listener, server))
+    sys.stdout.flush()
+
+
+def _text(models: Sequence[ServedModel], listener: Listener, server: ServerConfig) -> str:
+    names = ", ".join(model.names[0] for model in models)
+    where = f"{listener.url}/v1"
+    if listener.unix is not None:
+        where += f" on the socket {listener.address}"
+    lines = ["", f"Ouzel {ouzel.__version__} serves {names} at {where}"]
+    elsewhere = [] if listener.unix is not None else _urls_elsewhere(listener)
+    if elsewhere:
+        lines += [f"From other machines: {', '.join(elsewhere)}"]
+    lines += ["", f"  {_command(models[0], listener, server)}"]
+    if listener.tls is not None:
+        lines += ["  (curl needs --cacert FILE where it does not know who issued the certificate)"]
+    if server.playground and listener.unix is None:
+        lines += ["", f"  In a browser: {listener.url}/"]
+    return "\n".join([*lines, "", ""])
+
+
+def _command(model: ServedModel, listener: Listener, server: ServerConfig) -> str:
+    example = example_of(model)
+    command = ["curl", f"{listener.url}/v1{example.path}", "-H 'Content-Type: application/json'"]
+    if listener.unix is not None:
+        command.append(f"--unix-socket {shlex.quote(listener.address)}")
+    if server.api_key:
+        command.append(
+            '-H "Authorization: Bearer $API_KEY"'
+        )  # the shell's variable: keys are not shown
+    command.append(f"-d {shlex.quote(msgspec.json.encode(example.body).decode())}")
+    return " ".join(command)
+
+
+def _is_open(listener: Listener) -> bool:
+    """Tells whether the listener takes connections from other machines."""
+    return listener.unix is None and not ip_address(listener.socket.getsockname()[0]).is_loopback
+
+
+def _urls_elsewhere(listener: Listener) -> list[str]:
+    """Returns the URLs for other machines if the listener takes connections at every address of this machine."""
+    host, port = listener.socket.getsockname()[:2]
+    if not ip_address(host).is_unspecified:
+        return []
+    scheme = "http" if listener.tls is None else "https"
+    shown = own_addresses(with_v6=":" in host)[:_MAX_ADDRESSES]
+    return [
+        f"{scheme}://{f'[{address}]' if ':' in address else address}:{port}/v1" for address in shown
+    ]

@@ -1,0 +1,130 @@
+"""`EngineSpec` names these factories: they run in the engine's process."""
+
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
+from ouzel.checkpoint.model_files import (
+    MAX_VOCAB_SIZE,
+    read_json_object,
+    read_model_eos_token_ids,
+    read_special_tokens,
+    read_tokenizer_json,
+)
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.adapters import read_adapters
+from ouzel.engine.base import Engine, ModelRunner, StorableRunner
+from ouzel.engine.cache.prefix_store import PrefixStore, open_prefix_store
+from ouzel.engine.core import EngineCore
+from ouzel.engine.grammars.compiler import GrammarCompiler
+from ouzel.engine.grammars.tokenizer import GrammarTokenizer, TokenizerSource
+from ouzel.engine.pooling_engine import PoolingEngine
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.errors import ModelLoadError
+from ouzel.grammar.vocabulary import JsonObject, special_token_ids
+from ouzel.serve.draft_engine import draft_runner
+from ouzel.types.engine_messages import AdapterFailed
+
+logger = logging.getLogger(__name__)
+
+
+class _AddedTokens(msgspec.Struct):
+    """Holds these of `tokenizer.json`; decoding the vocabulary, too, takes a sixth of a second."""
+
+    added_tokens: list[JsonObject] = []
+
+
+def openvino_engine(options: dict[str, object]) -> Engine:
+    """`options` holds the fields of ModelConfig, whose `model` is a local directory, and of EngineConfig.
+
+    Of several engines each has its `memory_share` of the free memory. `free_bytes` is that memory at the time when the
+    engines were described: it is the same number for all of them, and for an engine that replaces one of them.
+    """
+    model = msgspec.convert(options["model"], ModelConfig)
+    engine = msgspec.convert(options["engine"], EngineConfig)
+    directory = Path(model.model)
+    if is_encoder(directory):
+        return PoolingEngine(create_encoder_runner(model, engine))
+    with ThreadPoolExecutor(1) as threads:  # it takes most of a second for a large vocabulary
+        reading = threads.submit(grammar_tokenizer, directory, expected_vocab_size(directory))
+        share = msgspec.convert(options.get("memory_share", 1.0), float)
+        free_bytes = msgspec.convert(options.get("free_bytes"), int | None)
+        runner = create_runner(model, engine, memory_share=share, free_bytes=free_bytes)
+        tokenizer = reading.result()
+    if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
+        tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)
+    grammars = (
+        None
+        if tokenizer is None
+        else GrammarCompiler(tokenizer, timeout_s=engine.grammar_timeout_s)
+    )
+    core = EngineCore(
+        runner,
+        prefix_caching=engine.prefix_caching,
+        grammars=grammars,
+        speculation=speculation_of(model, engine, runner),
+        store=prefix_store(runner, engine),
+    )
+    load_adapters(core, read_adapters(model.lora))
+    return core
+
+
+def load_adapters(engine: EngineCore, paths: Mapping[str, str]) -> None:
+    """Loads those that are there from the start. Raises ModelLoadError."""
+    for name, path in paths.items():
+        engine.adapters.load(name, path)
+    while engine.has_unfinished():
+        engine.step()
+    for event in engine.adapters.take_events():
+        if isinstance(event, AdapterFailed):
+            engine.close()
+            raise ModelLoadError(f"lora {event.name}={paths[event.name]}: {event.message}")
+
+
+def speculation_of(
+    model: ModelConfig, engine: EngineConfig, runner: ModelRunner
+) -> Speculation | None:
+    """Returns None where nothing is to be guessed. Raises ModelLoadError."""
+    if not (engine.prompt_lookup or model.draft_model or model.mtp):
+        return None
+    draft = draft_runner(model, engine, runner.info) if model.draft_model else None
+    return Speculation(prompt_lookup=engine.prompt_lookup, draft=draft, predicts=model.mtp)
+
+
+def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | None:
+    """Returns None where nothing outlives the engine. Raises ModelLoadError."""
+    if not engine.prefix_cache_dir:
+        return None
+    assert isinstance(runner, StorableRunner)
+    return open_prefix_store(
+        runner, engine.prefix_cache_dir, max_bytes=int(engine.prefix_cache_dir_gib * 2**30)
+    )
+
+
+def expected_vocab_size(directory: Path) -> int:
+    """Returns the width of the logits as config.json has it, and 0 when it does not say, or is refused elsewhere."""
+    config = read_json_object(directory / "config.json")
+    text = config.get("text_config")  # of a checkpoint of several modes
+    declared = (text if isinstance(text, dict) else config).get("vocab_size")
+    return declared if isinstance(declared, int) and 0 <= declared <= MAX_VOCAB_SIZE else 0
+
+
+def grammar_tokenizer(directory: Path, vocab_size: int) -> GrammarTokenizer | None:
+    """Returns None when grammars cannot be honoured with this tokenizer; the log says why."""
+    path = directory / "tokenizer.json"
+    try:
+        text = read_tokenizer_json(path)
+        added = msgspec.json.decode(text, type=_AddedTokens).added_tokens
+        named = special_token_ids({"added_tokens": added}).get(
+            read_special_tokens(directory).get("eos_token", "")
+        )
+        eos_token_ids = (*read_model_eos_token_ids(directory), *(() if named is None else (named,)))
+        return GrammarTokenizer(TokenizerSource(path, vocab_size, eos_token_ids))
+    except (OSError, ValueError, ModelLoadError) as error:
+        logger.warning("response formats and strict tools will be refused: %s: %s", path, error)
+        return None

@@ -1,0 +1,116 @@
+"""An engine is described here, to be made in a process of its own."""
+
+import logging
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+from ouzel.config import EngineConfig
+from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
+from ouzel.machine.free_memory import available_bytes
+from ouzel.machine.machine import quota_cores
+from ouzel.machine.processors import num_processors, shares_of_processors, shares_of_quota
+from ouzel.model_store.model_directory import LocalModel
+from ouzel.options.options import Options
+
+logger = logging.getLogger(__name__)
+
+
+def make_engines(options: Options, local: LocalModel, *, memory_share: float = 1.0) -> Engines:
+    """Returns the engine of a model, or several, before their start; whoever asks for them closes them."""
+    start_link = None
+    if options.vllm.engine_url:
+        from ouzel.serve.vllm_engine import link_to_server  # noqa: PLC0415  seldom needed
+
+        start_link = link_to_server(options, local)
+    max_queued_requests = options.limits.max_queued_requests
+    specs = engine_specs(options, local, memory_share)
+    name = local.names_by(options.model)[0]
+    members = [
+        EngineClient(
+            msgspec.structs.replace(
+                spec, label=f"{number} of {name}" if len(specs) > 1 else f"of {name}"
+            ),
+            in_thread=not options.engine.engine_process,
+            start_link=start_link,
+            max_queued_requests=max_queued_requests,
+            step_timeout_s=options.engine.step_timeout_s,
+        )
+        for number, spec in enumerate(specs)
+    ]
+    return (
+        members[0]
+        if len(members) == 1
+        else EnginePool(members, max_queued_requests=max_queued_requests)
+    )
+
+
+def engine_specs(options: Options, local: LocalModel, memory_share: float) -> list[EngineSpec]:
+    """Describes one for each replica. They have the `memory_share` together."""
+    if options.vllm.is_chosen:
+        from ouzel.serve.vllm_engine import child_spec  # noqa: PLC0415  seldom needed
+
+        return [child_spec(options, local)]
+    configs = engine_configs(options.engine)
+    memory = {"memory_share": memory_share / len(configs), "free_bytes": available_bytes()}
+    if len(configs) == 1:
+        return [engine_spec(options, local, configs[0], memory)]
+    return [
+        engine_spec(options, local, config, memory, processors=processors)
+        for config, processors in zip(configs, shares_of_processors(len(configs)), strict=True)
+    ]
+
+
+def engine_configs(engine: EngineConfig) -> list[EngineConfig]:
+    """Returns one for each replica, with the threads that the container has time for where nobody says how many."""
+    configs = [_replica_config(engine, number) for number in range(engine.replicas)]
+    if engine.num_threads or not engine.device.startswith("CPU"):
+        return configs
+    quota = quota_cores()
+    shares = shares_of_quota(engine.replicas, quota, num_processors())
+    if any(shares):
+        logger.info(
+            "the container may take the time of %g processors: %s threads",
+            quota,
+            " and ".join(map(str, shares)),
+        )
+    return [
+        msgspec.structs.replace(config, num_threads=share)
+        for config, share in zip(configs, shares, strict=True)
+    ]
+
+
+def _replica_config(engine: EngineConfig, number: int) -> EngineConfig:
+    """Divides what several engines cannot have in common: a directory is written by one of them."""
+    if engine.replicas == 1 or not engine.prefix_cache_dir:
+        return engine
+    return msgspec.structs.replace(
+        engine,
+        prefix_cache_dir=os.path.join(engine.prefix_cache_dir, f"replica-{number}"),
+        prefix_cache_dir_gib=engine.prefix_cache_dir_gib / engine.replicas,
+    )
+
+
+def engine_spec(
+    options: Options,
+    local: LocalModel,
+    engine: EngineConfig,
+    memory: Mapping[str, float],
+    *,
+    processors: tuple[int, ...] = (),
+) -> EngineSpec:
+    """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
+    draft = "" if local.draft is None else str(local.draft)
+    model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
+    return EngineSpec(
+        factory="ouzel.serve.engine_factories:openvino_engine",
+        options={
+            "model": msgspec.to_builtins(model),
+            "engine": msgspec.to_builtins(engine),
+            **memory,
+        },
+        log_level=options.observability.log_level,
+        log_format=options.observability.log_format,
+        processors=processors,
+    )

@@ -1,0 +1,155 @@
+"""The front is the HTTP side of a server: it opens the model's texts, the store and the app, listens and drains."""
+
+import asyncio
+import logging
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any  # tasks of any result
+
+from starlette.types import ASGIApp
+
+from ouzel.api.app import app_of, watching_app_of
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
+from ouzel.api.http.server.http_server import HttpServer
+from ouzel.api.ovms.responses import response_dialect
+from ouzel.engine_client import Engines
+from ouzel.generation import ServedModel
+from ouzel.model_store.model_directory import LocalModel
+from ouzel.options.invalid_option import CannotListen
+from ouzel.options.options import Options
+from ouzel.serve.announcement import announce
+from ouzel.serve.listener import Listener
+from ouzel.serve.metrics_port import serve_metrics_port
+from ouzel.serve.model_host import ModelHost
+from ouzel.serve.open_store import store_of
+from ouzel.serve.reloading import Reread, reloading
+from ouzel.serve.served_model import load_served_model
+from ouzel.serve.signals import first_of
+from ouzel.store.base import Store
+from ouzel.types.engine_info import EngineInfo
+
+if TYPE_CHECKING:
+    from ouzel.observability.traces import Traces
+
+logger = logging.getLogger(__name__)
+
+
+async def open_frontend(
+    options: Options,
+    local: LocalModel,
+    engine: Engines,
+    starting: asyncio.Task[EngineInfo],
+    *,
+    host: ModelHost,
+    traces: "Traces | None",
+) -> "HttpFrontend":
+    """Waits for the engine that is `starting`. Raises OuzelError."""
+    store = await store_of(options.store)
+    try:
+        model = await load_served_model(options, local, engine, starting)
+    except BaseException:
+        if store is not None:
+            await store.close()
+        raise
+    return HttpFrontend(options, model, store, host=host, traces=traces)
+
+
+class HttpFrontend:
+    def __init__(
+        self,
+        options: Options,
+        model: ServedModel,
+        store: Store | None,
+        *,
+        host: ModelHost,
+        traces: "Traces | None",
+    ) -> None:
+        self._options = options
+        self._store = store
+        self._host = host
+        self._traces = traces
+        catalogue = self._catalogue = Catalogue(
+            [model], options.limits, options.server, store, response_dialect(options.server.profile)
+        )
+        self._changes = ModelChanges(catalogue, host)
+        self._app = app_of(self._changes, None if traces is None else traces.begin_request)
+        self._watching_app: ASGIApp = watching_app_of(catalogue)
+
+    @property
+    def app(self) -> ASGIApp:
+        """The whole API, for those who ask it without a server."""
+        return self._app
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The models that are served."""
+        return self._catalogue
+
+    def add(self, model: ServedModel) -> None:
+        """Raises InvalidRequest where one of its names is taken."""
+        self._catalogue.add(model)
+
+    def serve_metrics_port(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
+        """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
+        return serve_metrics_port(self._watching_app, self._options.limits, listener)
+
+    def reloading(
+        self, reread: Reread | None, hangups: asyncio.Event | None
+    ) -> AbstractAsyncContextManager[None]:
+        """Reads the models' options again on SIGHUP, if that is possible, while the block runs."""
+        return reloading(self._options, reread, hangups, self._changes, self._host)
+
+    async def run(
+        self, listener: Listener, *, stopping: asyncio.Event, force_stop: asyncio.Event
+    ) -> None:
+        """Listens until `stopping`, then drains; `force_stop` cuts that short."""
+        options = self._options
+        server = HttpServer(self._app, options.limits, listener.tls)
+        serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
+        await first_of(serving, asyncio.create_task(server.listening.wait()))
+        if serving.done():  # another process took the port while the model loaded
+            await server.lifespan.shutdown()
+            raise CannotListen(
+                f"cannot listen on {listener.address}: it is in use"
+            ) from serving.exception()
+        if listener.unix is not None and not listener.unix.is_ours():
+            server.should_exit = True
+            await serving
+            raise CannotListen(f"cannot listen on {listener.address}: another server has taken it")
+        announce([each.model for each in self._catalogue], listener, options.server)
+        await first_of(serving, asyncio.create_task(stopping.wait()))
+        hurry = asyncio.create_task(force_stop.wait())
+        await self._take_leave(hurry, serving)
+        drain_timeout_s = options.limits.drain_timeout_s
+        draining = asyncio.create_task(self._app.drain(drain_timeout_s))
+        await first_of(draining, hurry)
+        if not draining.done():
+            draining.cancel()
+            await self._app.drain(0)
+        server.should_exit = True
+        await first_of(serving, hurry)
+        server.force_exit = True
+        await serving
+        if hurry.done():
+            await server.lifespan.shutdown()  # uvicorn leaves it out when it is forced
+
+    async def _take_leave(self, *ends: asyncio.Task[Any]) -> None:
+        """Tells those that watch to send no more requests, and takes them until these have had the time to hear it."""
+        grace_s = self._options.limits.drain_grace_s
+        if grace_s:
+            logger.info(
+                "stopping: health checks are answered with 503, requests are taken for %.0f s more",
+                grace_s,
+            )
+            for served in self._catalogue.bases:
+                served.model.engine.leave()
+            await first_of(*ends, asyncio.create_task(asyncio.sleep(grace_s)))
+
+    async def close(self) -> None:
+        """Closes the store; engines are closed first, since what they still make is kept. Then traces are sent."""
+        for served in self._catalogue.bases:
+            await asyncio.to_thread(served.model.renderer.close)
+        if self._store is not None:
+            await self._store.close()
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.close)

@@ -1,0 +1,98 @@
+"""The host starts the engines of models and stops them, at the start of a server and while it runs."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Mapping
+from contextvars import Context
+from typing import TYPE_CHECKING
+
+from ouzel.engine_client import Engines
+from ouzel.errors import InvalidRequest, ModelLoadError
+from ouzel.model_store.model_directory import LocalModel, find_or_download
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.model_settings import ModelSettings, settings_of_entry
+from ouzel.options.options import Options
+from ouzel.options.vllm_options import check_vllm_model
+from ouzel.serve.engine_specs import make_engines
+from ouzel.serve.model_options import check_with_model, check_without_model
+
+if TYPE_CHECKING:
+    from ouzel.generation import ServedModel
+
+logger = logging.getLogger(__name__)
+
+
+class ModelHost:
+    """It implements `ModelLoader`."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._hosted: list[Engines] = []
+        self._num_at_start = len(options.all_models)
+
+    def make_engines(self, settings: ModelSettings, local: LocalModel) -> Engines:
+        """Returns the engines of a model before their start; they are closed with this host."""
+        num_models = max(self._num_at_start, len(self._hosted) + 1)
+        engines = make_engines(self._options.of(settings), local, memory_share=1 / num_models)
+        self._hosted.append(engines)
+        return engines
+
+    def take_options(self, options: Options) -> None:
+        """Takes those that models to come have in common."""
+        self._options = options
+
+    async def serve(self, settings: ModelSettings, local: LocalModel) -> "ServedModel":
+        """Starts a model's engines, and reads the rest of it meanwhile. Raises ModelLoadError."""
+        from ouzel.serve.served_model import load_served_model  # noqa: PLC0415  what is imported first starts sooner
+
+        engines = self.make_engines(settings, local)
+        starting = asyncio.create_task(
+            engines.start(), context=Context()
+        )  # it outlives the request that asks for it
+        try:
+            return await load_served_model(self._options.of(settings), local, engines, starting)
+        except BaseException:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            await self._close(engines, reason="the model could not be loaded")
+            raise
+
+    async def load(self, fields: Mapping[str, object]) -> "ServedModel":
+        """Starts a model as an entry of `models` describes it. Raises InvalidRequest."""
+        settings, local = await self.check(fields)
+        try:
+            return await self.serve(settings, local)
+        except (InvalidOption, ModelLoadError) as error:
+            raise InvalidRequest(str(error), param="model") from error
+
+    async def check(self, fields: Mapping[str, object]) -> tuple[ModelSettings, LocalModel]:
+        """Finds out what is known of such a model before its start; downloads where it must. Raises InvalidRequest."""
+        try:
+            settings = settings_of_entry(fields, self._options.values, "the model")
+            check_without_model(settings.model)
+            local = await asyncio.to_thread(find_or_download, settings.model)
+            check_with_model(settings.model, settings.engine, local.directory)
+            check_vllm_model(settings.vllm, local.directory)
+        except (InvalidOption, ModelLoadError) as error:
+            raise InvalidRequest(str(error), param="model") from error
+        return settings, local
+
+    async def unload(self, model: "ServedModel") -> None:
+        """Waits for what runs, as at the server's end, and gives the memory back."""
+        await model.engine.drain(
+            self._options.limits.drain_timeout_s, reason="the model is being unloaded"
+        )
+        await self._close(model.engine, reason="the model is unloaded")
+        await asyncio.to_thread(model.renderer.close)
+        logger.info("model %s is unloaded", model.names[0])
+        gc.unfreeze()  # what was there at the start is kept out of the way of collections
+        gc.collect()
+        gc.freeze()
+
+    async def close(self) -> None:
+        await asyncio.gather(*(engines.close() for engines in self._hosted))
+
+    async def _close(self, engines: Engines, *, reason: str) -> None:
+        self._hosted.remove(engines)
+        await engines.close(reason=reason)

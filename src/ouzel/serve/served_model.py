@@ -1,0 +1,190 @@
+"""This process reads the model's tokenizer, chat template and formats; the weights are the engine's."""
+
+import asyncio
+import logging
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import ouzel
+from ouzel.checkpoint.model_facts import read_model_facts
+from ouzel.checkpoint.model_files import sampling_defaults
+from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles, read_sentence_files
+from ouzel.config import MediaConfig
+from ouzel.engine_client import Engines
+from ouzel.errors import ModelLoadError
+from ouzel.generation import ServedModel, prepare_reasoning_budgets, system_fingerprint
+from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
+from ouzel.model_store.model_directory import LocalModel
+from ouzel.options.options import Options
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.media_readers.image_reader import ImageReader
+from ouzel.prompts.render import PromptRenderer
+from ouzel.prompts.vision.base import TilesOf
+from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
+from ouzel.prompts.vision.video import VideoProcessor
+from ouzel.serve.model_options import output_format
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
+from ouzel.types.engine_info import EngineInfo
+
+logger = logging.getLogger(__name__)
+
+_REASONING_FIELDS = {
+    "both": ("reasoning_content", "reasoning"),
+    "reasoning_content": ("reasoning_content",),
+    "reasoning": ("reasoning",),
+}
+
+
+async def load_served_model(
+    options: Options, local: LocalModel, engine: Engines, starting: asyncio.Task[EngineInfo]
+) -> ServedModel:
+    """Reads what turns requests into tokens and back, and waits for the engine that is `starting` meanwhile."""
+    tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
+    chat_template = await asyncio.to_thread(
+        ChatTemplate.load, local.directory, options.model.chat_template
+    )
+    facts = await asyncio.to_thread(read_model_facts, local.directory)
+    vocabulary = _grammar_vocabulary(tokenizer)
+    chosen_format = output_format(local.directory, options.model)
+    if options.model.calls_in_reasoning == "call":
+        chosen_format = chosen_format.ending_at_calls(vocabulary.special_ids)
+    await asyncio.to_thread(prepare_reasoning_budgets, chosen_format, tokenizer)
+    info = await starting
+    _log_engine(info)
+    images = await asyncio.to_thread(
+        _image_reader, local.directory, tokenizer, chat_template, info, options.media
+    )
+    names = local.names_by(options.model)
+    return ServedModel(
+        names=names,
+        tokenizer=tokenizer,
+        renderer=PromptRenderer(
+            tokenizer,
+            chat_template,
+            info.max_model_len,
+            info.vocab_size,
+            parsed_marks=chosen_format.prompt_marks,
+            trusts_request_template=options.model.trust_request_chat_template,
+            images=images,
+        ),
+        sampling_defaults=sampling_defaults(local.directory),
+        engine=engine,
+        output_format=chosen_format,
+        vocabulary=vocabulary,
+        max_tokens_limit=options.model.max_tokens_limit,
+        shares_prefix_cache=options.engine.shared_prefix_cache,
+        max_hidden_tokens=options.model.max_hidden_tokens,
+        guides_tools=options.model.enable_tool_guided_generation,
+        has_lenient_formats=options.model.lenient_formats,
+        reads_bare_calls=options.model.bare_calls,
+        refuses_unknown_tools=options.model.unknown_tools == "refuse",
+        forced_thinking_budget=options.model.forced_thinking_budget,
+        reasoning_fields=_REASONING_FIELDS[options.model.reasoning_field],
+        facts=facts,
+        cuts_long_texts=options.model.truncate,
+        max_document_pieces=options.model.max_document_chunks,
+        sentences=await asyncio.to_thread(_sentence_files, local.directory, info, options),
+        created=int(time.time()),
+        system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
+    )
+
+
+def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> SentenceFiles | None:
+    """Returns None where the model generates. Raises ModelLoadError.
+
+    OpenVINO Model Server does not read the default prompt of the files, and its vectors have the length 1.
+    """
+    if info.task == "generate":
+        return None
+    is_ovms = options.server.profile == "ovms"
+    kind: ModelKind = "decoder" if info.num_blocks or info.is_causal else "encoder"
+    files = read_sentence_files(directory, kind, pooling=options.model.pooling_mode)
+    return replace(
+        files,
+        is_matryoshka=files.is_matryoshka or options.model.matryoshka,
+        default_prompt="" if is_ovms else files.default_prompt,
+        normalises=(files.normalises or is_ovms)
+        if options.model.normalize is None
+        else options.model.normalize,
+    )
+
+
+def _image_reader(
+    directory: Path,
+    tokenizer: HuggingFaceTokenizer,
+    chat_template: ChatTemplate | None,
+    info: EngineInfo,
+    config: MediaConfig,
+) -> ImageReader | None:
+    """Returns None where the model reads text only. Raises ModelLoadError."""
+    if not info.has_vision:
+        return None
+    processor = load_image_processor(directory)
+    if processor is None:
+        logger.warning("pictures will be refused: %s has no preprocessor_config.json", directory)
+        return None
+    if processor.feature_token not in tokenizer.control_tokens:
+        raise ModelLoadError(
+            f"{directory}/tokenizer.json: {processor.feature_token!r}, which stands for pictures, must be among its "
+            "added_tokens"
+        )
+    videos = _video_processor(directory, tokenizer, chat_template)
+    loader = MediaLoader(config, imports=(TilesOf.__module__, type(processor).__module__))
+    loader.decoders.start()
+    return ImageReader(processor, loader, info.max_model_len, videos)
+
+
+def _video_processor(
+    directory: Path, tokenizer: HuggingFaceTokenizer, chat_template: ChatTemplate | None
+) -> VideoProcessor | None:
+    """Returns None where the model, or its chat template, knows no videos. Raises ModelLoadError."""
+    processor = load_video_processor(directory)
+    if processor is None:
+        return None
+    if processor.feature_token not in tokenizer.control_tokens:
+        logger.info(
+            "videos will be refused: %s/tokenizer.json has no %r",
+            directory,
+            processor.feature_token,
+        )
+        return None
+    if chat_template is None or processor.placeholder not in chat_template.default_source:
+        logger.info(
+            "videos will be refused: the chat template does not write %r", processor.placeholder
+        )
+        return None
+    return processor
+
+
+def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
+    added = [
+        {"id": token_id, "content": token.content, "special": token.special}
+        for token_id, token in tokenizer.added_tokens.items()
+    ]
+    return GrammarVocabulary(
+        special_ids=special_token_ids({"added_tokens": added}),
+        vocab_size=tokenizer.vocab_size,
+        eos_token_ids=tokenizer.eos_token_ids,
+    )
+
+
+def _log_engine(info: EngineInfo) -> None:
+    if info.task != "generate":
+        logger.info("the model is served for the task %s (see --task)", info.task)
+    cache = (
+        f"KV cache {info.kv_cache_dtype} with room for {info.num_blocks * info.block_size} tokens, "
+    )
+    logger.info(
+        "%s on %s: weights %s, inference %s, %scontext %d tokens, loaded in %.1f s",
+        info.model_type,
+        info.device,
+        info.weights,
+        info.precision,
+        cache if info.num_blocks else "",
+        info.max_model_len,
+        info.load_s,
+    )
+    if info.is_deterministic:
+        logger.info("deterministic: a request that is greedy or has a seed has one answer")

@@ -1,0 +1,106 @@
+"""Markdown within a line: emphasis, code, links. What may still become a part of one is held back."""
+
+import re
+from collections.abc import Callable
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich.text import Text
+
+from ouzel.terminal_chat.markdown.flow import whole_words
+
+_MAX_HELD = 200  # characters behind a mark that nothing has closed so far: by then it is a character like others
+_STYLES = {"strong": "bold", "em": "italic", "s": "strike", "link": "underline"}
+_MARKS = re.compile(r"\\.?|`+|\*+|_+|~~|!?\[")
+_markdown = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
+
+
+def settled(source: str) -> int:
+    """Returns how much of a line that goes on is whole words outside of anything that is still open."""
+    at = 0
+    while (match := _MARKS.search(source, at)) is not None:
+        end = _end_of(source, match)
+        if end is None:
+            if len(source) - match.start() > _MAX_HELD:
+                at = match.end()
+                continue
+            return whole_words(source[: match.start()])
+        at = end
+    return max(whole_words(source), 0)
+
+
+def _end_of(source: str, match: re.Match[str]) -> int | None:
+    """Returns where what begins with this mark ends; None where it may still come."""
+    mark, end = match[0], match.end()
+    if mark[0] == "\\":
+        return end if len(mark) == 2 else None
+    if mark[0] == "`":
+        return _closing(source, end, mark, lambda at: True)
+    if mark.endswith("["):
+        return _end_of_link(source, end)
+    if end == len(source):
+        return None
+    before = source[match.start() - 1] if match.start() else " "
+    if source[end].isspace() or (mark[0] == "_" and before.isalnum()):
+        return end
+    return _closing(source, end, mark, lambda at: not source[at - 1].isspace())
+
+
+def _closing(source: str, begin: int, mark: str, may_close: Callable[[int], bool]) -> int | None:
+    """Looks for a run of the same marks, of the same length, behind which something else stands."""
+    for match in re.finditer(f"{re.escape(mark[0])}+", source[begin:]):
+        at, end = begin + match.start(), begin + match.end()
+        if match[0] == mark and may_close(at) and (end < len(source) or mark[0] == "~"):
+            return end
+    return None
+
+
+def _end_of_link(source: str, begin: int) -> int | None:
+    close = source.find("]", begin)
+    if close < 0 or close + 1 == len(source):
+        return None
+    if source[close + 1] != "(":
+        return begin  # brackets only
+    end = source.find(")", close)
+    return None if end < 0 else end + 1
+
+
+def inline_text(source: str, style: str = "") -> Text:
+    """Returns what the Markdown of a line, or of a settled part of it, looks like."""
+    core = source.strip()
+    text = Text(style=style)
+    text.append(source[: len(source) - len(source.lstrip())])
+    for token in _markdown.parseInline(core) if core else ():
+        _append(text, token.children or [])
+    if core:
+        text.append(source[len(source.rstrip()) :])
+    return text
+
+
+def _append(text: Text, tokens: list[Token]) -> None:
+    styles: list[str] = []
+    targets: list[str] = []
+    for token in tokens:
+        kind, _, side = token.type.rpartition("_")
+        if side == "open" and kind in _STYLES:
+            styles.append(_STYLES[kind])
+            targets.append(str(token.attrs.get("href", "")))
+        elif side == "close" and kind in _STYLES:
+            styles.pop()
+            _append_target(text, targets.pop())
+        elif token.type == "code_inline":
+            text.append(token.content, " ".join([*styles, "cyan"]))
+        elif token.type == "image":
+            text.append(f"[{token.content}]", " ".join(styles))
+            _append_target(text, str(token.attrs.get("src", "")))
+        else:
+            text.append(
+                token.content or (" " if token.type in ("softbreak", "hardbreak") else ""),
+                " ".join(styles),
+            )
+
+
+def _append_target(text: Text, target: str) -> None:
+    """Says where a link leads, unless its text does: what a terminal would hide behind the text may be anything."""
+    if target and not text.plain.endswith(target.removeprefix("mailto:")):
+        text.append(f" ({target})", "dim")
