@@ -49,6 +49,7 @@ _EMPTY_SENTENCE = re.compile(
     r"(?:it|them|that|those|one|none|(?:`?[A-Z][\w.]*`?(?:,? and |,? or |, )?)+)"
 )
 _PREPOSITIONS = {"of", "in", "by", "for", "with", "without", "at", "on", "from", "to", "as"}
+_UNIT = re.compile(r"in \w+(?: of \w+)?\.?")  # "in bytes" can be read without the line before
 _EXEMPT_LINE = re.compile(r"\s*#?\s*\S+$|.*#\s*noqa\b.*E501")
 _URL = re.compile(r"https?://\S+\W*$")
 
@@ -95,6 +96,7 @@ MEASURES: dict[str, Callable[[Texts], Iterable[Text]]] = {
         comment
         for comment in texts.trailing_comments
         if comment.text.partition(" ")[0].lower() in _PREPOSITIONS
+        and not _UNIT.fullmatch(comment.text)
     ),
 }
 
