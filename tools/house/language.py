@@ -65,7 +65,7 @@ def _fragments(texts: Texts) -> Iterator[Text]:
 
 
 def _is_empty(docstring: Text) -> bool:
-    """Whether the docstring says only "Raises X." or "Implements X."."""
+    """Tells whether the docstring says only "Raises X." or "Implements X."."""
     sentences = re.split(r"[.;](?:\s+|$)", " ".join(docstring.text.split()))
     return all(_EMPTY_SENTENCE.fullmatch(sentence) for sentence in sentences if sentence)
 

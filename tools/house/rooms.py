@@ -30,5 +30,5 @@ def find_room(path: Path) -> str:
 
 
 def is_in(room: str, outer: str) -> bool:
-    """Whether `room` is `outer` or lies below it."""
+    """Tells whether `room` is `outer` or lies below it."""
     return room == outer or room.startswith(outer + "/")
