@@ -1,12 +1,11 @@
 """Guesses whether a docstring begins with a whole sentence.
 
-Its first sentence has to have more finite verbs than words that open a clause of their own ("what", "that", "where"):
-"What follows the last event." has one of each, so nothing is said about what follows. Verbs are known by a list, and
-one that is not in the list counts as none: this is a hint and no judgement.
+The first sentence must have more finite verbs than words that open a clause of their own ("what",
+"that", "where"): "What follows the last event." has one of each, so its main clause has no verb.
+A list has the verbs. A verb that is not in the list counts as none, so the guess is a hint.
 """
 
 import re
-from itertools import pairwise
 
 
 def _words(text: str) -> frozenset[str]:
@@ -14,52 +13,103 @@ def _words(text: str) -> frozenset[str]:
 
 
 _OPENERS = _words(
-    "what whatever which who whoever whom whose that where wherever when while if how whether"
+    """
+    what whatever which who whoever whom whose that where wherever when while if how whether
+    because since
+    """
 )
+_RELATIVES = _words("that which who where when what if they we you people others kin")
 _AUXILIARIES = _words(
-    "is are was were has have had does do did can cannot may might must will would shall should could"
+    """
+    is are was were has have had does do did can cannot may might must will would shall should
+    could isn't aren't doesn't don't can't won't
+    """
 )
-_PAST = _words("became began came gave said stood took went wrote")
-_VERBS = _words("""
-    abort add adjust admit allocate allow announce append apply arrive ask assert become begin belong bring cancel
-    carry check choose close come compile compress compute connect contain count cut decide decode delete demand
-    depend describe differ divide drain drop encode exit expect extend fail fill find finish follow forbid forget
-    free generate get give go grow guess happen hold honour implement keep know lay lead learn leave let lie like
-    listen look lose make mean meet merge need obey open own pass prepare print put raise reach read recurse refuse
-    release remember remove render renew repeat replace return run say schedule see send separate serve show sort
-    speak split stand start stay stop store surround take tell think throw turn understand unpack use wait walk want
-    wish write
-""")
-_NOUNS_TOO = _words("""
-    answer call end execute form guard load lock log mark match name note order owe point quote sample search share step
-""")
+_PAST = _words(
+    "became began came gave said stood took went wrote made found knew kept ran left fell grew"
+)
+_VERBS = _words(
+    """
+    abort accept add adjust admit advance agree allocate allow announce append apply arrive ask
+    assert assign avoid await ban become begin belong blame blend bring build cancel carry
+    choose clear close collect combine come compare compile complete compress compute configure
+    confirm connect consist consume contain convert copy correct create cross cut decide decode
+    decrease define delete demand deny depend derive describe detect determine differ disable
+    divide download drain draw drop enable encode end ensure enter estimate evict exceed exclude
+    exist exit expect explain extend fail fetch fill find finish fit fold follow forbid forget
+    free gather generate get give go grow guess handle happen heed hide hold honour ignore
+    implement import improve include increase inherit inspect install invent join judge keep
+    know lack launch lay lead learn leave let lie list listen load look lose lower make matter
+    mean meet merge mix modify move multiply need notify obey occur offer omit open override
+    overwrite own pack pad parse pass perform pick prefer prepare prevent print probe produce
+    propose protect prove provide publish put raise reach read receive reckon recurse reduce
+    refer refuse register reject release rely remain remember remove rename render renew repeat
+    replace represent require reset resize resolve restore retain retry return reuse round run
+    save say scan schedule see seem select send separate serve set shorten show shrink silence
+    skip sort speak specify spell split spread squeeze stand start stay stop store suit supply
+    support surround take tell terminate think throw translate treat trust try turn undo
+    understand unpack update use validate vary verify wait walk want warn weigh widen wish work
+    wrap write yield
+    """
+)
+_NOUNS_TOO = _words(
+    """
+    answer block bound break call cause change chart check control cost count default double
+    execute export file filter form frame function guard hand help label layer level limit line
+    lock log map mark match measure model name note number order output owe pair piece place
+    plan point position post query queue quote rank record report request respond result sample
+    scale score search share size speed state step stream subtract sum table test time track
+    value watch
+    """
+)
+_DETERMINERS = _words(
+    "a an the its their each every all both one no it them these this any some at most"
+)
 
-_THIRD_PERSON = frozenset(
-    form
-    for verb in _VERBS | _NOUNS_TOO
-    for form in (f"{verb}s", f"{verb}es", re.sub("y$", "ies", verb))
-    if form != verb
-)
-_FINITE = _THIRD_PERSON | _VERBS | _PAST  # of those that are nouns too, the third person only
+
+def _third_person(verb: str) -> frozenset[str]:
+    if verb.endswith(("s", "x", "ch", "sh", "o")):
+        return frozenset({f"{verb}es"})
+    return frozenset({re.sub(r"(?<![aeou])y$", "ie", verb) + "s"})
+
+
+_THIRD_PERSON = frozenset().union(*map(_third_person, _VERBS))
+_NOUN_PLURALS = frozenset().union(*map(_third_person, _NOUNS_TOO))
+_FINITE = _THIRD_PERSON | _NOUN_PLURALS | _VERBS | _PAST
 _BEFORE_OTHERS = _AUXILIARIES | _words(
-    "to a an the its their our no each every one of by"
-)  # "to write", "its names"
+    "to a an the its their our no each every one of by for in with these those two"
+)  # "to write", "its names": no finite verb follows
 
 
 def is_fragment(docstring: str) -> bool:
     words = re.findall(r"[a-z]+(?:'[a-z]+)?", _first_sentence(docstring).lower())
-    if words and words[0] in _THIRD_PERSON:  # "Returns ...": the function is the subject
-        return False
-    num_openers = sum(word in _OPENERS for word in words)
-    num_verbs = sum(_is_finite(word, before) for before, word in pairwise(["", *words]))
+    if not words or _begins_with_verb(words):
+        return not words
+    num_openers = num_verbs = 0
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+        num_openers += word in _OPENERS and after != "of"
+        num_verbs += _is_finite(word, before)
     return num_verbs <= num_openers
 
 
+def _begins_with_verb(words: list[str]) -> bool:
+    """Tells whether the function is the subject: "Returns ...", or another "...s" before a determiner."""
+    after = words[1] if len(words) > 1 else ""
+    return (
+        words[0] in _THIRD_PERSON | {"is", "has", "does", "see"}
+        or (words[0] in _NOUN_PLURALS and after not in {"of", "that", "which", "for", "in"})
+        or (words[0].endswith("s") and after in _DETERMINERS and words[0] not in {"this", "its"})
+    )
+
+
 def _is_finite(word: str, before: str) -> bool:
+    if word in _NOUNS_TOO:  # "clients name", "which name"
+        return before in _RELATIVES or before.endswith("s")
     return word in _AUXILIARIES or (word in _FINITE and before not in _BEFORE_OTHERS)
 
 
 def _first_sentence(docstring: str) -> str:
-    """Returns what stands before the first full stop, semicolon or empty line; quoted code is an "it"."""
-    plain = re.sub(r"``?[^`]*``?", "it", " ".join(docstring.partition("\n\n")[0].split()))
+    """Returns the text before the first full stop, semicolon or empty line, with "it" for code."""
+    paragraph = " ".join(docstring.partition("\n\n")[0].split())
+    plain = re.sub(r"``?[^`]*``?", "it", paragraph)
     return re.split(r"(?<!e\.g)(?<!i\.e)[.;](?:\s|$)", plain)[0]

@@ -111,6 +111,11 @@ class Recorder:
         if caller is not None:
             self._calls.setdefault(Call(caller, callee), _running())
 
+    @property
+    def calls(self) -> list[Call]:
+        """All pairs of caller and callee, in the order of their first calls."""
+        return list(self._calls)
+
     def hops(self) -> dict[str, list[Hop]]:
         """Returns the hops of each task and thread that has some."""
         calls: dict[str, list[Call]] = {}
