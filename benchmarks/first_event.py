@@ -32,7 +32,7 @@ Figures = dict[str, float]
 
 
 def lines_of_documents() -> list[str]:
-    files = sorted((Path(__file__).parent.parent / "docs").glob("*.md"))
+    files = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
     return [line for file in files for line in file.read_text().splitlines() if line]
 
 

@@ -1,4 +1,4 @@
-"""docs/tools.md and docs/structured_output.md: their tables are those of the code."""
+"""docs/how-to/tools.md and docs/how-to/structured-output.md: their tables are those of the code."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,8 @@ from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import FAMILIES, PARAMETER_STYLES
 from tests.cli.answers import Json
 
-DOCS = Path(__file__).parent.parent / "docs"
-TOOLS, FORMS = (DOCS / "tools.md").read_text(), (DOCS / "structured_output.md").read_text()
+DOCS = Path(__file__).parent.parent / "docs" / "how-to"
+TOOLS, FORMS = (DOCS / "tools.md").read_text(), (DOCS / "structured-output.md").read_text()
 HONOURED: dict[str, Json] = {
     "type": {"type": "null"},
     "enum": {"enum": [1]},

@@ -1,4 +1,4 @@
-"""docs/models.md says of every family what the code and the golden checkpoints have."""
+"""docs/reference/models.md says of every family what the code and the golden checkpoints have."""
 
 import re
 

@@ -1,4 +1,7 @@
-"""Real models against transformers in float32: the stored truths, and limits near the figures of docs/quality.md."""
+"""Compares real models with transformers in float32.
+
+The expected logits are stored; the limits are near the figures of docs/explanation/quality.md.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +28,10 @@ class Limit:
     num_greedy: float = 0
 
 
-# About 1.5 times the figures of docs/quality.md, of a CPU without AMX, where the default is int8 inference. With AMX it
-# is bf16; figures of such a CPU are lower as far as they are known. The perplexity of a thousand tokens
-# goes up and down by chance, by about the root of twice the KL over their number: 0.25 % for a KL of 3e-3.
+# About 1.5 times the figures of docs/explanation/quality.md, measured on a CPU without AMX, where
+# the default is int8 inference. With AMX the default is bf16; its known figures are lower. The
+# perplexity of a thousand tokens varies by chance, by about sqrt(2 * KL / 1000): 0.25 % for a KL
+# of 3e-3.
 LIMITS = {
     ("smollm2-135m", "default"): Limit(kl=5.5e-3, perplexity=0.01),
     ("smollm2-135m", "--kv-cache-dtype f16"): Limit(kl=5.5e-3, perplexity=0.01),

@@ -1,4 +1,4 @@
-"""docs/conformance.md says what the server does."""
+"""docs/reference/conformance.md says what the server does."""
 
 from pathlib import Path
 

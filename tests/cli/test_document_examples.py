@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 EXAMPLES = [
     example
-    for name in ("tools", "structured_output")
+    for name in ("tools", "structured-output")
     for example in re.findall(
         r"```sh\n(.*?)```\n\n```json\n(.*?)```",
-        (ROOT / "docs" / f"{name}.md").read_text(),
+        (ROOT / "docs" / "how-to" / f"{name}.md").read_text(),
         re.DOTALL,
     )
 ]

@@ -316,7 +316,7 @@ def test_every_meaning_is_an_option() -> None:
 
 
 def test_the_document_names_every_setting() -> None:
-    settings = (ROOT / "docs" / "lmi.md").read_text().split("## Settings")[1]
+    settings = (ROOT / "docs" / "reference" / "lmi.md").read_text().split("## Settings")[1]
 
     named = {name.lower() for name in re.findall(r"`(\w+)`", settings)}
 

@@ -176,7 +176,7 @@ def test_every_option_has_a_description_and_appears_once() -> None:
     assert len({option.name for option in options}) == len(options)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/serving.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/how-to/serving.md"])
 def test_the_flags_that_a_document_names_exist(document: str) -> None:
     text = (Path(__file__).parents[2] / document).read_text()
     ours = "\n".join(line for line in text.splitlines() if not re.search(r"\b(curl|pip) ", line))

@@ -1,4 +1,4 @@
-"""The pod of docs/serving.md: its options are ours, its probes are there, and its times fit together."""
+"""The pod of docs/how-to/serving.md: its options are ours, its probes are there, and its times fit together."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from ouzel.api.operations import OPERATIONS
 from ouzel.observability import EngineReading, Metrics, exposition
 from ouzel.options.command_line import read_command_line
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "serving.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "serving.md"
 
 
 def test_the_pod_of_the_document() -> None:

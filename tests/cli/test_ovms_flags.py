@@ -11,7 +11,7 @@ from ouzel.options.profiles.ovms_flags import READ_HERE
 from ouzel.options.profiles.ovms_meanings import MEANINGS, REFUSED, WITHOUT_MEANING
 from tests.cli.test_options import parse
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "ovms.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "ovms.md"
 
 
 def ovms(*arguments: str) -> Options:

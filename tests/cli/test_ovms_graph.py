@@ -12,7 +12,7 @@ from ouzel.options.profiles.ovms_meanings import Settings
 from tests.backends.test_openvino_sentences import GOLDEN
 from tests.cli.ovms_graphs import graph_of, vectors_graph_of
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "ovms.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "ovms.md"
 
 SHORT = """\
 input_stream: "HTTP_REQUEST_PAYLOAD:input" output_stream: "HTTP_RESPONSE_PAYLOAD:output"

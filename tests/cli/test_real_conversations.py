@@ -1,4 +1,6 @@
-"""Conversations with real chat models, greedily: each kind of request of docs/conversations.md, over every API.
+"""Holds greedy conversations with real chat models over every API.
+
+The kinds of requests are those of docs/explanation/conversations.md.
 
 The expected texts are texts that the model says by itself. The document compares some of them with the texts of
 llama.cpp and transformers. The servers are `--deterministic`: by default a near-tie of a greedy answer may fall

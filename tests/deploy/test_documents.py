@@ -1,4 +1,4 @@
-"""docs/scaling.md and the chart's README name what there is."""
+"""docs/how-to/scaling.md and the chart's README name what there is."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,10 @@ import pytest
 from ouzel.options.options import known_flags
 from tools.deploy.containerfile import ROOT
 
-DOCUMENTS = [ROOT / "docs" / "scaling.md", ROOT / "deploy" / "helm" / "ouzel" / "README.md"]
+DOCUMENTS = [
+    ROOT / "docs" / "how-to" / "scaling.md",
+    ROOT / "deploy" / "helm" / "ouzel" / "README.md",
+]
 
 
 def anchors(document: Path) -> set[str]:

@@ -1,4 +1,7 @@
-"""Two servers on one Postgres behind the proxy of the compose file: one goes or is killed, as docs/scaling.md tells."""
+"""Runs two servers on one Postgres behind the proxy of the compose file, and stops or kills one.
+
+docs/how-to/scaling.md describes the expected behaviour.
+"""
 
 import asyncio
 import re

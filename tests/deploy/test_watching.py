@@ -18,7 +18,7 @@ FILES = [
     ALERTS,
     DEPLOY / "prometheus" / "alerts_test.yaml",
     DEPLOY / "helm" / "ouzel" / "templates" / "autoscaling.yaml",
-    ROOT / "docs" / "scaling.md",
+    ROOT / "docs" / "how-to" / "scaling.md",
 ]
 
 
@@ -86,7 +86,7 @@ def test_each_alert_is_tested_and_says_what_to_do() -> None:
         for rule in group["rules"]
     ]
     tested = (DEPLOY / "prometheus" / "alerts_test.yaml").read_text()
-    documented = (ROOT / "docs" / "scaling.md").read_text()
+    documented = (ROOT / "docs" / "how-to" / "scaling.md").read_text()
 
     assert names == re.findall(r"^\| `(Ouzel\w+)` \|", documented, re.M)
     assert all(tested.count(name) == 2 for name in names)

@@ -97,7 +97,7 @@ def test_a_grammar_with_recursion_keeps_its_terminals_in_a_json_string() -> None
 
 
 def test_a_terminal_without_escapes_is_ended_by_one() -> None:
-    """As docs/tools.md tells who ignores comments: one that has escapes would go on for ever."""
+    """As docs/how-to/tools.md tells who ignores comments: one that has escapes would go on for ever."""
     comment = r"%ignore /#[^\n\"\\\t\r\f\x08]*/"
     session = started(free_text("lark", f'start: "a" "b"\n{comment}\n%ignore "\\n"'))
     assert accepts(session, json.dumps("a# x\n#\nb"))

@@ -10,7 +10,7 @@ from ouzel.grammar.schema.keywords import HONOURED, REFUSED
 from ouzel.grammar.schema.reader import INTEGER_FORMATS, normalised
 from ouzel.grammar.schema.string_formats import PATTERNS
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "structured_output.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "structured-output.md"
 
 
 @pytest.mark.parametrize(

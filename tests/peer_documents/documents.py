@@ -15,7 +15,7 @@ FILES = {  # each document's name here, and the beginning of its file's name
     "ovms_responses_2026": "002_",
     "lmi_chat": "004_",
 }
-LETTERS = {  # of docs/conformance.md; F is the list of parameters that E does not support
+LETTERS = {  # of docs/reference/conformance.md; F is the list of parameters that E does not support
     "ovms_chat_2026": "A",
     "ovms_chat_2024": "B",
     "ovms_chat_2025": "C",

@@ -129,7 +129,7 @@ def test_the_last_chunk_has_text_and_the_finish_reason(
 def test_without_the_profile_the_role_comes_with_a_piece_and_the_end_has_a_chunk_of_its_own(
     peer: Peer,
 ) -> None:
-    """OpenAI's form stays the default; docs/conformance.md says so."""
+    """OpenAI's form stays the default; docs/reference/conformance.md says so."""
     chunks = read_chunks(peer.send(STREAMED_HELLO, **THINKING))
 
     first = chunks[0]["choices"][0]["delta"]

@@ -58,7 +58,7 @@ def test_the_lines_of_a_stream_are_those_of_the_example(peer: Peer, path: str) -
 def test_without_the_profile_logprobs_in_a_stream_have_the_form_of_whole_answers(
     peer: Peer,
 ) -> None:
-    """`--lmi-strict-logprobs` gives LMI's form, which is a defect of it; docs/conformance.md says so."""
+    """`--lmi-strict-logprobs` gives LMI's form, which is a defect of it; docs/reference/conformance.md says so."""
     whole = send(peer, ASK, "/models/llama3/invoke").json()
     first, *_, last = read_json_lines(
         send(peer, ASK, "/models/llama3/invoke", stream=True, max_tokens=8)

@@ -139,7 +139,7 @@ def test_the_reasoning_is_a_summary(peer: Peer, is_stream: bool) -> None:
 def test_without_the_profile_a_summary_that_is_asked_for_has_the_events_of_the_table(
     peer: Peer,
 ) -> None:
-    """OpenAI shows a summary only to those who ask, so this stays the default; docs/conformance.md says so."""
+    """OpenAI sends a summary only on request; docs/reference/conformance.md says so."""
     unasked = read_events(peer.send(ASK, stream=True, **THINKING))
     asked = read_events(peer.send(ASK, stream=True, **SUMMARIZED))
 

@@ -1,4 +1,4 @@
-"""Writes docs/fields.md from the code: `uv run python -m tools.documents.fields`."""
+"""Writes docs/reference/fields.md from the code: `uv run python -m tools.documents.fields`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from ouzel.wire.fields import CompletionFields
 from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import INSTEAD, NEUTRAL_VALUES
 
-PATH = Path(__file__).parents[2] / "docs" / "fields.md"
+PATH = Path(__file__).parents[2] / "docs" / "reference" / "fields.md"
 COMMAND = "uv run python -m tools.documents.fields"
 
 JsonSchema = dict[str, Any]  # of many shapes

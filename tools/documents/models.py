@@ -1,4 +1,7 @@
-"""Writes docs/models.md from the code and its golden checkpoints: `uv run python -m tools.documents.models`."""
+"""Writes docs/reference/models.md from the code and its golden checkpoints.
+
+Run it with `uv run python -m tools.documents.models`.
+"""
 
 import importlib
 from collections.abc import Iterator
@@ -16,7 +19,7 @@ from ouzel.config.weights import read_weights
 from ouzel.parsers.registry import FAMILIES
 
 ROOT = Path(__file__).parents[2]
-PATH = ROOT / "docs" / "models.md"
+PATH = ROOT / "docs" / "reference" / "models.md"
 GOLDEN = ROOT / "tests" / "backends" / "golden"
 GOLDEN_VISION = ROOT / "tests" / "backends" / "golden_vision"
 COMMAND = "uv run python -m tools.documents.models"

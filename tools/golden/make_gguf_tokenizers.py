@@ -23,7 +23,7 @@ def train(
     path: Path, *, adds_space: bool, symbols: list[str]
 ) -> sentencepiece.SentencePieceProcessor:
     """Learns pieces of this repository's documents."""
-    documents = sorted((TESTS.parent / "docs").glob("*.md"))
+    documents = sorted((TESTS.parent / "docs").rglob("*.md"))
     sentencepiece.SentencePieceTrainer.train(
         input=",".join(map(str, documents)),
         model_prefix=str(path),

@@ -1,4 +1,4 @@
-"""docs/lmi.md names what there is."""
+"""docs/reference/lmi.md names what there is."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.wire.fields import CompletionFields
 
-DOCUMENT = (Path(__file__).parents[3] / "docs" / "lmi.md").read_text()
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "reference" / "lmi.md").read_text()
 
 
 def test_it_names_every_field_of_the_standard_schema() -> None:

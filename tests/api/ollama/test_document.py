@@ -1,4 +1,4 @@
-"""docs/ollama.md says how each path, field and option is taken."""
+"""docs/reference/ollama.md says how each path, field and option is taken."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from ouzel.api.ollama.options import ModelOptions
 from ouzel.api.operations import DOCUMENTED
 from ouzel.sampling import SamplingFields
 
-DOCUMENT = (Path(__file__).parents[3] / "docs" / "ollama.md").read_text()
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "reference" / "ollama.md").read_text()
 
 
 def test_it_names_every_path() -> None:

@@ -24,7 +24,7 @@ def create(http: httpx.Client, **fields: object) -> str:
 
 
 def digits(chained_id: str) -> str:
-    """Reads them as docs/responses.md says."""
+    """Reads them as docs/reference/responses.md says."""
     match = re.fullmatch(r"(?:resp|conv)_([0-9a-f]{8})[0-9a-f]{40}", chained_id)
     assert match is not None, chained_id
     return match[1]

@@ -1,4 +1,4 @@
-"""Writes docs/conformance.md."""
+"""Writes docs/reference/conformance.md."""
 
 import tempfile
 from pathlib import Path

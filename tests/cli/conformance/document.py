@@ -1,4 +1,4 @@
-"""The sections of docs/conformance.md, and the servers that their probes ask."""
+"""The sections of docs/reference/conformance.md, and the servers that their probes ask."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,7 +25,7 @@ from tests.cli.conformance.statements import table
 from tests.cli.running import serving
 from tests.peer_documents.peer import serving_peer
 
-PATH = Path(__file__).parents[3] / "docs" / "conformance.md"
+PATH = Path(__file__).parents[3] / "docs" / "reference" / "conformance.md"
 COMMAND = "uv run python -m tests.cli.conformance"
 NUM_AT_ONCE = 6  # probes: a batch costs little more than one of them
 SERVER_OPTIONS = ("--precision", "f32", "--kv-cache-dtype", "f32", "--no-prefix-caching")

@@ -1,4 +1,4 @@
-"""The part of docs/conformance.md about kept responses and conversations."""
+"""The part of docs/reference/conformance.md about kept responses and conversations."""
 
 import httpx
 

@@ -1,4 +1,7 @@
-"""The rows of docs/conformance.md without a probe: each names the test that sees it, or says why it is not here."""
+"""Rows of docs/reference/conformance.md without a probe.
+
+Each row names the test that covers it, or says why Ouzel does not have the feature.
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The part of docs/conformance.md about /v1/responses."""
+"""The part of docs/reference/conformance.md about /v1/responses."""
 
 import json
 from collections.abc import Callable, Sequence

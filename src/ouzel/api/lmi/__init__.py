@@ -1,5 +1,5 @@
 """/invocations reads and answers as LMI does (djl-serving's Large Model Inference container).
 
 One path takes several schemas; the body says which: `messages` is a chat, `inputs` LMI's own, `prompt` a completion.
-docs/lmi.md says how each field is honoured.
+docs/reference/lmi.md says how each field is honoured.
 """

@@ -1,4 +1,4 @@
 """Ollama's clients are answered as Ollama answers: chats, prompts, and what they ask about models.
 
-docs/ollama.md says how each field is honoured.
+docs/reference/ollama.md says how each field is honoured.
 """

@@ -1,5 +1,5 @@
-"""Clients of OVMS (OpenVINO Model Server) ask for some things, and read some, that are not OpenAI's.
+"""Serves the paths, fields and errors of OpenVINO Model Server (OVMS) that OpenAI's API lacks.
 
-The paths of its health checks and its status are always there, the rest with `--profile ovms`. docs/ovms.md says how
-each field is honoured.
+OVMS's health and status paths are always served, the rest with `--profile ovms`.
+docs/reference/ovms.md says how each field is honoured.
 """

@@ -53,7 +53,7 @@ OPERATIONS = (
         method="post",
         path="/v1/responses",
         prefixes=PREFIXES,
-        summary="Answers a chat in items. A WebSocket to this path asks by events: docs/responses.md.",
+        summary="Answers a chat in items. A WebSocket to this path asks by events: docs/reference/responses.md.",
         endpoint=lambda services: CreateResponse(
             services.runs,
             services.preparer,

@@ -1,4 +1,5 @@
-"""Clients of Hugging Face's text-embeddings-inference (TEI) get TEI's answers: vectors, similarities, ranks.
+"""Serves the API of Hugging Face's text-embeddings-inference (TEI): vectors, similarities, ranks.
 
-docs/embeddings.md lists the fields. TEI's `/rerank` is also a path of other servers; the body tells whose client asks.
+docs/how-to/embeddings.md lists the fields. Other servers have a `/rerank` too; the fields of the
+body tell which of the APIs a request uses.
 """
