@@ -4,8 +4,9 @@ usage: uv run --group bench python -m benchmarks.compare [--quick] [--write] [--
 
 Each product is alone in a process; in every round all of them do the same workload, one after the other, in an order
 that rotates. Printed are tokens a second as medians of the rounds; ratios are Ouzel's rate over the other's in the
-same round. The tables and plots go into RESULTS.md and plots/ with --write; the last line is JSON. What a workload is:
-comparison/workloads.py; what the model is, and why its answers can be copies: comparison/checkpoints.py.
+same round. With --write the tables replace the shape's section of RESULTS.md, and the picture of that page is
+drawn again; the last line is JSON. The workloads are in comparison/workloads.py; comparison/checkpoints.py says
+what the model is, and why its answers can be copies.
 
 Ouzel guesses tokens in columns of their own only, in the rows of copies: by prompt lookup and, with --draft, by a draft
 model. All are in memory at once: about 7 GB for qwen3-0.6b, more than 24 GB for qwen3-4b in 8 bits, which a smaller
@@ -18,9 +19,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -28,16 +27,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any  # JSON
 
-from benchmarks.comparison.plots import line_chart
-from benchmarks.comparison.preparation import MatrixSpec, Prepared, prepared
+from benchmarks.comparison.preparation import Prepared, Wanted, prepared
 from benchmarks.comparison.product import Contender, NotHad
-from benchmarks.comparison.report import Table, with_section
+from benchmarks.comparison.report import Table, section_marks, with_section
 from benchmarks.comparison.rounds import Measured, Run, Workers, compare, measure
 from benchmarks.comparison.servers import ask, http_rows, llama_server, ouzel_server
 from benchmarks.comparison.workers import Machine
-from benchmarks.comparison.workloads import Decode, Prefill, Row, Workload, full_rows, quick_rows
+from benchmarks.comparison.workloads import full_rows, quick_rows
+from benchmarks.picture import RESULTS, write_picture
 
-BENCHMARKS = Path(__file__).parent
 OUR_SERVER, THEIR_SERVER, BARE_LOOP = "Ouzel's server", "llama-server", "Ouzel's bare loop"
 PACKAGES = ("openvino", "openvino-genai", "llama-cpp-python")
 
@@ -46,7 +44,7 @@ def run_bits(
     arguments: argparse.Namespace, scratch: Path, bits: Any
 ) -> list[tuple[Table, Measured]]:
     """Compares all products with weights of so many bits; those of 8 bits through HTTP as well."""
-    wanted = MatrixSpec(scratch, arguments.shape, bits, arguments.threads, arguments.draft)
+    wanted = Wanted(scratch, arguments.shape, bits, arguments.threads, arguments.draft)
     files = prepared(wanted)
     machine = Machine(str(scratch), arguments.threads, arguments.kv_cache_gib)
     rows = [
@@ -63,16 +61,7 @@ def run_bits(
     found.notes += [f"{each.name}: left out" for each in files.contenders if each not in contenders]
     found.notes = [note.replace(str(scratch), "SCRATCH") for note in (*files.notes, *found.notes)]
     title = f"{arguments.shape}, {bits} bits"
-    plots = plots_of(title, found, rows)
-    if arguments.write:
-        write_plots(plots)
-    table = Table(
-        title,
-        found.columns(),
-        found.rows,
-        found.notes,
-        {name: plot.path for name, plot in plots.items()},
-    )
+    table = Table(title, found.columns(), found.rows, found.notes)
     tables = [(table, found)]
     if bits == 8 and arguments.http:
         served = over_http(files, machine, arguments)
@@ -84,53 +73,6 @@ def run_bits(
 
 def _is_wanted(name: str, only: list[str]) -> bool:
     return not only or any(part in name for part in only)
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    path: str  # below the directory of the benchmarks
-    svg: str
-
-
-def plots_of(title: str, found: Measured, rows: list[Row]) -> dict[str, Plot]:
-    """Returns a plot for each name that two rows or more have, with a line for each column that is in one of them."""
-    plots = {}
-    for name in dict.fromkeys(row.plot for row in rows if row.plot):
-        points = {row.name: _x(row.workload) for row in rows if row.plot == name}
-        lines: dict[str, dict[int, float]] = {}
-        for column in found.columns():
-            own = {
-                x: found.rows[row][column].rate.median
-                for row, x in points.items()
-                if column in found.rows[row]
-            }
-            if own:
-                lines[column] = own
-        if len(points) > 1:
-            label = "tokens of the prompt" if name == "prefill" else "sequences"
-            svg = line_chart(f"{title}: {name}", label, "tokens/s", lines)
-            plots[name] = Plot(f"plots/{_file_name(f'{title} {name}')}.svg", svg)
-    return plots
-
-
-def write_plots(plots: Mapping[str, Plot]) -> None:
-    for plot in plots.values():
-        path = BENCHMARKS / plot.path
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(plot.svg)
-
-
-def _x(workload: Workload) -> int:
-    match workload:
-        case Prefill(num_tokens=num_tokens):
-            return num_tokens
-        case Decode(batch=batch):
-            return batch
-    raise ValueError(f"{workload} has no place in a plot")
-
-
-def _file_name(title: str) -> str:
-    return "-".join("".join(c if c.isalnum() or c == "." else " " for c in title).split())
 
 
 def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) -> Measured:
@@ -240,7 +182,11 @@ def read_arguments() -> argparse.Namespace:
         action="store_true",
         help="the machine has other work: OpenMP's threads wait asleep",
     )
-    parser.add_argument("--write", action="store_true", help="renew RESULTS.md and plots/")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="renew the shape's section of RESULTS.md and its picture",
+    )
     arguments = parser.parse_args()
     arguments.rounds = arguments.rounds or (2 if arguments.quick else 5)
     return arguments
@@ -257,8 +203,9 @@ def main() -> None:
     section = "\n".join([header(sys.argv[1:]), "", *(table.markdown() for table, _ in found)])
     print(section)
     if arguments.write:
-        document = BENCHMARKS / "RESULTS.md"
-        document.write_text(with_section(document.read_text(), section))
+        begin, end = section_marks(arguments.shape)
+        RESULTS.write_text(with_section(RESULTS.read_text(), section, begin=begin, end=end))
+        write_picture()
     print(json.dumps({table.title: measured.json() for table, measured in found}))
 
 

@@ -33,7 +33,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import BertConfig, BertModel
-from tools.golden.make_sentences import of_bert
+from training.golden.make_sentences import of_bert
 directory, size, layers, heads, inner = Path(sys.argv[1]), *map(int, sys.argv[2:])
 torch.manual_seed(0)
 tokenizer = of_bert()

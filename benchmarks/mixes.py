@@ -4,7 +4,7 @@ usage: uv run --group bench python -m benchmarks.mixes CHECKPOINT [--gguf FILE] 
            [--weights int4] [--rounds 3]
 
 A checkpoint with random weights is made to say the answers below (as `benchmarks.speculation` does), whose tokens are
-those of the checkpoint's own tokenizer, trained on Python's standard library (`benchmarks.grammar`). The texts are of
+those of the checkpoint's own tokenizer, trained on Python's standard library. The texts are of
 this repository, which that has not seen: an edited module, an answer that quotes a document, JSON records, calls of
 tools in an agent's loop, and prose that copies nothing. How often a look-up is right is so neither scripted nor
 measured on another model. A draft model (--draft) says a share of the answer's tokens, which is given (--share).

@@ -2,7 +2,7 @@
 
 usage: uv run --group bench python -m benchmarks.vision_models OUT_DIR --exporter PATH [--tiny]
 
-PATH is `optimum-cli` of an environment with optimum-intel and nncf (tools/golden/README.md, "Checkpoints that see").
+PATH is `optimum-cli` of an environment with optimum-intel and nncf (training/golden/README.md, "Checkpoints that see").
 CLIP ViT-L/14-336 is the encoder, whose layer before the last counts; the language model is a llama of Qwen3-0.6B's
 sizes with a vocabulary of 32,000. OUT_DIR/checkpoint is ours, bf16; OUT_DIR/ir has the language model in int8 as ours
 is served (symmetric, rows), and the encoder in f16, which runs in bf16 as ours does. --tiny is for trying it.

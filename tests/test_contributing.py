@@ -27,7 +27,7 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
     text = document.read_text()
     for link in re.findall(r"\]\(([^)#]+)\)", text):
         assert link.startswith("http") or (ROOT / link).exists(), link
-    for path in re.findall(r"`((?:src|tests|tools|docs|benchmarks)/[\w./]+)`", text):
+    for path in re.findall(r"`((?:src|tests|tools|training|docs|benchmarks)/[\w./]+)`", text):
         assert (ROOT / path).exists(), path
 
 

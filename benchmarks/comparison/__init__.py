@@ -1,1 +1,1 @@
-"""What `benchmarks.compare` is made of: workloads, a file for each product, rounds, figures, tables and plots."""
+"""The parts of `benchmarks.compare`: workloads, a file for each product, rounds, figures and tables."""

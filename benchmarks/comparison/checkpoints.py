@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.grammar import END, train_tokenizer
+from benchmarks.library_tokenizer import END, train_tokenizer
 from benchmarks.make_checkpoint import (
     Chunks,
     ModelShape,

@@ -22,7 +22,7 @@ from benchmarks.comparison.workloads import (
     Workload,
     prompts,
 )
-from benchmarks.grammar import END
+from benchmarks.library_tokenizer import END
 from benchmarks.stateful_ir import write_stateful_ir
 from ouzel.backends.openvino.library import ov
 

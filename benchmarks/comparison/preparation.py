@@ -18,7 +18,7 @@ DRAFT_WRONG_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixSpec:
+class Wanted:
     """What is to be compared."""
 
     scratch: Path
@@ -34,7 +34,7 @@ class Prepared:
     notes: list[str]  # who cannot be had, and why
 
 
-def prepared(wanted: MatrixSpec) -> Prepared:
+def prepared(wanted: Wanted) -> Prepared:
     """Writes what is not there yet. The first contender is the one that the others are compared with."""
     directory = wanted.scratch / wanted.shape
     checkpoint = in_a_process(make_checkpoint, directory / "checkpoint", SHAPES[wanted.shape], 0.0)
@@ -83,7 +83,7 @@ def make_checkpoint(directory: Path, shape: ModelShape, wrong_share: float) -> P
     return make(directory, shape, wrong_share=wrong_share)
 
 
-def ours(checkpoint: Path, wanted: MatrixSpec, draft: Path | None) -> list[Contender]:
+def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
     """Those without guesses, and of the first of them one that looks up prompts and one that has a draft model, too."""
     kinds = {
         8: {"int8": "int8"},
@@ -104,7 +104,7 @@ def ours(checkpoint: Path, wanted: MatrixSpec, draft: Path | None) -> list[Conte
     return found
 
 
-def genais(checkpoint: Path, wanted: MatrixSpec, draft: Path | None) -> list[Contender]:
+def genais(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
     from benchmarks.comparison.genai import write_ir
 
     weights = f"int{wanted.bits}"
@@ -119,7 +119,7 @@ def genais(checkpoint: Path, wanted: MatrixSpec, draft: Path | None) -> list[Con
     ]
 
 
-def llama_cpps(checkpoint: Path, wanted: MatrixSpec, draft: Path | None) -> list[Contender]:
+def llama_cpps(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
     from benchmarks.comparison.gguf_files import quantised, write_bf16
 
     def file(source: Path, kind: str, head: str | None = None) -> str:

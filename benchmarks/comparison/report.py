@@ -1,11 +1,9 @@
 """Tables in Markdown, and the part of a document that they stand in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from benchmarks.comparison.figures import Cell
-
-BEGIN, END = "<!-- compare:begin -->", "<!-- compare:end -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +14,6 @@ class Table:
     columns: Sequence[str]
     rows: Mapping[str, Mapping[str, Cell]]  # workload -> contender -> cell
     notes: Sequence[str] = ()  # settings, and what was not had and why
-    plots: Mapping[str, str] = field(
-        default_factory=dict
-    )  # title -> path, as the document names it
 
     def markdown(self) -> str:
         header = ["", *(f"{name}, tokens/s" for name in self.columns)]
@@ -26,11 +21,6 @@ class Table:
         for name, row in self.rows.items():
             lines.append(_line([name, *(_cell(row.get(column)) for column in self.columns)]))
         lines += ["", *(f"- {note}" for note in self.notes)]
-        lines += (
-            ["", *(f"![{title}]({path})" for title, path in self.plots.items())]
-            if self.plots
-            else []
-        )
         return "\n".join(lines).rstrip() + "\n"
 
 
@@ -49,7 +39,12 @@ def _cell(cell: Cell | None) -> str:
     return f"{text} (**{cell.ratio.median:.2f}**, {cell.ratio.low:.2f} to {cell.ratio.high:.2f})"
 
 
-def with_section(document: str, section: str, *, begin: str = BEGIN, end: str = END) -> str:
+def section_marks(name: str) -> tuple[str, str]:
+    """Returns the lines before and behind the section of this name in RESULTS.md."""
+    return f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+
+
+def with_section(document: str, section: str, *, begin: str, end: str) -> str:
     """Returns the document with what is between the two marks replaced. Raises ValueError where they are not there."""
     if (
         document.count(begin) != 1

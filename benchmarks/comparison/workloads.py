@@ -114,12 +114,13 @@ class Row:
 
     name: str
     workload: Workload
-    plot: str | None = None  # the plot in which it is a point
 
 
 def _decodes(batches: tuple[int, ...], context_len: int, output_len: int) -> list[Row]:
-    plot = f"decode, context {context_len}"
-    return [Row(f"{plot}, batch {n}", Decode(n, context_len, output_len), plot) for n in batches]
+    return [
+        Row(f"decode, context {context_len}, batch {n}", Decode(n, context_len, output_len))
+        for n in batches
+    ]
 
 
 def full_rows() -> list[Row]:
@@ -127,7 +128,7 @@ def full_rows() -> list[Row]:
     return [
         *_decodes((1, 2, 4, 8, 16, 32), 32, 32),
         *_decodes((1, 2, 4, 8, 16, 32), 600, 32),
-        *(Row(f"prefill {n}", Prefill(n), "prefill") for n in (512, 1024, 4096)),
+        *(Row(f"prefill {n}", Prefill(n)) for n in (512, 1024, 4096)),
         Row("32 requests that share 2,000 tokens", Requests(32, 2032, 16, 2000)),
         Row("temperature and top_p, batch 8", Decode(8, 32, 32, "top_p")),
         Row("temperature and top_p, batch 32", Decode(32, 32, 32, "top_p")),
@@ -145,8 +146,8 @@ def quick_rows() -> list[Row]:
     return [
         *_decodes((1, 8, 32), 32, 16),
         *_decodes((1,), 600, 16),
-        Row("prefill 512", Prefill(512), "prefill"),
-        Row("prefill 1024", Prefill(1024), "prefill"),
+        Row("prefill 512", Prefill(512)),
+        Row("prefill 1024", Prefill(1024)),
         Row("8 requests that share 512 tokens", Requests(8, 544, 8, 512)),
         Row("temperature and top_p, batch 8", Decode(8, 32, 16, "top_p")),
         Row("JSON schema, batch 8", Decode(8, 32, 16, "schema")),

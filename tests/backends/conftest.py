@@ -1,4 +1,4 @@
-"""Golden checkpoints (tools/golden) and runners on them."""
+"""Golden checkpoints (training/golden) and runners on them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Chats with pictures of which transformers has said what they come to (tools/golden/make_seeing.py)."""
+"""Chats with pictures of which transformers has said what they come to (training/golden/make_seeing.py)."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Chats with videos of which transformers has said what they come to (tools/golden/make_seeing_videos.py)."""
+"""Chats with videos of which transformers has said what they come to (training/golden/make_seeing_videos.py)."""
 
 from dataclasses import dataclass
 

@@ -28,7 +28,7 @@ RANK = 4
 
 # One with biases, and one whose rows are in another order.
 CHECKED = of_kinds("adapters of other families", GOLDEN_NAMES, ["llama-bias", "deepseek-v2"])
-GOLDEN_ADAPTERS = Path(__file__).parent / "golden_adapters"  # tools/golden/make_adapter.py
+GOLDEN_ADAPTERS = Path(__file__).parent / "golden_adapters"  # training/golden/make_adapter.py
 
 
 def load(

@@ -1,4 +1,4 @@
-"""Beam search on the golden checkpoints against that of transformers (tools/golden/make_beams.py)."""
+"""Beam search on the golden checkpoints against that of transformers (training/golden/make_beams.py)."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,6 @@
 """OpenVINO IRs of models that read texts whole, against sentence-transformers.
 
-`optimum_ir/` has golden checkpoints of `golden_sentences/` as optimum-intel exported them (tools/golden/README.md).
+`optimum_ir/` has golden checkpoints of `golden_sentences/` as optimum-intel exported them (training/golden/README.md).
 `minilm-fp32` is exported by `--library sentence_transformers`: its graph has pooled vectors beside the rows.
 """
 

@@ -1,4 +1,4 @@
-"""The layer for further tokens gives what transformers' own layers give (tools/golden/make_prediction.py)."""
+"""The layer for further tokens gives what transformers' own layers give (training/golden/make_prediction.py)."""
 
 import json
 import shutil

@@ -221,7 +221,7 @@ def test_a_matrix_is_what_its_format_says(
         np.testing.assert_allclose(np.concatenate(decoded), weight, rtol=1e-6, atol=1e-7)
 
 
-# What the programs wrote that made the formats (tools/golden/make_quantized.py).
+# What the programs wrote that made the formats (training/golden/make_quantized.py).
 WRITTEN = Path(__file__).parent / "quantized"
 
 

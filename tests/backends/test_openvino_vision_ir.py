@@ -1,4 +1,4 @@
-"""IR directories of checkpoints that see, as optimum-intel exported golden checkpoints (tools/golden/README.md)."""
+"""IR directories of checkpoints that see, as optimum-intel exported golden checkpoints (training/golden/README.md)."""
 
 import json
 import shutil

@@ -2,21 +2,19 @@
 
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.compare import plots_of
 from benchmarks.comparison.figures import Spread, cells, turn_order
-from benchmarks.comparison.plots import line_chart, nice_top
 from benchmarks.comparison.preparation import against
 from benchmarks.comparison.product import Contender, NotHad, Turn
-from benchmarks.comparison.report import BEGIN, END, Table, with_section
+from benchmarks.comparison.report import Table, section_marks, with_section
 from benchmarks.comparison.rounds import Measured, Run, compare, measure
 from benchmarks.comparison.workers import Machine
-from benchmarks.comparison.workloads import Decode, Prefill, Row, Workload
+from benchmarks.comparison.workloads import Prefill, Row, Workload
 
 RIVALS = {"ours": "ours", "theirs": "ours"}
+BEGIN, END = section_marks("shape")
 
 
 def turn(rate: float, num_steps: int = 100) -> Turn:
@@ -107,7 +105,6 @@ def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
         ["ours", "theirs"],
         rows,
         ["theirs, copy: not had"],
-        {"decode": "plots/a.svg"},
     )
     assert table.markdown().splitlines() == [
         "### Random, 8 bits",
@@ -118,56 +115,20 @@ def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
         "| copy | 8.0, 4.0 a step | – |",
         "",
         "- theirs, copy: not had",
-        "",
-        "![decode](plots/a.svg)",
     ]
 
 
 def test_only_what_is_between_the_marks_is_replaced() -> None:
     document = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    once = with_section(document, "new\n")
+    once = with_section(document, "new\n", begin=BEGIN, end=END)
     assert once == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
-    assert with_section(once, "new\n") == once
+    assert with_section(once, "new\n", begin=BEGIN, end=END) == once
 
 
 @pytest.mark.parametrize("document", ["", f"{BEGIN}", f"{END}\n{BEGIN}", f"{BEGIN}{BEGIN}{END}"])
 def test_a_document_without_both_marks_is_refused(document: str) -> None:
     with pytest.raises(ValueError, match="must stand in the document once"):
-        with_section(document, "new")
-
-
-def test_a_plot_has_a_line_with_a_point_for_each_figure() -> None:
-    svg = line_chart(
-        "a < b", "sequences", "tokens/s", {"ours": {1: 10.0, 8: 40.0}, "theirs": {1: 5.0}}
-    )
-    root = ElementTree.fromstring(svg)
-    lines = [
-        each.attrib["points"].split() for each in root.iter("{http://www.w3.org/2000/svg}polyline")
-    ]
-    assert [len(line) for line in lines] == [2, 1]
-    heights = [float(point.split(",")[1]) for point in lines[0]]
-    assert heights[0] > heights[1]  # more tokens a second are further up
-    assert "a < b" in [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
-
-
-def test_rows_of_one_plot_are_its_points() -> None:
-    rows = [Row(f"decode {n}", Decode(n, 32, 8), "decode") for n in (1, 8)] + [
-        Row("prefill", Prefill(8), "prefill")
-    ]
-    found = Measured(RIVALS)
-    found.rows["decode 1"] = cells({"ours": [turn(10)], "theirs": [turn(5)]}, RIVALS)
-    found.rows["decode 8"] = cells({"ours": [turn(40)]}, RIVALS)
-    found.rows["prefill"] = cells({"ours": [turn(90)]}, RIVALS)
-    plots = plots_of("Random, 8 bits", found, rows)
-    assert {name: plot.path for name, plot in plots.items()} == {
-        "decode": "plots/Random-8-bits-decode.svg"
-    }
-    assert plots["decode"].svg == line_chart(
-        "Random, 8 bits: decode",
-        "sequences",
-        "tokens/s",
-        {"ours": {1: 10.0, 8: 40.0}, "theirs": {1: 5.0}},
-    )
+        with_section(document, "new", begin=BEGIN, end=END)
 
 
 def test_peers_that_propose_stand_against_ours_that_does() -> None:
@@ -181,10 +142,3 @@ def test_peers_that_propose_stand_against_ours_that_does() -> None:
     )
     assert [against(each, ours).rival for each in (plain, lookup)] == ["", "ours, proposing"]
     assert against(lookup, ours[:1]).rival == ""
-
-
-@pytest.mark.parametrize(
-    ("highest", "top"), [(0, 1), (0.3, 0.5), (1, 1), (7, 10), (100, 100), (101, 200), (480, 500)]
-)
-def test_an_axis_ends_at_a_round_number(highest: float, top: float) -> None:
-    assert nice_top(highest) == pytest.approx(top)

@@ -1,4 +1,4 @@
-"""Tokenizers made of GGUF metadata, against those that it was made of (tools/golden/make_gguf_tokenizers.py)."""
+"""Tokenizers made of GGUF metadata, against those that it was made of (training/golden/make_gguf_tokenizers.py)."""
 
 import json
 import re

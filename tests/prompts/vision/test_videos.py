@@ -1,4 +1,4 @@
-"""Which frames of a video are shown, and how large, against transformers (tools/golden/make_video_layouts.py)."""
+"""Which frames of a video are shown, and how large, against transformers (training/golden/make_video_layouts.py)."""
 
 import json
 from pathlib import Path

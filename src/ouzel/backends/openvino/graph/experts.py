@@ -30,10 +30,10 @@ from ouzel.backends.openvino.library import ops, ops17
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor
 from ouzel.checkpoint.hf_config import HfConfig
 
-# Measured with AMX (benchmarks/experts.py): for 256 tokens a grouped product takes 10 to 25 times the time of slices,
-# for 8 tokens 1.3 to 2 times. Slices cost nodes: for one token they take 1.0 times the time with 64 experts, 1.8 times
-# with 128 and 4 times with 256; with 128 each layer takes 1.5 s to compile. Without AMX a grouped product of 256 tokens
-# takes 4 times the time of slices.
+# Measured with AMX (decision 0016): for 256 tokens a grouped product takes 10 to 25 times the time of
+# slices, for 8 tokens 1.3 to 2 times. Slices cost nodes: for one token slices take 1.0 times the time of
+# a grouped product with 64 experts, 1.8 times with 128 and 4 times with 256; with 128 experts each layer
+# takes 1.5 s to compile. Without AMX a grouped product of 256 tokens takes 4 times the time of slices.
 MAX_SLICED_EXPERTS = 128
 
 Glu = Callable[..., Node]  # of gate and up, or of up alone where there is no gate

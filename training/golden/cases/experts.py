@@ -1,0 +1,126 @@
+"""Mixtures of experts."""
+
+from typing import Any
+
+from training.golden.cases import Case, rope
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "vocab_size": 128,
+    "num_experts_per_tok": 2,
+}
+
+GRANITE = {
+    "embedding_multiplier": 6.0,
+    "attention_multiplier": 0.2,
+    "residual_multiplier": 0.4,
+    "logits_scaling": 3.0,
+}
+
+CASES: dict[str, Case] = {
+    "qwen3-moe": Case(
+        {
+            **SMALL,
+            "model_type": "qwen3_moe",
+            "rope_parameters": rope(theta=1000000.0),
+            "head_dim": 16,
+            "num_hidden_layers": 3,
+            "moe_intermediate_size": 32,
+            "num_experts": 5,
+            "norm_topk_prob": True,
+            "mlp_only_layers": [1],
+        },
+        older_rope_keys=True,
+    ),
+    "gpt-oss": Case(
+        {
+            **SMALL,
+            "model_type": "gpt_oss",
+            "rope_parameters": rope(
+                "yarn", 150000.0, factor=32.0, original_max_position_embeddings=1024, truncate=False
+            ),
+            "head_dim": 64,
+            "num_attention_heads": 2,
+            "num_key_value_heads": 1,
+            "sliding_window": 8,
+            "num_local_experts": 4,
+            "swiglu_limit": 1.5,
+        },
+        older_rope_keys=True,
+    ),
+    "mixtral": Case(
+        {
+            **SMALL,
+            "model_type": "mixtral",
+            "rope_parameters": rope(theta=1000000.0),
+            "sliding_window": 12,
+            "num_local_experts": 4,
+        },
+        first_seed=253,
+    ),
+    "olmoe": Case(
+        {
+            **SMALL,
+            "model_type": "olmoe",
+            "rope_parameters": rope(),
+            "num_experts": 5,
+            "clip_qkv": 1.5,
+        },
+        older_rope_keys=True,
+        first_seed=146,
+    ),
+    "qwen2-moe": Case(
+        {
+            **SMALL,
+            "model_type": "qwen2_moe",
+            "rope_parameters": rope(theta=1000000.0),
+            "num_hidden_layers": 3,
+            "num_experts": 5,
+            "moe_intermediate_size": 32,
+            "shared_expert_intermediate_size": 64,
+            "decoder_sparse_step": 2,
+            "use_sliding_window": True,
+            "sliding_window": 12,
+            "max_window_layers": 2,
+        }
+    ),
+    "granitemoe": Case(
+        {
+            **SMALL,
+            **GRANITE,
+            "model_type": "granitemoe",
+            "rope_parameters": rope(),
+            "attention_bias": True,
+            "num_local_experts": 5,
+            "num_hidden_layers": 2,
+        },
+        older_rope_keys=True,
+    ),
+    "granitemoeshared": Case(
+        {
+            **SMALL,
+            **GRANITE,
+            "model_type": "granitemoeshared",
+            "rope_parameters": rope(),
+            "num_local_experts": 4,
+            "shared_intermediate_size": 64,
+        }
+    ),
+    "ernie4-5-moe": Case(
+        {
+            **SMALL,
+            "model_type": "ernie4_5_moe",
+            "rope_parameters": rope(theta=500000.0),
+            "num_hidden_layers": 3,
+            "moe_intermediate_size": 32,
+            "moe_num_experts": 5,
+            "moe_k": 2,
+            "moe_num_shared_experts": 2,
+            "moe_layer_start_index": 1,
+            "moe_layer_end_index": 1,
+            "tie_word_embeddings": True,
+        },
+        first_seed=42,
+    ),
+}
