@@ -39,7 +39,7 @@ LEFT_MODULES: dict[str, str] = {}  # to a release: by path, what their marker sa
 def pytest_asyncio_loop_factories(
     item: pytest.Item,
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    both = item.path.name == "test_engine_client.py"
+    both = item.path.match("engine_client/test_client.py")
     return {"uvloop": uvloop.new_event_loop} | ({"asyncio": asyncio.new_event_loop} if both else {})
 
 

@@ -21,7 +21,7 @@ from ouzel.backends.openvino.calibration.error_feedback import (
     encode_with_feedback,
     factorise,
 )
-from ouzel.backends.openvino.calibration.export import export_checkpoint
+from ouzel.backends.openvino.calibration.export import Export, export_checkpoint
 from ouzel.backends.openvino.calibration.recording import (
     CalibrationText,
     TracedWeights,
@@ -215,7 +215,7 @@ def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: s
 
 
 def text(vocab_size: int = 2000) -> CalibrationText:
-    return CalibrationText((), np.random.default_rng(0).integers(0, vocab_size, 1024).tolist())
+    return CalibrationText((), np.random.default_rng(0).integers(0, vocab_size, 256).tolist())
 
 
 def runner_of(directory: Path, cache: Path, weights: str) -> ModelRunner:
@@ -235,15 +235,28 @@ def make_entry(cache: Path, weights: str = "int4") -> bool:
     return make_calibrated_entry(MODEL_DIRECTORY, config, read_weights(weights), str(cache), text())
 
 
+@pytest.fixture(scope="module")
+def made_entry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Calibrates the demo model once, which takes seconds, and returns the entry; tests change copies of the entry."""
+    cache = tmp_path_factory.mktemp("calibrated")
+    assert make_entry(cache)
+    [entry] = cache.iterdir()
+    return entry
+
+
+def copy_entry(entry: Path, cache: Path) -> Path:
+    return Path(shutil.copytree(entry, cache / entry.name))
+
+
 def test_a_server_takes_the_calibrated_weights_once_they_are_there(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    made_entry: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
         plain = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
     assert (
         "`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less" in caplog.text
     )
-    assert make_entry(tmp_path)
+    copy_entry(made_entry, tmp_path)
     assert not make_entry(tmp_path), "there already"
     with caplog.at_level(logging.INFO):
         calibrated = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
@@ -255,10 +268,9 @@ def test_a_server_takes_the_calibrated_weights_once_they_are_there(
 
 
 def test_calibrated_weights_that_no_longer_count_are_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    made_entry: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert make_entry(tmp_path)
-    [entry] = tmp_path.iterdir()
+    entry = copy_entry(made_entry, tmp_path)
     entry.rename(entry.with_name(entry.name[:-16] + "0" * 16))
     runner_of(MODEL_DIRECTORY, tmp_path, "int4").close()
     assert (
@@ -268,18 +280,20 @@ def test_calibrated_weights_that_no_longer_count_are_told(
 
 @pytest.mark.parametrize("of", ["FORMAT", "ouzel.__version__"])
 def test_calibrated_weights_of_other_code_are_made_again(
-    of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of: str, made_entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert make_entry(tmp_path)
+    copy_entry(made_entry, tmp_path)
     monkeypatch.setattr(f"ouzel.backends.openvino.weights.cache.{of}", "another")
     assert make_entry(tmp_path), "the earlier entry does not count"
     assert len(list(tmp_path.iterdir())) == 1, "and is gone"
 
 
-def test_inspect_tells_of_calibrated_weights_where_they_serve(tmp_path: Path) -> None:
+def test_inspect_tells_of_calibrated_weights_where_they_serve(
+    made_entry: Path, tmp_path: Path
+) -> None:
     model = ModelConfig(model=str(MODEL_DIRECTORY), weights="int4", cache_dir=str(tmp_path))
     plain = inspect_model(model, EngineConfig(kv_cache_gib=0.01))
-    assert make_entry(tmp_path)
+    copy_entry(made_entry, tmp_path)
     found = inspect_model(model, EngineConfig(kv_cache_gib=0.01))
     assert (plain.are_weights_calibrated, found.are_weights_calibrated) == (False, True)
     assert found.weights != plain.weights
@@ -340,11 +354,10 @@ def test_each_chunk_begins_as_a_prompt_does() -> None:
 
 
 def test_broken_calibrated_weights_are_not_replaced_under_their_name(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    made_entry: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     plain = logits_of(runner_of(MODEL_DIRECTORY, tmp_path / "plain", "int4"))
-    assert make_entry(tmp_path / "calibrated")
-    [entry] = (tmp_path / "calibrated").iterdir()
+    entry = copy_entry(made_entry, tmp_path / "calibrated")
     with (entry / WEIGHTS_FILE).open("r+b") as file:
         file.truncate(1000)
     assert np.array_equal(
@@ -363,14 +376,20 @@ def test_a_plan_without_four_bits_has_nothing_to_calibrate(tmp_path: Path) -> No
         make_entry(tmp_path, "int8")
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Export]:
+    """Writes a calibrated checkpoint of the demo model, alone in its directory."""
+    made = tmp_path_factory.mktemp("out") / "made"
+    made.mkdir()
+    return made, export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, text())
+
+
 def test_a_written_checkpoint_is_kept_exactly(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    written: tuple[Path, Export], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = tmp_path / "out" / "made"
-    made.mkdir(parents=True)
-    export = export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, text())
+    made, export = written
     assert 4.25 <= export.bits_per_weight <= 4.6
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["made"]
+    assert [path.name for path in made.parent.iterdir()] == ["made"]
 
     with caplog.at_level(logging.INFO):
         runner_of(made, tmp_path / "cache", "auto").close()
@@ -389,16 +408,14 @@ def test_a_written_checkpoint_is_kept_exactly(
         assert content[part["offset"] : part["offset"] + raw.size] == raw.tobytes()
 
 
-def test_floats_are_written_exactly(tmp_path: Path) -> None:
-    made = tmp_path / "made"
-    made.mkdir()
-    export_checkpoint(MODEL_DIRECTORY, read_hf_config(MODEL_DIRECTORY), made, text())
+def test_floats_are_written_exactly(written: tuple[Path, Export]) -> None:
+    made, _ = written
     name = "model.layers.0.input_layernorm.weight"
-    read, written = (
+    original, copied = (
         np.concatenate([*Checkpoint(each).rows(Tensor(name, (256,)))])
         for each in (MODEL_DIRECTORY, made)
     )
-    assert np.array_equal(read, written)
+    assert np.array_equal(original, copied)
 
 
 def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from ouzel.cluster.replica_load import ReplicaLoad, load_of
 from ouzel.engine_client import EngineClient, EngineSpec
-from tests.test_generation import served
+from tests.generation.test_generation import served
 
 
 async def test_an_adapter_adds_nothing_to_the_load_of_its_model() -> None:

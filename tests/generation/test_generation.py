@@ -462,7 +462,8 @@ def create_random_model(options: dict[str, object]) -> EngineCore:
 
 async def test_a_request_that_leaves_itself_no_token_is_refused() -> None:
     engine = EngineClient(
-        EngineSpec(factory="tests.test_generation:create_random_model", options={}), in_thread=True
+        EngineSpec(factory="tests.generation.test_generation:create_random_model", options={}),
+        in_thread=True,
     )
     await engine.start()
     params = SamplingParams(max_tokens=20, allowed_token_ids=(5, 6), no_repeat_ngram_size=1)

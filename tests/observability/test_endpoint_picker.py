@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ouzel.observability import EngineReading, Metrics, exposition
-from tests.endpoint_picker import NAMES, EndpointReading, read_endpoint, read_families
+from tests.observability.endpoint_picker import NAMES, EndpointReading, read_endpoint, read_families
 
 READING = EngineReading(
     num_restarts=0,

@@ -17,7 +17,7 @@ from ouzel.errors import EngineFailed, EngineUnavailable, ModelLoadError, Overlo
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, StepOutput
 from tests.engine.requests import make_request
-from tests.test_engine_client import engine_processes
+from tests.engine_client.test_client import engine_processes
 
 FATAL = 666
 
@@ -100,7 +100,7 @@ async def found_by(
     num_engines: int, *, num_sessions: int = 24, num_turns: int = 5
 ) -> tuple[float, list[int]]:
     """Returns the share of prompt tokens that were found, and the prompt tokens that each engine was given."""
-    spec = EngineSpec(factory="tests.test_engine_pool:create_caching_engine", options={})
+    spec = EngineSpec(factory="tests.engine_client.test_pool:create_caching_engine", options={})
     pool = EnginePool([EngineClient(spec, in_thread=True) for _ in range(num_engines)])
     await pool.start()
     try:

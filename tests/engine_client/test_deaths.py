@@ -11,7 +11,7 @@ from ouzel.engine.base import Engine
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
-from tests.test_engine_client import becomes, engine_processes, running
+from tests.engine_client.test_client import becomes, engine_processes, running
 
 
 async def test_an_engine_that_dies_while_nothing_is_asked_of_it_says_so() -> None:
@@ -52,7 +52,7 @@ async def test_an_engine_that_dies_while_it_loads_says_where_and_is_not_started_
         "PYTHONPATH", os.getcwd()
     )  # the child does not look into its working directory
     options: dict[str, object] = {"signal": number, "stages": has_stages}
-    factory = "tests.test_engine_deaths:die_while_loading"
+    factory = "tests.engine_client.test_deaths:die_while_loading"
     client = EngineClient(EngineSpec(factory=factory, options=options, label="of demo"))
 
     with pytest.raises(ModelLoadError) as failed:

@@ -14,7 +14,14 @@ from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import EngineUnavailable
 from ouzel.types.step_output import FinishReason
 from tests.engine.requests import make_request
-from tests.test_engine_client import FATAL, becomes, engine_processes, read_all, running, token_ids
+from tests.engine_client.test_client import (
+    FATAL,
+    becomes,
+    engine_processes,
+    read_all,
+    running,
+    token_ids,
+)
 
 HANGING = 668
 
@@ -61,7 +68,7 @@ async def test_a_blocked_event_loop_or_a_long_start_is_no_hang_of_the_engine(
         "PYTHONPATH", os.getcwd()
     )  # the child does not look into its working directory
     spec = EngineSpec(
-        factory="tests.test_engine_hangs:load_slowly", options={}, heartbeat_every_s=0.25
+        factory="tests.engine_client.test_hangs:load_slowly", options={}, heartbeat_every_s=0.25
     )
     client = EngineClient(spec, step_timeout_s=2)
     await client.start()
@@ -85,7 +92,7 @@ async def test_an_engine_that_fails_takes_no_requests_while_it_closes(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", os.getcwd())
     spec = EngineSpec(
-        factory="tests.test_engine_hangs:load_clinging", options={}, heartbeat_every_s=0.25
+        factory="tests.engine_client.test_hangs:load_clinging", options={}, heartbeat_every_s=0.25
     )
     client = EngineClient(spec, step_timeout_s=10)
     await client.start()
