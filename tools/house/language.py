@@ -28,7 +28,7 @@ from tools.house.texts import Text, Texts, read_texts
 FILE = Path(__file__).with_suffix(".toml")
 MAX_COLUMNS = 100
 
-Numbers = dict[str, dict[str, int]]  # by room, then by measure
+Numbers = dict[str, dict[str, int]]  # the keys: a room, then a measure
 
 
 class Finding(NamedTuple):

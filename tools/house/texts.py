@@ -17,7 +17,7 @@ _PRAGMA = re.compile(r"#\s*(?:noqa|type:|fmt:|ruff:|pragma|!)")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of prose and the line of the file on which it begins."""
+    """A text is a piece of prose and the line of the file on which it begins."""
 
     line: int
     text: str
@@ -25,7 +25,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The prose of one file, its functions, and its lines."""
+    """Holds the prose of one file, the names of its functions, and its lines."""
 
     path: Path
     lines: list[str]
