@@ -203,7 +203,7 @@ def longest_chain(recorded: dict[str, list[Hop]]) -> int:
 
 
 async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None:
-    """Answers the request twice and records the second answer, without the work of a first request."""
+    """Answers the request twice and records the second answer, without work that is done once."""
     local = located(ModelConfig())
     engine = EngineClient(ENGINE, in_thread=True)
     with tempfile.TemporaryDirectory() as data_dir:
