@@ -137,7 +137,8 @@ def measure_complexity(function: FunctionNode) -> int:
     """Returns 1, and 1 for every decision, also inside expressions and nested functions.
 
     Unlike ruff's C901 it counts conditional expressions, comprehensions and each further operand of
-    `and` and `or`, for a reader has to decide there too. The cases of a `match` are a table, and count nothing.
+    `and` and `or`, for a reader has to decide there too. The cases of a `match` are a table and do
+    not count.
     """
     return 1 + sum(map(_num_decisions, ast.walk(function)))
 
