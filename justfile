@@ -29,6 +29,10 @@ format:
 measure *arguments:
     uv run python -m tools.house.measure {{ arguments }}
 
+# The language of each room: `just language src/ouzel/wire --list`, `just language --write`
+language *arguments:
+    uv run python -m tools.house.language {{ arguments }}
+
 # How a request changes folders on its way
 hops *arguments:
     uv run python -m tools.house.hops {{ arguments }}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.house.hops import REQUESTS, Call, Function, Hop, hops_of, longest_chain, record
+from tools.house.hops import REQUESTS, Call, Function, Hop, longest_chain, read_hops, record
 
 DOOR, READER, ERRORS = (
     Function("door/door.py", "enter"),
@@ -36,7 +36,7 @@ def _begins_as(hops: list[Hop], others: list[Hop]) -> bool:
 
 
 def test_a_call_into_another_folder_is_a_hop() -> None:
-    assert hops_of([Call(DOOR, READER), Call(READER, CHECK)]) == [Hop(DOOR, READER, is_call=True)]
+    assert read_hops([Call(DOOR, READER), Call(READER, CHECK)]) == [Hop(DOOR, READER, is_call=True)]
 
 
 def test_the_way_back_is_a_hop_where_another_one_follows() -> None:
@@ -47,7 +47,7 @@ def test_the_way_back_is_a_hop_where_another_one_follows() -> None:
         Call(SEND, CHECK),
         Call(DOOR, SEND),
     ]
-    assert hops_of(calls) == [
+    assert read_hops(calls) == [
         Hop(DOOR, READER, is_call=True),
         Hop(CHECK, DOOR, is_call=False),
         Hop(SEND, CHECK, is_call=True),
@@ -55,4 +55,4 @@ def test_the_way_back_is_a_hop_where_another_one_follows() -> None:
 
 
 def test_files_of_the_package_itself_are_no_folder() -> None:
-    assert hops_of([Call(DOOR, ERRORS), Call(ERRORS, CHECK)]) == []
+    assert read_hops([Call(DOOR, ERRORS), Call(ERRORS, CHECK)]) == []

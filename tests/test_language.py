@@ -9,16 +9,16 @@ from tools.house.language import (
     count,
     differences,
     find,
+    measured_files,
     read_allowed,
     rises,
     write_allowed,
 )
 from tools.house.pronouns import find_hanging
-from tools.house.rooms import python_files
 
 
 def test_the_numbers_of_all_rooms_are_the_allowed_ones() -> None:
-    paths = list(python_files())
+    paths = list(measured_files())
     assert differences(count(paths, find(paths)), read_allowed()) == []
 
 
@@ -90,6 +90,17 @@ def test_each_measure_finds_its_places(tmp_path: Path) -> None:
         ("long_lines", 12),
         ("pointing_docstrings", 11),
         ("preposition_comments", 7),
+    ]
+
+
+def test_code_of_documents_is_not_their_text(tmp_path: Path) -> None:
+    text = (
+        "# Serve\n\nTakes what\nis there.\n\n```\nwhat\n```\n\n| a | those of b |\n| what | c |\n"
+    )
+    (tmp_path / "README.md").write_text(text)
+    findings = find([Path("README.md")], tmp_path)
+    assert [(found.room, found.measure, found.line) for found in findings] == [
+        (".", "hanging_documents", line) for line in (3, 10, 11)
     ]
 
 

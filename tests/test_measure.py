@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from tools.house.fragments import is_fragment
-from tools.house.measure import FunctionNode, Source, broken_limits, complexity_of, import_cycle
+from tools.house.measure import (
+    FunctionNode,
+    Source,
+    broken_limits,
+    import_cycle,
+    measure_complexity,
+)
 
 
 def source(module: str, text: str) -> Source:
@@ -18,7 +24,7 @@ def source(module: str, text: str) -> Source:
 def complexity(body: str) -> int:
     function = ast.parse(f"def f():\n{body}").body[0]
     assert isinstance(function, FunctionNode)
-    return complexity_of(function)
+    return measure_complexity(function)
 
 
 def test_a_cycle_is_named_in_the_order_of_its_imports() -> None:

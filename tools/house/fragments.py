@@ -93,7 +93,7 @@ def is_fragment(docstring: str) -> bool:
 
 
 def _begins_with_verb(words: list[str]) -> bool:
-    """Tells whether the function is the subject: "Returns ...", or another "...s" before a determiner."""
+    """Tells whether the function is the subject: "Returns …", or another "…s" before "the"."""
     after = words[1] if len(words) > 1 else ""
     return (
         words[0] in _THIRD_PERSON | {"is", "has", "does", "see"}

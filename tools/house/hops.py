@@ -2,18 +2,21 @@
 
     uv run python -m tools.house.hops [--request chat|responses] [--quiet]
 
-The app runs in this process, on the fake engine and with a store, and answers a request under `sys.setprofile`. What is
-counted is what somebody does who reads along: he goes into another folder with a call, and goes back for the next one.
+The app runs in this process, on the fake engine and with a store, and answers a request under
+`sys.setprofile`. The count follows a reader of the calls: each call into another folder is a hop,
+and so is the way back for the next call.
 
 Rules
-1. Only functions of the package count: whatever libraries lie between two of them, the one calls the other. A pair of
-   caller and callee is read once. Lambdas and comprehensions belong to the function in which they are written.
-2. A function's folder is the directory of its file. Files directly in the package, its options and its metrics are
-   vocabulary that all folders share: calls from them or to them do not count.
-3. Each task and each thread is read by itself, for no call leads from one to another. So the count does not depend on
-   how they take turns.
-4. The calls are read in order, each from its caller into its callee. A hop is a call into another folder, or the way
-   from there to the caller of the next call; ways back after the last call into another folder do not count.
+1. Only functions of the package count. If the code of a library lies between two of them, the first
+   counts as the caller of the second. A pair of caller and callee is read once. Lambdas and
+   comprehensions belong to the function in which they are written.
+2. A function's folder is the directory of its file. Files directly in the package, its options and
+   its metrics are vocabulary that all folders share: calls from them or to them do not count.
+3. Each task and each thread is read by itself, for no call leads from one to another. So the count
+   does not depend on how they take turns.
+4. The calls are read in order, each from its caller into its callee. A hop is a call into another
+   folder, or the way from there to the caller of the next call; ways back after the last call into
+   another folder do not count.
 """
 
 import argparse
@@ -40,12 +43,10 @@ from ouzel.serve.served_model import load_served_model
 
 PACKAGE = Path(ouzel.__file__).parent
 ENGINE = EngineSpec(factory="ouzel.backends.fake:create_engine", options={"step_s": 0.1})
-VOCABULARY = (
-    "config",
-    "observability",
-    "types",
-)  # folders that are read as files directly in the package
-MAX_TOKENS = 16  # so many steps that on a busy machine too the first token has left before the last one is made
+# Folders that are read as files directly in the package.
+VOCABULARY = ("config", "observability", "types")
+# Enough steps that the first token leaves before the last one is made, also on a busy machine.
+MAX_TOKENS = 16
 
 REQUESTS: dict[str, tuple[str, dict[str, object]]] = {
     "chat": (
@@ -94,11 +95,11 @@ class Call(NamedTuple):
 
 
 class Recorder:
-    """A profile function. `is_on` says when it records."""
+    """This profile function records calls while `is_on` is set."""
 
     def __init__(self) -> None:
         self.is_on = False
-        self._calls: dict[Call, str] = {}  # with the task or thread that made it first
+        self._calls: dict[Call, str] = {}  # the value: the task or thread that first made the call
         self._functions: dict[CodeType, Function | None] = {}
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
@@ -121,7 +122,7 @@ class Recorder:
         calls: dict[str, list[Call]] = {}
         for call, where in self._calls.items():
             calls.setdefault(where, []).append(call)
-        return {where: hops for where, made in calls.items() if (hops := hops_of(made))}
+        return {where: hops for where, made in calls.items() if (hops := read_hops(made))}
 
     def _caller(self, frame: FrameType) -> Function | None:
         """Returns the nearest function of the package below `frame` on its stack."""
@@ -131,7 +132,7 @@ class Recorder:
         return None if below is None else caller
 
     def _function(self, code: CodeType) -> Function | None:
-        """Returns None for what is not the package's."""
+        """Returns None for code outside the package."""
         if code not in self._functions:
             path = Path(code.co_filename)
             name = code.co_qualname.partition(".<locals>.<")[0]
@@ -143,9 +144,10 @@ class Recorder:
 
 
 def _is_resumed(frame: FrameType) -> bool:
-    """Tells a generator or coroutine that goes on from a function that begins, as the profiler does not.
+    """Tells whether a generator or coroutine goes on, rather than begins.
 
-    A call begins or goes on with the instruction RESUME; the two low bits of its argument are 0 at the beginning.
+    A call begins or goes on with the instruction RESUME; the two low bits of its argument are 0 at
+    the beginning.
     """
     return frame.f_code.co_code[frame.f_lasti + 1] & 3 != 0
 
@@ -166,7 +168,7 @@ def _running() -> str:
     )
 
 
-def hops_of(calls: Iterable[Call]) -> list[Hop]:
+def read_hops(calls: Iterable[Call]) -> list[Hop]:
     """Reads the calls of one task or thread (rules 2 and 4)."""
     hops: list[Hop] = []
     here: Function | None = None
@@ -202,7 +204,7 @@ def longest_chain(recorded: dict[str, list[Hop]]) -> int:
 
 
 async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None:
-    """Answers the request twice and records the second answer: what a server does once is not the request's."""
+    """Answers the request twice and records the second answer, without work that is done once."""
     local = find_or_download(ModelConfig())
     engine = EngineClient(ENGINE, in_thread=True)
     with tempfile.TemporaryDirectory() as data_dir:
@@ -219,7 +221,7 @@ async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None
 
 
 async def _answer(app: ASGIApp, path: str, body: bytes, recorder: Recorder) -> None:
-    """Sends one request, and lets the recorder record from its body to the first piece of the answer's body."""
+    """Sends one request, and records from its body to the first piece of the answer's body."""
     incoming = [{"type": "http.request", "body": body, "more_body": False}]
     is_answered = asyncio.Event()
 

@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 from tools.house.fragments import is_fragment
 from tools.house.pronouns import find_hanging, is_pointing
-from tools.house.rooms import REPOSITORY, find_room, is_in, python_files
+from tools.house.rooms import REPOSITORY, documents, find_room, is_in, python_files
 from tools.house.texts import Text, Texts, read_texts
 
 FILE = Path(__file__).with_suffix(".toml")
 MAX_COLUMNS = 100
 
-Numbers = dict[str, dict[str, int]]  # by room, then by measure
+Numbers = dict[str, dict[str, int]]  # the keys: a room, then a measure
 
 
 class Finding(NamedTuple):
@@ -84,6 +84,7 @@ MEASURES: dict[str, Callable[[Texts], Iterable[Text]]] = {
     "fragments": _fragments,
     "functions_named_of": lambda texts: (f for f in texts.functions if f.text.endswith("_of")),
     "hanging_comments": lambda texts: _hanging([*texts.comments, *texts.trailing_comments]),
+    "hanging_documents": lambda texts: _hanging(texts.paragraphs),
     "hanging_docstrings": lambda texts: _hanging(texts.docstrings),
     "hanging_messages": lambda texts: _hanging(texts.messages),
     "long_lines": _long_lines,
@@ -101,12 +102,17 @@ MEASURES: dict[str, Callable[[Texts], Iterable[Text]]] = {
 }
 
 
+def measured_files(root: Path = REPOSITORY) -> Iterator[Path]:
+    yield from python_files(root)
+    yield from documents(root)
+
+
 def find(paths: Iterable[Path], root: Path = REPOSITORY) -> list[Finding]:
     """Returns the findings of the files by room, measure and place."""
     return sorted(
         Finding(find_room(path), measure, path, text.line, " ".join(text.text.split())[:160])
         for path in paths
-        for texts in [read_texts(path, (root / path).read_text())]
+        for texts in [read_texts(path, (root / path).read_text(encoding="utf-8"))]
         for measure, measured in MEASURES.items()
         for text in measured(texts)
     )
@@ -192,7 +198,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"Renew {FILE.name}.")
     parser.add_argument("--allow-rise", action="store_true", help="Let numbers rise, with --write.")
     arguments = parser.parse_args()
-    paths = list(python_files())
+    paths = list(measured_files())
     findings = find(paths)
     numbers = count(paths, findings)
     if arguments.write:

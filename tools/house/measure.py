@@ -1,21 +1,37 @@
 """Measures the package by the limits of the house, and exits with 1 where one of them is broken.
 
-    uv run python -m tools.house.measure [--fragments]
+    uv run python -m tools.house.measure [--fragments] [--hints]
 
-Only the text of the files is read: nothing of the package is imported.
+`--hints` lists the files, rooms and functions behind the counts that have no limit. The tool reads
+only the text of the files: it imports nothing of the package.
 """
 
 import argparse
 import ast
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from statistics import median
 
 from tools.house.fragments import is_fragment
+from tools.house.layout import (
+    FULL_FOLDER_FILES,
+    SHORT_FILE_LINES,
+    WARNED_FILE_LINES,
+    all_imported,
+    copies,
+    files_by_folder,
+    files_that_check_models,
+    importers_of_cli,
+    is_near,
+    lines_by_top_folder,
+    modules_in_cycles,
+    readers_of_config,
+)
+from tools.house.rooms import REPOSITORY, python_files
 
 ROOT = Path(__file__).parents[2] / "src"
 PACKAGE = "ouzel"
@@ -42,7 +58,7 @@ class Docstring:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file; `path` begins below `ROOT`."""
+    """Holds one file; `path` begins below `ROOT`."""
 
     module: str
     path: Path
@@ -54,7 +70,9 @@ class Source:
             if isinstance(node, FunctionNode):
                 place = f"{self.path}:{node.lineno} {node.name}"
                 yield Function(
-                    place, (node.end_lineno or node.lineno) - node.lineno + 1, complexity_of(node)
+                    place,
+                    (node.end_lineno or node.lineno) - node.lineno + 1,
+                    measure_complexity(node),
                 )
 
     def docstrings(self) -> Iterator[Docstring]:
@@ -92,7 +110,7 @@ def import_cycle(sources: list[Source]) -> list[str]:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         cycle: list[str] = error.args[1]
-        return cycle[::-1]  # it comes from the imported to who imports it
+        return cycle[::-1]  # graphlib lists the imported module before its importer
     return []
 
 
@@ -115,11 +133,12 @@ def _imported(node: ast.AST, modules: set[str]) -> Iterator[str]:
 # Complexity
 
 
-def complexity_of(function: FunctionNode) -> int:
+def measure_complexity(function: FunctionNode) -> int:
     """Returns 1, and 1 for every decision, also inside expressions and nested functions.
 
-    Unlike ruff's C901 it counts conditional expressions, comprehensions and each further operand of `and` and `or`,
-    for a reader has to decide there too. The cases of a `match` are a table, and count nothing.
+    Unlike ruff's C901 it counts conditional expressions, comprehensions and each further operand of
+    `and` and `or`, for a reader has to decide there too. The cases of a `match` are a table and do
+    not count.
     """
     return 1 + sum(map(_num_decisions, ast.walk(function)))
 
@@ -157,13 +176,70 @@ def broken_limits(sources: list[Source]) -> list[str]:
         for function in source.functions():
             if function.num_lines > MAX_FUNCTION_LINES:
                 broken.append(
-                    f"{function.place} has {function.num_lines} lines, the limit is {MAX_FUNCTION_LINES}"
+                    f"{function.place} has {function.num_lines} lines, "
+                    f"the limit is {MAX_FUNCTION_LINES}"
                 )
             if function.complexity > MAX_COMPLEXITY:
                 broken.append(
-                    f"{function.place} has complexity {function.complexity}, the limit is {MAX_COMPLEXITY}"
+                    f"{function.place} has complexity {function.complexity}, "
+                    f"the limit is {MAX_COMPLEXITY}"
                 )
     return broken
+
+
+# Hints
+
+
+def hints(sources: list[Source]) -> dict[str, list[str]]:
+    """Returns the places that deserve a look and break no limit, by the title of each hint."""
+    modules = {source.module for source in sources}
+    trees = {Path(ROOT.name) / source.path: source.tree for source in sources}
+    texts = {path: (REPOSITORY / path).read_text() for path in trees}
+    scripts = {
+        path: ast.parse((REPOSITORY / path).read_text())
+        for path in python_files()
+        if path.parts[0] in ("tools", "benchmarks")
+    }
+    at_import = {
+        source.module: {*_imported(source.tree, modules)} - {source.module} for source in sources
+    }
+    ever = {source.module: all_imported(source.tree, modules) for source in sources}
+    sizes = {
+        f"{source.path} {source.num_lines}": source.num_lines
+        for source in sources
+        if source.path.name != "__init__.py"
+    }
+    return {
+        f"WARNING: files over {WARNED_FILE_LINES} lines": _where(sizes, _is_warned),
+        f"files within 15 lines of {WARNED_FILE_LINES}": _where(
+            sizes, lambda size: is_near(size, WARNED_FILE_LINES)
+        ),
+        f"files within 15 lines of {MAX_FILE_LINES}": _where(
+            sizes, lambda size: is_near(size, MAX_FILE_LINES)
+        ),
+        f"files under {SHORT_FILE_LINES} lines": _where(
+            sizes, lambda size: size < SHORT_FILE_LINES
+        ),
+        f"folders over {FULL_FOLDER_FILES} files, those of families apart": [
+            f"{folder} {number}"
+            for folder, number in files_by_folder(trees).most_common()
+            if number > FULL_FOLDER_FILES
+        ],
+        "modules in cycles of imports": modules_in_cycles(at_import),
+        "modules in cycles, with imports in functions and for types": modules_in_cycles(ever),
+        "rooms that import cli": importers_of_cli(trees | scripts),
+        "functions that open config.json": readers_of_config(trees),
+        "files that check a model": files_that_check_models(trees),
+        "copies of 8 lines or more": copies(texts),
+    }
+
+
+def _where(sizes: dict[str, int], is_wanted: Callable[[int], bool]) -> list[str]:
+    return [name for name, size in sizes.items() if is_wanted(size)]
+
+
+def _is_warned(num_lines: int) -> bool:
+    return num_lines > WARNED_FILE_LINES
 
 
 def main() -> int:
@@ -171,12 +247,20 @@ def main() -> int:
     parser.add_argument(
         "--fragments", action="store_true", help="List the docstrings that look like fragments."
     )
+    parser.add_argument(
+        "--hints", action="store_true", help="List what is behind the counts that have no limit."
+    )
     arguments = parser.parse_args()
     sources = read_sources()
     _print_lines(sources)
     print(f"{'one' if import_cycle(sources) else 'no':>6} import cycle")
     _print_functions(sources)
     _print_docstrings(sources, shows_fragments=arguments.fragments)
+    for title, lines in hints(sources).items():
+        print(f"{len(lines):6,} {title} (a hint, no limit)")
+        for line in lines if arguments.hints else ():
+            print(f"         {line}")
+    _print_layout(sources)
     broken = broken_limits(sources)
     print(f"{len(broken):6,} broken limits")
     for line in broken:
@@ -188,11 +272,19 @@ def _print_lines(sources: list[Source]) -> None:
     lines = Counter[Path]()
     for source in sources:
         lines[source.path.parent] += source.num_lines
-    print(
-        f"{lines.total():6,} lines in {len(sources)} files, the longest {max(source.num_lines for source in sources)}"
-    )
+    longest = max(source.num_lines for source in sources)
+    print(f"{lines.total():6,} lines in {len(sources)} files, the longest {longest}")
     for folder, num_lines in sorted(lines.items()):
         print(f"{num_lines:6,}   {folder}")
+
+
+def _print_layout(sources: list[Source]) -> None:
+    folders = files_by_folder(Path(ROOT.name) / source.path for source in sources)
+    folder, num_files = folders.most_common(1)[0]
+    print(f"{num_files:6,} files in the fullest folder, {folder}")
+    lines = lines_by_top_folder()
+    parts = ", ".join(f"{folder} {number:,}" for folder, number in lines.most_common())
+    print(f"{lines.total():6,} lines of Python in the repository: {parts}")
 
 
 def _print_functions(sources: list[Source]) -> None:
@@ -200,17 +292,17 @@ def _print_functions(sources: list[Source]) -> None:
     lengths = [function.num_lines for function in functions]
     complexity = max(function.complexity for function in functions)
     print(
-        f"{len(functions):6,} functions: lines {median(lengths):g} in the median and {max(lengths)} at most",
-        end="",
+        f"{len(functions):6,} functions: lines {median(lengths):g} in the median and "
+        f"{max(lengths)} at most, complexity {complexity} at most"
     )
-    print(f", complexity {complexity} at most")
 
 
 def _print_docstrings(sources: list[Source], *, shows_fragments: bool) -> None:
     docstrings = [docstring for source in sources for docstring in source.docstrings()]
     fragments = [docstring for docstring in docstrings if is_fragment(docstring.text)]
     print(
-        f"{len(docstrings):6,} docstrings, {len(fragments)} of them perhaps fragments (a hint, no limit)"
+        f"{len(docstrings):6,} docstrings, "
+        f"{len(fragments)} of them perhaps fragments (a hint, no limit)"
     )
     for docstring in fragments if shows_fragments else ():
         print(f"         {docstring.place} {docstring.text.splitlines()[0]}")

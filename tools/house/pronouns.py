@@ -78,5 +78,5 @@ _POINTING = re.compile(r"(?:It|They|Those|Its|Their)\b|[A-Z][a-z]+s (?:it|them|t
 
 
 def is_pointing(docstring: str) -> bool:
-    """Tells whether the docstring begins with a pronoun, or with a verb and one: "Returns them …"."""
+    """Tells whether a docstring begins with a pronoun, or with a verb and one: "Returns them"."""
     return _POINTING.match(docstring) is not None

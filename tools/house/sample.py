@@ -3,8 +3,8 @@
     uv run python -m tools.house.sample [--seed 1] [--number 170] [--room ROOM] [--key KEY]
 
 prints each docstring under a number, with the signature of its function or class and without code.
-The reader says of each number what the code does. KEY is a file that gets the number, the file and
-the line of each docstring, so that the answers can be checked. The same seed draws the same
+For each number, the reader describes the code. KEY is a file that gets the number, the file and the
+line of each docstring, so that the answers can be checked. The same seed draws the same
 docstrings as long as the files are the same.
 """
 
@@ -20,7 +20,7 @@ from tools.house.texts import FunctionNode
 
 
 class Described(NamedTuple):
-    """A documented module, class or function."""
+    """Holds the docstring of a module, class or function, its place and its signature."""
 
     place: str
     signature: str

@@ -1,4 +1,4 @@
-"""Reads the prose of a Python file: docstrings, comments, and the messages for users."""
+"""Reads the prose of a file: docstrings, comments and messages of Python, or paragraphs."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ _PRAGMA = re.compile(r"#\s*(?:noqa|type:|fmt:|ruff:|pragma|!)")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of prose and the line of the file on which it begins."""
+    """A text is a piece of prose and the line of the file on which it begins."""
 
     line: int
     text: str
@@ -25,7 +25,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The prose of one file, its functions, and its lines."""
+    """Holds the prose of one file, the names of its functions, and its lines."""
 
     path: Path
     lines: list[str]
@@ -34,9 +34,12 @@ class Texts:
     trailing_comments: list[Text] = field(default_factory=list)
     messages: list[Text] = field(default_factory=list)
     functions: list[Text] = field(default_factory=list)  # the names
+    paragraphs: list[Text] = field(default_factory=list)  # the text of a document
 
 
 def read_texts(path: Path, source: str) -> Texts:
+    if path.suffix == ".md":
+        return Texts(path, [], paragraphs=[*_paragraphs(source)])
     texts = Texts(path, source.splitlines())
     _add_nodes(texts, ast.parse(source))
     _add_comments(texts, source)
@@ -109,3 +112,19 @@ def _add_comments(texts: Texts, source: str) -> None:
             last_line = line
         else:
             texts.trailing_comments.append(Text(line, text))
+
+
+def _paragraphs(document: str) -> Iterator[Text]:
+    """Yields the paragraphs of a document, without code blocks. A row of a table is a paragraph."""
+    paragraph: list[str] = []
+    begin, is_code = 1, False
+    for number, line in enumerate([*document.splitlines(), ""], start=1):
+        is_fence = line.lstrip().startswith(("```", "~~~"))
+        is_code ^= is_fence
+        ends = is_fence or is_code or not line.strip() or line.lstrip().startswith(("|", "- ", "#"))
+        if ends and paragraph:
+            yield Text(begin, " ".join(paragraph))
+            paragraph = []
+        if not (is_fence or is_code or line.startswith("    ")) and line.strip():
+            begin = begin if paragraph else number
+            paragraph.append(line.strip(" |#-"))
