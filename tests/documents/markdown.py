@@ -1,11 +1,11 @@
 """Reads the repository's documents: files, headings, links, fenced blocks."""
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+_WRITTEN = {"dist", "node_modules", "site"}
 _FENCED = re.compile(
     r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=fence) *$",
     re.M | re.S,
@@ -30,10 +30,13 @@ class Block:
 
 
 def list_documents() -> list[Path]:
-    """Returns every Markdown file that git tracks or would track."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [ROOT / line for line in listed.splitlines() if (ROOT / line).exists()]
+    """Returns every Markdown file of the repository, without files that a build or a tool has written."""
+    found = []
+    for path in sorted(ROOT.rglob("*.md")):
+        names = set(path.relative_to(ROOT).parts[:-1]) - {".github"}
+        if not names & _WRITTEN and not any(name.startswith(".") for name in names):
+            found.append(path)
+    return found
 
 
 def read_blocks(path: Path) -> list[Block]:

@@ -133,7 +133,7 @@ def replace_ports(arguments: tuple[str, ...]) -> list[str]:
 
 
 def lead_to(server: RunningServer, command: Command) -> Command:
-    """Replaces the documents' addresses by those of the server."""
+    """Replaces the addresses of the documents by addresses of the server."""
     words = [ADDRESSES.sub(server.root, word) for word in command.words]
     ports = {"http://127.0.0.1:9090": server.metrics_root}
     return Command(command.variables, tuple(replace_all(word, ports) for word in words))
