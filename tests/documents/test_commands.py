@@ -161,6 +161,12 @@ PAGES_OF_OTHERS = (
 )
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
+def test_commands_stand_in_fenced_blocks(document: Path) -> None:
+    """An indented block has no language, so no test would find its commands."""
+    assert re.findall(r"\n\n( {4}[a-z]+ .*)", read_prose(document)) == []
+
+
 def test_few_blocks_are_not_run() -> None:
     """The number may only fall: a block with a new mark needs a test elsewhere, or a reason here."""
     marked = [block for block in BLOCKS if block.reason]
