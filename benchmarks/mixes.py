@@ -69,7 +69,7 @@ def edits() -> Iterator[Case]:
 
 def quotes() -> Iterator[Case]:
     """Sentences of the document, and between them words of one's own."""
-    document = (ROOT / "docs" / "how-to" / "serving.md").read_text()[:8000]
+    document = (ROOT / "docs" / "how-to" / "limit-requests.md").read_text()[:8000]
     sentences = [
         each.strip() for each in re.split(r"(?<=[.!?])\s+", document) if 60 < len(each) < 300
     ]

@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 
 import pytest
@@ -174,19 +173,6 @@ def test_every_option_has_a_description_and_appears_once() -> None:
 
     assert all(option.description.endswith(".") for option in options)
     assert len({option.name for option in options}) == len(options)
-
-
-@pytest.mark.parametrize("document", ["README.md", "docs/how-to/serving.md"])
-def test_the_flags_that_a_document_names_exist(document: str) -> None:
-    text = (Path(__file__).parents[2] / document).read_text()
-    ours = "\n".join(line for line in text.splitlines() if not re.search(r"\b(curl|pip) ", line))
-    ours = re.sub(r"uv (run|sync)( --no-dev| --extra \w+)* ", "", ours)
-    named = set(re.findall(r"--[a-z][a-z-]+", ours))
-
-    options = [option for record in RECORDS for option in options_of(record)]
-    negations = {f"--no-{option.flag[2:]}" for option in options if option.is_flag}
-    assert named - {option.flag for option in options} - negations == {"--help", "--config"} & named
-    assert "--max-num-seqs" in named
 
 
 def test_flags_may_not_be_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:

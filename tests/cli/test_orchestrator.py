@@ -1,4 +1,4 @@
-"""The pod of docs/how-to/serving.md: its options are ours, its probes are there, and its times fit together."""
+"""Checks the pod and the metrics of docs/how-to/run-under-an-orchestrator.md."""
 
 import re
 from pathlib import Path
@@ -9,12 +9,11 @@ from ouzel.api.operations import OPERATIONS
 from ouzel.observability import EngineReading, Metrics, exposition
 from ouzel.options.command_line import read_command_line
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "serving.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "run-under-an-orchestrator.md"
 
 
 def test_the_pod_of_the_document() -> None:
-    text = DOCUMENT.read_text().partition("## Running under an orchestrator")[2]
-    pod = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])["spec"]
+    pod = yaml.safe_load(DOCUMENT.read_text().partition("```yaml\n")[2].partition("```")[0])["spec"]
     [container] = pod["containers"]
 
     options = read_command_line(container["args"][1:], {})
@@ -31,8 +30,8 @@ def test_the_pod_of_the_document() -> None:
     assert pod["terminationGracePeriodSeconds"] >= stop_s + 20
 
 
-def test_the_metrics_of_the_document_are_there() -> None:
-    text = DOCUMENT.read_text()
+def test_the_metrics_of_the_documents_are_there() -> None:
+    text = "".join(page.read_text() for page in DOCUMENT.parent.glob("*.md"))
     metrics_text = exposition(
         [
             (

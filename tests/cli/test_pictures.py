@@ -1,7 +1,6 @@
 """Pictures through the front door of a real server, with the demo model that sees."""
 
 import json
-import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ import pytest
 from openai import OpenAI
 
 from tests.cli.drawings import data_url, encoded, shape
-from tests.cli.running import RunningServer, send, serving
+from tests.cli.running import RunningServer, serving
 
 MODEL = "ouzel-demo-vision"
 DEMO = ("--demo", "vision")
@@ -257,15 +256,6 @@ def test_the_client_of_openai_sends_pictures(server: RunningServer) -> None:
     )
 
     assert completion.choices[0].message.content == text_of(answer(server, body(*content)))
-
-
-def test_the_picture_of_the_readme(server: RunningServer) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    [curl] = re.findall(r"^curl [^`]*image_url[^`]*", readme, re.MULTILINE)
-
-    said = text_of(send(curl.replace("http://127.0.0.1:8000", server.root)))
-
-    assert f"> {said}\n" in readme
 
 
 def test_pictures_in_several_turns_are_told_apart(server: RunningServer) -> None:

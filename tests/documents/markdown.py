@@ -1,30 +1,84 @@
 """Reads the repository's documents: files, headings, links, fenced blocks."""
 
 import re
-import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_FENCED = re.compile(r"^( *)(`{3,})[^\n]*\n.*?^\1\2 *$", re.M | re.S)
+_WRITTEN = {"dist", "node_modules", "site"}
+_FENCED = re.compile(
+    r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=fence) *$",
+    re.M | re.S,
+)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_MARK = re.compile(r"^ *<!-- not run: (.+) -->$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a document."""
+
+    document: str  # its path from the root
+    line: int
+    language: str
+    text: str
+    reason: str  # of the comment `<!-- not run: … -->` on the line before; empty without it
+    shown: str  # the answer that the document shows below: a JSON block, or a quotation
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}"
 
 
 def list_documents() -> list[Path]:
-    """Returns every Markdown file that git tracks or would track."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [ROOT / line for line in listed.splitlines() if (ROOT / line).exists()]
+    """Returns every Markdown file of the repository, without files that a build or a tool has written."""
+    found = []
+    for path in sorted(ROOT.rglob("*.md")):
+        names = set(path.relative_to(ROOT).parts[:-1]) - {".github"}
+        if not names & _WRITTEN and not any(name.startswith(".") for name in names):
+            found.append(path)
+    return found
+
+
+def read_blocks(path: Path) -> list[Block]:
+    text = path.read_text()
+    blocks = []
+    for match in _FENCED.finditer(text):
+        before = text[: match.start()].splitlines()
+        mark = _MARK.match(before[-1]) if before else None
+        lines = match["text"].splitlines(keepends=True)
+        blocks.append(
+            Block(
+                document=path.relative_to(ROOT).as_posix(),
+                line=len(before) + 1,
+                language=match["language"],
+                text="".join(line.removeprefix(match["indent"]) for line in lines),
+                reason="" if mark is None else mark[1],
+                shown=_read_shown(text[match.end() :]),
+            )
+        )
+    return blocks
+
+
+def _read_shown(text: str) -> str:
+    """Returns the JSON block, or the quotation, with which the text begins."""
+    if json := re.match(r"\n\n```json\n(.*?)```", text, re.S):
+        return json[1]
+    quotation = re.match(r"\n\n((?:> .*\n)+)", text)
+    return "" if quotation is None else re.sub(r"^> ", "", quotation[1], flags=re.M).strip()
+
+
+def read_prose(path: Path) -> str:
+    """Returns the text without its fenced blocks."""
+    return _FENCED.sub("", path.read_text())
 
 
 def find_links(path: Path) -> list[str]:
-    """Returns the targets of all links, outside fenced blocks."""
-    return _LINK.findall(_FENCED.sub("", path.read_text()))
+    return _LINK.findall(read_prose(path))
 
 
 def find_anchors(path: Path) -> set[str]:
     """Returns the anchors of all headings, built as GitHub and mkdocs build them."""
-    text = _FENCED.sub("", path.read_text())
-    headings = re.findall(r"^#{1,6} (.+?)(?: \{.*\})?$", text, re.M)
+    headings = re.findall(r"^#{1,6} (.+?)(?: \{.*\})?$", read_prose(path), re.M)
     return {_slugify(heading) for heading in headings}
 
 

@@ -88,7 +88,9 @@ def write_tokenizer(path: Path) -> None:
     trainer = trainers.BpeTrainer(
         vocab_size=500, special_tokens=SPECIAL_TOKENS, initial_alphabet=alphabet
     )
-    tokenizer.train_from_iterator([(ROOT / "docs" / "how-to" / "serving.md").read_text()], trainer)
+    tokenizer.train_from_iterator(
+        [(ROOT / "docs" / "reference" / "responses.md").read_text()], trainer
+    )
     tokenizer.save(str(path), pretty=False)
 
 

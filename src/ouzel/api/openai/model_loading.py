@@ -113,7 +113,7 @@ OPERATIONS = (
     Operation(
         method="post",
         path=LOAD_PATH,
-        summary="Loads a model, with options of its own: docs/how-to/serving.md.",
+        summary="Loads a model, with options of its own: docs/how-to/serve-several-models.md.",
         changing=_loading,
         is_documented=False,  # for operators
     ),
