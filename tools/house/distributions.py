@@ -16,6 +16,8 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tools.house.release import exit_with
+
 ROOT = Path(__file__).parents[2]
 MAX_SDIST_BYTES = 12_000_000
 _NOT_IN_SDIST = ("tests", "benchmarks", "training", "tools", "docs")
@@ -67,7 +69,7 @@ def main() -> None:
     for path in sorted(directory.glob("ouzel*")):
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         print(f"{path.name}: {path.stat().st_size:,} bytes, sha256 {digest}")
-    sys.exit("\n".join(faults))
+    exit_with(faults)
 
 
 if __name__ == "__main__":
