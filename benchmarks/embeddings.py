@@ -1,11 +1,12 @@
-"""Compares texts per second of embeddings with sentence-transformers, by turns, on random checkpoints of known shapes.
+"""Compares embeddings per second with sentence-transformers, in turns, on random checkpoints.
 
-    uv run python -m benchmarks.embeddings make DIRECTORY
-    uv run python -m benchmarks.embeddings run DIRECTORY --torch-python PYTHON [--rounds 5] [--share 1]
+    uv run python -m benchmarks.embeddings make DIRECTORY --torch-python PYTHON
+    uv run python -m benchmarks.embeddings run DIRECTORY --torch-python PYTHON
+        [--rounds 5] [--share 1]
 
-PYTHON is an interpreter with torch, transformers and sentence-transformers; `make` needs it, too. Each round asks every
-engine once, in its own process, in turn; the figures are medians. Ours is measured through its HTTP API, JSON and
-tokenizer included.
+PYTHON is an interpreter with torch, transformers and sentence-transformers. Each round asks every
+engine once, in a process of its own, in turn; the figures are medians. Ouzel is measured through
+its HTTP API, JSON and tokenizer included.
 """
 
 import argparse
@@ -60,7 +61,7 @@ for line in sys.stdin:
 
 
 def texts_of(kind: str, number: int) -> list[str]:
-    """Words of the tokenizer's, from 4 to 250 of them as documents have it, or 30 in each."""
+    """Returns texts of words of the tokenizer: 30 words each, or 4 to 250 as documents have."""
     words = "the cat sat on mat sun is hot ice cold rain wet snow river sea blue red".split()  # noqa: SIM905
     lens = (
         [30] * number

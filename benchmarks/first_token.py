@@ -1,7 +1,10 @@
-"""`python -m benchmarks.first_token NAME=URL[,URL] NAME=URL ...`: time to the first token, of servers by turns.
+"""Compares the time to the first token of several servers, in turns.
 
-Chats of 16 tokens over connections that stay open, by so many clients at a time (`-c`), which share several URLs
-out among themselves. Differences to the first server are taken within a round: a machine is not always as fast.
+    python -m benchmarks.first_token NAME=URL[,URL] NAME=URL ...
+
+Clients (`-c` at a time) send chats of 16 tokens over connections that stay open. Several URLs of
+one name are divided among the clients. Differences to the first server are taken within a round,
+because the speed of a machine changes.
 """
 
 import argparse
@@ -33,7 +36,7 @@ class Client:
         self._request = f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()
 
     async def run(self, end_s: float) -> list[float]:
-        """Asks until then, and returns the times."""
+        """Sends requests until `end_s`, and returns their times."""
         times = []
         reader, writer = await asyncio.open_connection(*self._address)
         while time.perf_counter() < end_s:

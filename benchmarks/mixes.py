@@ -1,17 +1,19 @@
-"""One user, and what people ask for: guesses against none, and against llama.cpp, where the text is a real one.
+"""Measures real texts of one user: with proposals, without proposals, and against llama.cpp.
 
-usage: uv run --group bench python -m benchmarks.mixes CHECKPOINT [--gguf FILE] [--draft DIR [--share 0.7]]
-           [--weights int4] [--rounds 3]
+usage: uv run --group bench python -m benchmarks.mixes CHECKPOINT [--gguf FILE]
+           [--draft DIR [--share 0.7]] [--weights int4] [--rounds 3]
 
-A checkpoint with random weights is made to say the answers below (as `benchmarks.speculation` does), whose tokens are
-those of the checkpoint's own tokenizer, trained on Python's standard library. The texts are of
-this repository, which that has not seen: an edited module, an answer that quotes a document, JSON records, calls of
-tools in an agent's loop, and prose that copies nothing. How often a look-up is right is so neither scripted nor
-measured on another model. A draft model (--draft) says a share of the answer's tokens, which is given (--share).
+A checkpoint with random weights is made to say the answers below, as in `benchmarks.speculation`.
+The checkpoint's own tokenizer, trained on Python's standard library, makes the tokens. The texts
+are from this repository, which the tokenizer has not seen: an edited module, an answer that quotes
+a document, JSON records, tool calls in an agent's loop, and prose that copies nothing. So the share
+of right proposals is neither scripted nor taken from another model. A draft model (--draft) says a
+given share of the answer's tokens (--share).
 
-llama.cpp decodes as many tokens behind a prompt of as many, without proposals, with the best of its settings: its rate
-does not depend on the text. All take turns, answer by answer; printed are tokens per second, medians of rounds, and the
-medians of ratios within rounds. The last line is JSON.
+llama.cpp decodes as many tokens behind a prompt of the same length, without proposals, with the
+best of its settings: its rate does not depend on the text. All take turns, answer by answer. The
+program prints tokens per second, medians of rounds, and medians of ratios within rounds. The last
+line is JSON.
 """
 
 import argparse
@@ -53,7 +55,7 @@ class Case:
 
 
 def edits() -> Iterator[Case]:
-    """The whole file again, with a name changed and a line added."""
+    """Yields cases whose answer is the whole file, with a name changed and a line added."""
     names = {
         "engine/speculation/trials.py": "trial_s",
         "engine/token_counts.py": "counts",
@@ -68,7 +70,7 @@ def edits() -> Iterator[Case]:
 
 
 def quotes() -> Iterator[Case]:
-    """Sentences of the document, and between them words of one's own."""
+    """Yields cases whose answer quotes sentences of the document between other words."""
     document = (ROOT / "docs" / "serving.md").read_text()[:8000]
     sentences = [
         each.strip() for each in re.split(r"(?<=[.!?])\s+", document) if 60 < len(each) < 300
@@ -85,7 +87,7 @@ def quotes() -> Iterator[Case]:
 
 
 def records() -> Iterator[Case]:
-    """An array of objects of one form, made of lines."""
+    """Yields cases whose answer is an array of objects of one form."""
     for seed in range(3):
         random = Random(seed)
         rows = [
@@ -106,7 +108,7 @@ def records() -> Iterator[Case]:
 
 
 def calls() -> Iterator[Case]:
-    """An agent's calls of tools, which its prompt describes, and whose results name what is asked for next."""
+    """Yields cases of an agent's tool calls; each result names the object of the next call."""
     tools = [
         {
             "name": name,
@@ -141,7 +143,7 @@ def calls() -> Iterator[Case]:
 
 
 def prose() -> Iterator[Case]:
-    """Text that its prompt does not hold."""
+    """Yields cases whose answer has nothing of its prompt."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     parts = [part for part in text.split("\n\n") if len(part) > 400]
     for part in parts[:3]:
@@ -165,7 +167,7 @@ class Row:
 
 
 class Answers:
-    """The scripted model, with and without guesses."""
+    """The scripted model, with and without proposals."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
@@ -189,7 +191,7 @@ class Answers:
         self._ids = count()
 
     def rates(self, prompt: list[int], answer: list[int]) -> tuple[float, float, float]:
-        """Returns tokens per second with guesses and without, and tokens per step."""
+        """Returns tokens per second with proposals and without, and tokens per step."""
         for scripted in filter(None, (self._runner, self._draft)):
             scripted.say([*prompt, *answer])
         guessing, plain = (
@@ -201,7 +203,7 @@ class Answers:
 
 
 def request_of(number: int, prompt: list[int], length: int) -> EngineRequest:
-    """Nobody finds another's answer, nor the one of a round before."""
+    """Makes a request whose prompt no earlier request has cached."""
     params = SamplingParams(max_tokens=length, temperature=0.0)
     return EngineRequest(
         request_id=f"{number}", prompt_token_ids=prompt, params=params, cache_salt=f"{number}"
@@ -209,7 +211,7 @@ def request_of(number: int, prompt: list[int], length: int) -> EngineRequest:
 
 
 def measured(cases: list[Case], answers: Answers, peer: Worker | None, rounds: int) -> Row:
-    """Takes the cases of one mix."""
+    """Measures the cases of one mix."""
     turns: list[tuple[float, float, float, float | None]] = []
     lengths = []
     for number, case in enumerate(cases * (rounds + 1)):

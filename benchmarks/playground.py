@@ -1,8 +1,8 @@
-"""What the playground weighs, and how soon a browser has painted it.
+"""Measures the size of the playground, and the time until a browser has painted it.
 
     uv run python -m benchmarks.playground [--rounds 9]
 
-Each round is a browser context of its own, which has nothing in its cache; the server serves the bundled demo model.
+Each round has a new browser context with an empty cache. The server serves the bundled demo model.
 """
 
 import argparse
@@ -21,7 +21,7 @@ _READY = "performance.now()"
 
 
 def visit(browser: Browser, url: str) -> tuple[float, float, int, int]:
-    """Returns when it was painted and when it could be used, in milliseconds, and its bytes and requests."""
+    """Returns milliseconds to the first paint, milliseconds to readiness, bytes, and requests."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     sizes: list[int] = []

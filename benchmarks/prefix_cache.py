@@ -1,9 +1,10 @@
-"""What the prefix cache costs for each block, few or many being cached, and what a hit of a long prompt saves.
+"""Measures the cost of the prefix cache per block, and the time that a hit of a long prompt saves.
 
 usage: uv run python -m benchmarks.prefix_cache [--model DIR] [--prompt-len 8192] [--rounds 5]
 
-The first table is of a block manager alone, in microseconds of CPU time for each block of 32 tokens; medians. With
---model an engine computes prompts of so many random tokens cold, and each again with other words at its end.
+The first table has the costs of a block manager alone, with few and with many cached blocks:
+medians of microseconds of processor time per block of 32 tokens. With --model an engine computes
+random prompts of the given length, and computes each again with another end.
 """
 
 import argparse
@@ -27,7 +28,7 @@ def sequence_of(token_ids: list[int]) -> Sequence:
 
 
 def full_of_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, list[list[int]]]:
-    """Returns a manager all of whose blocks are cached, and the prompts that they hold."""
+    """Returns a manager whose blocks are all cached, and the cached prompts."""
     blocks = BlockManager(num_blocks=num_blocks, block_size=BLOCK_SIZE, prefix_caching=True)
     num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE
     cached = [prompts.random(num_tokens) for _ in range(num_blocks // NUM_PROMPT_BLOCKS)]
@@ -40,7 +41,7 @@ def full_of_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, li
 
 
 def costs(num_blocks: int) -> dict[str, float]:
-    """Returns microseconds for each block, by what is done."""
+    """Returns microseconds per block, by kind of work."""
     prompts = Prompts(seed=num_blocks)
     blocks, cached = full_of_prompts(num_blocks, prompts)
     num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE

@@ -1,11 +1,13 @@
-"""What --prefix-cache-dir saves the first request after a restart, and what it costs.
+"""Measures the time that --prefix-cache-dir saves after a restart, and its cost.
 
-usage: uv run python -m benchmarks.prefix_directory [--model DIR] [--prompt-len 10000] [--rounds 3] [--records 100000]
+usage: uv run python -m benchmarks.prefix_directory [--model DIR] [--prompt-len 10000]
+           [--rounds 3] [--records 100000]
 
-With --model: each round computes a random prompt in an engine over an empty directory, ends that engine, and asks
-again in another, once with the records in the page cache and once with them on the disk alone. Then a stream decodes
-while a prompt of 2,048 tokens that ended is written beside it, and in an engine without a directory, taking turns.
-Always: how long a directory of so many records takes to open. Directories are where TMPDIR says.
+With --model: each round computes a random prompt in an engine over an empty directory, ends that
+engine, and asks again in a new engine: once with the records in the page cache, once with the
+records on the disk alone. Then a stream decodes while a finished prompt of 2,048 tokens is written,
+in turns with an engine without a directory. Always: the time to open a directory with the given
+number of records. Directories are below TMPDIR.
 """
 
 import argparse
@@ -30,7 +32,7 @@ NUM_STREAM_TOKENS = 48
 
 @contextmanager
 def engine_over(directory: str, model: Path) -> Iterator[Engine]:
-    """Has computed something, as after the first request of all."""
+    """Makes an engine over the directory that has computed one prompt already."""
     options = {
         "kv_cache_gib": 1.5,
         "prompt_lookup": False,
@@ -50,7 +52,7 @@ def records_in(directory: str) -> list[Path]:
 
 
 def forget_pages(directory: str) -> None:
-    """Takes the records out of the page cache, as after a night."""
+    """Removes the records from the page cache."""
     for path in records_in(directory):
         file = os.open(path, os.O_RDONLY)
         os.fsync(file)
@@ -89,7 +91,7 @@ def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
 
 
 def loading_beside(engine: Engine, token_ids: list[int]) -> str:
-    """Says how long the steps of a stream take while a long prompt is loaded beside it, and before."""
+    """Returns the times of a stream's steps before and while a long prompt is loaded."""
     engine.add(request(Prompts(seed=5).random(32), NUM_STREAM_TOKENS))
     times = dict[bool, list[float]]()
     for number in range(NUM_STREAM_TOKENS // 2):
@@ -108,7 +110,10 @@ def loading_beside(engine: Engine, token_ids: list[int]) -> str:
 
 
 def step_times(engine: Engine, token_ids: list[int]) -> tuple[list[float], list[bool]]:
-    """Returns the milliseconds of a stream's steps after a prompt ended, and beside which of them that was written."""
+    """Returns the milliseconds of a stream's steps after a prompt ended.
+
+    The second value names the steps during which the prompt was written.
+    """
     seconds_to_first_token(engine, token_ids)
     engine.add(request(Prompts(seed=len(token_ids)).random(32), NUM_STREAM_TOKENS))
     engine.step()
@@ -148,7 +153,7 @@ def measure_stream(model: Path, num_rounds: int) -> None:
 
 
 def writer_cpu_s() -> float:
-    """Returns the CPU time of the only thread that writes; Linux says it in ticks."""
+    """Returns the processor time of the only thread that writes; Linux counts it in ticks."""
     [writer] = [thread for thread in threading.enumerate() if thread.name == "write-prefixes"]
     fields = (
         Path(f"/proc/self/task/{writer.native_id}/stat")

@@ -1,16 +1,20 @@
-"""What guesses gain and cost, on a model of real size whose guesses come true as often as is asked.
+"""Measures the gain and the cost of proposals, on a model of real size with scripted answers.
 
-usage: uv run python -m benchmarks.speculation MODEL [--draft DIR | --mtp] [--weights int4] [--batches 1 8 32]
-           [--rounds 5]
+usage: uv run python -m benchmarks.speculation MODEL [--draft DIR | --mtp] [--weights int4]
+           [--batches 1 8 32] [--rounds 5]
 
-A checkpoint with random weights says nothing that could be guessed, so the rows of its logits are made to say a
-scripted text, after the model has computed them: the time is that of the model, the text is known. With `copying A`
-the client predicts that text, of which a share A is right; with `draft A` the draft model (--draft), or the model's
-layer for further tokens (--mtp), says it, and A of its tokens are right. `nothing` is a text in which nothing returns,
-without a prediction. One engine with guesses and one without take turns on the same model; printed are tokens per
-second of each while all streams of a batch run (guesses that come true let some end early) and, round by round, the
-ratio; the last line is JSON. `curve` is what the best fixed length of drafts would gain by what steps of both cost here
-(Leviathan et al., arXiv 2211.17192, section 3), measured before.
+A checkpoint with random weights says nothing that can be predicted. So the rows of its logits are
+overwritten with a scripted text after the model has computed them: the time is the model's, the
+text is known. With `copying A` the client predicts that text, and a share A of the prediction is
+right. With `draft A` the draft model (--draft) or the model's prediction layer (--mtp) says the
+text, and a share A of its tokens is right. `nothing` is a text without repetitions and without a
+prediction.
+
+One engine with proposals and one without take turns on the same model. The program prints the
+tokens per second of each while all streams of a batch run (right proposals let some streams end
+early), and the ratio round by round; the last line is JSON. `curve` is the gain of the best fixed
+length of drafts, by the measured times of steps of both models (Leviathan et al., arXiv 2211.17192,
+section 3).
 """
 
 import argparse
@@ -46,10 +50,10 @@ _ids = count()
 
 
 class Scripted:
-    """Says the script, whatever the model says; `share` of it, at random, if it is to be wrong at times."""
+    """A runner whose logits say the script; with `share`, a random part of the script is wrong."""
 
     def __init__(self, runner: ModelRunner, script: NDArray[np.int64], distance: int = 1) -> None:
-        """`distance` is from the position of a row to that of the token which it says."""
+        """`distance` is from a row's position to the position of the token that it says."""
         self._runner = runner
         self._script = script
         self._distance = distance
@@ -59,7 +63,7 @@ class Scripted:
         self.share = 1.0
 
     def say(self, token_ids: list[int]) -> None:
-        """Says these from now on, by their positions."""
+        """Sets the script: token ids by position."""
         self._script[: len(token_ids)] = token_ids
 
     @property
@@ -142,7 +146,7 @@ def requests_of(batch: int, predicted: list[int], seed: int) -> list[EngineReque
 def measured(
     name: str, batch: int, engines: tuple[EngineCore, EngineCore], predicted: list[int], rounds: int
 ) -> Row:
-    """Takes engines with and without guesses."""
+    """Measures engines with and without proposals."""
     pairs = []
     for seed in range(rounds + 1):
         requests = [requests_of(batch, predicted, seed) for _ in engines]
@@ -177,7 +181,10 @@ def costs_of(runner: ModelRunner) -> StepCosts:
 
 
 def curve(share: float, batch: int, large: StepCosts, draft: StepCosts) -> float:
-    """Returns how many times as fast drafts of the best length are as none, none being one of the lengths."""
+    """Returns the gain of drafts of the best length over no drafts.
+
+    No drafts count as a length, so the gain is at least 1.
+    """
     context = PROMPT_LEN + OUTPUT_LEN // 2
 
     def seconds_of_token(length: int) -> float:

@@ -68,7 +68,8 @@ class FiguresBuilder:
 
 
 def divergences(true_log_probs: LogProbs, log_probs: LogProbs) -> NDArray[np.float64]:
-    """Takes log-probabilities [S, NUM_BEST] of the truth's best tokens. Returns the KL divergence of each position.
+    """Takes log-probabilities [S, NUM_BEST] of the truth's best tokens. Returns the KL divergence
+    of each position.
 
     All other tokens count as one outcome, so that the figure is a lower bound; see `truth.py`.
     """
