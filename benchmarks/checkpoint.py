@@ -62,7 +62,7 @@ class AnyTensors:
         raise AssertionError(f"{tensor.name} is only measured")
 
 
-def tensors_of(directory: Path, *, predicts: bool = False) -> Shapes:
+def list_tensors(directory: Path, *, predicts: bool = False) -> Shapes:
     """Returns the names and shapes of a model's tensors, in the order of its layers."""
     config = read_hf_config(directory)
     text, vision = config.text_model(), vision_family(config)
@@ -134,7 +134,7 @@ def write_checkpoint(
     (out / "config.json").write_text(
         json.dumps(json.loads(config.read_text()) | changes, indent=2) + "\n"
     )
-    shapes = {renamed(name): shape for name, shape in tensors_of(out, predicts=predicts).items()}
+    shapes = {renamed(name): shape for name, shape in list_tensors(out, predicts=predicts).items()}
     files = shards(shapes, shard_bytes)
     rng = np.random.default_rng(0)
     weight_map: dict[str, str] = {}

@@ -101,7 +101,7 @@ def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) 
             runs[THEIR_SERVER] = partial(ask, stack.enter_context(server))
         except NotHad as error:
             found.notes.append(str(error))
-        runs[BARE_LOOP] = workers.run_of(ours)
+        runs[BARE_LOOP] = workers.load_run(ours)
         stack.callback(workers.close)
         for name, workload in rows.items():
             measure(runs, workload, arguments.rounds, found, name)

@@ -60,7 +60,7 @@ for line in sys.stdin:
 """
 
 
-def texts_of(kind: str, number: int) -> list[str]:
+def make_texts(kind: str, number: int) -> list[str]:
     """Returns texts of words of the tokenizer: 30 words each, or 4 to 250 as documents have."""
     words = "the cat sat on mat sun is hot ice cold rain wet snow river sea blue red".split()  # noqa: SIM905
     lens = (
@@ -147,7 +147,7 @@ def ask_reference(process: subprocess.Popen[str]) -> float:
 def run(directory: Path, python: str, rounds: int, share: float) -> None:
     for name in SHAPES:
         for kind in ("equal", "mixed"):
-            texts = texts_of(kind, max(int(share * NUM_TEXTS[name]), 1))
+            texts = make_texts(kind, max(int(share * NUM_TEXTS[name]), 1))
             texts_file = directory / f"texts-{kind}.json"
             texts_file.write_text(json.dumps(texts))
             with ExitStack() as stack:

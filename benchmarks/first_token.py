@@ -60,7 +60,7 @@ class Client:
         return first_s
 
 
-async def times_of(url: str, num_clients: int, seconds: float) -> list[float]:
+async def measure_times(url: str, num_clients: int, seconds: float) -> list[float]:
     end_s = time.perf_counter() + seconds
     urls = url.split(",")
     clients = [Client(urls[number % len(urls)], number) for number in range(num_clients)]
@@ -71,11 +71,11 @@ async def times_of(url: str, num_clients: int, seconds: float) -> list[float]:
 async def measure(servers: dict[str, str], num_clients: int, rounds: int, seconds: float) -> None:
     medians: dict[str, list[float]] = {name: [] for name in servers}
     for url in servers.values():
-        await times_of(url, num_clients, 1.0)
+        await measure_times(url, num_clients, 1.0)
     for _ in range(rounds):
         for name, url in random.sample(list(servers.items()), len(servers)):
             medians[name].append(
-                1000 * statistics.median(await times_of(url, num_clients, seconds))
+                1000 * statistics.median(await measure_times(url, num_clients, seconds))
             )
     base, *others = servers
     print(

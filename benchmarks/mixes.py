@@ -33,7 +33,7 @@ from tokenizers import Tokenizer
 from benchmarks.comparison.product import Contender
 from benchmarks.comparison.workers import Machine, Worker
 from benchmarks.comparison.workloads import Decode
-from benchmarks.speculation import Scripted, engine_of, run
+from benchmarks.speculation import Scripted, make_engine, run
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.proposals import Speculation
@@ -178,7 +178,7 @@ class Answers:
         self._runner = Scripted(
             create_runner(model, config), np.zeros(MAX_MODEL_LEN + 64, np.int64)
         )
-        self._plain = engine_of(self._runner, None)
+        self._plain = make_engine(self._runner, None)
         self._speculation = Speculation()
         self._draft: Scripted | None = None
         if options.draft is not None:
@@ -187,7 +187,7 @@ class Answers:
             self._draft = Scripted(runner, np.zeros(MAX_MODEL_LEN + 64, np.int64))
             self._draft.share = options.share
             self._speculation = Speculation(draft=self._draft)
-        self._guessing = engine_of(self._runner, self._speculation)
+        self._guessing = make_engine(self._runner, self._speculation)
         self._ids = count()
 
     def rates(self, prompt: list[int], answer: list[int]) -> tuple[float, float, float]:
@@ -195,14 +195,14 @@ class Answers:
         for scripted in filter(None, (self._runner, self._draft)):
             scripted.say([*prompt, *answer])
         guessing, plain = (
-            run(engine, [request_of(next(self._ids), prompt, len(answer))])
+            run(engine, [make_request(next(self._ids), prompt, len(answer))])
             for engine in (self._guessing, self._plain)
         )
         steps = len(answer) - guessing.num_accepted
         return guessing.tokens_per_s, plain.tokens_per_s, len(answer) / steps
 
 
-def request_of(number: int, prompt: list[int], length: int) -> EngineRequest:
+def make_request(number: int, prompt: list[int], length: int) -> EngineRequest:
     """Makes a request whose prompt no earlier request has cached."""
     params = SamplingParams(max_tokens=length, temperature=0.0)
     return EngineRequest(

@@ -23,7 +23,7 @@ NUM_ROUNDS = 7
 NUMS_CACHED = (2_000, 100_000)
 
 
-def sequence_of(token_ids: list[int]) -> Sequence:
+def make_sequence(token_ids: list[int]) -> Sequence:
     return Sequence(request([*token_ids, 1]), 0, 0)
 
 
@@ -33,7 +33,7 @@ def full_of_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, li
     num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE
     cached = [prompts.random(num_tokens) for _ in range(num_blocks // NUM_PROMPT_BLOCKS)]
     for token_ids in cached:
-        sequence = sequence_of(token_ids)
+        sequence = make_sequence(token_ids)
         blocks.allocate(sequence, num_tokens)
         blocks.mark_computed(sequence, num_tokens)
         blocks.release(sequence)
@@ -53,12 +53,12 @@ def costs(num_blocks: int) -> dict[str, float]:
         found.setdefault(name, []).append((time.thread_time() - started) / NUM_PROMPT_BLOCKS * 1e6)
 
     for _ in range(NUM_ROUNDS):
-        hit = sequence_of(cached[-1])
+        hit = make_sequence(cached[-1])
         measure("count, keys new", lambda hit=hit: blocks.num_cached_tokens(hit))  # type: ignore[misc]
         measure("look up and share", lambda hit=hit: blocks.share_prefix(hit))  # type: ignore[misc]
         measure("release", lambda hit=hit: blocks.release(hit))  # type: ignore[misc]
         cached.append(prompts.random(num_tokens))
-        new = sequence_of(cached[-1])
+        new = make_sequence(cached[-1])
         measure("evict and allocate", lambda new=new: blocks.allocate(new, num_tokens))  # type: ignore[misc]
         measure("make findable", lambda new=new: blocks.mark_computed(new, num_tokens))  # type: ignore[misc]
         blocks.release(new)

@@ -97,11 +97,11 @@ class Soak:
 
     async def sampler(self, server: psutil.Process) -> None:
         while not self.is_over:
-            self.samples.append((self.num_requests, memory_of(server)))
+            self.samples.append((self.num_requests, measure_memory(server)))
             await asyncio.sleep(SAMPLE_EVERY_S)
 
 
-def memory_of(server: psutil.Process) -> dict[str, float]:
+def measure_memory(server: psutil.Process) -> dict[str, float]:
     """Returns MB by process: the front process, the engine, and the sum of all others."""
     memory = {"front": _resident_mb(server), "engine": 0.0, "others": 0.0}
     for child in server.children(recursive=True):
@@ -168,7 +168,7 @@ async def soak(
             for _ in range(arguments.concurrency):
                 tasks.create_task(run.worker())
         gauges = await gauges_at_rest(client)
-        run.samples.append((run.num_requests, memory_of(server)))
+        run.samples.append((run.num_requests, measure_memory(server)))
         return run, gauges
 
 

@@ -129,7 +129,7 @@ def run(engine: EngineCore, requests: list[EngineRequest]) -> Run:
     return Run(speed, num_proposed, num_accepted)
 
 
-def requests_of(batch: int, predicted: list[int], seed: int) -> list[EngineRequest]:
+def make_requests(batch: int, predicted: list[int], seed: int) -> list[EngineRequest]:
     random = Random(seed)
     return [
         EngineRequest(
@@ -149,7 +149,7 @@ def measured(
     """Measures engines with and without proposals."""
     pairs = []
     for seed in range(rounds + 1):
-        requests = [requests_of(batch, predicted, seed) for _ in engines]
+        requests = [make_requests(batch, predicted, seed) for _ in engines]
         pairs.append([run(engine, each) for engine, each in zip(engines, requests, strict=True)])
     pairs = pairs[1:]  # the first one learns
     ratios = [ours.tokens_per_s / plain.tokens_per_s for ours, plain in pairs]
@@ -167,7 +167,7 @@ def measured(
     )
 
 
-def costs_of(runner: ModelRunner) -> StepCosts:
+def measure_step_costs(runner: ModelRunner) -> StepCosts:
     info = runner.info
     states = state_slots(info, None)
     blocks = BlockManager(
@@ -198,7 +198,7 @@ def curve(share: float, batch: int, large: StepCosts, draft: StepCosts) -> float
     return seconds_of_token(0) / min(map(seconds_of_token, range(DEFAULT_NUM_DRAFTED + 1)))
 
 
-def engine_of(runner: ModelRunner, speculation: Speculation | None) -> EngineCore:
+def make_engine(runner: ModelRunner, speculation: Speculation | None) -> EngineCore:
     engine = EngineCore(runner, prefix_caching=False, speculation=speculation)
     while engine.use_idle_time():
         pass
@@ -226,7 +226,7 @@ def main() -> None:
         mtp=options.mtp,
     )
     runner = Scripted(create_runner(model, config), script)
-    plain = engine_of(runner, None)
+    plain = make_engine(runner, None)
     rows = []
 
     def show(row: Row) -> None:
@@ -246,12 +246,12 @@ def main() -> None:
     for batch in () if options.only_draft else options.batches:
         show(
             measured(
-                "nothing", batch, (engine_of(runner, Speculation()), plain), [], options.rounds
+                "nothing", batch, (make_engine(runner, Speculation()), plain), [], options.rounds
             )
         )
         for share in SHARES:
             predicted = [each if random.random() < share else each + 1 for each in text]
-            engines = engine_of(runner, Speculation()), plain
+            engines = make_engine(runner, Speculation()), plain
             show(measured(f"copying {share}", batch, engines, predicted, options.rounds))
     draft = runner.prediction
     if options.draft is not None:
@@ -260,12 +260,12 @@ def main() -> None:
             create_runner(config_of_draft, config, num_blocks=plain.info.num_blocks), script
         )
     if draft is not None:
-        costs = costs_of(runner), costs_of(draft)
+        costs = measure_step_costs(runner), measure_step_costs(draft)
         for batch in options.batches:
             for draft.share in SHARES:
                 own = None if draft is runner.prediction else draft
                 speculation = Speculation(prompt_lookup=False, draft=own, predicts=own is None)
-                engines = engine_of(runner, speculation), plain
+                engines = make_engine(runner, speculation), plain
                 row = measured(f"draft {draft.share}", batch, engines, [], options.rounds)
                 show(replace(row, curve=curve(draft.share, batch, *costs)))
     print(json.dumps({"rows": [asdict(row) for row in rows]}))

@@ -41,7 +41,7 @@ class Workers:
         self._faults: dict[str, NotHad] = {}
         self._names: dict[str, dict[str, None]] = {}  # of its contenders, by worker; in their order
 
-    def run_of(self, contender: Contender) -> Run:
+    def load_run(self, contender: Contender) -> Run:
         """Loads the contender once. Raises NotHad if it could not be loaded."""
         identity = [contender.product, contender.model, contender.weights, contender.options]
         key = json.dumps(identity, sort_keys=True)
@@ -117,7 +117,7 @@ def compare(
             if contender.only_copies and not copies:
                 continue
             try:
-                runs[contender.name] = workers.run_of(contender)
+                runs[contender.name] = workers.load_run(contender)
             except NotHad as error:
                 if (note := f"{contender.name}: not had ({error})") not in found.notes:
                     found.notes.append(note)
