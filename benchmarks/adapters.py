@@ -186,7 +186,8 @@ def main() -> None:
             seconds = load(adapted, paths)
             loaded = resident_mib()
             print(
-                f"{args.shape}, weights {weights}, rank {args.rank}; an adapter loads in {median(seconds):.2f} s"
+                f"{args.shape}, weights {weights}, rank {args.rank}; "
+                f"an adapter loads in {median(seconds):.2f} s"
             )
             for batch in args.batches:
                 measure(
@@ -199,7 +200,8 @@ def main() -> None:
                 adapted.adapters.unload(path.name)
             settle(adapted)
             print(
-                f"  resident MiB: {before:.0f}, loaded {loaded:.0f}, used {used:.0f}, unloaded {resident_mib():.0f}"
+                f"  resident MiB: {before:.0f}, loaded {loaded:.0f}, used {used:.0f}, "
+                f"unloaded {resident_mib():.0f}"
             )
             base.close()
             adapted.close()

@@ -199,7 +199,7 @@ def read_arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = read_arguments()
     if arguments.busy:
-        # llama.cpp's threads wait for each other awake, and take the core from the one that is waited for.
+        # llama.cpp's threads wait for each other awake, and take cores from the threads that work.
         os.environ["OMP_WAIT_POLICY"] = "passive"
     with TemporaryDirectory(prefix="ouzel-bench-") as temporary:
         scratch = arguments.scratch or Path(temporary)

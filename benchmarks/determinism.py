@@ -105,14 +105,16 @@ def compare_answers(model: str, requests: list[Body], options: list[str]) -> Non
                     for half in (found[: len(found) // 2], found[len(found) // 2 :])
                 )
                 print(
-                    f"{' '.join(options) or 'default':<16} {lookup:<20}{num_in_flight:>3} in flight "
-                    f"{time.perf_counter() - begin:6.0f} s; several answers so far: greedy {greedy}, seeded {seeded}",
+                    f"{' '.join(options) or 'default':<16} {lookup:<20}"
+                    f"{num_in_flight:>3} in flight "
+                    f"{time.perf_counter() - begin:6.0f} s; "
+                    f"several answers so far: greedy {greedy}, seeded {seeded}",
                     flush=True,
                 )
 
 
 def compare_company(model: str, requests: list[Body], options: list[str]) -> None:
-    """Starts one server, and prints how many requests had another answer alone than beside others."""
+    """Starts one server, and prints how many answers differ alone and beside others."""
     half = len(requests) // 2
     places = [
         begin + half * number // _NUM_ALONE for begin in (0, half) for number in range(_NUM_ALONE)
@@ -134,7 +136,8 @@ def compare_company(model: str, requests: list[Body], options: list[str]) -> Non
     others = [text != together[place] for text, place in zip(alone, places, strict=True)]
     greedy, seeded = sum(others[:_NUM_ALONE]), sum(others[_NUM_ALONE:])
     print(
-        f"another answer alone than beside others, of {_NUM_ALONE} each: greedy {greedy}, seeded {seeded}"
+        f"another answer alone than beside others, of {_NUM_ALONE} each: "
+        f"greedy {greedy}, seeded {seeded}"
     )
 
 
@@ -178,7 +181,8 @@ def compare_speed(model: str, options: Mapping[str, str]) -> None:
         rates = [(count or _NUM_PREFILLED) / fastest[count, index] for index in range(2)]
         name = f"decode of {count}" if count else f"prefill of {_NUM_PREFILLED}"
         print(
-            f"{name:<16}{rates[0]:8.1f} tokens a processor second by default, {rates[1]:8.1f} with --deterministic",
+            f"{name:<16}{rates[0]:8.1f} tokens a processor second by default, "
+            f"{rates[1]:8.1f} with --deterministic",
             end="",
         )
         print(f": {rates[1] / rates[0]:.3f}")

@@ -38,12 +38,13 @@ from training.golden.make_sentences import of_bert
 directory, size, layers, heads, inner = Path(sys.argv[1]), *map(int, sys.argv[2:])
 torch.manual_seed(0)
 tokenizer = of_bert()
-config = BertConfig(vocab_size=30522, hidden_size=size, num_hidden_layers=layers, num_attention_heads=heads,
-                    intermediate_size=inner)
+config = BertConfig(vocab_size=30522, hidden_size=size, num_hidden_layers=layers,
+                    num_attention_heads=heads, intermediate_size=inner)
 BertModel(config).save_pretrained(directory)
 tokenizer.model_max_length = 512
 tokenizer.save_pretrained(directory)
-model = SentenceTransformer(modules=[Transformer(str(directory)), Pooling(size, "mean"), Normalize()])
+modules = [Transformer(str(directory)), Pooling(size, "mean"), Normalize()]
+model = SentenceTransformer(modules=modules)
 model.save(str(directory), create_model_card=False)
 """
 _TORCH = """
@@ -62,7 +63,8 @@ for line in sys.stdin:
 
 def make_texts(kind: str, number: int) -> list[str]:
     """Returns texts of words of the tokenizer: 30 words each, or 4 to 250 as documents have."""
-    words = "the cat sat on mat sun is hot ice cold rain wet snow river sea blue red".split()  # noqa: SIM905
+    sentence = "the cat sat on mat sun is hot ice cold rain wet snow river sea blue red"
+    words = sentence.split()
     lens = (
         [30] * number
         if kind == "equal"

@@ -59,7 +59,7 @@ WORKLOADS = {
     "prefill_1024": Workload(1, 1024, 1),
     "prefill_4096": Workload(1, 4096, 1),
 }
-# What a feature costs: key -> the workload with it, and the one of above without it; ours alone, taking turns.
+# The cost of a feature: key -> the workload with it, and the key of the workload without it.
 COSTS = {"logprobs_32": (Workload(32, 32, 32, num_logprobs=5), "greedy_32")}
 
 
@@ -77,7 +77,7 @@ def rate(workload: Workload, seconds: float) -> float:
     return workload.batch * num_tokens / seconds
 
 
-# The two engines; each function loads one and returns what runs a workload
+# The two engines; each function loads one and returns the function that runs a workload
 
 
 def load_ours(

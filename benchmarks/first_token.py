@@ -32,7 +32,8 @@ class Client:
             "stream": True,
         }
         body = json.dumps(fields)
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {parts.netloc}\r\ncontent-type: application/json\r\n"
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {parts.netloc}\r\n"
+        head += "content-type: application/json\r\n"
         self._request = f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()
 
     async def run(self, end_s: float) -> list[float]:

@@ -43,7 +43,7 @@ def load(checkout: Path, model: Path, cache_dir: str, options: Sequence[str]) ->
     ]
     command += ["--log-level", "error", "--cache-dir", cache_dir, *options]
     started = time.perf_counter()
-    # Without what keeps Python from keeping compiled modules, which would be measured instead.
+    # Without the variables that keep Python from storing compiled modules, whose cost would count.
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }

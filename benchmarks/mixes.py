@@ -78,7 +78,8 @@ def quotes() -> Iterator[Case]:
     for seed in range(3):
         quoted = Random(seed).sample(sentences, 4)
         answer = "According to the text, there are several points. " + " ".join(
-            f'Number {number}: it says that "{each}" This matters for your question, since it is about speed.'
+            f'Number {number}: it says that "{each}" This matters for your question, '
+            "since it is about speed."
             for number, each in enumerate(quoted, 1)
         )
         yield Case(
@@ -257,7 +258,8 @@ def main() -> None:
             contender, Machine(scratch="", num_threads=os.cpu_count() or 1, kv_cache_gib=1.0)
         )
     print(
-        "| mix | prompt | answer | tokens a step | tokens/s | without | gain | llama.cpp | against it |"
+        "| mix | prompt | answer | tokens a step | tokens/s | without | gain | llama.cpp "
+        "| against it |"
     )
     print("|---|" + "---:|" * 8)
     rows = []
@@ -270,8 +272,8 @@ def main() -> None:
             else f" {row.llama_cpp:.1f} | {row.against_llama_cpp:.2f} |"
         )
         print(
-            f"| {row.mix} | {row.prompt_tokens:.0f} | {row.answer_tokens:.0f} | {row.tokens_per_step:.2f} "
-            f"| {row.tokens_per_s:.1f} | {row.without:.1f} | {row.gain:.2f} |{against}",
+            f"| {row.mix} | {row.prompt_tokens:.0f} | {row.answer_tokens:.0f} "
+            f"| {row.tokens_per_step:.2f} | {row.tokens_per_s:.1f} | {row.without:.1f} | {row.gain:.2f} |{against}",
             flush=True,
         )
     if peer is not None:

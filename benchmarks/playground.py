@@ -51,11 +51,13 @@ def main() -> None:
         visits = [visit(browser, server.root) for _ in range(rounds)]
     paints, readies, sizes, counts = zip(*visits, strict=True)
     print(
-        f"first contentful paint: median {statistics.median(paints):.0f} ms, {min(paints):.0f} to {max(paints):.0f}"
+        f"first contentful paint: median {statistics.median(paints):.0f} ms, "
+        f"{min(paints):.0f} to {max(paints):.0f}"
     )
     print(f"ready to write:         median {statistics.median(readies):.0f} ms")
     print(
-        f"weight:                 {max(sizes):,} bytes in {max(counts)} requests, nothing compressed"
+        f"weight:                 {max(sizes):,} bytes in {max(counts)} requests, "
+        "nothing compressed"
     )
 
 

@@ -109,7 +109,8 @@ def main() -> None:
         hits, loads = [hit for hit, _ in each], [load for _, load in each]
         print(
             f"| {replicas} | {statistics.median(hits):.1%} ({min(hits):.1%} to {max(hits):.1%}) | "
-            f"{statistics.median(hits) / of_one:.1%} | {statistics.median(loads):.1%} (at most {max(loads):.1%}) |"
+            f"{statistics.median(hits) / of_one:.1%} | "
+            f"{statistics.median(loads):.1%} (at most {max(loads):.1%}) |"
         )
 
 

@@ -10,6 +10,7 @@ random prompts of the given length, and computes each again with another end.
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -54,13 +55,13 @@ def costs(num_blocks: int) -> dict[str, float]:
 
     for _ in range(NUM_ROUNDS):
         hit = make_sequence(cached[-1])
-        measure("count, keys new", lambda hit=hit: blocks.num_cached_tokens(hit))  # type: ignore[misc]
-        measure("look up and share", lambda hit=hit: blocks.share_prefix(hit))  # type: ignore[misc]
-        measure("release", lambda hit=hit: blocks.release(hit))  # type: ignore[misc]
+        measure("count, keys new", partial(blocks.num_cached_tokens, hit))
+        measure("look up and share", partial(blocks.share_prefix, hit))
+        measure("release", partial(blocks.release, hit))
         cached.append(prompts.random(num_tokens))
         new = make_sequence(cached[-1])
-        measure("evict and allocate", lambda new=new: blocks.allocate(new, num_tokens))  # type: ignore[misc]
-        measure("make findable", lambda new=new: blocks.mark_computed(new, num_tokens))  # type: ignore[misc]
+        measure("evict and allocate", partial(blocks.allocate, new, num_tokens))
+        measure("make findable", partial(blocks.mark_computed, new, num_tokens))
         blocks.release(new)
     return {name: median(times) for name, times in found.items()}
 

@@ -80,12 +80,14 @@ def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
                 print(loading_beside(engine, token_ids))
         rows.append((cold, hit, warm, from_disk, num_bytes / 2**20))
         print(
-            f"cold {cold:.2f} s, hit {hit:.3f}, restarted {warm:.3f}, and with cold disk {from_disk:.3f}",
+            f"cold {cold:.2f} s, hit {hit:.3f}, restarted {warm:.3f}, "
+            f"and with cold disk {from_disk:.3f}",
             flush=True,
         )
     cold, hit, warm, from_disk, mib = (median(column) for column in zip(*rows, strict=True))
     print(
-        f"{prompt_len} tokens, {mib:.0f} MiB: medians cold {cold:.2f} s; of it, in per cent: hit {100 * hit / cold:.2f}"
+        f"{prompt_len} tokens, {mib:.0f} MiB: medians cold {cold:.2f} s; "
+        f"of it, in per cent: hit {100 * hit / cold:.2f}"
     )
     print(f"  after a restart {100 * warm / cold:.2f}, with cold disk {100 * from_disk / cold:.2f}")
 
@@ -105,8 +107,8 @@ def loading_beside(engine: Engine, token_ids: list[int]) -> str:
         engine.step()
     loading = times.get(True, [0.0])
     alone = median(times[False][: NUM_STREAM_TOKENS // 4])
-    found = f"{len(loading)} beside which is loaded {median(loading):.0f} ms, at most {max(loading):.0f}"
-    return f"  a stream's step {alone:.0f} ms, {found}"
+    during = f"{median(loading):.0f} ms, at most {max(loading):.0f}"
+    return f"  a stream's step {alone:.0f} ms, {len(loading)} steps during the loading {during}"
 
 
 def step_times(engine: Engine, token_ids: list[int]) -> tuple[list[float], list[bool]]:
@@ -148,7 +150,8 @@ def measure_stream(model: Path, num_rounds: int) -> None:
             )
         mib = writing.stats().num_store_bytes / 2**20
         print(
-            f"the writing thread took {1e3 * writer_cpu_s() / mib:.2f} ms of CPU for a MiB, {mib:.0f} of them"
+            f"the writing thread took {1e3 * writer_cpu_s() / mib:.2f} ms of CPU for each "
+            f"of {mib:.0f} MiB"
         )
 
 

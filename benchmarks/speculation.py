@@ -105,7 +105,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Run:
-    tokens_per_s: float  # while all of them run: from the first token of the last to the last token of the first
+    # While all streams run: from the first token of the last one to the last token of the first.
+    tokens_per_s: float
     num_proposed: int
     num_accepted: int
 
@@ -232,15 +233,16 @@ def main() -> None:
     def show(row: Row) -> None:
         rows.append(row)
         print(
-            f"| {row.guesses} | {row.batch} | {row.tokens_per_s:.1f} | {row.without:.1f} | {row.ratio:.2f} "
+            f"| {row.guesses} | {row.batch} | {row.tokens_per_s:.1f} | {row.without:.1f} "
+            f"| {row.ratio:.2f} "
             f"| {row.lowest:.2f} - {row.highest:.2f} | {row.accepted:.2f} | {row.proposed:.2f} "
             f"| {'' if row.curve is None else f'{row.curve:.2f}'} |",
             flush=True,
         )
 
     print(
-        "| guesses | batch | tokens/s | without | ratio | of rounds | accepted | proposed | curve |\n|---|"
-        + "---:|" * 8
+        "| guesses | batch | tokens/s | without | ratio | of rounds | accepted | proposed "
+        "| curve |\n|---|" + "---:|" * 8
     )
     random = Random(1)
     for batch in () if options.only_draft else options.batches:

@@ -36,7 +36,7 @@ from PIL import Image
 
 from benchmarks.server import running_server
 
-# Files of pictures, a question about each of them, the length of answers -> seconds until each answer.
+# Files of pictures, a question about each, the length of answers -> seconds until each answer.
 Ask = Callable[[list[bytes], str, int], list[float]]
 SIZE = (640, 480)
 KV_CACHE_GIB = 1

@@ -257,7 +257,8 @@ def main(arguments: Sequence[str]) -> int:
             if number:
                 ratios.append(own / beside)
                 sys.stdout.write(
-                    f"round {number}: vllm serve {beside:.0f} tokens/s, Ouzel {own:.0f}, {ratios[-1]:.3f}\n"
+                    f"round {number}: vllm serve {beside:.0f} tokens/s, Ouzel {own:.0f}, "
+                    f"{ratios[-1]:.3f}\n"
                 )
     ratio = statistics.median(ratios)
     sys.stdout.write(f"median of the ratios: {ratio:.3f}, at least {_BAR} is wanted\n")

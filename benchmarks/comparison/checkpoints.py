@@ -105,7 +105,7 @@ def make(directory: Path, shape: ModelShape, *, wrong_share: float = 0.0) -> Pat
     config = json.loads((directory / "config.json").read_text())
     config["eos_token_id"] = config["bos_token_id"] = tokenizer.token_to_id(END)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    # Last of all: what is not finished has none.
+    # The last file: an unfinished directory has none.
     (directory / "generation_config.json").write_text(
         json.dumps({"eos_token_id": config["eos_token_id"]}) + "\n"
     )

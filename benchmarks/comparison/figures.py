@@ -49,8 +49,8 @@ def cells(
     """Returns each contender's cell by its name; a ratio is taken within a round.
 
     All contenders must have the same number of rounds. `rivals` names the contender of ours that
-    each is compared with; without turns of the rival there is no ratio. With `batch`, a cell has the
-    tokens per step of one sequence.
+    each is compared with; without turns of the rival there is no ratio. With `batch`, a cell has
+    the tokens per step of one sequence.
     """
     found = {}
     for name, own in turns.items():

@@ -1,4 +1,4 @@
-"""Chooses tokens with llama.cpp's own samplers; numpy finds the most likely token, which is faster."""
+"""Chooses tokens with llama.cpp's samplers; numpy finds the most likely token, which is faster."""
 
 import ctypes
 from typing import Any, Protocol  # pointers of ctypes

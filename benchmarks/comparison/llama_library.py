@@ -29,7 +29,8 @@ class Setting:
 
     def __str__(self) -> str:
         cache = "Q8_0" if self.quantised_cache else "F16"
-        return f"flash attention {'on' if self.flash_attention else 'off'}, {cache} cache, n_ubatch {self.num_ubatch}"
+        attention = "on" if self.flash_attention else "off"
+        return f"flash attention {attention}, {cache} cache, n_ubatch {self.num_ubatch}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class LlamaCpp:
         self._model.close()
 
     def _tried(self) -> Best:
-        """Returns the fastest setting for each kind of work; a setting that fails counts as slow."""
+        """Returns the fastest setting for each kind of work; a failing one counts as slow."""
         decode = _fastest(SETTINGS, lambda setting: self._decode(TRIAL_DECODE, 0, setting))
         prefill = _fastest(SETTINGS, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
         sizes = [replace(prefill, num_ubatch=size) for size in NUM_UBATCHES]

@@ -60,7 +60,8 @@ class Workers:
     def notes(self) -> list[str]:
         """Returns the settings of each contender."""
         return [
-            f"{', '.join(self._names[key])}: {_listed(worker.settings)}; loaded in {worker.load_s:.1f} s, "
+            f"{', '.join(self._names[key])}: {_listed(worker.settings)}; "
+            f"loaded in {worker.load_s:.1f} s, "
             f"peak memory {worker.peak_mib:,.0f} MiB"
             for key, worker in self._workers.items()
         ]

@@ -1,7 +1,8 @@
 """Measures the quality of real models: each width, precision and cache type against transformers in
 float32.
 
-usage: uv run python -m benchmarks.quality [MODEL ...] [--fetch] [--rows FILE] [--document docs/quality.md]
+usage: uv run python -m benchmarks.quality [MODEL ...] [--fetch] [--rows FILE]
+           [--document docs/quality.md]
        uv run python -m benchmarks.quality MODEL ... --make-truth PYTHON
 
 MODEL is a name of `packages.py` (without one: all of them), or a GGUF file or directory of yours,

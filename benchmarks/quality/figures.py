@@ -29,7 +29,8 @@ class Figures:
     kl_p99: float
     perplexity_ratio: float  # to the truth's
     same_best: float  # the share of positions where the best token is the truth's
-    num_greedy: float  # how many greedy tokens are the truth's before the first other one, in the mean of the windows
+    # Greedy tokens that agree with the truth before the first other token, mean of the windows.
+    num_greedy: float
 
 
 class FiguresBuilder:

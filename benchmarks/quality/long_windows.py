@@ -76,7 +76,7 @@ class Setting:
         return f"plain {self.cache}" if self.is_plain else self.cache
 
     def make_runner(self, directory: str, length: int) -> ModelRunner:
-        """Makes a runner; only create_runner tries the effect of u8 on the model, and scales keys."""
+        """Makes a runner; only create_runner tries the effect of u8, and scales keys."""
         model = ModelConfig(model=directory, weights=self.weights)
         engine = EngineConfig(
             precision=self.precision, kv_cache_dtype=self.cache, max_num_batched_tokens=_CHUNK

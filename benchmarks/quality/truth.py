@@ -58,7 +58,7 @@ def log_softmax(logits: Floats) -> NDArray[np.float64]:
 
 
 class TruthBuilder:
-    """Collects a truth window by window, so that the logits of one window are in memory at a time."""
+    """Collects a truth window by window; the logits of one window are in memory at a time."""
 
     def __init__(self) -> None:
         self._windows: list[Ids] = []

@@ -1,1 +1,1 @@
-"""Compares policies that choose a replica, in a simulation; the server's own policy is among them."""
+"""Compares policies that choose a replica, among them the server's, in a simulation."""

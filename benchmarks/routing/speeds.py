@@ -1,4 +1,4 @@
-"""Times keys and choices in one thread: the shortest of 300 times, as other programs run beside it."""
+"""Times keys and choices in one thread: the shortest of 300 times."""
 
 import json
 import random
