@@ -76,11 +76,10 @@ test-ray *arguments:
 ci:
     .ci/run
 
-# A wheel and an sdist in dist/, and the wheel tried by itself
-build:
-    rm -rf dist
-    uv build
-    uv run --isolated --no-project --with dist/*.whl ouzel --version
+# A wheel and an sdist in dist/, built twice and checked, and a server out of the wheel
+build *arguments:
+    uv run python -m tools.house.distributions
+    uv run python -m tools.house.try_wheel dist/*.whl {{ arguments }}
 
 # All that a release must pass
 release-check: lint types measure build

@@ -1,12 +1,14 @@
-"""What adapters cost: the time of a decode step with them against the same model's without.
+"""Measures the time of a decode step with LoRA adapters, against a step without them.
 
-usage: uv run python -m benchmarks.adapters [--shape qwen3-0.6b] [--weights int8 bf16] [--rounds 7] [--threads N]
-           [--batches 8 32] [--rank 16]
+usage: uv run python -m benchmarks.adapters [--shape qwen3-0.6b] [--weights int8 bf16]
+           [--rounds 7] [--threads N] [--batches 8 32] [--rank 16]
 
-A random checkpoint gets random adapters for all matrices of its layers. One engine takes no adapters (`base`), another
-eight; their steps are timed in turns: with none in use, with one in the whole batch, with eight in it. Printed are the
-medians of the rounds' ratios to base, of wall time and of processor time (which a busy machine changes less), and with
-`load` how long an adapter takes to load, and the resident memory before, with eight of them, and after they are gone.
+A random checkpoint gets random adapters for all matrices of its layers. One engine takes no
+adapters (`base`), the other eight. Their steps are timed in turns: with no adapter in use, with one
+in the whole batch, and with eight in the batch. The program prints the medians of the rounds'
+ratios to base, for wall time and for processor time (a busy machine changes processor time less).
+`load` is the time to load an adapter, with the resident memory before, with eight adapters, and
+after unloading them.
 """
 
 import argparse
@@ -35,7 +37,7 @@ CASES = {"base": 0, "none in use": 0, "one": 1, "eight": NUM_ADAPTERS}  # adapte
 
 
 def write_adapter(directory: Path, shape: ModelShape, rank: int, seed: int) -> Path:
-    """Writes one for all matrices of all layers, in bf16."""
+    """Writes an adapter for all matrices of all layers, in bf16."""
     random = np.random.default_rng(seed)
     heads, kv_heads = shape.num_heads * shape.head_dim, shape.num_kv_heads * shape.head_dim
     hidden, inner = shape.hidden_size, shape.intermediate_size
@@ -80,7 +82,7 @@ def write_adapter(directory: Path, shape: ModelShape, rank: int, seed: int) -> P
 
 
 def create_engine(model: Path, weights: str, cache: Path, threads: int, rank: int) -> EngineCore:
-    """Takes adapters where `rank` is not 0."""
+    """Makes an engine that takes adapters if `rank` is not 0."""
     config = ModelConfig(
         model=str(model),
         weights=weights,
@@ -184,7 +186,8 @@ def main() -> None:
             seconds = load(adapted, paths)
             loaded = resident_mib()
             print(
-                f"{args.shape}, weights {weights}, rank {args.rank}; an adapter loads in {median(seconds):.2f} s"
+                f"{args.shape}, weights {weights}, rank {args.rank}; "
+                f"an adapter loads in {median(seconds):.2f} s"
             )
             for batch in args.batches:
                 measure(
@@ -197,7 +200,8 @@ def main() -> None:
                 adapted.adapters.unload(path.name)
             settle(adapted)
             print(
-                f"  resident MiB: {before:.0f}, loaded {loaded:.0f}, used {used:.0f}, unloaded {resident_mib():.0f}"
+                f"  resident MiB: {before:.0f}, loaded {loaded:.0f}, used {used:.0f}, "
+                f"unloaded {resident_mib():.0f}"
             )
             base.close()
             adapted.close()

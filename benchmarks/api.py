@@ -1,16 +1,17 @@
-"""What the HTTP layer costs, with a fake engine behind it.
+"""Measures the cost of the HTTP layer, with a fake engine behind it.
 
     uv run python benchmarks/api.py [--quick]
 
-The server (event loop, text path and fake engine) runs in one process on one core, the load comes from another process
-on another core. Three figures, at concurrency 32:
+The server (event loop, text path and fake engine) runs in one process on one core; the load comes
+from another process on another core. The program measures three figures at concurrency 32:
 
 - unary requests/s, of 16 tokens each;
 - SSE chunks/s of one token each, while the fake engine steps as fast as its outputs are read;
-- added latency: the median time of a request over HTTP, minus the median time of the same requests from the moment they
-  are submitted to the engine to the moment it gives its last token, at a fixed step time and random arrivals.
+- added latency: the median time of a request over HTTP, minus the median time of the same requests
+  from their submission to the engine to the engine's last token, at a fixed step time and random
+  arrivals.
 
-The last line is JSON. What the load generator itself can do is measured against a server that answers from constants.
+A server that answers from constants shows the limit of the load generator. The last line is JSON.
 """
 
 import argparse
@@ -95,7 +96,7 @@ class TimedClient(EngineClient):
 
 
 def create_engine(options: dict[str, object]) -> FakeEngine:
-    """With a step time, it is timed."""
+    """Makes the engine. If its steps take time, it records how long each request takes."""
     return _engine(options, TimedEngine if options["step_s"] else FakeEngine)
 
 
@@ -104,7 +105,7 @@ def create_untimed_engine(options: dict[str, object]) -> FakeEngine:
 
 
 def _engine(options: dict[str, object], engine_type: type[FakeEngine]) -> FakeEngine:
-    """Says the same sentence again and again."""
+    """Makes an engine that says the same sentence again and again."""
     token_ids = load_tokenizer(MODEL_DIRECTORY).encode(ANSWER_TEXT, add_special_tokens=False)
     fake_options = msgspec.convert(options, FakeOptions)
     return engine_type(fake_options, lambda _, position: token_ids[position % len(token_ids)])
@@ -114,7 +115,10 @@ def _engine(options: dict[str, object], engine_type: type[FakeEngine]) -> FakeEn
 
 
 def pin_to_core(position: int) -> None:
-    """The last core for the server, the one before it for the load; with one core both share it."""
+    """Pins this process to the last core (the server) or the core before it (the load).
+
+    With one core both share it.
+    """
     cores = sorted(ALL_CORES)
     os.sched_setaffinity(0, {cores[position % len(cores)]})
 
@@ -164,7 +168,11 @@ def serve_constants(listener: socket.socket) -> None:
 
 
 async def answer_from_constants(scope: Any, receive: Any, send: Any) -> None:
-    """The least that uvicorn can do for the same traffic: the ceiling of both figures, and of the load generator."""
+    """Answers the same requests from constants.
+
+    This is the least that uvicorn can do for this traffic: the ceiling of both figures, and of the
+    load generator.
+    """
     if scope["type"] == "lifespan":
         await send({"type": "lifespan.startup.complete"})
         return
@@ -198,7 +206,7 @@ async def run_uvicorn(app: Any, listener: socket.socket) -> None:
 
 
 class Connection(asyncio.Protocol):
-    """One keep-alive connection; knows as much HTTP as uvicorn's answers need."""
+    """A keep-alive connection that reads as much HTTP as uvicorn's answers need."""
 
     def __init__(self) -> None:
         self.num_chunks = 0
@@ -213,7 +221,10 @@ class Connection(asyncio.Protocol):
         await self.send("POST /v1/chat/completions", body, is_stream=is_stream)
 
     async def send(self, what: str, body: bytes = b"", *, is_stream: bool = False) -> bytes:
-        """`what`: method and path. Gives the answer's body, but not that of a stream."""
+        """Sends a request and returns the body of the answer, unless the answer is a stream.
+
+        `what` is the method and the path.
+        """
         self._answered = asyncio.get_running_loop().create_future()
         self._is_stream = is_stream
         self._received.clear()
@@ -275,7 +286,10 @@ async def unary_requests_per_s(port: int, duration_s: float) -> float:
 
 
 async def sse_per_s(port: int, duration_s: float) -> tuple[float, float]:
-    """Chunks, and the tokens in them: there are fewer chunks than tokens where the server does not keep up."""
+    """Returns chunks and tokens per second.
+
+    There are fewer chunks than tokens if the server does not keep up.
+    """
     body = chat_body(max_tokens=STREAM_TOKENS, is_stream=True)
     connections = await connect(port)
     started_s = time.perf_counter()
@@ -289,7 +303,10 @@ async def sse_per_s(port: int, duration_s: float) -> tuple[float, float]:
 
 
 async def request_seconds(port: int, body: bytes, duration_s: float) -> list[float]:
-    """Pauses between requests are random, so that arrivals fall anywhere within a step."""
+    """Returns the times of requests with random pauses between them.
+
+    The pauses make requests arrive at any moment within a step.
+    """
     connections = await connect(port)
     end_s = time.perf_counter() + duration_s
     seconds: list[float] = []
@@ -310,7 +327,7 @@ async def request_seconds(port: int, body: bytes, duration_s: float) -> list[flo
 
 @contextmanager
 def server_process(target: Callable[..., None], *arguments: object) -> Iterator[int]:
-    """Runs a server in a process of its own; gives the port."""
+    """Runs a server in a process of its own, and yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         process = SPAWN.Process(target=target, args=(listener, *arguments))
         process.start()
@@ -351,7 +368,10 @@ def measure_added_latency(duration_s: float) -> dict[str, float]:
 
 
 def measure_added_by_constants(duration_s: float) -> dict[str, float]:
-    """The same, where the engine is a pause and the answer is ready: what client, kernel and uvicorn add."""
+    """Measures the latency that client, kernel and uvicorn add.
+
+    The engine is a pause here, and the answer is a constant.
+    """
     pause_s = UNARY_TOKENS * STEP_S
     body = json.dumps({"stream": False, "pause_s": pause_s}).encode()
     with server_process(serve_constants) as port:

@@ -1,10 +1,10 @@
-"""How long a step takes with each type of the KV cache, in one process and in turns.
+"""Measures the time of a step with each type of the KV cache, in one process and in turns.
 
-uv run python -m benchmarks.cache_speed MODEL [--precision auto] [--rounds 15]
+    uv run python -m benchmarks.cache_speed MODEL [--precision auto] [--rounds 15]
 
-MODEL is a directory or a GGUF file. Each line has the least wall times of one step in milliseconds: with f16, which
-`--kv-cache-dtype auto` takes where the memory holds it, with the cache of `--kv-cache-dtype u8`, whose keys may have
-scales, and with u8 without scales.
+MODEL is a directory or a GGUF file. Each line has the least wall times of one step in milliseconds
+for three caches: f16, which `--kv-cache-dtype auto` takes if the memory holds it; the cache of
+`--kv-cache-dtype u8`, whose keys may have scales; and u8 without scales.
 """
 
 import argparse
@@ -38,7 +38,7 @@ STEPS = {  # sequences, new tokens of each, tokens of each in the cache
 
 
 def make_runners(model: ModelConfig, engine: EngineConfig) -> dict[str, ModelRunner]:
-    """Makes a runner for each cache; only create_runner gives scales to the keys."""
+    """Makes a runner for each cache. Only create_runner gives scales to the keys."""
     core, directory = ov.Core(), Path(model.model)
     config = read_config(directory)
     u8 = msgspec.structs.replace(engine, kv_cache_dtype="u8")
@@ -71,7 +71,10 @@ def make_batch(num_sequences: int, num_new: int, num_past: int) -> ForwardBatch:
 def least_ms(
     runners: Mapping[str, ModelRunner], batch: ForwardBatch, num_rounds: int
 ) -> dict[str, float]:
-    """Runs the batch with each runner in turns, after a first run that prepares kernels."""
+    """Runs the batch with each runner in turns, and returns the least times.
+
+    A first run prepares the kernels and is not counted.
+    """
     times: dict[str, list[float]] = {name: [] for name in runners}
     for _ in range(num_rounds + 1):
         for name, runner in runners.items():

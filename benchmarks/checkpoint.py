@@ -1,11 +1,12 @@
-"""Writes a random, sharded checkpoint of any supported config.json, to load shapes whose weights are not here.
+"""Writes a random, sharded checkpoint for any supported config.json.
 
 usage: uv run python -m benchmarks.checkpoint CONFIG_JSON OUT_DIR [--mtp] [--shard-gib 1]
            [--set num_hidden_layers=4 ...]
 
-Which tensors there are is asked of the family's own graph, so a family that can be served can be written. Matrices are
-normal with a deviation of one over the root of their columns, vectors normal around one, all of them bf16. No more
-than a few MiB is held in memory. Files beside CONFIG_JSON are copied: with a tokenizer's the directory can be served.
+The family's own graph names the tensors, so every family that Ouzel serves can be written. Matrices
+are normal with a deviation of one over the root of their columns, vectors are normal around one;
+all are bf16. The program holds a few MiB in memory at most. It copies the files beside CONFIG_JSON:
+with the files of a tokenizer the directory can be served.
 """
 
 import argparse
@@ -37,14 +38,14 @@ CHUNK_ELEMENTS = 2**20  # of random numbers made at a time
 
 
 class AnyTensors:
-    """Implements `Tensors`: it has whatever is asked for, and remembers that."""
+    """A source of tensors that has every tensor, and records the names and shapes."""
 
     def __init__(self, named: Iterable[str] = ()) -> None:
         self.shapes: Shapes = {}
         self._named = tuple(named)
 
     def names(self) -> Iterable[str]:
-        """Returns those too that a family looks for before it asks."""
+        """Returns the recorded names, and the names that a family looks for before it asks."""
         return (*self._named, *self.shapes)
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
@@ -61,8 +62,8 @@ class AnyTensors:
         raise AssertionError(f"{tensor.name} is only measured")
 
 
-def tensors_of(directory: Path, *, predicts: bool = False) -> Shapes:
-    """Returns names and shapes of what the model of this config.json asks for, in the order of its layers."""
+def list_tensors(directory: Path, *, predicts: bool = False) -> Shapes:
+    """Returns the names and shapes of a model's tensors, in the order of its layers."""
     config = read_hf_config(directory)
     text, vision = config.text_model(), vision_family(config)
     named = (QWEN_NAMES, names_behind(text.size("num_hidden_layers"))) if predicts else ()
@@ -75,7 +76,7 @@ def tensors_of(directory: Path, *, predicts: bool = False) -> Shapes:
 
 
 def shards(shapes: Shapes, shard_bytes: int) -> list[Shapes]:
-    """Cuts them into files of at most so many bytes, or of one tensor."""
+    """Divides the tensors into files of at most `shard_bytes` bytes, or of one tensor."""
     found: list[Shapes] = [{}]
     room = shard_bytes
     for name, shape in shapes.items():
@@ -89,7 +90,7 @@ def shards(shapes: Shapes, shard_bytes: int) -> list[Shapes]:
 
 
 def write_shard(path: Path, shapes: Shapes, rng: np.random.Generator) -> None:
-    """Writes u64 length of the header, the header as JSON, then the tensors one after the other."""
+    """Writes a safetensors file: u64 length of the header, the header as JSON, the tensors."""
     ends = np.cumsum([0, *(2 * math.prod(shape) for shape in shapes.values())]).tolist()
     header = {
         name: {"dtype": "BF16", "shape": shape, "data_offsets": offsets}
@@ -121,7 +122,11 @@ def write_checkpoint(
     *,
     predicts: bool = False,
 ) -> int:
-    """Returns the number of parameters. Names of tensors are ours, or what is made of them: a peer may know others."""
+    """Writes the checkpoint, and returns the number of parameters.
+
+    Tensors have Ouzel's names for them, or the names that `renamed` makes of them: a peer may know
+    other names.
+    """
     out.mkdir(parents=True, exist_ok=True)
     for path in config.parent.iterdir():
         if path.suffix in {".json", ".jinja"} and not path.name.endswith(".index.json"):
@@ -129,7 +134,7 @@ def write_checkpoint(
     (out / "config.json").write_text(
         json.dumps(json.loads(config.read_text()) | changes, indent=2) + "\n"
     )
-    shapes = {renamed(name): shape for name, shape in tensors_of(out, predicts=predicts).items()}
+    shapes = {renamed(name): shape for name, shape in list_tensors(out, predicts=predicts).items()}
     files = shards(shapes, shard_bytes)
     rng = np.random.default_rng(0)
     weight_map: dict[str, str] = {}

@@ -1,16 +1,20 @@
-"""Ouzel against OpenVINO GenAI and llama.cpp, taking turns in one run on the same random weights.
+"""Compares Ouzel with OpenVINO GenAI and llama.cpp: in turns, in one run, on the same random
+weights.
 
-usage: uv run --group bench python -m benchmarks.compare [--quick] [--write] [--llama-cpp-bin DIR] [--scratch DIR]
+usage: uv run --group bench python -m benchmarks.compare [--quick] [--write]
+           [--llama-cpp-bin DIR] [--scratch DIR]
 
-Each product is alone in a process; in every round all of them do the same workload, one after the other, in an order
-that rotates. Printed are tokens a second as medians of the rounds; ratios are Ouzel's rate over the other's in the
-same round. With --write the tables replace the shape's section of RESULTS.md, and the picture of that page is
-drawn again; the last line is JSON. The workloads are in comparison/workloads.py; comparison/checkpoints.py says
-what the model is, and why its answers can be copies.
+Each product is alone in a process. In every round all products do the same workload one after the
+other, in an order that rotates. The program prints tokens per second as medians of the rounds; a
+ratio is Ouzel's rate over the other rate in the same round. With --write the tables replace the
+shape's section of RESULTS.md, and the picture of that page is drawn again. The last line is JSON.
+comparison/workloads.py has the workloads; comparison/checkpoints.py describes the model, whose
+answers can be copies of its prompt.
 
-Ouzel guesses tokens in columns of their own only, in the rows of copies: by prompt lookup and, with --draft, by a draft
-model. All are in memory at once: about 7 GB for qwen3-0.6b, more than 24 GB for qwen3-4b in 8 bits, which a smaller
-machine compares in two runs, as with --without GenAI and then --without llama.
+Ouzel proposes tokens in columns of their own, and only in the rows of copies: by prompt lookup and,
+with --draft, by a draft model. All products are in memory at once: about 7 GB for qwen3-0.6b, more
+than 24 GB for qwen3-4b in 8 bits. A smaller machine compares in two runs: first --without GenAI,
+then --without llama.
 """
 
 import argparse
@@ -43,7 +47,7 @@ PACKAGES = ("openvino", "openvino-genai", "llama-cpp-python")
 def run_bits(
     arguments: argparse.Namespace, scratch: Path, bits: Any
 ) -> list[tuple[Table, Measured]]:
-    """Compares all products with weights of so many bits; those of 8 bits through HTTP as well."""
+    """Compares all products with weights of `bits` bits, and over HTTP as well for 8 bits."""
     wanted = Wanted(scratch, arguments.shape, bits, arguments.threads, arguments.draft)
     files = prepared(wanted)
     machine = Machine(str(scratch), arguments.threads, arguments.kv_cache_gib)
@@ -76,7 +80,7 @@ def _is_wanted(name: str, only: list[str]) -> bool:
 
 
 def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) -> Measured:
-    """Compares Ouzel's server with llama.cpp's, and with Ouzel's engine without HTTP."""
+    """Compares Ouzel's server with llama-server, and with Ouzel's engine without HTTP."""
     by_product: dict[str, Contender] = {}
     for contender in files.contenders:
         by_product.setdefault(contender.product, contender)
@@ -97,7 +101,7 @@ def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) 
             runs[THEIR_SERVER] = partial(ask, stack.enter_context(server))
         except NotHad as error:
             found.notes.append(str(error))
-        runs[BARE_LOOP] = workers.run_of(ours)
+        runs[BARE_LOOP] = workers.load_run(ours)
         stack.callback(workers.close)
         for name, workload in rows.items():
             measure(runs, workload, arguments.rounds, found, name)
@@ -108,7 +112,7 @@ def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) 
 
 
 def header(arguments: list[str]) -> str:
-    """Says by which command, when, of what and on what these figures are."""
+    """Returns a line with the command, the date, the commit, the versions and the machine."""
     versions = []
     for package in PACKAGES:
         try:
@@ -195,7 +199,7 @@ def read_arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = read_arguments()
     if arguments.busy:
-        # llama.cpp's threads wait for each other awake, and take the core from the one that is waited for.
+        # llama.cpp's threads wait for each other awake, and take cores from the threads that work.
         os.environ["OMP_WAIT_POLICY"] = "passive"
     with TemporaryDirectory(prefix="ouzel-bench-") as temporary:
         scratch = arguments.scratch or Path(temporary)

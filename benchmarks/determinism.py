@@ -1,13 +1,16 @@
-"""Counts the requests that have more than one answer, by default and with `--deterministic`, and what this costs.
+"""Counts the requests that have more than one answer, by default and with `--deterministic`.
 
-    uv run python -m benchmarks.determinism MODEL [--requests 100] [--max-tokens 24] [--only answers|company|speed]
-        [OPTION ...]
+    uv run python -m benchmarks.determinism MODEL [--requests 100] [--max-tokens 24]
+        [--only answers|company|speed] [OPTION ...]
 
-Greedy requests and requests with a seed are asked on an idle server and in another order with 32 in flight, where their
-prompts are cached; and again after a restart, and after another one without guesses. `--only company` asks twelve of
-each alone and all of them beside 31 others, by default, and compares those twelve. OPTION is an option of
-`ouzel serve` and its value, like `--kv-cache-dtype f16`. Steps are run in turns; the least processor time counts,
-which other programs on the machine disturb less than the clock.
+Greedy requests and requests with a seed are sent to an idle server, and in another order with 32 in
+flight, where their prompts are cached; then again after a restart, and after another restart
+without proposals. `--only company` sends twelve requests of each kind alone and all of them beside
+31 others, by default, and compares those twelve. OPTION is an option of `ouzel serve` with its
+value, like `--kv-cache-dtype f16`.
+
+The cost is measured by steps in turns. The least processor time counts, which other programs on the
+machine disturb less than wall time.
 """
 
 import argparse
@@ -39,7 +42,7 @@ Body = dict[str, object]
 
 
 def bodies(number: int, max_tokens: int) -> list[Body]:
-    """Returns so many greedy ones, and as many with a seed."""
+    """Returns `number` greedy requests, and as many with a seed."""
     text = "\n\n".join(
         pydoc_data.topics.topics[topic] for topic in sorted(pydoc_data.topics.topics)
     )
@@ -102,14 +105,16 @@ def compare_answers(model: str, requests: list[Body], options: list[str]) -> Non
                     for half in (found[: len(found) // 2], found[len(found) // 2 :])
                 )
                 print(
-                    f"{' '.join(options) or 'default':<16} {lookup:<20}{num_in_flight:>3} in flight "
-                    f"{time.perf_counter() - begin:6.0f} s; several answers so far: greedy {greedy}, seeded {seeded}",
+                    f"{' '.join(options) or 'default':<16} {lookup:<20}"
+                    f"{num_in_flight:>3} in flight "
+                    f"{time.perf_counter() - begin:6.0f} s; "
+                    f"several answers so far: greedy {greedy}, seeded {seeded}",
                     flush=True,
                 )
 
 
 def compare_company(model: str, requests: list[Body], options: list[str]) -> None:
-    """Starts one server, and prints how many requests had another answer alone than beside others."""
+    """Starts one server, and prints how many answers differ alone and beside others."""
     half = len(requests) // 2
     places = [
         begin + half * number // _NUM_ALONE for begin in (0, half) for number in range(_NUM_ALONE)
@@ -131,12 +136,13 @@ def compare_company(model: str, requests: list[Body], options: list[str]) -> Non
     others = [text != together[place] for text, place in zip(alone, places, strict=True)]
     greedy, seeded = sum(others[:_NUM_ALONE]), sum(others[_NUM_ALONE:])
     print(
-        f"another answer alone than beside others, of {_NUM_ALONE} each: greedy {greedy}, seeded {seeded}"
+        f"another answer alone than beside others, of {_NUM_ALONE} each: "
+        f"greedy {greedy}, seeded {seeded}"
     )
 
 
 def step(runner: ModelRunner, num_sequences: int) -> Callable[[], object]:
-    """Returns a decode step of so many sequences; of none: a prefill."""
+    """Returns a decode step of `num_sequences` sequences; 0 means a prefill."""
     size = runner.info.block_size
     num_blocks = -(-(_NUM_PAST + 1) // size)
     spans: list[Span] = [
@@ -153,7 +159,7 @@ def step(runner: ModelRunner, num_sequences: int) -> Callable[[], object]:
 
 
 def compare_speed(model: str, options: Mapping[str, str]) -> None:
-    """Takes the options of the engine by their field's name."""
+    """Compares the speed of steps; `options` has the engine's options by field name."""
     directory = str(locate_model(model).directory)
     runners = [
         create_runner(
@@ -175,7 +181,8 @@ def compare_speed(model: str, options: Mapping[str, str]) -> None:
         rates = [(count or _NUM_PREFILLED) / fastest[count, index] for index in range(2)]
         name = f"decode of {count}" if count else f"prefill of {_NUM_PREFILLED}"
         print(
-            f"{name:<16}{rates[0]:8.1f} tokens a processor second by default, {rates[1]:8.1f} with --deterministic",
+            f"{name:<16}{rates[0]:8.1f} tokens a processor second by default, "
+            f"{rates[1]:8.1f} with --deterministic",
             end="",
         )
         print(f": {rates[1] / rates[0]:.3f}")

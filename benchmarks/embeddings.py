@@ -1,11 +1,12 @@
-"""Compares texts per second of embeddings with sentence-transformers, by turns, on random checkpoints of known shapes.
+"""Compares embeddings per second with sentence-transformers, in turns, on random checkpoints.
 
-    uv run python -m benchmarks.embeddings make DIRECTORY
-    uv run python -m benchmarks.embeddings run DIRECTORY --torch-python PYTHON [--rounds 5] [--share 1]
+    uv run python -m benchmarks.embeddings make DIRECTORY --torch-python PYTHON
+    uv run python -m benchmarks.embeddings run DIRECTORY --torch-python PYTHON
+        [--rounds 5] [--share 1]
 
-PYTHON is an interpreter with torch, transformers and sentence-transformers; `make` needs it, too. Each round asks every
-engine once, in its own process, in turn; the figures are medians. Ours is measured through its HTTP API, JSON and
-tokenizer included.
+PYTHON is an interpreter with torch, transformers and sentence-transformers. Each round asks every
+engine once, in a process of its own, in turn; the figures are medians. Ouzel is measured through
+its HTTP API, JSON and tokenizer included.
 """
 
 import argparse
@@ -37,12 +38,13 @@ from training.golden.make_sentences import of_bert
 directory, size, layers, heads, inner = Path(sys.argv[1]), *map(int, sys.argv[2:])
 torch.manual_seed(0)
 tokenizer = of_bert()
-config = BertConfig(vocab_size=30522, hidden_size=size, num_hidden_layers=layers, num_attention_heads=heads,
-                    intermediate_size=inner)
+config = BertConfig(vocab_size=30522, hidden_size=size, num_hidden_layers=layers,
+                    num_attention_heads=heads, intermediate_size=inner)
 BertModel(config).save_pretrained(directory)
 tokenizer.model_max_length = 512
 tokenizer.save_pretrained(directory)
-model = SentenceTransformer(modules=[Transformer(str(directory)), Pooling(size, "mean"), Normalize()])
+modules = [Transformer(str(directory)), Pooling(size, "mean"), Normalize()]
+model = SentenceTransformer(modules=modules)
 model.save(str(directory), create_model_card=False)
 """
 _TORCH = """
@@ -59,9 +61,10 @@ for line in sys.stdin:
 """
 
 
-def texts_of(kind: str, number: int) -> list[str]:
-    """Words of the tokenizer's, from 4 to 250 of them as documents have it, or 30 in each."""
-    words = "the cat sat on mat sun is hot ice cold rain wet snow river sea blue red".split()  # noqa: SIM905
+def make_texts(kind: str, number: int) -> list[str]:
+    """Returns texts of words of the tokenizer: 30 words each, or 4 to 250 as documents have."""
+    sentence = "the cat sat on mat sun is hot ice cold rain wet snow river sea blue red"
+    words = sentence.split()
     lens = (
         [30] * number
         if kind == "equal"
@@ -146,7 +149,7 @@ def ask_reference(process: subprocess.Popen[str]) -> float:
 def run(directory: Path, python: str, rounds: int, share: float) -> None:
     for name in SHAPES:
         for kind in ("equal", "mixed"):
-            texts = texts_of(kind, max(int(share * NUM_TEXTS[name]), 1))
+            texts = make_texts(kind, max(int(share * NUM_TEXTS[name]), 1))
             texts_file = directory / f"texts-{kind}.json"
             texts_file.write_text(json.dumps(texts))
             with ExitStack() as stack:

@@ -1,11 +1,12 @@
-"""Our engine against OpenVINO GenAI's ContinuousBatchingPipeline: the same weights, machine and run, interleaved.
+"""Compares Ouzel's engine with OpenVINO GenAI's ContinuousBatchingPipeline on the same weights.
 
 usage: uv run --group bench python -m benchmarks.engine [--quick] [--only ROW ...] [--model DIR]
 
-Each engine lives in a process of its own; per workload they take turns, one working while the other sleeps. Printed are
-medians and, on the last line, JSON: `ratios` above 1 mean that ours is faster or smaller; `costs` say how many times as
-long ours takes with a feature as without it. Without --model the random
-Qwen3-0.6B checkpoint is made first; GenAI gets a stateful IR written from the same int8 constants (stateful_ir.py).
+Each engine is in a process of its own. They take turns for each workload: one works while the other
+sleeps. The program prints medians and, on the last line, JSON: a value of `ratios` above 1 means
+that Ouzel is faster or smaller; `costs` are Ouzel's times with a feature over its times without it.
+Without --model the program first makes the random Qwen3-0.6B checkpoint. GenAI gets a stateful IR
+with the same int8 constants (stateful_ir.py).
 """
 
 import argparse
@@ -34,7 +35,7 @@ NUM_QUICK_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Workload:
-    """`batch` requests at once, each with its own random prompt; the figure is tokens a second."""
+    """`batch` requests at once, each with a random prompt; the figure is tokens per second."""
 
     batch: int
     prompt_len: int
@@ -58,7 +59,7 @@ WORKLOADS = {
     "prefill_1024": Workload(1, 1024, 1),
     "prefill_4096": Workload(1, 4096, 1),
 }
-# What a feature costs: key -> the workload with it, and the one of above without it; ours alone, taking turns.
+# The cost of a feature: key -> the workload with it, and the key of the workload without it.
 COSTS = {"logprobs_32": (Workload(32, 32, 32, num_logprobs=5), "greedy_32")}
 
 
@@ -71,12 +72,12 @@ def prompts(workload: Workload, seed: int) -> list[list[int]]:
 
 
 def rate(workload: Workload, seconds: float) -> float:
-    """Tokens a second: of the prompt when only that is worked on, else of the output."""
+    """Returns tokens per second: of the prompt if the workload is a prefill, else of the output."""
     num_tokens = workload.prompt_len if workload.output_len == 1 else workload.output_len
     return workload.batch * num_tokens / seconds
 
 
-# The two engines; each function loads one and returns what runs a workload
+# The two engines; each function loads one and returns the function that runs a workload
 
 
 def load_ours(
@@ -169,7 +170,10 @@ ENGINES: dict[str, Callable[[Path, Path, str], Callable[[Workload, int], None]]]
 
 
 def work(name: str, model: Path, cache_dir: Path, weights: str) -> None:
-    """The child process: loads, then runs what it is told on standard input, one JSON line each."""
+    """Runs the child process: loads an engine, then runs the workloads of standard input.
+
+    Each line of standard input is JSON.
+    """
     before = time.perf_counter()
     run = ENGINES[name](model, cache_dir, weights)
     run(Workload(1, 32, 2), 0)
@@ -193,7 +197,7 @@ def peak_mib() -> float:
 
 
 class Worker:
-    """One engine in its process."""
+    """An engine in a process of its own."""
 
     def __init__(self, name: str, model: Path, cache_dir: Path, *, weights: str = "auto") -> None:
         command = [
@@ -233,7 +237,7 @@ class Worker:
 
 
 def measure_costs(worker: Worker, keys: list[str], num_rounds: int) -> dict[str, float]:
-    """Time with the feature over time without it, the median of all rounds."""
+    """Returns the median of the time with a feature over the time without it."""
     costs = {}
     for key in keys:
         with_it, without_it = COSTS[key][0], WORKLOADS[COSTS[key][1]]

@@ -1,8 +1,9 @@
-"""Times `ouzel serve` from the command to the first answer, checkouts in turns; a first round fills their caches.
+"""Times `ouzel serve` from the command to the first answer, in turns for several checkouts.
 
     uv run python -m benchmarks.first_answer . ../other-checkout [--rounds 7]
 
-Each checkout needs its own `.venv` (`uv sync`). The first one is what the others are compared with.
+Each checkout needs its own `.venv` (`uv sync`). A first round fills the caches. The other checkouts
+are compared with the first one.
 """
 
 import argparse

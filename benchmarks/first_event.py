@@ -1,16 +1,19 @@
-"""Times the first event of a streamed response with a long prompt, and its cancellation before the first token.
+"""Times the first event of a streamed response with a long prompt, and its cancellation.
 
-    uv run python -m benchmarks.first_event MODEL [--tokens 13000] [--rounds 7] [--no-store] [option of `serve` ...]
+    uv run python -m benchmarks.first_event MODEL [--tokens 13000] [--rounds 7] [--no-store]
+        [option of `serve` ...]
 
-Starts `ouzel serve MODEL`, on Linux. Each round has a prompt of its own (lines of the documents in `docs/`, shuffled),
-so that the prefix cache has none of it, and measures in milliseconds:
+The program starts `ouzel serve MODEL`, on Linux. Each round has a prompt of its own (shuffled lines
+of the documents in `docs/`), which the prefix cache does not hold, and measures in milliseconds:
 
-- `created`: from the request to `response.created`; `created, CPU`: the server's process (not its engine's) meanwhile;
-- `prepared`: `POST /v1/responses/input_tokens` of the same body: decoding, template, tokenization, without a response;
-- `cancelled`: from `POST /v1/responses/{id}/cancel` to its answer, and `ended` to the end of the stream; `before its
-  first token` is 0 where the cancellation came later.
+- `created`: from the request to `response.created`; `created, CPU`: the processor time of the
+  server's process (without the engine's) until then;
+- `prepared`: `POST /v1/responses/input_tokens` of the same body: decoding, template, tokenization,
+  without a response;
+- `cancelled`: from `POST /v1/responses/{id}/cancel` to its answer, and `ended`: to the end of the
+  stream; `before its first token` is 0 if the cancellation came after the first token.
 
-The last line is JSON, of the medians.
+The last line is JSON, with the medians.
 """
 
 import argparse
@@ -37,7 +40,7 @@ def lines_of_documents() -> list[str]:
 
 
 class Prompts:
-    """Makes texts of about as many tokens as are asked for; no two begin alike."""
+    """Makes texts of about the given number of tokens; no two begin alike."""
 
     def __init__(self, http: httpx.Client, num_tokens: int) -> None:
         self._http = http
@@ -62,7 +65,7 @@ class Prompts:
 
 
 def events(answer: httpx.Response) -> Iterator[tuple[str, float, str]]:
-    """Gives the name of each event, when it came, and its data."""
+    """Yields the name of each event, its time, and its data."""
     name = ""
     for line in answer.iter_lines():
         kind, _, value = line.partition(": ")
@@ -106,7 +109,7 @@ def one_round(http: httpx.Client, prompt: str, server: psutil.Process) -> Figure
 
 
 def cpu_s(process: psutil.Process) -> float:
-    """Returns the processor time of all threads, in finer steps than psutil knows."""
+    """Returns the processor time of all threads, in finer steps than psutil."""
     files = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
     return sum(int(file.read_text().split()[0]) for file in files) / 1e9
 

@@ -1,7 +1,10 @@
-"""`python -m benchmarks.first_token NAME=URL[,URL] NAME=URL ...`: time to the first token, of servers by turns.
+"""Compares the time to the first token of several servers, in turns.
 
-Chats of 16 tokens over connections that stay open, by so many clients at a time (`-c`), which share several URLs
-out among themselves. Differences to the first server are taken within a round: a machine is not always as fast.
+    python -m benchmarks.first_token NAME=URL[,URL] NAME=URL ...
+
+Clients (`-c` at a time) send chats of 16 tokens over connections that stay open. Several URLs of
+one name are divided among the clients. Differences to the first server are taken within a round,
+because the speed of a machine changes.
 """
 
 import argparse
@@ -29,11 +32,12 @@ class Client:
             "stream": True,
         }
         body = json.dumps(fields)
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {parts.netloc}\r\ncontent-type: application/json\r\n"
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {parts.netloc}\r\n"
+        head += "content-type: application/json\r\n"
         self._request = f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()
 
     async def run(self, end_s: float) -> list[float]:
-        """Asks until then, and returns the times."""
+        """Sends requests until `end_s`, and returns their times."""
         times = []
         reader, writer = await asyncio.open_connection(*self._address)
         while time.perf_counter() < end_s:
@@ -57,7 +61,7 @@ class Client:
         return first_s
 
 
-async def times_of(url: str, num_clients: int, seconds: float) -> list[float]:
+async def measure_times(url: str, num_clients: int, seconds: float) -> list[float]:
     end_s = time.perf_counter() + seconds
     urls = url.split(",")
     clients = [Client(urls[number % len(urls)], number) for number in range(num_clients)]
@@ -68,11 +72,11 @@ async def times_of(url: str, num_clients: int, seconds: float) -> list[float]:
 async def measure(servers: dict[str, str], num_clients: int, rounds: int, seconds: float) -> None:
     medians: dict[str, list[float]] = {name: [] for name in servers}
     for url in servers.values():
-        await times_of(url, num_clients, 1.0)
+        await measure_times(url, num_clients, 1.0)
     for _ in range(rounds):
         for name, url in random.sample(list(servers.items()), len(servers)):
             medians[name].append(
-                1000 * statistics.median(await times_of(url, num_clients, seconds))
+                1000 * statistics.median(await measure_times(url, num_clients, seconds))
             )
     base, *others = servers
     print(

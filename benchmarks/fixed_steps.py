@@ -1,4 +1,4 @@
-"""The app over an engine that steps every 10 ms whatever it is given: by itself, and as a deployment of Ray Serve.
+"""Serves the app over an engine that steps every 10 ms: by itself, or as a deployment of Ray Serve.
 
 python -m benchmarks.fixed_steps PORT
 """
@@ -34,7 +34,7 @@ async def serve_alone(port: int) -> None:
 
 
 def build(arguments: dict[str, Any]) -> Any:
-    """Is for Ray's `import_path`."""
+    """Builds the deployment for Ray's `import_path`."""
     from ray import serve  # noqa: PLC0415  only Ray's own environment has it
 
     from ouzel.cluster.arguments import ReplicaSettings  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""A tokenizer that is trained on the Python files of the standard library, for checkpoints with random weights."""
+"""Trains a tokenizer on the Python files of the standard library, for random checkpoints."""
 
 import sysconfig
 from collections.abc import Iterator

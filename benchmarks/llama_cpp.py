@@ -1,15 +1,16 @@
-"""Our engine against llama.cpp on one GGUF file: the same weights, machine and run, taking turns.
+"""Compares Ouzel's engine with llama.cpp on one GGUF file: the same weights, in turns, in one run.
 
-Ours runs in the precision that it takes by itself, and in int8.
+usage: uv run python -m benchmarks.llama_cpp MODEL.gguf --batched-bench PATH [--rounds 3]
+           [--weights W] [--threads N] [--only WORKLOAD ...] [--answers TOKENS]
 
-usage: uv run python -m benchmarks.llama_cpp MODEL.gguf --batched-bench PATH [--rounds 3] [--weights W] [--threads N]
-           [--only WORKLOAD ...] [--answers TOKENS]
+Ouzel runs in its default precision, and in int8. PATH is `llama-batched-bench`, built on this
+machine. Both run each workload one after the other, round after round. llama.cpp starts anew each
+time; its own clock counts, which leaves the start out. Ouzel is warm: long prompts come first,
+because an expert's weights are packed when the expert has rows for the first time.
 
-PATH is `llama-batched-bench`, built on the machine that measures. Each workload is run by one after the other, round
-after round; llama.cpp starts anew each time, and its own clock, which leaves the start out, counts. Ours is warm: long
-prompts come first, since an expert's weights are packed when it has rows for the first time. Printed are medians in
-tokens a second and of the ratios of each round, and on the last line JSON; ratios above 1 mean that ours is faster.
-With --answers each answer has so many tokens, for large models and busy machines, on which short turns compare better.
+The program prints medians of tokens per second and of the ratios of each round, and JSON on the
+last line; a ratio above 1 means that Ouzel is faster. With --answers each answer has so many
+tokens: for large models and busy machines, on which short turns compare better.
 """
 
 import argparse
@@ -31,7 +32,7 @@ KEYS = ("greedy_1", "greedy_8", "greedy_32", "prefill_1024")
 
 
 def llama_cpp_rate(binary: Path, model: Path, workload: Workload, num_threads: int) -> float:
-    """Raises CalledProcessError where it fails."""
+    """Returns llama.cpp's tokens per second. Raises CalledProcessError if it fails."""
     num_tokens = workload.batch * (workload.prompt_len + workload.output_len)
     sizes = {
         "-npp": workload.prompt_len,
@@ -60,7 +61,7 @@ def llama_cpp_rate(binary: Path, model: Path, workload: Workload, num_threads: i
 
 @dataclass(frozen=True)
 class Measured:
-    """By engine; medians of the rounds."""
+    """Medians of the rounds, by engine."""
 
     rates: dict[str, float]  # tokens a second
     ratios: dict[str, float]  # to llama.cpp in the same round

@@ -1,11 +1,13 @@
-"""Times `ouzel serve MODEL` from the command to the first token of a short chat, checkouts in turns.
+"""Times `ouzel serve MODEL` from the command to the first token of a short chat, in turns.
 
-    uv run python -m benchmarks.loading MODEL_DIR . ../other-checkout [--rounds 5] [--cold] [-- --weights int4 ...]
+    uv run python -m benchmarks.loading MODEL_DIR . ../other-checkout [--rounds 5] [--cold]
+        [-- --weights int4 ...]
 
-Each checkout needs its own `.venv` (`uv sync`). In a round each makes a first load, with an empty cache, and a second
-one. Printed are medians: seconds to the first token, CPU seconds of all its processes until then, and their peak of
-memory, as the system counts it for each process by itself, added up. With --cold the system forgets the files of the
-checkpoint and of the cache before each load, so that they come from the disk. Behind `--` stand options of the server.
+Each checkout needs its own `.venv` (`uv sync`). In a round each checkout makes a first load, with
+an empty cache, and a second load. The program prints medians: seconds to the first token, processor
+seconds of all processes until then, and the sum of the processes' peaks of memory. With --cold the
+system drops the files of the checkpoint and of the cache from memory before each load. Options of
+the server follow `--`.
 """
 
 import argparse
@@ -28,7 +30,7 @@ Figures = dict[str, float]
 
 
 def load(checkout: Path, model: Path, cache_dir: str, options: Sequence[str]) -> Figures:
-    """Returns the figures of one start."""
+    """Starts the server once, and returns its figures."""
     command = [
         str(checkout / ".venv/bin/python"),
         "-m",
@@ -41,7 +43,7 @@ def load(checkout: Path, model: Path, cache_dir: str, options: Sequence[str]) ->
     ]
     command += ["--log-level", "error", "--cache-dir", cache_dir, *options]
     started = time.perf_counter()
-    # Without what keeps Python from keeping compiled modules, which would be measured instead.
+    # Without the variables that keep Python from storing compiled modules, whose cost would count.
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }
@@ -89,7 +91,7 @@ def peak_bytes(process: psutil.Process) -> int:
 
 
 def forget_files(*directories: Path) -> None:
-    """Lets the system drop what it holds of them in memory; what is not written yet is written first."""
+    """Makes the system write the files, and drop its copies in memory."""
     for path in (
         path for directory in directories for path in directory.rglob("*") if path.is_file()
     ):

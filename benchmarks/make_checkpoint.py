@@ -1,10 +1,11 @@
-"""Writes a random Hugging Face checkpoint of a given shape, for benchmarks that need no download.
+"""Writes a random Hugging Face checkpoint of a given shape, for benchmarks without a download.
 
 usage: uv run benchmarks/make_checkpoint.py --shape qwen3-0.6b OUT_DIR
 
-The directory holds config.json, model.safetensors (bf16), tokenizer.json, tokenizer_config.json and
-generation_config.json: enough for `ouzel serve OUT_DIR`. Matrices are normal(0, 0.02), norms are one. The same shape
-and seed give the same bytes. The tokenizer is byte-level without merges; its other entries are fillers.
+The directory gets config.json, model.safetensors (bf16), tokenizer.json, tokenizer_config.json and
+generation_config.json: enough for `ouzel serve OUT_DIR`. Matrices are normal(0, 0.02), norms are
+one. The same shape and seed give the same bytes. The tokenizer is byte-level without merges; its
+other entries are fillers.
 """
 
 import argparse
@@ -23,7 +24,8 @@ NUM_BYTE_TOKENS = 256
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 CHUNK_ELEMENTS = 1 << 24  # of random numbers made at a time
 CHAT_TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n"
+    "{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
@@ -34,7 +36,7 @@ Chunks = Callable[[str, tuple[int, ...], np.random.Generator], Iterator[bytes]]
 
 @dataclass(frozen=True)
 class ModelShape:
-    """The numbers of a Qwen3 configuration that decide its size."""
+    """The numbers of a Qwen3 configuration that decide the model's size."""
 
     hidden_size: int
     intermediate_size: int
@@ -57,7 +59,7 @@ SHAPES = {
 
 
 def hf_config(shape: ModelShape) -> dict[str, object]:
-    """config.json as the published Qwen3 checkpoints have it."""
+    """Returns config.json as the published Qwen3 checkpoints have it."""
     first_special = shape.vocab_size - len(SPECIAL_TOKENS)
     return {
         "architectures": ["Qwen3ForCausalLM"],
@@ -88,7 +90,7 @@ def hf_config(shape: ModelShape) -> dict[str, object]:
 
 
 def tensor_shapes(shape: ModelShape) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes in the order of the file."""
+    """Yields names and shapes in the order of the file."""
     hidden, head_dim = shape.hidden_size, shape.head_dim
     yield "model.embed_tokens.weight", (shape.vocab_size, hidden)
     for index in range(shape.num_layers):
@@ -131,7 +133,7 @@ def random_chunks(
 def write_safetensors(
     path: Path, shape: ModelShape, seed: int, chunks: Chunks = random_chunks
 ) -> None:
-    """The format: u64 length of the header, the header as JSON, then the tensors one after the other."""
+    """Writes the file: u64 length of the header, the header as JSON, the tensors."""
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, tensor_shape in tensor_shapes(shape):
@@ -148,7 +150,7 @@ def write_safetensors(
 
 
 def byte_alphabet() -> list[str]:
-    """The printable characters that stand for the bytes 0-255 in byte-level tokenizers."""
+    """Returns the characters that stand for the bytes 0-255 in byte-level tokenizers."""
     printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     stand_in = {byte: chr(byte) for byte in printable}
     others = [byte for byte in range(NUM_BYTE_TOKENS) if byte not in stand_in]

@@ -1,17 +1,19 @@
-"""One user, and what people ask for: guesses against none, and against llama.cpp, where the text is a real one.
+"""Measures real texts of one user: with proposals, without proposals, and against llama.cpp.
 
-usage: uv run --group bench python -m benchmarks.mixes CHECKPOINT [--gguf FILE] [--draft DIR [--share 0.7]]
-           [--weights int4] [--rounds 3]
+usage: uv run --group bench python -m benchmarks.mixes CHECKPOINT [--gguf FILE]
+           [--draft DIR [--share 0.7]] [--weights int4] [--rounds 3]
 
-A checkpoint with random weights is made to say the answers below (as `benchmarks.speculation` does), whose tokens are
-those of the checkpoint's own tokenizer, trained on Python's standard library. The texts are of
-this repository, which that has not seen: an edited module, an answer that quotes a document, JSON records, calls of
-tools in an agent's loop, and prose that copies nothing. How often a look-up is right is so neither scripted nor
-measured on another model. A draft model (--draft) says a share of the answer's tokens, which is given (--share).
+A checkpoint with random weights is made to say the answers below, as in `benchmarks.speculation`.
+The checkpoint's own tokenizer, trained on Python's standard library, makes the tokens. The texts
+are from this repository, which the tokenizer has not seen: an edited module, an answer that quotes
+a document, JSON records, tool calls in an agent's loop, and prose that copies nothing. So the share
+of right proposals is neither scripted nor taken from another model. A draft model (--draft) says a
+given share of the answer's tokens (--share).
 
-llama.cpp decodes as many tokens behind a prompt of as many, without proposals, with the best of its settings: its rate
-does not depend on the text. All take turns, answer by answer; printed are tokens per second, medians of rounds, and the
-medians of ratios within rounds. The last line is JSON.
+llama.cpp decodes as many tokens behind a prompt of the same length, without proposals, with the
+best of its settings: its rate does not depend on the text. All take turns, answer by answer. The
+program prints tokens per second, medians of rounds, and medians of ratios within rounds. The last
+line is JSON.
 """
 
 import argparse
@@ -31,7 +33,7 @@ from tokenizers import Tokenizer
 from benchmarks.comparison.product import Contender
 from benchmarks.comparison.workers import Machine, Worker
 from benchmarks.comparison.workloads import Decode
-from benchmarks.speculation import Scripted, engine_of, run
+from benchmarks.speculation import Scripted, make_engine, run
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.speculation.proposals import Speculation
@@ -53,7 +55,7 @@ class Case:
 
 
 def edits() -> Iterator[Case]:
-    """The whole file again, with a name changed and a line added."""
+    """Yields cases whose answer is the whole file, with a name changed and a line added."""
     names = {
         "engine/speculation/rules/trials.py": "trial_s",
         "engine/state/token_counts.py": "counts",
@@ -68,7 +70,7 @@ def edits() -> Iterator[Case]:
 
 
 def quotes() -> Iterator[Case]:
-    """Sentences of the document, and between them words of one's own."""
+    """Yields cases whose answer quotes sentences of the document between other words."""
     document = (ROOT / "docs" / "how-to" / "limit-requests.md").read_text()[:8000]
     sentences = [
         each.strip() for each in re.split(r"(?<=[.!?])\s+", document) if 60 < len(each) < 300
@@ -76,7 +78,8 @@ def quotes() -> Iterator[Case]:
     for seed in range(3):
         quoted = Random(seed).sample(sentences, 4)
         answer = "According to the text, there are several points. " + " ".join(
-            f'Number {number}: it says that "{each}" This matters for your question, since it is about speed.'
+            f'Number {number}: it says that "{each}" This matters for your question, '
+            "since it is about speed."
             for number, each in enumerate(quoted, 1)
         )
         yield Case(
@@ -85,7 +88,7 @@ def quotes() -> Iterator[Case]:
 
 
 def records() -> Iterator[Case]:
-    """An array of objects of one form, made of lines."""
+    """Yields cases whose answer is an array of objects of one form."""
     for seed in range(3):
         random = Random(seed)
         rows = [
@@ -106,7 +109,7 @@ def records() -> Iterator[Case]:
 
 
 def calls() -> Iterator[Case]:
-    """An agent's calls of tools, which its prompt describes, and whose results name what is asked for next."""
+    """Yields cases of an agent's tool calls; each result names the object of the next call."""
     tools = [
         {
             "name": name,
@@ -141,7 +144,7 @@ def calls() -> Iterator[Case]:
 
 
 def prose() -> Iterator[Case]:
-    """Text that its prompt does not hold."""
+    """Yields cases whose answer has nothing of its prompt."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     parts = [part for part in text.split("\n\n") if len(part) > 400]
     for part in parts[:3]:
@@ -165,7 +168,7 @@ class Row:
 
 
 class Answers:
-    """The scripted model, with and without guesses."""
+    """The scripted model, with and without proposals."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
@@ -176,7 +179,7 @@ class Answers:
         self._runner = Scripted(
             create_runner(model, config), np.zeros(MAX_MODEL_LEN + 64, np.int64)
         )
-        self._plain = engine_of(self._runner, None)
+        self._plain = make_engine(self._runner, None)
         self._speculation = Speculation()
         self._draft: Scripted | None = None
         if options.draft is not None:
@@ -185,23 +188,23 @@ class Answers:
             self._draft = Scripted(runner, np.zeros(MAX_MODEL_LEN + 64, np.int64))
             self._draft.share = options.share
             self._speculation = Speculation(draft=self._draft)
-        self._guessing = engine_of(self._runner, self._speculation)
+        self._guessing = make_engine(self._runner, self._speculation)
         self._ids = count()
 
     def rates(self, prompt: list[int], answer: list[int]) -> tuple[float, float, float]:
-        """Returns tokens per second with guesses and without, and tokens per step."""
+        """Returns tokens per second with proposals and without, and tokens per step."""
         for scripted in filter(None, (self._runner, self._draft)):
             scripted.say([*prompt, *answer])
         guessing, plain = (
-            run(engine, [request_of(next(self._ids), prompt, len(answer))])
+            run(engine, [make_request(next(self._ids), prompt, len(answer))])
             for engine in (self._guessing, self._plain)
         )
         steps = len(answer) - guessing.num_accepted
         return guessing.tokens_per_s, plain.tokens_per_s, len(answer) / steps
 
 
-def request_of(number: int, prompt: list[int], length: int) -> EngineRequest:
-    """Nobody finds another's answer, nor the one of a round before."""
+def make_request(number: int, prompt: list[int], length: int) -> EngineRequest:
+    """Makes a request whose prompt no earlier request has cached."""
     params = SamplingParams(max_tokens=length, temperature=0.0)
     return EngineRequest(
         request_id=f"{number}", prompt_token_ids=prompt, params=params, cache_salt=f"{number}"
@@ -209,7 +212,7 @@ def request_of(number: int, prompt: list[int], length: int) -> EngineRequest:
 
 
 def measured(cases: list[Case], answers: Answers, peer: Worker | None, rounds: int) -> Row:
-    """Takes the cases of one mix."""
+    """Measures the cases of one mix."""
     turns: list[tuple[float, float, float, float | None]] = []
     lengths = []
     for number, case in enumerate(cases * (rounds + 1)):
@@ -255,7 +258,8 @@ def main() -> None:
             contender, Machine(scratch="", num_threads=os.cpu_count() or 1, kv_cache_gib=1.0)
         )
     print(
-        "| mix | prompt | answer | tokens a step | tokens/s | without | gain | llama.cpp | against it |"
+        "| mix | prompt | answer | tokens a step | tokens/s | without | gain | llama.cpp "
+        "| against it |"
     )
     print("|---|" + "---:|" * 8)
     rows = []
@@ -268,8 +272,8 @@ def main() -> None:
             else f" {row.llama_cpp:.1f} | {row.against_llama_cpp:.2f} |"
         )
         print(
-            f"| {row.mix} | {row.prompt_tokens:.0f} | {row.answer_tokens:.0f} | {row.tokens_per_step:.2f} "
-            f"| {row.tokens_per_s:.1f} | {row.without:.1f} | {row.gain:.2f} |{against}",
+            f"| {row.mix} | {row.prompt_tokens:.0f} | {row.answer_tokens:.0f} "
+            f"| {row.tokens_per_step:.2f} | {row.tokens_per_s:.1f} | {row.without:.1f} | {row.gain:.2f} |{against}",
             flush=True,
         )
     if peer is not None:

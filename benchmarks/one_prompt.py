@@ -1,4 +1,4 @@
-"""Random prompts, and how long an engine takes from one to its first token."""
+"""Makes random prompts, and times an engine from a prompt to its first token."""
 
 import time
 from itertools import count

@@ -51,7 +51,8 @@ HEIGHT = FIRST_GROUP + len(GROUPS) * GROUP_STEP + 22
 
 
 def read_table(page: str, heading: str) -> dict[str, dict[str, float]]:
-    """Returns row name -> column name -> first number of the cell, of the table below a `###` heading.
+    """Returns row name -> column name -> first number of the cell, of the table below a `###`
+    heading.
 
     A cell without a number is left out.
     """

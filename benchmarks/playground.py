@@ -1,8 +1,8 @@
-"""What the playground weighs, and how soon a browser has painted it.
+"""Measures the size of the playground, and the time until a browser has painted it.
 
     uv run python -m benchmarks.playground [--rounds 9]
 
-Each round is a browser context of its own, which has nothing in its cache; the server serves the bundled demo model.
+Each round has a new browser context with an empty cache. The server serves the bundled demo model.
 """
 
 import argparse
@@ -21,7 +21,7 @@ _READY = "performance.now()"
 
 
 def visit(browser: Browser, url: str) -> tuple[float, float, int, int]:
-    """Returns when it was painted and when it could be used, in milliseconds, and its bytes and requests."""
+    """Returns milliseconds to the first paint, milliseconds to readiness, bytes, and requests."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     sizes: list[int] = []
@@ -51,11 +51,13 @@ def main() -> None:
         visits = [visit(browser, server.root) for _ in range(rounds)]
     paints, readies, sizes, counts = zip(*visits, strict=True)
     print(
-        f"first contentful paint: median {statistics.median(paints):.0f} ms, {min(paints):.0f} to {max(paints):.0f}"
+        f"first contentful paint: median {statistics.median(paints):.0f} ms, "
+        f"{min(paints):.0f} to {max(paints):.0f}"
     )
     print(f"ready to write:         median {statistics.median(readies):.0f} ms")
     print(
-        f"weight:                 {max(sizes):,} bytes in {max(counts)} requests, nothing compressed"
+        f"weight:                 {max(sizes):,} bytes in {max(counts)} requests, "
+        "nothing compressed"
     )
 
 

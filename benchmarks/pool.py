@@ -1,11 +1,12 @@
-"""What a pool of engines adds to the time to the first token.
+"""Measures the time that a pool of engines adds to the time to the first token.
 
     uv run python -m benchmarks.pool [--rounds 9] [--bursts 20] [--prompt-len 1000]
 
-Fake engines, each in a process of its own, step every 10 ms whatever they are given, so that the difference between one
-engine and a pool of two is what the pool does for a request: its keys, the choice, one more generator. Bursts of 1, 8
-and 32 requests at once go to the one and to the other in turns. Printed are medians over the rounds, in milliseconds:
-the time to the first token of each, and the difference within a round with its smallest and largest value.
+Fake engines, each in a process of its own, step every 10 ms. So the difference between one engine
+and a pool of two is the pool's own work for a request: its keys, the choice of an engine, one more
+generator. Bursts of 1, 8 and 32 requests go to one engine and to the pool in turns. The program
+prints medians over the rounds, in milliseconds: both times to the first token, and the difference
+within a round with its smallest and largest value.
 """
 
 import argparse
@@ -34,7 +35,7 @@ _numbers = itertools.count()
 
 
 class EngineWithBlocks(FakeEngine):
-    """Its prompts have keys, as those of a real engine."""
+    """A fake engine whose prompts have keys, as in a real engine."""
 
     @property
     def info(self) -> EngineInfo:
@@ -42,7 +43,7 @@ class EngineWithBlocks(FakeEngine):
 
 
 def create_engine(options: dict[str, object]) -> EngineWithBlocks:
-    """A factory."""
+    """Makes the engine in its child process."""
     return EngineWithBlocks(msgspec.convert(options, FakeOptions))
 
 

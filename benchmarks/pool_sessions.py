@@ -1,11 +1,12 @@
-"""What two replicas find of growing prompts, beside one engine.
+"""Compares two replicas with one engine by the share of growing prompts found in prefix caches.
 
-    uv run python -m benchmarks.pool_sessions [--sessions 24] [--turns 6] [--think-s 1.0] [--rounds 3] [MODEL ...]
+    uv run python -m benchmarks.pool_sessions [--sessions 24] [--turns 6] [--think-s 1.0]
+        [--rounds 3] [MODEL ...]
 
-Servers with one engine and with `--replicas 2` are started in turns, and each is asked by as many sessions, whose every
-turn repeats what was said and adds to it, after a pause of random length. A third of the sessions have a beginning in
-common. Printed are, for each, the share of the prompts' tokens that were found in the prefix cache, and what share of
-the prompts' tokens the busier engine was given.
+Servers with one engine and with `--replicas 2` start in turns. The same number of sessions asks
+each server; every turn repeats the conversation and adds to it, after a pause of random length. A
+third of the sessions begin alike. The program prints, for each server, the share of the prompts'
+tokens that the prefix cache held, and the share of tokens that the busier engine got.
 """
 
 import argparse
@@ -45,7 +46,7 @@ def text(rng: random.Random, num_words: int) -> str:
 async def converse(
     http: httpx.AsyncClient, number: int, *, num_turns: int, think_s: float
 ) -> list[tuple[int, int]]:
-    """Returns of each turn the tokens of its prompt, and those that were found."""
+    """Returns, for each turn, the tokens of its prompt and the tokens found in a cache."""
     own, shared = random.Random(number), random.Random(number % 3)
     messages: list[dict[str, Any]] = [{"role": "system", "content": text(shared, 150)}]
     found = []
@@ -63,7 +64,7 @@ async def converse(
 
 
 async def ask(url: str, num_sessions: int, num_turns: int, think_s: float) -> tuple[float, float]:
-    """Returns the share that was found, and the busier engine's share of the load."""
+    """Returns the share of tokens found, and the busier engine's share of the load."""
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=url, timeout=None, limits=limits) as http:
         sessions = [
@@ -108,7 +109,8 @@ def main() -> None:
         hits, loads = [hit for hit, _ in each], [load for _, load in each]
         print(
             f"| {replicas} | {statistics.median(hits):.1%} ({min(hits):.1%} to {max(hits):.1%}) | "
-            f"{statistics.median(hits) / of_one:.1%} | {statistics.median(loads):.1%} (at most {max(loads):.1%}) |"
+            f"{statistics.median(hits) / of_one:.1%} | "
+            f"{statistics.median(loads):.1%} (at most {max(loads):.1%}) |"
         )
 
 

@@ -1,14 +1,16 @@
-"""What the prefix cache costs for each block, few or many being cached, and what a hit of a long prompt saves.
+"""Measures the cost of the prefix cache per block, and the time that a hit of a long prompt saves.
 
 usage: uv run python -m benchmarks.prefix_cache [--model DIR] [--prompt-len 8192] [--rounds 5]
 
-The first table is of a block manager alone, in microseconds of CPU time for each block of 32 tokens; medians. With
---model an engine computes prompts of so many random tokens cold, and each again with other words at its end.
+The first table has the costs of a block manager alone, with few and with many cached blocks:
+medians of microseconds of processor time per block of 32 tokens. With --model an engine computes
+random prompts of the given length, and computes each again with another end.
 """
 
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -22,17 +24,17 @@ NUM_ROUNDS = 7
 NUMS_CACHED = (2_000, 100_000)
 
 
-def sequence_of(token_ids: list[int]) -> Sequence:
+def make_sequence(token_ids: list[int]) -> Sequence:
     return Sequence(request([*token_ids, 1]), 0, 0)
 
 
 def full_of_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, list[list[int]]]:
-    """Returns a manager all of whose blocks are cached, and the prompts that they hold."""
+    """Returns a manager whose blocks are all cached, and the cached prompts."""
     blocks = BlockManager(num_blocks=num_blocks, block_size=BLOCK_SIZE, prefix_caching=True)
     num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE
     cached = [prompts.random(num_tokens) for _ in range(num_blocks // NUM_PROMPT_BLOCKS)]
     for token_ids in cached:
-        sequence = sequence_of(token_ids)
+        sequence = make_sequence(token_ids)
         blocks.allocate(sequence, num_tokens)
         blocks.mark_computed(sequence, num_tokens)
         blocks.release(sequence)
@@ -40,7 +42,7 @@ def full_of_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, li
 
 
 def costs(num_blocks: int) -> dict[str, float]:
-    """Returns microseconds for each block, by what is done."""
+    """Returns microseconds per block, by kind of work."""
     prompts = Prompts(seed=num_blocks)
     blocks, cached = full_of_prompts(num_blocks, prompts)
     num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE
@@ -52,14 +54,14 @@ def costs(num_blocks: int) -> dict[str, float]:
         found.setdefault(name, []).append((time.thread_time() - started) / NUM_PROMPT_BLOCKS * 1e6)
 
     for _ in range(NUM_ROUNDS):
-        hit = sequence_of(cached[-1])
-        measure("count, keys new", lambda hit=hit: blocks.num_cached_tokens(hit))  # type: ignore[misc]
-        measure("look up and share", lambda hit=hit: blocks.share_prefix(hit))  # type: ignore[misc]
-        measure("release", lambda hit=hit: blocks.release(hit))  # type: ignore[misc]
+        hit = make_sequence(cached[-1])
+        measure("count, keys new", partial(blocks.num_cached_tokens, hit))
+        measure("look up and share", partial(blocks.share_prefix, hit))
+        measure("release", partial(blocks.release, hit))
         cached.append(prompts.random(num_tokens))
-        new = sequence_of(cached[-1])
-        measure("evict and allocate", lambda new=new: blocks.allocate(new, num_tokens))  # type: ignore[misc]
-        measure("make findable", lambda new=new: blocks.mark_computed(new, num_tokens))  # type: ignore[misc]
+        new = make_sequence(cached[-1])
+        measure("evict and allocate", partial(blocks.allocate, new, num_tokens))
+        measure("make findable", partial(blocks.mark_computed, new, num_tokens))
         blocks.release(new)
     return {name: median(times) for name, times in found.items()}
 

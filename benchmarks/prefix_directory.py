@@ -1,11 +1,13 @@
-"""What --prefix-cache-dir saves the first request after a restart, and what it costs.
+"""Measures the time that --prefix-cache-dir saves after a restart, and its cost.
 
-usage: uv run python -m benchmarks.prefix_directory [--model DIR] [--prompt-len 10000] [--rounds 3] [--records 100000]
+usage: uv run python -m benchmarks.prefix_directory [--model DIR] [--prompt-len 10000]
+           [--rounds 3] [--records 100000]
 
-With --model: each round computes a random prompt in an engine over an empty directory, ends that engine, and asks
-again in another, once with the records in the page cache and once with them on the disk alone. Then a stream decodes
-while a prompt of 2,048 tokens that ended is written beside it, and in an engine without a directory, taking turns.
-Always: how long a directory of so many records takes to open. Directories are where TMPDIR says.
+With --model: each round computes a random prompt in an engine over an empty directory, ends that
+engine, and asks again in a new engine: once with the records in the page cache, once with the
+records on the disk alone. Then a stream decodes while a finished prompt of 2,048 tokens is written,
+in turns with an engine without a directory. Always: the time to open a directory with the given
+number of records. Directories are below TMPDIR.
 """
 
 import argparse
@@ -30,7 +32,7 @@ NUM_STREAM_TOKENS = 48
 
 @contextmanager
 def engine_over(directory: str, model: Path) -> Iterator[Engine]:
-    """Has computed something, as after the first request of all."""
+    """Makes an engine over the directory that has computed one prompt already."""
     options = {
         "kv_cache_gib": 1.5,
         "prompt_lookup": False,
@@ -50,7 +52,7 @@ def records_in(directory: str) -> list[Path]:
 
 
 def forget_pages(directory: str) -> None:
-    """Takes the records out of the page cache, as after a night."""
+    """Removes the records from the page cache."""
     for path in records_in(directory):
         file = os.open(path, os.O_RDONLY)
         os.fsync(file)
@@ -78,18 +80,20 @@ def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
                 print(loading_beside(engine, token_ids))
         rows.append((cold, hit, warm, from_disk, num_bytes / 2**20))
         print(
-            f"cold {cold:.2f} s, hit {hit:.3f}, restarted {warm:.3f}, and with cold disk {from_disk:.3f}",
+            f"cold {cold:.2f} s, hit {hit:.3f}, restarted {warm:.3f}, "
+            f"and with cold disk {from_disk:.3f}",
             flush=True,
         )
     cold, hit, warm, from_disk, mib = (median(column) for column in zip(*rows, strict=True))
     print(
-        f"{prompt_len} tokens, {mib:.0f} MiB: medians cold {cold:.2f} s; of it, in per cent: hit {100 * hit / cold:.2f}"
+        f"{prompt_len} tokens, {mib:.0f} MiB: medians cold {cold:.2f} s; "
+        f"of it, in per cent: hit {100 * hit / cold:.2f}"
     )
     print(f"  after a restart {100 * warm / cold:.2f}, with cold disk {100 * from_disk / cold:.2f}")
 
 
 def loading_beside(engine: Engine, token_ids: list[int]) -> str:
-    """Says how long the steps of a stream take while a long prompt is loaded beside it, and before."""
+    """Returns the times of a stream's steps before and while a long prompt is loaded."""
     engine.add(request(Prompts(seed=5).random(32), NUM_STREAM_TOKENS))
     times = dict[bool, list[float]]()
     for number in range(NUM_STREAM_TOKENS // 2):
@@ -103,12 +107,15 @@ def loading_beside(engine: Engine, token_ids: list[int]) -> str:
         engine.step()
     loading = times.get(True, [0.0])
     alone = median(times[False][: NUM_STREAM_TOKENS // 4])
-    found = f"{len(loading)} beside which is loaded {median(loading):.0f} ms, at most {max(loading):.0f}"
-    return f"  a stream's step {alone:.0f} ms, {found}"
+    during = f"{median(loading):.0f} ms, at most {max(loading):.0f}"
+    return f"  a stream's step {alone:.0f} ms, {len(loading)} steps during the loading {during}"
 
 
 def step_times(engine: Engine, token_ids: list[int]) -> tuple[list[float], list[bool]]:
-    """Returns the milliseconds of a stream's steps after a prompt ended, and beside which of them that was written."""
+    """Returns the milliseconds of a stream's steps after a prompt ended.
+
+    The second value names the steps during which the prompt was written.
+    """
     seconds_to_first_token(engine, token_ids)
     engine.add(request(Prompts(seed=len(token_ids)).random(32), NUM_STREAM_TOKENS))
     engine.step()
@@ -143,12 +150,13 @@ def measure_stream(model: Path, num_rounds: int) -> None:
             )
         mib = writing.stats().num_store_bytes / 2**20
         print(
-            f"the writing thread took {1e3 * writer_cpu_s() / mib:.2f} ms of CPU for a MiB, {mib:.0f} of them"
+            f"the writing thread took {1e3 * writer_cpu_s() / mib:.2f} ms of CPU for each "
+            f"of {mib:.0f} MiB"
         )
 
 
 def writer_cpu_s() -> float:
-    """Returns the CPU time of the only thread that writes; Linux says it in ticks."""
+    """Returns the processor time of the only thread that writes; Linux counts it in ticks."""
     [writer] = [thread for thread in threading.enumerate() if thread.name == "write-prefixes"]
     fields = (
         Path(f"/proc/self/task/{writer.native_id}/stat")

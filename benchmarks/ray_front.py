@@ -1,10 +1,11 @@
-"""What Ray Serve adds to the time to the first token, with engines that step every 10 ms whatever they are given.
+"""Measures the time that Ray Serve adds to the time to the first token.
 
     uv run python -m benchmarks.ray_front [--rounds 8] [--clients 32]
 
-Two replicas behind Ray's HAProxy (fewest open requests), and the same app by itself in two processes, which the clients
-share out among themselves, by turns. So the difference is what Ray's servers cost, and no engine takes their cores.
-`tests.cluster.ray_cluster` installs Ray and starts it.
+Two replicas behind Ray's HAProxy (fewest open requests) take turns with the same app in two
+processes, which the clients divide among themselves. Engines step every 10 ms, so no engine takes
+the cores of Ray's processes, and the difference is the cost of Ray. `tests.cluster.ray_cluster`
+installs Ray and starts it.
 """
 
 import argparse
@@ -25,7 +26,7 @@ _SETTLING_S = 10.0  # HAProxy is replaced when replicas come, and closes connect
 
 
 async def _until_ready(url: str) -> None:
-    """Waits for as long as that takes."""
+    """Waits until the server answers, without a limit."""
     async with httpx.AsyncClient(timeout=None) as http:
         while True:
             try:

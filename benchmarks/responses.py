@@ -1,13 +1,14 @@
-"""What keeping responses costs, with a fake engine behind the API.
+"""Measures the cost of storing responses, with a fake engine behind the API.
 
     uv run python -m benchmarks.responses [--quick] [--store-url postgresql://...]
 
-The server runs in one process on one core, the load comes from another process on another core. Over SQLite in a new
-file, and over the store at the URL if one is given:
+The server runs in one process on one core; the load comes from another process on another core.
+Over SQLite in a new file, and over the store at the URL if there is one:
 
-- GET of 1,000 kept responses in random order, one at a time and 32 at once;
-- what keeping adds to the median of a request, unary and streamed to its end: each connection sends `store: true` and
-  `store: false` in turns. One at a time the engine answers at once; 32 at once it steps every 10 ms, as a model does.
+- GET of 1,000 stored responses in random order, one at a time and 32 at once;
+- the time that storing adds to the median of a request, unary and streamed to its end: each
+  connection sends `store: true` and `store: false` in turns. One at a time the engine answers at
+  once; 32 at once it steps every 10 ms, as a model does.
 
 The last line is JSON.
 """
@@ -101,7 +102,7 @@ async def seconds_of_gets(
 async def seconds_of_posts(
     port: int, duration_s: float, concurrency: int, *, is_stream: bool
 ) -> dict[bool, list[float]]:
-    """By whether the response was kept."""
+    """Returns the times of requests, by whether the response was stored."""
     bodies = {store: response_body(store=store, is_stream=is_stream) for store in (False, True)}
     seconds: dict[bool, list[float]] = {False: [], True: []}
     end_s = time.perf_counter() + duration_s

@@ -1,8 +1,10 @@
-"""What choosing the tokens of one step costs: `uv run python benchmarks/sampler.py`.
+"""Measures the processor time of choosing the tokens of one step.
 
-Rows of 151,936 normal logits, one and 32: every way of choosing, for seeds that are random and for seeds that clients
-gave, and with the 5 most likely as logprobs. All of them come one after the other in each round, so that whatever else
-the machine does meets all alike. Times are those of the CPU.
+    uv run python benchmarks/sampler.py
+
+There are 1 or 32 rows of 151,936 normal logits. Each way of choosing is measured with random seeds,
+with seeds of clients, and with the 5 most likely tokens as logprobs. All ways follow one another in
+each round, so that other work on the machine slows all of them alike.
 """
 
 import time

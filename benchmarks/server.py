@@ -1,4 +1,4 @@
-"""A server as a user starts it, for benchmarks that ask it over HTTP."""
+"""Starts a server as a user does, for benchmarks that ask it over HTTP."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ import psutil
 def running_server(
     options: Sequence[str], log: IO[str] | None = None
 ) -> Iterator[tuple[str, psutil.Process]]:
-    """Gives the URL, without a path, and the process of `ouzel serve` on a free port."""
+    """Yields the URL, without a path, and the process of `ouzel serve` on a free port."""
     command = [sys.executable, "-m", "ouzel", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout is not None

@@ -1,14 +1,16 @@
-"""A soak: mixed requests for half an hour, a fifth of whose clients leave, and what is left behind afterwards.
+"""Sends mixed requests for half an hour, and checks that nothing is left behind.
 
-    uv run python -m benchmarks.soak [--minutes 30] [--concurrency 12] [--only schema] [-- OPTIONS OF ouzel serve]
+    uv run python -m benchmarks.soak [--minutes 30] [--concurrency 12] [--only schema]
+        [-- OPTIONS OF ouzel serve]
 
-With `--requests N` the soak ends after so many requests, or after the minutes if they are over first.
+With `--requests N` the soak ends after N requests, or after the minutes if they are over first.
 
-The server runs as a user starts it; the requests are those of `soak_requests.py`, each of random content. After the
-first sixth of the time the memory of the server's processes must grow by less than 1 MB per 1,000 requests. At the end
-nothing may run, wait or hold a block, and no line of the log may be above INFO.
+A fifth of the clients leave before the end. The server runs as a user starts it; soak_requests.py
+has the requests, each with random content. After the first sixth of the time the memory of the
+server's processes must grow by less than 1 MB per 1,000 requests. At the end nothing may run, wait
+or hold a block, and no line of the log may be above INFO.
 
-The last line is JSON; the exit status is 1 where one of these does not hold.
+The last line is JSON; the exit status is 1 if one of these checks fails.
 """
 
 import argparse
@@ -95,12 +97,12 @@ class Soak:
 
     async def sampler(self, server: psutil.Process) -> None:
         while not self.is_over:
-            self.samples.append((self.num_requests, memory_of(server)))
+            self.samples.append((self.num_requests, measure_memory(server)))
             await asyncio.sleep(SAMPLE_EVERY_S)
 
 
-def memory_of(server: psutil.Process) -> dict[str, float]:
-    """Returns MB by process: the front, the engine, and all others together."""
+def measure_memory(server: psutil.Process) -> dict[str, float]:
+    """Returns MB by process: the front process, the engine, and the sum of all others."""
     memory = {"front": _resident_mb(server), "engine": 0.0, "others": 0.0}
     for child in server.children(recursive=True):
         try:
@@ -166,19 +168,19 @@ async def soak(
             for _ in range(arguments.concurrency):
                 tasks.create_task(run.worker())
         gauges = await gauges_at_rest(client)
-        run.samples.append((run.num_requests, memory_of(server)))
+        run.samples.append((run.num_requests, measure_memory(server)))
         return run, gauges
 
 
 def is_wrong(kind: str, outcome: str) -> bool:
-    """Tells whether a kind must not be answered so; a full server may refuse any."""
+    """Returns whether a request of this kind must not end so; a full server may refuse any."""
     if outcome in ("left", "429"):
         return False
     return not outcome.startswith("4") if kind in REFUSED else outcome != "200"
 
 
 def report(run: Soak, gauges: dict[str, float], loud: list[str]) -> bool:
-    """Prints what was seen, and returns whether all is as it must be."""
+    """Prints the figures, and returns whether all checks hold."""
     settled = run.samples[len(run.samples) // 6 :]
     slopes = {name: slope([(at, memory[name]) for at, memory in settled]) for name in settled[0][1]}
     for at, memory in run.samples[:: max(len(run.samples) // 30, 1)]:

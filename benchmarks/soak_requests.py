@@ -1,4 +1,4 @@
-"""Requests of all kinds for a soak: `KINDS` make one each, of random content, and fifty of them make a grammar."""
+"""Makes requests of all kinds for a soak: `KINDS` has a maker for each; fifty use a grammar."""
 
 import json
 import string
@@ -44,7 +44,7 @@ def text(random: Random, num_words: int) -> str:
 
 
 def name(random: Random) -> str:
-    """A name of six letters, so that hardly two grammars are the same."""
+    """Returns a name of six letters, so that hardly two grammars are the same."""
     return "".join(random.choices(string.ascii_lowercase, k=6))
 
 

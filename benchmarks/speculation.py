@@ -1,16 +1,20 @@
-"""What guesses gain and cost, on a model of real size whose guesses come true as often as is asked.
+"""Measures the gain and the cost of proposals, on a model of real size with scripted answers.
 
-usage: uv run python -m benchmarks.speculation MODEL [--draft DIR | --mtp] [--weights int4] [--batches 1 8 32]
-           [--rounds 5]
+usage: uv run python -m benchmarks.speculation MODEL [--draft DIR | --mtp] [--weights int4]
+           [--batches 1 8 32] [--rounds 5]
 
-A checkpoint with random weights says nothing that could be guessed, so the rows of its logits are made to say a
-scripted text, after the model has computed them: the time is that of the model, the text is known. With `copying A`
-the client predicts that text, of which a share A is right; with `draft A` the draft model (--draft), or the model's
-layer for further tokens (--mtp), says it, and A of its tokens are right. `nothing` is a text in which nothing returns,
-without a prediction. One engine with guesses and one without take turns on the same model; printed are tokens per
-second of each while all streams of a batch run (guesses that come true let some end early) and, round by round, the
-ratio; the last line is JSON. `curve` is what the best fixed length of drafts would gain by what steps of both cost here
-(Leviathan et al., arXiv 2211.17192, section 3), measured before.
+A checkpoint with random weights says nothing that can be predicted. So the rows of its logits are
+overwritten with a scripted text after the model has computed them: the time is the model's, the
+text is known. With `copying A` the client predicts that text, and a share A of the prediction is
+right. With `draft A` the draft model (--draft) or the model's prediction layer (--mtp) says the
+text, and a share A of its tokens is right. `nothing` is a text without repetitions and without a
+prediction.
+
+One engine with proposals and one without take turns on the same model. The program prints the
+tokens per second of each while all streams of a batch run (right proposals let some streams end
+early), and the ratio round by round; the last line is JSON. `curve` is the gain of the best fixed
+length of drafts, by the measured times of steps of both models (Leviathan et al., arXiv 2211.17192,
+section 3).
 """
 
 import argparse
@@ -47,10 +51,10 @@ _ids = count()
 
 
 class Scripted:
-    """Says the script, whatever the model says; `share` of it, at random, if it is to be wrong at times."""
+    """A runner whose logits say the script; with `share`, a random part of the script is wrong."""
 
     def __init__(self, runner: ModelRunner, script: NDArray[np.int64], distance: int = 1) -> None:
-        """`distance` is from the position of a row to that of the token which it says."""
+        """`distance` is from a row's position to the position of the token that it says."""
         self._runner = runner
         self._script = script
         self._distance = distance
@@ -60,7 +64,7 @@ class Scripted:
         self.share = 1.0
 
     def say(self, token_ids: list[int]) -> None:
-        """Says these from now on, by their positions."""
+        """Sets the script: token ids by position."""
         self._script[: len(token_ids)] = token_ids
 
     @property
@@ -102,7 +106,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Run:
-    tokens_per_s: float  # while all of them run: from the first token of the last to the last token of the first
+    # While all streams run: from the first token of the last one to the last token of the first.
+    tokens_per_s: float
     num_proposed: int
     num_accepted: int
 
@@ -126,7 +131,7 @@ def run(engine: EngineCore, requests: list[EngineRequest]) -> Run:
     return Run(speed, num_proposed, num_accepted)
 
 
-def requests_of(batch: int, predicted: list[int], seed: int) -> list[EngineRequest]:
+def make_requests(batch: int, predicted: list[int], seed: int) -> list[EngineRequest]:
     random = Random(seed)
     return [
         EngineRequest(
@@ -143,10 +148,10 @@ def requests_of(batch: int, predicted: list[int], seed: int) -> list[EngineReque
 def measured(
     name: str, batch: int, engines: tuple[EngineCore, EngineCore], predicted: list[int], rounds: int
 ) -> Row:
-    """Takes engines with and without guesses."""
+    """Measures engines with and without proposals."""
     pairs = []
     for seed in range(rounds + 1):
-        requests = [requests_of(batch, predicted, seed) for _ in engines]
+        requests = [make_requests(batch, predicted, seed) for _ in engines]
         pairs.append([run(engine, each) for engine, each in zip(engines, requests, strict=True)])
     pairs = pairs[1:]  # the first one learns
     ratios = [ours.tokens_per_s / plain.tokens_per_s for ours, plain in pairs]
@@ -164,7 +169,7 @@ def measured(
     )
 
 
-def costs_of(runner: ModelRunner) -> StepCosts:
+def measure_step_costs(runner: ModelRunner) -> StepCosts:
     info = runner.info
     states = state_slots(info, None)
     blocks = BlockManager(
@@ -178,7 +183,10 @@ def costs_of(runner: ModelRunner) -> StepCosts:
 
 
 def curve(share: float, batch: int, large: StepCosts, draft: StepCosts) -> float:
-    """Returns how many times as fast drafts of the best length are as none, none being one of the lengths."""
+    """Returns the gain of drafts of the best length over no drafts.
+
+    No drafts count as a length, so the gain is at least 1.
+    """
     context = PROMPT_LEN + OUTPUT_LEN // 2
 
     def seconds_of_token(length: int) -> float:
@@ -192,7 +200,7 @@ def curve(share: float, batch: int, large: StepCosts, draft: StepCosts) -> float
     return seconds_of_token(0) / min(map(seconds_of_token, range(DEFAULT_NUM_DRAFTED + 1)))
 
 
-def engine_of(runner: ModelRunner, speculation: Speculation | None) -> EngineCore:
+def make_engine(runner: ModelRunner, speculation: Speculation | None) -> EngineCore:
     engine = EngineCore(runner, prefix_caching=False, speculation=speculation)
     while engine.use_idle_time():
         pass
@@ -220,32 +228,33 @@ def main() -> None:
         mtp=options.mtp,
     )
     runner = Scripted(create_runner(model, config), script)
-    plain = engine_of(runner, None)
+    plain = make_engine(runner, None)
     rows = []
 
     def show(row: Row) -> None:
         rows.append(row)
         print(
-            f"| {row.guesses} | {row.batch} | {row.tokens_per_s:.1f} | {row.without:.1f} | {row.ratio:.2f} "
+            f"| {row.guesses} | {row.batch} | {row.tokens_per_s:.1f} | {row.without:.1f} "
+            f"| {row.ratio:.2f} "
             f"| {row.lowest:.2f} - {row.highest:.2f} | {row.accepted:.2f} | {row.proposed:.2f} "
             f"| {'' if row.curve is None else f'{row.curve:.2f}'} |",
             flush=True,
         )
 
     print(
-        "| guesses | batch | tokens/s | without | ratio | of rounds | accepted | proposed | curve |\n|---|"
-        + "---:|" * 8
+        "| guesses | batch | tokens/s | without | ratio | of rounds | accepted | proposed "
+        "| curve |\n|---|" + "---:|" * 8
     )
     random = Random(1)
     for batch in () if options.only_draft else options.batches:
         show(
             measured(
-                "nothing", batch, (engine_of(runner, Speculation()), plain), [], options.rounds
+                "nothing", batch, (make_engine(runner, Speculation()), plain), [], options.rounds
             )
         )
         for share in SHARES:
             predicted = [each if random.random() < share else each + 1 for each in text]
-            engines = engine_of(runner, Speculation()), plain
+            engines = make_engine(runner, Speculation()), plain
             show(measured(f"copying {share}", batch, engines, predicted, options.rounds))
     draft = runner.prediction
     if options.draft is not None:
@@ -254,12 +263,12 @@ def main() -> None:
             create_runner(config_of_draft, config, num_blocks=plain.info.num_blocks), script
         )
     if draft is not None:
-        costs = costs_of(runner), costs_of(draft)
+        costs = measure_step_costs(runner), measure_step_costs(draft)
         for batch in options.batches:
             for draft.share in SHARES:
                 own = None if draft is runner.prediction else draft
                 speculation = Speculation(prompt_lookup=False, draft=own, predicts=own is None)
-                engines = engine_of(runner, speculation), plain
+                engines = make_engine(runner, speculation), plain
                 row = measured(f"draft {draft.share}", batch, engines, [], options.rounds)
                 show(replace(row, curve=curve(draft.share, batch, *costs)))
     print(json.dumps({"rows": [asdict(row) for row in rows]}))

@@ -1,9 +1,10 @@
-"""The peer's form of a checkpoint: a stateful OpenVINO IR as optimum exports it, from the very weights that we serve.
-
-Same parts, same compressed constants; but tokens come as [batch, tokens], attention is ScaledDotProductAttention over
-ReadValue/Assign states, and positions and masks are computed in the graph, as OpenVINO GenAI expects its models.
+"""Writes a checkpoint as a stateful OpenVINO IR, as optimum exports it, with Ouzel's own weights.
 
 usage: uv run python -m benchmarks.stateful_ir CHECKPOINT_DIR OUT_DIR
+
+The parts and the compressed constants are the same. But tokens come as [batch, tokens], attention
+is ScaledDotProductAttention over ReadValue/Assign states, and the graph computes positions and
+masks, as OpenVINO GenAI expects its models.
 """
 
 import sys
@@ -27,7 +28,7 @@ from ouzel.config.weights import WeightPlan, read_weights
 
 
 class StatefulGraph(PagedGraph):
-    """The pieces that differ from a paged graph; activations are [batch, tokens, ...]."""
+    """The parts that differ from a paged graph; activations are [batch, tokens, ...]."""
 
     def __init__(self, head_dim: int, theta: float) -> None:
         self.parameters = []
@@ -53,11 +54,11 @@ class StatefulGraph(PagedGraph):
         self._num_attentions = 0
 
     def heads(self, rows: Node, num_heads: int) -> Node:
-        """[batch, tokens, heads * size] -> [batch, tokens, heads, size]."""
+        """Splits rows: [batch, tokens, heads * size] -> [batch, tokens, heads, size]."""
         return ops.reshape(rows, integers(0, 0, num_heads, self._head_dim), True)
 
     def rotate(self, heads: Node) -> Node:
-        """RoPE, and on to [batch, heads, tokens, size]."""
+        """Applies RoPE, and transposes to [batch, heads, tokens, size]."""
         heads = ops.transpose(heads, integers(0, 2, 1, 3))
         half, axis = self._head_dim // 2, integers(3)
         first = ops.slice(heads, integers(0), integers(half), integers(1), axis)
@@ -104,7 +105,7 @@ class StatefulGraph(PagedGraph):
         return whole
 
     def _repeated(self, heads: Node, num_kv_heads: int, repeats: int) -> Node:
-        """Each KV head `repeats` times, for grouped queries."""
+        """Repeats each KV head `repeats` times, for grouped queries."""
         if repeats == 1:
             return heads
         expanded = ops.unsqueeze(heads, integers(2))
@@ -131,7 +132,7 @@ class StatefulBuilder(Builder):
 
 
 def write_stateful_ir(checkpoint: Path, out: Path, weights: str = "int8") -> None:
-    """Writes openvino_model.xml and .bin; plain RoPE only, of llama or qwen3."""
+    """Writes openvino_model.xml and .bin, for llama and qwen3 with plain RoPE."""
     config = read_hf_config(checkpoint)
     shape, mlp = DecoderShape.read(config), MlpShape.read(config)
     theta = config.number("rope_theta", 10_000.0)

@@ -1,17 +1,20 @@
-"""Pictures: our server against OpenVINO GenAI on the same weights and machine, taking turns.
+"""Compares questions about pictures with OpenVINO GenAI on the same weights, in turns.
 
-usage: uv run --group bench python -m benchmarks.vision DIR [--rounds 5] [--engines ours ours-ir genai] [--only KEY ...]
+usage: uv run --group bench python -m benchmarks.vision DIR [--rounds 5]
+           [--engines ours ours-ir genai] [--only KEY ...]
 
-DIR is what benchmarks/vision_models.py wrote. `ours` serves its checkpoint, `ours-ir` the IR that GenAI has; both are
-`ouzel serve` in a process of its own, asked over HTTP with pictures as data URLs, each request by a thread. GenAI is in
-this process and gets the same files, which it decodes with Pillow: VLMPipeline for one picture, and for eight at once
-ContinuousBatchingPipeline, which is told of all before it steps, as its own `generate` does. No picture comes twice but
-for `second`, another question about the same one.
+benchmarks/vision_models.py writes DIR. `ours` serves its checkpoint, `ours-ir` the IR that GenAI
+has; both are `ouzel serve` in a process of its own, asked over HTTP with pictures as data URLs,
+each request by a thread. GenAI is in this process and decodes the same files with Pillow:
+VLMPipeline for one picture, ContinuousBatchingPipeline for eight at once, which gets all requests
+before it steps, as its own `generate` does. No picture comes twice, except in `second`, another
+question about the same picture.
 
-Of a workload `one_16` one picture is asked about, and 16 tokens are the answer. An answer of one token is the time to
-the first token: the picture is decoded, resized and encoded, and the prompt is computed. Printed are, for each engine,
-the median of the rounds in pictures a second and of the seconds until an answer (of eight, the median one), and the
-ratios to GenAI's of the same round: above 1 ours is faster. The last line is JSON. A first round warms up.
+The workload `one_16` asks about one picture and has an answer of 16 tokens. An answer of one token
+is the time to the first token: the picture is decoded, resized and encoded, and the prompt is
+computed. The program prints, for each engine, the medians of the rounds: pictures per second,
+seconds until an answer (of eight, the median answer), and the ratios to GenAI's figures of the same
+round; above 1 Ouzel is faster. The last line is JSON. A first round warms up.
 """
 
 import argparse
@@ -33,7 +36,7 @@ from PIL import Image
 
 from benchmarks.server import running_server
 
-# Files of pictures, a question about each of them, the length of answers -> seconds until each answer.
+# Files of pictures, a question about each, the length of answers -> seconds until each answer.
 Ask = Callable[[list[bytes], str, int], list[float]]
 SIZE = (640, 480)
 KV_CACHE_GIB = 1
@@ -62,7 +65,7 @@ ENGINES = ("ours", "ours-ir", "genai")
 
 @dataclass(frozen=True)
 class Figures:
-    """Medians of the rounds."""
+    """The medians of the rounds."""
 
     pictures_per_s: float
     answer_s: float
@@ -70,7 +73,7 @@ class Figures:
 
 
 def picture_file(seed: int) -> bytes:
-    """Returns a JPEG of smooth random colours, as large as one of a photo."""
+    """Returns a JPEG of smooth random colours, as large as a photo's file."""
     colours = np.random.default_rng(seed).integers(0, 256, (24, 32, 3)).astype(np.uint8)
     file = io.BytesIO()
     Image.fromarray(colours).resize(SIZE, Image.Resampling.BICUBIC).save(file, "JPEG", quality=90)
@@ -182,7 +185,7 @@ def genai(ir: Path) -> Iterator[Ask]:
 def measure(
     engines: dict[str, Ask], workload: Workload, num_rounds: int, first_seed: int
 ) -> dict[str, Figures]:
-    """Each round has pictures of its own."""
+    """Measures a workload; each round has new pictures."""
     rates: dict[str, list[float]] = {name: [] for name in engines}
     seconds: dict[str, list[float]] = {name: [] for name in engines}
     for round_number in range(num_rounds + 1):
@@ -204,7 +207,10 @@ def figures(rates: list[float], seconds: list[float], theirs: list[float] | None
 
 
 def measure_second(engines: dict[str, Ask], num_rounds: int, first_seed: int) -> dict[str, float]:
-    """Returns the time to the first token of another question about the same picture, over that of the first one."""
+    """Returns the time to the first token of a second question about the same picture.
+
+    The time is a share of the first question's time.
+    """
     ratios: dict[str, list[float]] = {name: [] for name in engines}
     for round_number in range(num_rounds):
         file = picture_file(first_seed + round_number)

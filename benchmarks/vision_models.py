@@ -1,11 +1,12 @@
-"""Writes what benchmarks/vision.py measures: a random checkpoint of LLaVA's shape, and the same as OpenVINO IR.
+"""Writes the models of benchmarks/vision.py: a random checkpoint of LLaVA's shape, and its IR.
 
 usage: uv run --group bench python -m benchmarks.vision_models OUT_DIR --exporter PATH [--tiny]
 
-PATH is `optimum-cli` of an environment with optimum-intel and nncf (training/golden/README.md, "Checkpoints that see").
-CLIP ViT-L/14-336 is the encoder, whose layer before the last counts; the language model is a llama of Qwen3-0.6B's
-sizes with a vocabulary of 32,000. OUT_DIR/checkpoint is ours, bf16; OUT_DIR/ir has the language model in int8 as ours
-is served (symmetric, rows), and the encoder in f16, which runs in bf16 as ours does. --tiny is for trying it.
+PATH is `optimum-cli` of an environment with optimum-intel and nncf (training/golden/README.md,
+"Checkpoints that see"). The encoder is CLIP ViT-L/14-336, without its last layer; the language
+model is a llama of Qwen3-0.6B's sizes with a vocabulary of 32,000. OUT_DIR/checkpoint is for Ouzel,
+in bf16. OUT_DIR/ir has the language model in int8 as Ouzel serves it (symmetric, rows), and the
+encoder in f16, which runs in bf16 as Ouzel's does. --tiny writes small models for a try.
 """
 
 import argparse
@@ -63,9 +64,9 @@ TINY_TEXT = TEXT | TINY | {"num_key_value_heads": 2, "head_dim": 32}
 
 
 def write_tokenizer(path: Path) -> dict[str, int]:
-    """Writes the demo model's, with IMAGE, and with as many words as are missing; these are only ever decoded.
+    """Writes the demo model's tokenizer with IMAGE and filler words, and returns all ids.
 
-    Returns the ids of all tokens.
+    The filler words are only ever decoded.
     """
     tokenizer = json.loads((MODEL_DIRECTORY / "tokenizer.json").read_text(encoding="utf-8"))
     vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
@@ -79,7 +80,7 @@ def write_tokenizer(path: Path) -> dict[str, int]:
 
 
 def write_files(out: Path, *, is_tiny: bool) -> None:
-    """Writes all but the weights."""
+    """Writes all files but the weights."""
     token_ids = write_tokenizer(out / "tokenizer.json")
     text, vision = (TINY_TEXT, VISION | TINY) if is_tiny else (TEXT, VISION)
     end = token_ids[END]
@@ -123,14 +124,14 @@ def write_files(out: Path, *, is_tiny: bool) -> None:
 
 
 def as_published(name: str) -> str:
-    """Names a tensor as checkpoints of LLaVA 1.5 do."""
+    """Returns the tensor's name in checkpoints of LLaVA 1.5."""
     if name.startswith("vision_tower."):
         return name.replace("vision_tower.", "vision_tower.vision_model.", 1)
     return name if name.startswith("multi_modal_projector.") else f"language_model.{name}"
 
 
 def export(exporter: Path, checkpoint: Path, out: Path) -> None:
-    """Raises CalledProcessError where it fails."""
+    """Exports the checkpoint as IR. Raises CalledProcessError if the exporter fails."""
 
     def run(directory: Path, *options: str) -> None:
         words = [

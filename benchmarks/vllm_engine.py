@@ -1,10 +1,11 @@
-"""vLLM as Ouzel's engine, on a machine with a GPU: that it does what it should, and how fast it is beside `vllm serve`.
+"""Checks vLLM as Ouzel's engine on a machine with a GPU, and compares its speed with `vllm serve`.
 
-    python -m benchmarks.vllm_engine MODEL --engine-python /opt/vllm/bin/python [--elsewhere] [--rounds 5]
+    python -m benchmarks.vllm_engine MODEL --engine-python /opt/vllm/bin/python [--elsewhere]
+        [--rounds 5]
 
-Both servers run at once, each in its share of the memory, and are asked in turn. Ends with status 1 where something is
-not as it should be, or the median of the ratios of throughput is below the bar. `--elsewhere`: Ouzel reaches the very
-server that it is compared with, over HTTP (`--engine-url`).
+Both servers run at once, each with its share of the memory, and get requests in turns. The exit
+status is 1 if a check fails, or if the median of the ratios of throughput is below the bar. With
+`--elsewhere` Ouzel reaches the very server that it is compared with, over HTTP (`--engine-url`).
 """
 
 import argparse
@@ -46,7 +47,7 @@ _ASK = {
 def running(
     command: Sequence[str], health: str, environment: dict[str, str] | None = None
 ) -> Iterator[None]:
-    """Waits until it is well; loading takes minutes."""
+    """Starts the command, and waits until its health check succeeds; loading takes minutes."""
     process = subprocess.Popen(command, stdout=sys.stderr, env=os.environ | (environment or {}))
     try:
         while True:
@@ -64,7 +65,7 @@ def running(
 
 
 class Checks:
-    """Says of each whether it holds, and remembers whether all do."""
+    """Prints the outcome of each check, and remembers whether all hold."""
 
     def __init__(self, url: str) -> None:
         self._http = httpx.Client(base_url=url, timeout=None)
@@ -179,7 +180,7 @@ async def _streams(url: str, num: int) -> int:
 
 
 def throughput(root: str, concurrency: int) -> float:
-    """Returns output tokens a second, as `ouzel bench` measures them."""
+    """Returns output tokens per second, as `ouzel bench` measures them."""
     with tempfile.TemporaryDirectory() as directory:
         saved = Path(directory) / "result.json"
         command = [
@@ -256,7 +257,8 @@ def main(arguments: Sequence[str]) -> int:
             if number:
                 ratios.append(own / beside)
                 sys.stdout.write(
-                    f"round {number}: vllm serve {beside:.0f} tokens/s, Ouzel {own:.0f}, {ratios[-1]:.3f}\n"
+                    f"round {number}: vllm serve {beside:.0f} tokens/s, Ouzel {own:.0f}, "
+                    f"{ratios[-1]:.3f}\n"
                 )
     ratio = statistics.median(ratios)
     sys.stdout.write(f"median of the ratios: {ratio:.3f}, at least {_BAR} is wanted\n")

@@ -1,8 +1,16 @@
-"""`tools/house/release.py`: when tag, version, changelog and the packages' index agree."""
+"""`tools/house/release.py`: when tag, version, changelog and the packages' index agree; and the real changelog."""
+
+import re
+from pathlib import Path
 
 import pytest
 
-from tools.house.release import disagreements, name_disagreements, read_published
+from ouzel import __version__
+from tools.house.release import CHANGELOG as CHANGELOG_FILE
+from tools.house.release import disagreements, exit_with, name_disagreements, read_published
+
+ROOT = Path(__file__).parent.parent
+MAX_HIGHLIGHTS_WORDS = 520  # two minutes of a reader
 
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-11-22\n\n### Added\n\n- All.\n"
 
@@ -59,6 +67,33 @@ def test_our_own_earlier_versions_leave_the_name_ours() -> None:
     assert "1.1.0 is on the index already" in found
 
 
+def test_the_check_of_a_good_release_ends_with_status_0() -> None:
+    exit_with([])  # raises no SystemExit
+
+    with pytest.raises(SystemExit, match="first\nsecond"):
+        exit_with(["first", "second"])
+
+
 def test_an_index_that_does_not_answer_ends_the_check() -> None:
     with pytest.raises(ValueError, match="could not be asked for ouzel: no route"):
         read_published("", "no route\n")
+
+
+def test_the_changelog_has_this_version_and_can_be_read_in_two_minutes() -> None:
+    text = CHANGELOG_FILE.read_text()
+    sections = dict(re.findall(r"^## (\S+).*\n((?:(?!## ).*\n?)*)", text, re.M))
+
+    assert list(sections)[:2] == ["Unreleased", __version__]
+    highlights, found, notes = sections[__version__].partition("### Upgrade notes")
+    assert found and "store" in notes
+    assert len(highlights.split()) <= MAX_HIGHLIGHTS_WORDS
+
+
+def test_documents_name_this_version() -> None:
+    named = {}
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*")]:
+        if path.is_file() and "decisions" not in path.parts:
+            pattern = r"(?:[Oo]uzel[ :-]v?)(\d+\.\d+\.\d+)\b"
+            for version in re.findall(pattern, path.read_text(errors="replace")):
+                named[str(path.relative_to(ROOT))] = version
+    assert set(named.values()) == {__version__}, named

@@ -1,1 +1,3 @@
-"""The parts of `benchmarks.compare`: workloads, a file for each product, rounds, figures and tables."""
+"""The parts of `benchmarks.compare`: workloads, a file for each product, rounds, figures and
+tables.
+"""

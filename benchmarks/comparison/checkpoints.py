@@ -1,12 +1,13 @@
-"""The models that all products are given: real shapes with random weights, which count.
+"""The checkpoints of all products: real shapes with random weights that count.
 
-After token t they say t + 1: greedy answers are known without weights that anybody trained, and they are the same in
-every product and precision, so that proposals are accepted as often everywhere. t + 2 to t + 4 follow in likelihood:
-sampling has about as much to choose from as in a trained model that is rather sure. A draft model is one that is wrong
-about so many tokens.
+After token t the model says t + 1. So greedy answers are known without training, and they are the
+same in every product and precision: proposals are accepted equally often everywhere. t + 2 to t + 4
+are the next likely tokens, so sampling has about as much to choose from as in a trained model that
+is rather sure. A draft model is wrong about a given share of the tokens.
 
-How: the attention and feed-forward layers hardly add to the residual stream (they cost what they always cost), so what
-reaches the head is the last token's embedding e(t). Row j of the head is the sum of e(j - k) * LIKELIHOODS[k - 1].
+The attention and feed-forward layers hardly add to the residual stream (they cost the usual time),
+so the head gets the last token's embedding e(t). Row j of the head is the sum of e(j - k) *
+LIKELIHOODS[k - 1].
 """
 
 import json
@@ -38,7 +39,10 @@ ROWS_AT_ONCE = 8192
 
 
 def counting_chunks(hidden_size: int, wrong_share: float = 0.0) -> Chunks:
-    """Returns what makes a model's tensors; of a share of the tokens it says t + 5 where the others say t + 1."""
+    """Returns a function that makes a model's tensors.
+
+    For `wrong_share` of the tokens the model says t + 5 instead of t + 1.
+    """
     embedding: list[NDArray[np.float16]] = []
 
     def chunks(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[bytes]:
@@ -85,7 +89,10 @@ def _head(
 
 
 def make(directory: Path, shape: ModelShape, *, wrong_share: float = 0.0) -> Path:
-    """Writes the checkpoint where it is not yet; its tokenizer is trained, for grammars. Returns the directory."""
+    """Writes the checkpoint, unless it is there, and returns its directory.
+
+    Its tokenizer is trained, for grammars.
+    """
     if (directory / "generation_config.json").exists():
         return directory
     untied = replace(shape, tied=False)
@@ -98,7 +105,7 @@ def make(directory: Path, shape: ModelShape, *, wrong_share: float = 0.0) -> Pat
     config = json.loads((directory / "config.json").read_text())
     config["eos_token_id"] = config["bos_token_id"] = tokenizer.token_to_id(END)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    # Last of all: what is not finished has none.
+    # The last file: an unfinished directory has none.
     (directory / "generation_config.json").write_text(
         json.dumps({"eos_token_id": config["eos_token_id"]}) + "\n"
     )

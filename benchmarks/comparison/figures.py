@@ -1,4 +1,4 @@
-"""Turns of several contenders, taken round after round, and what is said about them: medians, ratios and spreads."""
+"""Medians, ratios and spreads of contenders that take turns, round after round."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from benchmarks.comparison.product import Turn
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The middle and the ends of a few figures."""
+    """The median and the extremes of a few figures."""
 
     median: float
     low: float
@@ -22,7 +22,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One contender at one workload."""
+    """The figures of one contender at one workload."""
 
     rate: Spread  # tokens a second
     ratio: (
@@ -46,10 +46,11 @@ def _rounded(spread: Spread, digits: int) -> list[float]:
 def cells(
     turns: Mapping[str, Sequence[Turn]], rivals: Mapping[str, str], batch: int | None = None
 ) -> dict[str, Cell]:
-    """Returns each contender's cell, by its name. Rounds of all are as many, and the ratio is within a round.
+    """Returns each contender's cell by its name; a ratio is taken within a round.
 
-    `rivals` says with which one of ours each is compared. Without turns of that one, it has no ratio. `batch` is
-    that of workloads which are about steps.
+    All contenders must have the same number of rounds. `rivals` names the contender of ours that
+    each is compared with; without turns of the rival there is no ratio. With `batch`, a cell has
+    the tokens per step of one sequence.
     """
     found = {}
     for name, own in turns.items():
@@ -73,6 +74,6 @@ def _tokens_per_step(turns: Sequence[Turn]) -> float:
 
 
 def turn_order(names: Sequence[str], round_number: int) -> list[str]:
-    """Returns them rotated, so that each is first once before one is first again."""
+    """Returns the names rotated by the round's number, so that each comes first equally often."""
     start = round_number % len(names) if names else 0
     return [*names[start:], *names[:start]]

@@ -1,4 +1,4 @@
-"""OpenVINO GenAI's ContinuousBatchingPipeline on a stateful IR that is written from our own constants."""
+"""OpenVINO GenAI's ContinuousBatchingPipeline, on a stateful IR with Ouzel's own constants."""
 
 import json
 import time
@@ -31,7 +31,7 @@ NGRAM_SIZE, NUM_PROPOSED = 2, 4  # of its prompt lookup
 
 
 def write_ir(checkpoint: Path, directory: Path, weights: str) -> Path:
-    """Writes model and tokenizer where they are not yet."""
+    """Writes model and tokenizer, unless they are there."""
     if (directory / "openvino_detokenizer.xml").exists():
         return directory
     write_stateful_ir(checkpoint, directory, weights)
@@ -45,7 +45,7 @@ def write_ir(checkpoint: Path, directory: Path, weights: str) -> Path:
 
 
 class GenAI:
-    """Options of loading: `prompt_lookup`, and then it proposes tokens in every run; `properties` of the plugin."""
+    """The product. Options of loading: `prompt_lookup` (it proposes tokens then), `properties`."""
 
     def __init__(self, contender: Contender, num_threads: int, kv_cache_gib: float) -> None:
         scheduler = genai.SchedulerConfig()
@@ -139,7 +139,7 @@ class GenAI:
 
 
 def _num_new(handle: Any) -> int:
-    """Reads what there is, and returns how many tokens."""
+    """Reads the new tokens, and returns their number."""
     count = 0
     while handle.can_read():
         count += sum(len(output.generated_ids) for output in handle.read().values())

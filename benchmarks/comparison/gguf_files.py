@@ -1,4 +1,4 @@
-"""A checkpoint of Qwen3's kind as GGUF files: in bf16, and quantised by llama.cpp's own code."""
+"""Writes a checkpoint of Qwen3's kind as GGUF files: in bf16, and quantised by llama.cpp's code."""
 
 import json
 import struct
@@ -17,7 +17,7 @@ TENSOR_TYPES = {"Q8_0": 8, "Q4_0": 2}
 
 
 def write_bf16(checkpoint: Path, path: Path) -> Path:
-    """Writes what is not there yet. Matrices stay as they are, vectors become f32 as llama.cpp wants them."""
+    """Writes the file, unless it is there: matrices in bf16, vectors in f32 as llama.cpp wants."""
     if path.exists():
         return path
     config = json.loads((checkpoint / "config.json").read_text())
@@ -54,7 +54,7 @@ def _add_numbers(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
 
 
 def _add_tokenizer(writer: gguf.GGUFWriter, checkpoint: Path, vocab_size: int) -> None:
-    """Byte-level BPE; rows of the embedding without a token get one that no text has."""
+    """Adds a byte-level BPE tokenizer; rows without a token get one that no text has."""
     content = json.loads((checkpoint / "tokenizer.json").read_text())
     tokens = [f"[PAD{token_id}]" for token_id in range(vocab_size)]
     types = [gguf.TokenType.UNUSED] * vocab_size
@@ -73,7 +73,10 @@ def _add_tokenizer(writer: gguf.GGUFWriter, checkpoint: Path, vocab_size: int) -
 
 
 def bf16_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a safetensors file of bf16 tensors: matrices are views of the file, as bytes [rows, 2 * columns]."""
+    """Reads a safetensors file of bf16 tensors as bytes [rows, 2 * columns].
+
+    Matrices are views of the file.
+    """
     mapped = np.memmap(path, np.uint8, "r")
     [header_len] = struct.unpack("<Q", bytes(mapped[:8]))
     header = json.loads(bytes(mapped[8 : 8 + header_len]))
@@ -99,9 +102,10 @@ def _as_stored(content: NDArray[np.uint8], shape: list[int]) -> Tensor:
 def quantised(
     source: Path, path: Path, kind: str, *, head: str | None = None, num_threads: int = 1
 ) -> Path:
-    """Quantises what is not there yet, with llama.cpp's defaults, or embedding and head in the named type.
+    """Quantises the file, unless it is done; returns its path.
 
-    Its default head of a Q4_0 file is Q6_K. Raises RuntimeError where it fails.
+    llama.cpp's default head of a Q4_0 file is Q6_K; `kind` may name another type for embedding and
+    head. Raises RuntimeError if llama.cpp fails.
     """
     if path.exists():
         return path

@@ -1,4 +1,4 @@
-"""How llama.cpp chooses tokens: its own samplers; the most likely one is found by numpy, which is faster."""
+"""Chooses tokens with llama.cpp's samplers; numpy finds the most likely token, which is faster."""
 
 import ctypes
 from typing import Any, Protocol  # pointers of ctypes
@@ -17,7 +17,7 @@ CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)
 
 class TokenChooser(Protocol):
     def choose(self, context: Context, logits: Logits) -> list[int]:
-        """Returns a token for each row of logits; row i is sequence i, and row i of the context's last call."""
+        """Returns a token per row; row i is sequence i, and row i of the context's last call."""
         ...
 
     def close(self) -> None: ...
@@ -33,7 +33,7 @@ class Greedy:
 
 
 class TopP:
-    """llama.cpp's own order: top_p, then temperature, then the draw."""
+    """Samples in llama.cpp's own order: top_p, then temperature, then the draw."""
 
     def __init__(self, num_sequences: int, seed: int) -> None:
         self._chains = [_chain(seed + i, TOP_P) for i in range(num_sequences)]
@@ -50,7 +50,10 @@ class TopP:
 
 
 class BySchema:
-    """Draws first, and asks the grammar about all tokens only where it forbids that one, as llama-server does."""
+    """Draws a token, and applies the grammar to all tokens only if it forbids the drawn one.
+
+    llama-server does the same.
+    """
 
     def __init__(self, model: Model, num_sequences: int, seed: int) -> None:
         first = llama_cpp.llama_sampler_init_grammar(model.vocab, GBNF.encode(), b"root")

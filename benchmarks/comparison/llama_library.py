@@ -1,6 +1,7 @@
-"""llama.cpp's low-level interface, as arrays: a model, and contexts with batches of several sequences.
+"""llama.cpp's low-level interface with arrays: a model, contexts, batches of several sequences.
 
-A context's memory has a part for each sequence, unless it is unified: then sequences that begin alike share cells.
+A context's memory has a part for each sequence, unless it is unified: then sequences that begin
+alike share cells.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ Tokens = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a context runs with; which is best is tried."""
+    """The settings of a context; a trial finds the best."""
 
     flash_attention: bool
     quantised_cache: bool  # Q8_0 instead of F16; with flash attention only
@@ -28,12 +29,13 @@ class Setting:
 
     def __str__(self) -> str:
         cache = "Q8_0" if self.quantised_cache else "F16"
-        return f"flash attention {'on' if self.flash_attention else 'off'}, {cache} cache, n_ubatch {self.num_ubatch}"
+        attention = "on" if self.flash_attention else "off"
+        return f"flash attention {attention}, {cache} cache, n_ubatch {self.num_ubatch}"
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Tokens of one call; each array has an element for each of them."""
+    """The tokens of one call; each array has an element per token."""
 
     token_ids: Tokens
     positions: Tokens
@@ -41,13 +43,13 @@ class Rows:
     wanted: NDArray[np.bool_]  # whose logits are given
 
     def part(self, start: int) -> "Rows":
-        """Returns those of one call."""
+        """Returns the tokens of one call."""
         cut = slice(start, start + BATCH_TOKENS)
         return Rows(self.token_ids[cut], self.positions[cut], self.sequences[cut], self.wanted[cut])
 
 
 class Model:
-    """Raises RuntimeError where the file cannot be loaded."""
+    """A loaded model. Raises RuntimeError if the file cannot be loaded."""
 
     def __init__(self, path: Path, num_threads: int) -> None:
         llama_cpp.llama_backend_init()
@@ -71,7 +73,7 @@ def _SILENT(level: int, text: bytes, _: ctypes.c_void_p) -> None:
 
 
 class Context:
-    """Memory for so many sequences of so many tokens each. Raises RuntimeError where there is none."""
+    """Memory for sequences of a given length. Raises RuntimeError if there is not enough."""
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class Context:
         *,
         unified: bool = False,
     ) -> None:
-        """With `unified`, `num_tokens` counts those of all sequences."""
+        """With `unified`, `num_tokens` counts the tokens of all sequences."""
         self._model = model
         params = llama_cpp.llama_context_default_params()
         each = -(-num_tokens // MEMORY_UNIT) * MEMORY_UNIT
@@ -110,9 +112,10 @@ class Context:
         }
 
     def decode(self, rows: Rows) -> NDArray[np.float32]:
-        """Returns the logits [wanted rows, vocabulary], which may be a view that is valid until the next call.
+        """Returns the logits [wanted rows, vocabulary].
 
-        Rows beyond `BATCH_TOKENS` go into a call of their own. Raises RuntimeError where llama.cpp refuses.
+        They may be a view that is valid until the next call. Rows beyond `BATCH_TOKENS` go into a
+        further call. Raises RuntimeError if llama.cpp refuses.
         """
         starts = range(0, len(rows.token_ids), BATCH_TOKENS)
         if len(starts) == 1:
@@ -141,7 +144,7 @@ class Context:
     def prefill(
         self, token_ids: list[int], sequence: int = 0, first_position: int = 0
     ) -> NDArray[np.float32]:
-        """Computes one sequence's prompt, or more of it. Returns the logits [vocabulary] after its last token."""
+        """Computes a sequence's prompt, or more of it, and returns the last token's logits."""
         count = len(token_ids)
         wanted = np.zeros(count, np.bool_)
         wanted[-1] = True
@@ -153,11 +156,11 @@ class Context:
         return logits
 
     def copy(self, source: int, destination: int) -> None:
-        """Copies a whole sequence's memory, or shares its cells where it is unified."""
+        """Copies a sequence's memory, or shares its cells if the memory is unified."""
         llama_cpp.llama_memory_seq_cp(self._memory, source, destination, -1, -1)
 
     def forget(self, sequence: int, first_position: int) -> None:
-        """Takes back the tokens from this position on."""
+        """Removes the tokens from `first_position` on."""
         llama_cpp.llama_memory_seq_rm(self._memory, sequence, first_position, -1)
 
     def close(self) -> None:

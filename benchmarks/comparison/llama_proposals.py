@@ -1,4 +1,4 @@
-"""Speculation with llama.cpp's batches: who proposes tokens, and the step that computes and accepts them."""
+"""Speculation with llama.cpp's batches: proposers, and the step that checks the proposed tokens."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -13,7 +13,7 @@ NGRAM_SIZE = 2  # of llama-cpp-python's own lookup, its default
 
 class Proposer(Protocol):
     def propose(self, history: list[int]) -> list[int]:
-        """Returns what may come after all tokens of a sequence."""
+        """Returns the tokens that may follow a sequence."""
         ...
 
     def close(self) -> None: ...
@@ -32,7 +32,7 @@ class PromptLookup:
 
 
 class Draft:
-    """A small model proposes for one sequence, whose tokens its memory follows."""
+    """Proposes with a small model for one sequence, whose tokens the model's memory follows."""
 
     def __init__(self, context: Context, num_proposed: int) -> None:
         self._context, self._num_proposed = context, num_proposed
@@ -63,9 +63,10 @@ def _common_len(one: list[int], other: list[int]) -> int:
 def speculative_step(
     context: Context, histories: list[list[int]], propose: Callable[[list[int]], list[int]]
 ) -> int:
-    """Appends to each history what a greedy step gives: its accepted proposals and one more. Returns their number.
+    """Appends the tokens of a greedy step to each history, and returns their number.
 
-    The last token of each history is not computed yet, all before it are in the context's memory.
+    A step gives the accepted proposals and one more token. The last token of each history is not
+    computed yet; all tokens before it are in the context's memory.
     """
     tokens = [[history[-1], *propose(history)] for history in histories]
     counts = [len(each) for each in tokens]

@@ -1,7 +1,9 @@
-"""llama.cpp by its low-level batches, with the best of its settings, which a trial finds when it is loaded.
+"""llama.cpp by its low-level batches, with the best of its settings, which a trial finds at
+loading.
 
-Contexts are made anew for every turn, outside of the time that counts. Sequences of one turn have the same prompt: it
-is computed once and copied into each one's own memory, which no step can tell from having computed it.
+Contexts are made anew for every turn, outside of the measured time. Sequences of one turn have the
+same prompt: it is computed once and copied into each sequence's memory. For the steps this makes no
+difference.
 """
 
 import time
@@ -34,7 +36,7 @@ class Best:
 
 
 class LlamaCpp:
-    """Options of a run: `proposals`. Options of loading: `draft_model`, a path."""
+    """The product. Option of a run: `proposals`. Option of loading: `draft_model`, a path."""
 
     def __init__(self, contender: Contender, num_threads: int) -> None:
         self._model = Model(Path(contender.model), num_threads)
@@ -60,7 +62,7 @@ class LlamaCpp:
         self._model.close()
 
     def _tried(self) -> Best:
-        """Finds the setting with the shortest time of each kind; one that cannot be had counts as slow."""
+        """Returns the fastest setting for each kind of work; a failing one counts as slow."""
         decode = _fastest(SETTINGS, lambda setting: self._decode(TRIAL_DECODE, 0, setting))
         prefill = _fastest(SETTINGS, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
         sizes = [replace(prefill, num_ubatch=size) for size in NUM_UBATCHES]
@@ -106,7 +108,7 @@ class LlamaCpp:
         return context
 
     def _speculate(self, workload: Decode, seed: int, proposals: Proposals) -> Turn:
-        """Tries how many tokens are best proposed, when it has this workload first."""
+        """Runs with proposals; the first run of a workload tries numbers of proposals."""
         if (best := self._num_proposed.get((workload, proposals))) is None:
             trial = replace(workload, output_len=workload.output_len // 2)
             best = _fastest(
@@ -147,7 +149,7 @@ class LlamaCpp:
         return Draft(context, num_proposed)
 
     def _requests(self, workload: Requests, seed: int) -> Turn:
-        """What the prompts share is computed once, and its cells are shared."""
+        """Runs the requests; the common part of the prompts is computed once and shared."""
         rows, shared_len = prompts(workload, seed), workload.shared_len
         each = workload.prompt_len - shared_len + workload.output_len
         context = Context(
@@ -175,7 +177,7 @@ class LlamaCpp:
 
 
 def _own_parts(rows: list[list[int]], shared_len: int) -> Rows:
-    """All prompts after what they share, one after the other."""
+    """Returns the prompts behind their common part, one after the other."""
     own = np.array([row[shared_len:] for row in rows], np.int32)
     num_rows, length = own.shape
     wanted = np.zeros_like(own, np.bool_)
@@ -189,7 +191,7 @@ def _own_parts(rows: list[list[int]], shared_len: int) -> Rows:
 
 
 def _fastest(ways: Sequence[Way], run: Callable[[Way], Turn]) -> Way:
-    """Raises NotHad where none runs."""
+    """Returns the fastest way. Raises NotHad if none runs."""
     seconds: dict[Way, float] = {}
     faults = []
     for way in ways:

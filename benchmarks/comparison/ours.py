@@ -1,4 +1,4 @@
-"""Ouzel's engine in this process: the bare loop, without HTTP and without the process that a server gives it."""
+"""Ouzel's engine in this process, without HTTP and without the engine's own process."""
 
 import json
 import time
@@ -26,7 +26,7 @@ from ouzel.types.engine_request import EngineRequest, Grammar
 
 
 class Ours:
-    """Options are `engine.NAME` or `model.NAME` of the records in `ouzel.config`, over those that are set here."""
+    """The product. Options are `engine.NAME` or `model.NAME` of the records in `ouzel.config`."""
 
     def __init__(
         self, contender: Contender, scratch: Path, num_threads: int, kv_cache_gib: float

@@ -1,6 +1,6 @@
-"""The files that the products are given, written once into a directory and found there by later runs.
+"""Writes the files of the products once into a directory, for this run and later ones.
 
-What needs memory or a peer's package is done in a process that ends.
+Work that needs much memory or a peer's package runs in a process that ends.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ DRAFT_WRONG_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be compared."""
+    """The shape, the bits and the options of a comparison."""
 
     scratch: Path
     shape: str
@@ -35,7 +35,7 @@ class Prepared:
 
 
 def prepared(wanted: Wanted) -> Prepared:
-    """Writes what is not there yet. The first contender is the one that the others are compared with."""
+    """Writes the missing files. The others are compared with the first contender."""
     directory = wanted.scratch / wanted.shape
     checkpoint = in_a_process(make_checkpoint, directory / "checkpoint", SHAPES[wanted.shape], 0.0)
     draft = None
@@ -59,7 +59,7 @@ def prepared(wanted: Wanted) -> Prepared:
 
 
 def against(peer: Contender, ours: list[Contender]) -> Contender:
-    """Lets a peer that proposes tokens stand against ours that does, if there is one."""
+    """Sets the contender of ours that also proposes tokens as the rival, if there is one."""
     proposing = [each.name for each in ours if each.product == "ouzel" and each.only_copies]
     return replace(peer, rival=proposing[0]) if peer.only_copies and proposing else peer
 
@@ -70,7 +70,7 @@ def in_a_process(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def draft_shape(shape: str) -> ModelShape:
-    """Returns about a tenth of the model, with its vocabulary."""
+    """Returns a shape of about a tenth of the model, with the same vocabulary."""
     vocab_size = SHAPES[shape].vocab_size
     if shape == "qwen3-0.6b":
         return replace(SHAPES["small"], vocab_size=vocab_size)
@@ -84,7 +84,10 @@ def make_checkpoint(directory: Path, shape: ModelShape, wrong_share: float) -> P
 
 
 def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
-    """Those without guesses, and of the first of them one that looks up prompts and one that has a draft model, too."""
+    """Returns our contenders: all without proposals, and the first also with proposals.
+
+    It proposes by prompt lookup, and in a further contender by a draft model.
+    """
     kinds = {
         8: {"int8": "int8"},
         4: {"int4, head int8": "int4", "int4, head int4": "int4,embedding=int4,head=int4"},

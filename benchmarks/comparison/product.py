@@ -1,4 +1,4 @@
-"""The seam: `compare` knows this much of a product, and a product is one file that knows this and the workloads."""
+"""The interface between `compare` and a product: each product is one file that implements it."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol  # JSON: options of a product are its own
@@ -7,12 +7,14 @@ from benchmarks.comparison.workloads import Workload
 
 
 class NotHad(Exception):
-    """The product, or this workload of it, cannot be had; the message says why, and the report repeats it."""
+    """The product, or one workload of it, cannot run; the message says why, and the report shows
+    it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A workload, run once."""
+    """The figures of one run of a workload."""
 
     seconds: float
     num_tokens: int
@@ -20,17 +22,17 @@ class Turn:
 
     @property
     def rate(self) -> float:
-        """Tokens a second."""
+        """Returns tokens per second."""
         return self.num_tokens / self.seconds
 
 
 class Product(Protocol):
-    """It is loaded and ready, alone in its process."""
+    """A loaded product, alone in its process."""
 
     settings: dict[str, str]  # what it runs with, for people to read
 
     def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
-        """Runs it once, with the contender's options of a run. Raises NotHad where the product cannot do it."""
+        """Runs the workload once. Raises NotHad if the product cannot do it."""
         ...
 
     def close(self) -> None: ...
@@ -38,7 +40,7 @@ class Product(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A column of the table: a product with the weights and options that it runs with."""
+    """A column of the table: a product with its weights and options."""
 
     name: str
     product: str  # a key of `workers.LOADERS`

@@ -1,4 +1,4 @@
-"""Tables in Markdown, and the part of a document that they stand in."""
+"""Tables in Markdown, and their section in a document."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from benchmarks.comparison.figures import Cell
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of workloads, columns of contenders, the first of which the others are compared with."""
+    """Rows of workloads, columns of contenders; the others are compared with the first column."""
 
     title: str
     columns: Sequence[str]
@@ -45,7 +45,10 @@ def section_marks(name: str) -> tuple[str, str]:
 
 
 def with_section(document: str, section: str, *, begin: str, end: str) -> str:
-    """Returns the document with what is between the two marks replaced. Raises ValueError where they are not there."""
+    """Returns the document with a new section between the two marks.
+
+    Raises ValueError if the marks are missing.
+    """
     if (
         document.count(begin) != 1
         or document.count(end) != 1

@@ -1,4 +1,4 @@
-"""Contenders taking turns: in each round everyone does the same, and the one who begins is another one."""
+"""Runs contenders in turns: all do the same in each round, and another one begins each round."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -14,14 +14,14 @@ Run = Callable[[Workload, int], Turn]  # (workload, seed); raises NotHad
 
 @dataclass(slots=True)
 class Measured:
-    """It grows row by row."""
+    """The rows of a comparison, which grow while it runs."""
 
     rivals: Mapping[str, str]  # contender -> the one of ours that it is compared with, or itself
     rows: dict[str, dict[str, Cell]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def columns(self) -> list[str]:
-        """Returns who has a figure, in the order of the contenders."""
+        """Returns the contenders that have a figure, in their order."""
         return [name for name in self.rivals if any(name in row for row in self.rows.values())]
 
     def json(self) -> dict[str, object]:
@@ -33,7 +33,7 @@ class Measured:
 
 
 class Workers:
-    """The processes of contenders; those that differ in options of a run alone share one."""
+    """The processes of contenders; contenders that differ only in options of a run share one."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -41,8 +41,8 @@ class Workers:
         self._faults: dict[str, NotHad] = {}
         self._names: dict[str, dict[str, None]] = {}  # of its contenders, by worker; in their order
 
-    def run_of(self, contender: Contender) -> Run:
-        """Loads it, if nobody has. Raises NotHad where it could not be loaded, and does not try again."""
+    def load_run(self, contender: Contender) -> Run:
+        """Loads the contender once. Raises NotHad if it could not be loaded."""
         identity = [contender.product, contender.model, contender.weights, contender.options]
         key = json.dumps(identity, sort_keys=True)
         if key in self._faults:
@@ -58,9 +58,10 @@ class Workers:
         return lambda workload, seed: worker.run(workload, seed, contender.run_options)
 
     def notes(self) -> list[str]:
-        """Returns what each ran with."""
+        """Returns the settings of each contender."""
         return [
-            f"{', '.join(self._names[key])}: {_listed(worker.settings)}; loaded in {worker.load_s:.1f} s, "
+            f"{', '.join(self._names[key])}: {_listed(worker.settings)}; "
+            f"loaded in {worker.load_s:.1f} s, "
             f"peak memory {worker.peak_mib:,.0f} MiB"
             for key, worker in self._workers.items()
         ]
@@ -77,7 +78,10 @@ def _listed(settings: Mapping[str, str]) -> str:
 def measure(
     runs: Mapping[str, Run], workload: Workload, num_rounds: int, found: Measured, row: str
 ) -> None:
-    """Adds a row: each runs it once to warm up, then once in each round. Who cannot is noted, and left out."""
+    """Adds a row: each contender runs once to warm up, then once in each round.
+
+    A contender that cannot run is noted and left out.
+    """
     turns: dict[str, list[Turn]] = {name: [] for name in runs}
     for round_number in range(num_rounds + 1):
         for name in turn_order(list(turns), round_number):
@@ -98,7 +102,7 @@ def measure(
 def compare(
     contenders: list[Contender], rows: list[Row], machine: Machine, num_rounds: int
 ) -> Measured:
-    """Compares each with its rival, or with the first; all are in memory at once."""
+    """Compares each contender with its rival, or with the first; all are in memory at once."""
     first = contenders[0].name
     found, workers = (
         Measured({each.name: each.rival or first for each in contenders}),
@@ -114,7 +118,7 @@ def compare(
             if contender.only_copies and not copies:
                 continue
             try:
-                runs[contender.name] = workers.run_of(contender)
+                runs[contender.name] = workers.load_run(contender)
             except NotHad as error:
                 if (note := f"{contender.name}: not had ({error})") not in found.notes:
                     found.notes.append(note)

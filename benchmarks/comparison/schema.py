@@ -1,7 +1,7 @@
-"""The JSON schema of the workloads: an array of objects that a schema's usual parts are in, and that is never over.
+"""The JSON schema of the workloads: an endless array of objects with the usual parts of a schema.
 
-llama.cpp gets it as a grammar in its own syntax, with repetitions as its server's converter writes them: the converter
-of llama-cpp-python unrolls them, and fails at the dot of the pattern.
+llama.cpp gets it as a grammar in its own syntax, with repetitions as its server's converter writes
+them: the converter of llama-cpp-python unrolls them, and fails at the dot of the pattern.
 """
 
 SCHEMA = {

@@ -1,4 +1,4 @@
-"""Ouzel's server and llama.cpp's, asked by one client: so many streams of completions at once, from token ids."""
+"""Asks Ouzel's server and llama-server for many streams of completions at once, from token ids."""
 
 import asyncio
 import json
@@ -30,7 +30,10 @@ def http_rows(output_len: int) -> dict[str, Requests]:
 
 
 def ask(url: str, workload: Requests, seed: int) -> Turn:
-    """Sends all requests at once and reads their streams to the ends. Raises RuntimeError where one is not answered."""
+    """Sends all requests at once and reads their streams to the ends.
+
+    Raises RuntimeError if a request gets no answer.
+    """
     return asyncio.run(_ask(url, workload, seed))
 
 
@@ -95,7 +98,7 @@ def ouzel_server(model: str, weights: str, machine: Machine) -> Iterator[str]:
 def llama_server(
     binaries: Path | None, model: str, max_len: int, machine: Machine
 ) -> Iterator[str]:
-    """Raises NotHad where there is no such program, or it does not come up."""
+    """Runs llama-server. Raises NotHad if the program is missing or does not start."""
     program = None if binaries is None else binaries / "llama-server"
     if program is None or not program.exists():
         raise NotHad(

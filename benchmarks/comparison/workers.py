@@ -1,6 +1,8 @@
-"""Each product has a process of its own: it loads, then runs what it is told on standard input, a line of JSON each.
+"""Runs a product in a process of its own: it loads, then runs the orders of standard input.
 
-python -m benchmarks.comparison.workers ORDER    (as `Worker` starts it)
+    python -m benchmarks.comparison.workers ORDER    (as `Worker` starts it)
+
+Each order is a line of JSON.
 """
 
 import json
@@ -28,7 +30,7 @@ TEXTS: dict[str, type[Any]] = {each.__name__: each for each in (RandomText, Copi
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What all products are given alike."""
+    """The options that all products share."""
 
     scratch: str
     num_threads: int
@@ -36,7 +38,7 @@ class Machine:
 
 
 def workload_json(workload: Workload) -> dict[str, Any]:
-    """Returns what `read_workload` reads."""
+    """Returns the text that `read_workload` reads."""
     fields = {"kind": type(workload).__name__, **asdict(workload)}
     if isinstance(workload, Decode):
         fields["text"] = {"kind": type(workload.text).__name__, **asdict(workload.text)}
@@ -82,7 +84,7 @@ LOADERS: dict[str, Callable[[Contender, Machine], Product]] = {
 
 
 def work(order: dict[str, Any]) -> None:
-    """The child process."""
+    """Runs the child process."""
     before = time.perf_counter()
     try:
         product = LOADERS[order["contender"]["product"]](
@@ -120,7 +122,7 @@ def _peak_mib() -> float:
 
 
 class Worker:
-    """A product in its process. Raises NotHad where it cannot be loaded."""
+    """A product in its process. Raises NotHad if it cannot be loaded."""
 
     def __init__(self, contender: Contender, machine: Machine) -> None:
         order = json.dumps({"contender": asdict(contender), "machine": asdict(machine)})
@@ -137,7 +139,7 @@ class Worker:
             raise
 
     def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
-        """Raises NotHad where the product cannot do it."""
+        """Runs a workload. Raises NotHad if the product cannot do it."""
         assert self._process.stdin is not None
         task = {"workload": workload_json(workload), "seed": seed, "options": options}
         self._process.stdin.write(json.dumps(task) + "\n")

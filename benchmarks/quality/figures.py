@@ -29,7 +29,8 @@ class Figures:
     kl_p99: float
     perplexity_ratio: float  # to the truth's
     same_best: float  # the share of positions where the best token is the truth's
-    num_greedy: float  # how many greedy tokens are the truth's before the first other one, in the mean of the windows
+    # Greedy tokens that agree with the truth before the first other token, mean of the windows.
+    num_greedy: float
 
 
 class FiguresBuilder:
@@ -68,7 +69,8 @@ class FiguresBuilder:
 
 
 def divergences(true_log_probs: LogProbs, log_probs: LogProbs) -> NDArray[np.float64]:
-    """Takes log-probabilities [S, NUM_BEST] of the truth's best tokens. Returns the KL divergence of each position.
+    """Takes log-probabilities [S, NUM_BEST] of the truth's best tokens. Returns the KL divergence
+    of each position.
 
     All other tokens count as one outcome, so that the figure is a lower bound; see `truth.py`.
     """

@@ -1,4 +1,6 @@
-"""The answers of llama.cpp for the same token ids. Needs llama-cpp-python (the dependency group `bench`)."""
+"""The answers of llama.cpp for the same token ids. Needs llama-cpp-python (the dependency group
+`bench`).
+"""
 
 import os
 from collections.abc import Iterator

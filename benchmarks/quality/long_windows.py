@@ -1,13 +1,14 @@
-"""Perplexity at the end of long windows, for each type of the KV cache, in one precision or several.
+"""Perplexity at the end of long windows, for each type of the KV cache, in one precision or
+several.
 
     uv run python -m benchmarks.quality.long_windows MODEL [--windows 2] [--length 8192]
         [--precisions auto f32] [--exact]
 
-MODEL is a GGUF file or a directory. Windows of Python's help texts are read in chunks of 512 tokens, as the server
-reads a prompt, so that most keys and values come out of the cache. The second half of each window is scored. Each line
-has the perplexity, its ratio to the perplexity with an f16 cache in the same precision, and the standard error of this
-ratio (the tokens are taken for independent). `plain u8` has no scales of the keys; `u8` has them where the model needs
-them.
+MODEL is a GGUF file or a directory. Windows of Python's help texts are read in chunks of 512
+tokens, as the server reads a prompt, so that most keys and values come out of the cache. The second
+half of each window is scored. Each line has the perplexity, its ratio to the perplexity with an f16
+cache in the same precision, and the standard error of this ratio (the tokens are taken for
+independent). `plain u8` has no scales of the keys; `u8` has them where the model needs them.
 """
 
 import argparse
@@ -37,7 +38,9 @@ TokenIds = NDArray[np.int64]
 
 
 def make_windows(tokenizer: Tokenizer, number: int, length: int) -> list[TokenIds]:
-    """Cuts windows, evenly spaced, out of Python's help texts. Each begins as a text does, with BOS for example."""
+    """Cuts windows, evenly spaced, out of Python's help texts. Each begins as a text does, with BOS
+    for example.
+    """
     text = "\n\n".join(topics[name] for name in sorted(topics))
     token_ids = tokenizer.encode(text, add_special_tokens=False).ids
     first = tokenizer.encode("", add_special_tokens=True).ids
@@ -73,7 +76,7 @@ class Setting:
         return f"plain {self.cache}" if self.is_plain else self.cache
 
     def make_runner(self, directory: str, length: int) -> ModelRunner:
-        """Makes a runner; only create_runner tries the effect of u8 on the model, and scales keys."""
+        """Makes a runner; only create_runner tries the effect of u8, and scales keys."""
         model = ModelConfig(model=directory, weights=self.weights)
         engine = EngineConfig(
             precision=self.precision, kv_cache_dtype=self.cache, max_num_batched_tokens=_CHUNK

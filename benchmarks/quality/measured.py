@@ -1,4 +1,4 @@
-"""Measured rows: one configuration of one model each; a file of JSON lines keeps them between runs."""
+"""Measured rows: one configuration of one model each, stored in a file of JSON lines."""
 
 import json
 from dataclasses import asdict, dataclass

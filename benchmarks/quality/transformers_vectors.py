@@ -1,4 +1,5 @@
-"""Makes the vectors of an embedding model with transformers in float32: the mean over tokens, with the length 1.
+"""Makes the vectors of an embedding model with transformers in float32: the mean over tokens, with
+the length 1.
 
 usage: PYTHON -m benchmarks.quality.transformers_vectors ORDER.json
 

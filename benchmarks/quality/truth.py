@@ -1,11 +1,13 @@
 """The truth about a model's next tokens, small enough for the repository.
 
-The second half of each window is scored. For each scored position the truth holds the `NUM_BEST` best tokens with their
-log-probabilities; the rest of the vocabulary is one more outcome with the remaining probability. A figure that is
-computed over these outcomes never exceeds the KL divergence over the whole vocabulary: joining outcomes can only lose
-divergence. The loss is at most the remaining probability times the divergence within the rest. On the truth of
-Qwen2.5-Coder-0.5B the remaining probability is 0.037 in the mean and 0.26 at the 99th percentile of positions; with
-noise on all logits that gives a divergence between 1e-4 and 2e-2, the figure is 6.5 % below the whole divergence.
+The second half of each window is scored. For each scored position the truth holds the `NUM_BEST`
+best tokens with their log-probabilities; the rest of the vocabulary is one more outcome with the
+remaining probability. A figure that is computed over these outcomes never exceeds the KL divergence
+over the whole vocabulary: joining outcomes can only lose divergence. The loss is at most the
+remaining probability times the divergence within the rest. On the truth of Qwen2.5-Coder-0.5B the
+remaining probability is 0.037 in the mean and 0.26 at the 99th percentile of positions; with noise
+on all logits that gives a divergence between 1e-4 and 2e-2, the figure is 6.5 % below the whole
+divergence.
 """
 
 from dataclasses import dataclass
@@ -23,7 +25,9 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Truth:
-    """W windows of N tokens; S of each are scored: from the middle to the last but one, whose next token is known."""
+    """W windows of N tokens; S of each are scored: from the middle to the last but one, whose next
+    token is known.
+    """
 
     windows: Ids  # [W, N]
     best: Ids  # [W, S, NUM_BEST] token ids, the best first
@@ -54,7 +58,7 @@ def log_softmax(logits: Floats) -> NDArray[np.float64]:
 
 
 class TruthBuilder:
-    """Collects a truth window by window, so that the logits of one window are in memory at a time."""
+    """Collects a truth window by window; the logits of one window are in memory at a time."""
 
     def __init__(self) -> None:
         self._windows: list[Ids] = []

@@ -1,1 +1,1 @@
-"""Policies that choose a replica are compared in a simulation; the server's own is the object that it uses itself."""
+"""Compares policies that choose a replica, among them the server's, in a simulation."""

@@ -1,14 +1,16 @@
 """Compares routing policies in a simulation, and writes the table of benchmarks/RESULTS.md.
 
-    uv run python -m benchmarks.routing [--replicas 2 8 64] [--seeds 11 12 13 14 15] [--load 0.2] [--write]
+    uv run python -m benchmarks.routing [--replicas 2 8 64] [--seeds 11 12 13 14 15]
+        [--load 0.2] [--write]
     uv run python -m benchmarks.routing --trace FILE [--speed 1.0] [--replicas 8]
     uv run python -m benchmarks.routing --tune
     uv run python -m benchmarks.routing --speeds
 
-A replica computes 4,000 prompt tokens a second, one prompt after the other, decodes beside it, and caches 154k tokens
-(`replica.py`). `--load` is the share of this that would be used if nothing were computed twice. Sessions are the same
-for all policies; a quarter of the requests is not counted. `--tune` tries the weights of the server's policy, on seeds
-that the table does not use.
+A replica computes 4,000 prompt tokens a second, one prompt after the other, decodes beside it, and
+caches 154k tokens (`replica.py`). `--load` is the share of this rate that the requests need if
+nothing is computed twice. All policies get the same sessions; the first quarter of the requests is
+not counted. `--tune` tries the weights of the server's policy, on seeds that the table does not
+use.
 """
 
 import argparse

@@ -1,7 +1,9 @@
-"""The policies that are compared: what is known of others' rules, and the server's own as it is.
+"""The policies of the simulation: the published rules of other routers, and the server's own
+policy.
 
-All know the requests that they have sent and that are unfinished; those with an index of blocks have the server's, of
-what they sent where. Only `precise` knows what the caches hold, as from an engine that publishes it.
+All policies know the requests that they have sent and that are unfinished. A policy with an index
+of blocks uses the server's index of the prompts that it has sent to each replica. Only `precise`
+knows the true content of the caches, as from an engine that publishes it.
 """
 
 import math
@@ -22,7 +24,7 @@ Clock = Callable[[], float]
 
 
 class Router(Protocol):
-    """It is told of each turn three times; replicas are numbers."""
+    """Chooses a replica, by number; the simulation reports each turn to it three times."""
 
     def send(self, turn: Turn) -> int: ...
 
@@ -34,7 +36,7 @@ class Router(Protocol):
 
 
 class OwnRouter:
-    """It drives the server's policy object."""
+    """Drives the server's policy object."""
 
     def __init__(self, policy: PrefixPolicy, num_replicas: int) -> None:
         self._policy = policy
@@ -58,7 +60,7 @@ class OwnRouter:
 
 
 class CountingRouter:
-    """It counts requests; `choose` says what comes of the counts."""
+    """Counts the requests of each replica; `choose` decides by the counts."""
 
     def __init__(self, num_replicas: int, rng: random.Random) -> None:
         self.rng = rng
@@ -71,7 +73,7 @@ class CountingRouter:
         raise NotImplementedError
 
     def learn(self, replica: int, keys: RequestKeys) -> None:
-        """The replica has been sent this prompt, or has answered it."""
+        """Records that the replica has got this prompt, or has answered it."""
 
     def send(self, turn: Turn) -> int:
         replica = self._sent[id(turn)] = self.choose(turn)
@@ -112,7 +114,7 @@ class LeastLoad(CountingRouter):
 
 
 class SessionHash(CountingRouter):
-    """A session has its own order of the replicas."""
+    """Gives each session its own order of the replicas."""
 
     def __init__(
         self, num_replicas: int, rng: random.Random, *, bound: float | None = None
@@ -142,7 +144,7 @@ class SessionHash(CountingRouter):
 
 
 class PrefixHash(SessionHash):
-    """As KubeAI's: the first blocks of the prompt rather than the session."""
+    """Hashes the first blocks of the prompt instead of the session, as KubeAI does."""
 
     def key(self, turn: Turn) -> bytes:
         keys = turn.prompt.keys
@@ -158,7 +160,7 @@ class IndexedRouter(CountingRouter):
         self._index.add(keys, str(replica))
 
     def shares(self, turn: Turn) -> dict[int, float]:
-        """Returns how much of the prompt the replicas have that have any."""
+        """Returns the cached share of the prompt, for the replicas that have a part of it."""
         keys = turn.prompt.keys
         held = self._index.num_held(keys.blocks).items()
         return {
@@ -167,7 +169,10 @@ class IndexedRouter(CountingRouter):
 
 
 class CacheAware(IndexedRouter):
-    """As SGLang's: the longest match if it is half of the prompt, else the least loaded; that too out of balance."""
+    """Takes the longest match if it is half of the prompt, else the least loaded, as SGLang does.
+
+    It also takes the least loaded replica while the loads are out of balance.
+    """
 
     def choose(self, turn: Turn) -> int:
         low, high = min(self.unfinished), max(self.unfinished)
@@ -183,7 +188,7 @@ class CacheAware(IndexedRouter):
 
 
 class EndpointPicker(IndexedRouter):
-    """As the endpoint picker of llm-d by default: scores for prefix, queue and load, 3 : 2 : 2."""
+    """Adds scores for prefix, queue and load, 3 : 2 : 2, as llm-d's endpoint picker by default."""
 
     def choose(self, turn: Turn) -> int:
         shares = self.shares(turn)
@@ -197,13 +202,13 @@ class EndpointPicker(IndexedRouter):
 
 
 def _score(counts: list[int]) -> list[float]:
-    """Gives 1 to the lowest count and 0 to the highest."""
+    """Returns 1 for the lowest count and 0 for the highest."""
     low, high = min(counts), max(counts)
     return [1.0 if low == high else (high - count) / (high - low) for count in counts]
 
 
 class Precise(CountingRouter):
-    """The server's rule with the caches' true content."""
+    """Applies the server's rule with the true content of the caches."""
 
     def __init__(
         self, num_replicas: int, rng: random.Random, weights: Weights, clock: Clock

@@ -1,4 +1,4 @@
-"""A prompt grows by the turns of its session; what is cached of it goes by blocks of 128 tokens."""
+"""The prompts of a session, which grow turn by turn; caches hold them in blocks of 128 tokens."""
 
 import itertools
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class CachedText:
-    """What a cache may have of a text: equal numbers of blocks mean that all up to there is equal."""
+    """The blocks of a text: equal numbers of blocks mean equal texts up to there."""
 
     blocks: Sequence[int]  # whole ones
     num_tokens: int
@@ -27,7 +27,7 @@ class CachedText:
 
 
 class GrowingText:
-    """Its blocks have numbers of its own, from where it leaves what it begins with."""
+    """A text that begins with another text, and then has block numbers of its own."""
 
     def __init__(
         self, session: int, beginning: Sequence[int], numbers: "itertools.count[int]"
@@ -54,6 +54,9 @@ class GrowingText:
 
 
 def add_keys(keys: list[bytes], blocks: Sequence[int], num_tokens: int) -> None:
-    """Adds the keys of a text's pieces: the number of the block with which a piece ends stands for all before."""
+    """Adds the keys of a text's pieces.
+
+    The number of a piece's last block stands for all blocks before it.
+    """
     for _, end in pieces(num_tokens, BLOCK_TOKENS, first=len(keys)):
         keys.append(blocks[end // BLOCK_TOKENS - 1].to_bytes(8, "little"))

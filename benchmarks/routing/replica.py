@@ -1,4 +1,6 @@
-"""A simulated replica computes prompts one after the other, decodes all answers at once, and caches both."""
+"""A simulated replica: computes prompts one after the other, decodes all answers at once, caches
+both.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -15,7 +17,7 @@ Changed = Callable[[int, bool], None]  # block, whether it came rather than went
 
 class Replica:
     def __init__(self, changed: Changed | None = None) -> None:
-        """`changed` is told of blocks that come and go, as of an engine that publishes it."""
+        """`changed` is called with blocks that come and go, as an engine publishes them."""
         self._cache: OrderedDict[int, None] = OrderedDict()
         self._free_at_s = 0.0
         self._changed = changed
@@ -26,7 +28,7 @@ class Replica:
         return len(self._cache)
 
     def start(self, turn: Turn, now_s: float) -> tuple[float, int]:
-        """Returns when the first token comes, and how many tokens of the prompt were cached."""
+        """Returns the time of the first token, and the number of cached tokens of the prompt."""
         self._num_active += 1
         num_cached_tokens = BLOCK_TOKENS * self._num_found(turn.prompt.blocks)
         slowdown = 1 + min(self._num_active, 64) / 64  # answers are decoded beside it

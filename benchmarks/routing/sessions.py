@@ -1,4 +1,4 @@
-"""Sessions of people, of agents and about documents: the next turn comes some time after the answer to the last."""
+"""Sessions of people, of agents and about documents: a turn follows some time after an answer."""
 
 import itertools
 import random
@@ -11,7 +11,7 @@ from benchmarks.routing.prompts import BLOCK_TOKENS, CachedText, GrowingText, Tu
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Ranges are of uniform distributions."""
+    """The properties of a kind of session; ranges are of uniform distributions."""
 
     num_beginnings: int  # system prompts, tools, documents: what sessions have in common
     exponent: float  # of their popularity, by Zipf
@@ -40,7 +40,7 @@ WORKLOADS: dict[str, Sequence[Kind]] = {
 
 
 class Session:
-    """A turn begins with `next_turn` and ends with `answered`."""
+    """A session; `next_turn` begins a turn, `answered` ends it."""
 
     def __init__(self, number: int, kind: Kind, text: GrowingText, rng: random.Random) -> None:
         self._number = number
@@ -57,19 +57,22 @@ class Session:
         return Turn(self._number, self._text.now(), self._num_output_tokens)
 
     def answered(self) -> CachedText:
-        """Returns prompt and output."""
+        """Returns the prompt and the output."""
         self._text.grow(self._num_output_tokens)
         return self._text.now()
 
     def think_s(self) -> float | None:
-        """Returns how long it takes until the next turn; None: there is none."""
+        """Returns the seconds until the next turn; None means that there is none."""
         return self._kind.think_s(self._rng) if self._num_left else None
 
 
 def arrivals(
     kinds: Sequence[Kind], *, uncached_tokens_per_s: float, seed: int
 ) -> Iterator[tuple[float, Session]]:
-    """Gives sessions without end, and when each begins, so many that these tokens must be computed in a second."""
+    """Yields sessions and their times without end.
+
+    Their rate makes the given number of tokens per second necessary.
+    """
     rng = random.Random(seed)
     numbers = itertools.count()
     popular = [_Zipf(kind.num_beginnings, kind.exponent) for kind in kinds]

@@ -1,4 +1,4 @@
-"""Discrete events: sessions arrive, their turns are sent to replicas, first tokens come, answers end."""
+"""Simulates by discrete events: sessions arrive, turns go to replicas, tokens come, answers end."""
 
 import heapq
 import itertools
@@ -69,7 +69,7 @@ def simulate(
     weights: Weights = Weights(),  # noqa: B008  # frozen
     sessions: Iterator[tuple[float, AnySession]] | None = None,
 ) -> Outcome:
-    """The same experiment has the same sessions whatever the policy."""
+    """Runs an experiment with a policy; an experiment has the same sessions for all policies."""
     run = _Run(policy, experiment, weights)
     return run.outcome(experiment.sessions() if sessions is None else sessions)
 

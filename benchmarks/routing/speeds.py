@@ -1,4 +1,4 @@
-"""How long keys and choices take, in one thread: the shortest of 300 times, for other programs run beside it."""
+"""Times keys and choices in one thread: the shortest of 300 times."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Outcomes become the cells of a table in Markdown."""
+"""Writes outcomes as the cells of a table in Markdown."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -9,9 +9,10 @@ _NEAR = 1.1  # times the best: as good, for the few seeds that there are
 
 
 def policy_table(rows: Mapping[str, Mapping[str, Sequence[Outcome]]]) -> str:
-    """Returns a row for each policy and a column for each workload: medians of all seeds, and the extremes.
+    """Returns a row per policy and a column per workload: medians of all seeds, and the extremes.
 
-    In bold are the times of those that know no caches which are within a tenth of the shortest.
+    A time is bold if it is within a tenth of the shortest time of a policy that does not know the
+    caches.
     """
     columns = list(next(iter(rows.values())))
     best = {

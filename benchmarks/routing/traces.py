@@ -1,11 +1,13 @@
-"""Traces have the form of Mooncake's: a line of JSON for each request, whose `hash_ids` name its blocks of 512 tokens.
+"""Reads and makes traces in Mooncake's form: a line of JSON for each request.
 
     {"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47, 48]}
 
-Equal ids mean that all up to there is equal; the last block need not be whole; timestamps are milliseconds. Requests
-come when the trace says, whatever became of earlier ones. `session_id` is ours: where it is not given, a request that
-begins with all whole blocks of an earlier one is taken to continue it, unless several do so in different ways: then
-these blocks are what sessions have in common. What comes next in a session shows what the answer was.
+`hash_ids` names the request's blocks of 512 tokens. Equal ids mean that all tokens up to there are
+equal; the last block need not be whole; timestamps are milliseconds. Requests come at the times of
+the trace, whatever became of earlier requests. `session_id` is our addition. Where it is missing, a
+request that begins with all whole blocks of an earlier one continues that session, unless several
+requests do so in different ways: then these blocks are common to the sessions. The next request of
+a session shows the answer before it.
 """
 
 import heapq
@@ -49,7 +51,7 @@ def write_trace(requests: Iterable[TraceRequest], path: Path) -> None:
 
 
 class TracedSession:
-    """It has one turn; where a session goes on, that is a request of its own with the same number."""
+    """A session of one turn; a continued session is a request of its own with the same number."""
 
     def __init__(self, turn: Turn, answered: CachedText) -> None:
         self._turn = turn
@@ -68,7 +70,7 @@ class TracedSession:
 def replay(
     requests: Sequence[TraceRequest], *, speed: float = 1.0
 ) -> Iterator[tuple[float, TracedSession]]:
-    """Gives requests at the times of the trace, which goes by `speed` times faster."""
+    """Yields the requests at the times of the trace, which runs `speed` times as fast."""
     sessions = _sessions(requests)
     following: dict[int, TraceRequest] = {}  # by session: the request that comes next
     answers: list[list[int]] = []
@@ -87,7 +89,7 @@ def replay(
 
 
 def _sessions(requests: Sequence[TraceRequest]) -> list[int]:
-    """Returns a number for each request, the same for those of one session."""
+    """Returns the number of each request's session."""
     nexts: dict[int, set[int]] = {}  # by whole block: those that come next anywhere
     for request in requests:
         for block, after in pairwise(_whole(request)):
@@ -135,7 +137,10 @@ class _Tenant:
 def generate_trace(
     *, seed: int, num_requests: int, requests_per_s: float, num_tenants: int = 24
 ) -> list[TraceRequest]:
-    """Makes a trace: tenants of very different size share system prompts, sessions grow, and each tenant has bursts."""
+    """Makes a trace: tenants of very different size share system prompts, and sessions grow.
+
+    Each tenant has bursts.
+    """
     rng = random.Random(seed)
     ids = itertools.count()
     tenants = [_tenant(rng, ids) for _ in range(num_tenants)]
@@ -180,7 +185,7 @@ def _tenant(rng: random.Random, ids: "itertools.count[int]") -> _Tenant:
 
 
 def _starts(rng: random.Random, place: int, rate: float) -> Iterator[tuple[float, int]]:
-    """Gives when a tenant's sessions begin: three quarters of them in bursts of some seconds."""
+    """Yields the times at which a tenant's sessions begin: three quarters in bursts of seconds."""
     now_s, ends_s = 0.0, 0.0
     while True:
         quiet_s, burst_s = rng.expovariate(1 / 100), rng.expovariate(1 / 5)

@@ -1,4 +1,4 @@
-"""The weights of the server's policy are varied one by one, on seeds of their own, with few and many replicas."""
+"""Varies the weights of the server's policy one by one, on seeds of their own."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,9 @@ _NUM_REQUESTS = {2: 2500, 8: 3000, 64: 7000}  # by number of replicas
 
 
 def tune() -> Iterator[str]:
-    """Gives the lines of a table: geometric means of the 99th percentiles of the time to first token, in seconds."""
+    """Yields the lines of a table: geometric means of the 99th percentiles of the first token's
+    time.
+    """
     yield (
         "| unfinished, tokens | recent | half-life, s | "
         + " | ".join(f"{num} replicas" for num in _NUM_REQUESTS)

@@ -1,3 +1,3 @@
 """Ouzel: a large-language-model server for ordinary CPUs."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.checkpoint import tensors_of
+from benchmarks.checkpoint import list_tensors
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.backends.openvino.models import cohere2, exaone4, gemma3_text, ministral3, olmo3, qwen3
@@ -271,7 +271,7 @@ SHORT_CONFIGS: dict[str, tuple[dict[str, Any], str, tuple[int, ...]]] = {
 def test_sizes_that_are_left_out_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     text, tensor, shape = SHORT_CONFIGS[name]
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "sees", "text_config": text}))
-    assert tensors_of(tmp_path)[tensor] == shape
+    assert list_tensors(tmp_path)[tensor] == shape
 
 
 @pytest.mark.parametrize(

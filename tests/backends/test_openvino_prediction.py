@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.checkpoint import tensors_of
+from benchmarks.checkpoint import list_tensors
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
@@ -210,7 +210,7 @@ def test_the_option_comes_to_drafts(cache_dir: Path) -> None:
 
 
 def test_a_random_checkpoint_of_the_shape_has_the_layer(directory: Path) -> None:
-    """Of experts, `tensors_of` names the form that it asks for first. It has no copies of embedding and head."""
+    """Of experts, `list_tensors` names the form that it asks for first. It has no copies of embedding and head."""
     shapes = {
         name: values.shape
         for name, (_, values) in quantize.load(directory / "model.safetensors").items()
@@ -221,9 +221,9 @@ def test_a_random_checkpoint_of_the_shape_has_the_layer(directory: Path) -> None
         for name, shape in shapes.items()
         if name.startswith(prefix) and not name.endswith(COPIES)
     }
-    made = tensors_of(directory, predicts=True)
+    made = list_tensors(directory, predicts=True)
     assert {name: shape for name, shape in made.items() if name.startswith(prefix)} == own
-    assert not any(name.startswith(prefix) for name in tensors_of(directory))
+    assert not any(name.startswith(prefix) for name in list_tensors(directory))
 
 
 def test_a_head_of_the_layers_own_is_refused(tmp_path: Path, cache_dir: Path) -> None:

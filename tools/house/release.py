@@ -74,10 +74,16 @@ def main() -> None:
         published = read_published(asked.stdout, asked.stderr)
     except ValueError as error:
         sys.exit(str(error))
-    found = disagreements(sys.argv[1], __version__, changelog) + name_disagreements(
-        published, __version__, changelog
+    exit_with(
+        disagreements(sys.argv[1], __version__, changelog)
+        + name_disagreements(published, __version__, changelog)
     )
-    sys.exit("\n".join(found))
+
+
+def exit_with(faults: list[str]) -> None:
+    """Ends the program with exit status 1 and the faults, one a line; returns if there are none."""
+    if faults:  # sys.exit("") would be exit status 1 as well
+        sys.exit("\n".join(faults))
 
 
 if __name__ == "__main__":
