@@ -32,6 +32,14 @@ GRAMMARS = (
     "start: nowhere",
 )
 NORMAL = (FinishReason.STOP, FinishReason.LENGTH)
+FURTHER = pytest.mark.release("further mixtures of requests")
+SEEDS = [  # with the number of states that are kept
+    (0, None),
+    *(pytest.param(seed, None, marks=FURTHER) for seed in (1, 2, 3)),
+    pytest.param(4, 0, marks=FURTHER),
+    (5, 3),
+    pytest.param(6, 50, marks=FURTHER),
+]
 
 
 class ShakyRunner(FakeRunner):
@@ -151,9 +159,7 @@ def assert_is_part_of(result: Result, alone: Result, request: EngineRequest) -> 
 
 @pytest.mark.parametrize("is_shaky", [False, True])
 @pytest.mark.parametrize("prefix_caching", [True, False])
-@pytest.mark.parametrize(
-    ("seed", "num_kept"), [*((seed, None) for seed in range(4)), (4, 0), (5, 3), (6, 50)]
-)
+@pytest.mark.parametrize(("seed", "num_kept"), SEEDS)
 def test_each_gets_what_it_gets_alone(
     compiler: GrammarCompiler,
     roomy: EngineCore,
@@ -212,9 +218,7 @@ def predicted(request: EngineRequest, outputs: list[Result], random: Random) -> 
 
 @pytest.mark.parametrize("is_shaky", [False, True])
 @pytest.mark.parametrize("prefix_caching", [True, False])
-@pytest.mark.parametrize(
-    ("seed", "num_kept"), [*((seed, None) for seed in range(4)), (4, 0), (5, 3), (6, 50)]
-)
+@pytest.mark.parametrize(("seed", "num_kept"), SEEDS)
 def test_proposed_tokens_change_nothing(
     compiler: GrammarCompiler,
     roomy: EngineCore,

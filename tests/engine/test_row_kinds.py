@@ -19,6 +19,8 @@ from tests.engine.requests import make_request, run
 
 FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 
+FURTHER = pytest.mark.release("further sizes of rows of one kind")
+
 
 def deterministic_runner(**sizes: Any) -> FakeRunner:  # of FakeRunner
     runner = FakeRunner(**sizes)
@@ -66,8 +68,8 @@ def rows_of_wrong_kind(
     ]
 
 
-@pytest.mark.parametrize("num_blocks", [20, 64])
-@pytest.mark.parametrize("max_num_batched_tokens", [6, 7, 16, 100])
+@pytest.mark.parametrize("num_blocks", [20, pytest.param(64, marks=FURTHER)])
+@pytest.mark.parametrize("max_num_batched_tokens", [6, 7, pytest.param(16, marks=FURTHER), 100])
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9, 10, 33])
 def test_rows_have_company_of_their_kind(
     length: int, max_num_batched_tokens: int, num_blocks: int

@@ -28,9 +28,12 @@ def page_of_all(browser: Browser) -> Iterator[tuple[Page, Troubles]]:
 
 @pytest.fixture
 def page(page_of_all: tuple[Page, Troubles], pages: Pages) -> Iterator[Page]:
-    """Is as if just loaded."""
+    """Is empty. The page is loaded for the first test of a module, and where a test has left the page."""
     page, troubles = page_of_all
-    page.goto(pages.url)
+    if page.url == pages.url:
+        page.evaluate("document.querySelector('main').replaceChildren()")
+    else:
+        page.goto(pages.url)
     yield page
     page.evaluate("new Promise(done => setTimeout(done, 0))")  # what a text had put off until now
     found, troubles.found = troubles.found, []
