@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ouzel.cli.command_line import read_command_line
-from ouzel.cli.options import known_flags
 
 from ouzel.cli.commands import COMMANDS
+from ouzel.options.command_line import read_command_line
+from ouzel.options.options import known_flags
 from tests.documents.examples import BLOCKS, DOCUMENTS
 from tests.documents.markdown import ROOT, Block, read_prose
 from tests.documents.shell import Command, read_commands
