@@ -47,7 +47,8 @@ def name_disagreements(published: Iterable[str], version: str, changelog: str) -
     if foreign:
         found.append(
             f"the name {NAME} is taken on the index: CHANGELOG.md has no heading for "
-            f"{', '.join(foreign)}. Choose another name in pyproject.toml, and change every command that installs it"
+            f"{', '.join(foreign)}. Choose another name in pyproject.toml, and change every "
+            "command that installs it"
         )
     if version in published:
         found.append(f"{NAME} {version} is on the index already: a new release needs a new version")
