@@ -1,11 +1,12 @@
-"""Stores a checkpoint's large matrices in 8 bits, as the server makes them of plain numbers when it loads them.
+"""Stores a checkpoint's large matrices in 8 bits, exactly as the server would make them at loading.
 
-uv run python -m tools.store_int8 DIRECTORY [--output DIRECTORY]
+    uv run python -m tools.store_int8 DIRECTORY [--output DIRECTORY]
 
-It takes one that `--weights int8` compresses: safetensors in one file, a dense language model, and perhaps an encoder
-of pictures, which is served in bf16 and stays as it is. A row of a matrix has a scale and a zero point and is, bit for
-bit, what `encode_int8` makes of it; config.json then says that the format is `int-quantized` of compressed-tensors.
-Matrices of integers are left alone, so doing it twice does nothing. Without `--output` the directory is changed.
+It takes checkpoints that `--weights int8` compresses: safetensors in one file, with a dense
+language model, and perhaps an encoder of pictures, which is served in bf16 and stays unchanged. A
+row of a matrix gets a scale and a zero point, and the same bits as from `encode_int8`; config.json
+then names the format `int-quantized` of compressed-tensors. Matrices of integers stay unchanged, so
+a second run does nothing. Without `--output` the directory itself is changed.
 """
 
 import argparse
@@ -44,7 +45,7 @@ class StoredTensor:
 
 
 def store_int8(source: Path, target: Path) -> None:
-    """Writes the weights and config.json, each in one step; all other files of `source` are copied."""
+    """Writes the weights and config.json, each in one step, and copies all other files."""
     if find_files(source) != [source / SINGLE_FILE]:
         raise SystemExit(f"{source}: its weights must be in {SINGLE_FILE} alone")
     checkpoint = Checkpoint(source)
@@ -69,7 +70,7 @@ def store_int8(source: Path, target: Path) -> None:
 
 
 def stored(checkpoint: Checkpoint, name: str) -> dict[str, StoredTensor]:
-    """Returns a tensor under its name in the file, and what belongs to it: it is in 8 bits, or as it was."""
+    """Returns the tensors to store for one tensor: in 8 bits with scales, or unchanged."""
     location = checkpoint.find(name)
     assert location is not None
     elements = checkpoint.read(name, location.shape, location.dtype)
@@ -85,7 +86,7 @@ def stored(checkpoint: Checkpoint, name: str) -> dict[str, StoredTensor]:
 
 
 def signed(levels: NDArray[Any]) -> NDArray[np.int8]:  # Any: bytes
-    """Moves them from 0 to 255 to -128 to 127."""
+    """Moves levels from the range 0 to 255 into the range -128 to 127."""
     return (levels.view(np.uint8) ^ np.uint8(0x80)).view(np.int8)
 
 
@@ -99,7 +100,7 @@ def is_compressed(location: TensorLocation) -> bool:
 
 
 def quantization_config(tensors: dict[str, StoredTensor]) -> dict[str, Any]:  # Any: JSON
-    """Says of all modules with matrices that they are in 8 bits, but for those that are not, or not there."""
+    """Returns config.json's entry: all matrices are in 8 bits, except the named ones."""
     is_plain = {
         name.removesuffix(".weight"): tensor.dtype in PLAIN_TYPES
         for name, tensor in tensors.items()
@@ -125,7 +126,7 @@ def quantization_config(tensors: dict[str, StoredTensor]) -> dict[str, Any]:  # 
 
 
 def safetensors_file(tensors: dict[str, StoredTensor]) -> bytes:
-    """The widest elements come first, so that all are aligned."""
+    """Returns the file's bytes; the widest elements come first, so that all are aligned."""
     in_order = sorted(tensors.items(), key=lambda item: (-item[1].elements.itemsize, item[0]))
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}  # Any: JSON
     position = 0
@@ -160,7 +161,8 @@ def main() -> None:
     before = (options.directory / SINGLE_FILE).stat().st_size
     store_int8(options.directory, target)
     print(
-        f"{target}: {before / 1e6:.2f} MB of weights are {(target / SINGLE_FILE).stat().st_size / 1e6:.2f} MB now"
+        f"{target}: {before / 1e6:.2f} MB of weights are "
+        f"{(target / SINGLE_FILE).stat().st_size / 1e6:.2f} MB now"
     )
 
 

@@ -1,9 +1,9 @@
-"""Checks `deploy/` with the tools of those for whom it is made: helm, Docker Compose, promtool, hadolint, haproxy.
+"""Checks `deploy/` with the tools of its users: helm, Docker Compose, promtool, hadolint, haproxy.
 
     python -m tools.deploy.check
 
-It installs them by itself (`installing.py`) and needs no cluster. It exits with 1 where something is wrong or a tool
-cannot be had. What can be checked without them is in `tests/deploy/`.
+The program installs these tools (`installing.py`) and needs no cluster. It exits with 1 if a check
+fails or a tool cannot be installed. `tests/deploy/` has the checks that need no tool.
 """
 
 import json
@@ -91,7 +91,7 @@ def _refused() -> Iterator[str]:
 
 
 def _kubernetes_objects() -> Iterator[str]:
-    """The schemas are Kubernetes' own, in which an unknown field is an error."""
+    """Checks the chart's objects by Kubernetes' own schemas, which allow no unknown field."""
     program = [sys.executable, "-m", "kubernetes_validate", "--strict", "--quiet", "--no-warn"]
     environment = {"PYTHONPATH": str(installing.kubernetes_validate())}
     for case, objects in _rendered():
@@ -124,7 +124,7 @@ def _custom_resources() -> Iterator[str]:
 
 
 def _options() -> Iterator[str]:
-    """The server reads the file of the ConfigMap as it would in a pod, and a pod is left the time to drain."""
+    """Checks that the server reads the ConfigMap's file, and that a pod has the time to drain."""
     for case, objects in _rendered():
         [pod] = [
             each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"
@@ -155,7 +155,7 @@ def _alerts() -> Iterator[str]:
 
 
 def _dashboard() -> Iterator[str]:
-    """Each query of the dashboard is a rule, so that promtool reads it."""
+    """Checks the dashboard's queries: each becomes a rule, so that promtool reads it."""
     queries = [
         target["expr"] for panel in dashboard()["panels"] for target in panel.get("targets", ())
     ]

@@ -1,4 +1,4 @@
-"""The last stage of `deploy/Containerfile`, as a container tool would run it."""
+"""Reads the last stage of `deploy/Containerfile`, as a container tool would run it."""
 
 import json
 import re
@@ -13,7 +13,7 @@ PATH = ROOT / "deploy" / "Containerfile"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """How its content is made and started."""
+    """The content of the image, and its command."""
 
     prefix: str  # where build.sh installs to
     environment: dict[str, str]
@@ -26,7 +26,7 @@ class Image:
 
 
 def read_image(text: str) -> Image:
-    """Reads what this repository's file uses of the language; anything else is an error, not a guess."""
+    """Reads the instructions that this repository's file uses; another instruction is an error."""
     lines = _instructions(text)
     [prefix] = [
         words[1]
@@ -51,7 +51,7 @@ def read_image(text: str) -> Image:
 
 
 def _instructions(text: str) -> list[tuple[str, str]]:
-    """Returns name and arguments of each; a backslash at the end of a line continues it."""
+    """Yields name and arguments of each instruction; a backslash continues a line."""
     uncommented = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     joined = re.sub(r"\\\n\s*", " ", uncommented)
     return [

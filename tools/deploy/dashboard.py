@@ -21,7 +21,7 @@ WIDTH = 24  # Grafana's columns
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One figure or chart; of each query its legend. `SELECTOR` is put behind each metric's name."""
+    """A figure or chart: queries with their legends. `SELECTOR` follows each metric's name."""
 
     title: str
     queries: tuple[tuple[str, str], ...]
@@ -266,7 +266,7 @@ def dashboard() -> dict[str, Any]:
 def _append(
     panels: list[dict[str, Any]], panel: dict[str, Any], place: tuple[int, int, int, int]
 ) -> None:
-    """The place is x, y, width and height."""
+    """Appends a panel; the place is x, y, width and height."""
     panels.append(
         {"id": len(panels) + 1, "gridPos": dict(zip("xywh", place, strict=True)), **panel}
     )
@@ -293,7 +293,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def _selected(query: str) -> str:
-    """Selects by namespace, model and engine, unless the query selects by labels of its own."""
+    """Selects by namespace, model and engine, unless the query has labels of its own."""
     return re.sub(r"ouzel_\w+\b(?!{)", lambda name: name[0] + SELECTOR, query)
 
 

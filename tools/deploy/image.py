@@ -1,11 +1,12 @@
-"""Builds and starts what the image has, by the image's own steps, on a machine without a container tool.
+"""Builds and starts the content of the image on a machine without a container tool.
 
     python -m tools.deploy.image [--extras "postgres otel"] [--keep DIRECTORY]
 
-`deploy/image/build.sh` installs from the lock file, in a copy that has only what `.dockerignore` lets through. Then
-the command of the Containerfile runs with its environment and nothing else, as its user, without capabilities, on a
-root that is read-only but for the volumes and /tmp, and as process 1. Its health check must pass, a chat be answered,
-and SIGTERM end it with status 0. This needs root, for the user and the mounts, on Linux.
+`deploy/image/build.sh` installs from the lock file, in a copy of the files that `.dockerignore`
+allows. Then the command of the Containerfile runs with its environment and nothing else: as its
+user, without capabilities, as process 1, on a root that is read-only except for the volumes and
+/tmp. Its health check must pass, a chat must get an answer, and SIGTERM must end it with status 0.
+This needs root, for the user and the mounts, on Linux.
 """
 
 import argparse
@@ -33,7 +34,7 @@ CHAT = {"messages": [{"role": "user", "content": "What is 17 plus 25?"}], "max_t
 
 
 class ImageError(Exception):
-    """The image is not as it should be."""
+    """The image fails a check."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build(*, context: Path, prefix: Path, extras: str) -> None:
-    """Runs the build stage's steps: the copy that is sent to a builder, and the script."""
+    """Runs the steps of the build stage: copies the files for a builder, and runs the script."""
     for pattern in (ROOT / ".dockerignore").read_text().splitlines():
         if pattern.startswith("!"):
             _copy(ROOT / pattern[1:], context / pattern[1:])
@@ -81,7 +82,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def try_image(prefix: Path, directory: Path) -> list[str]:
-    """Starts what is in `prefix` as the Containerfile says, and returns what was seen; volumes are in `directory`."""
+    """Starts the content of `prefix` as the Containerfile says, and returns a report.
+
+    The volumes are in `directory`.
+    """
     image = _moved(read_image(PATH.read_text()), prefix, directory)
     for volume in image.volumes:
         Path(volume).mkdir()
@@ -97,7 +101,8 @@ def try_image(prefix: Path, directory: Path) -> list[str]:
     try:
         _wait_until_healthy(process, image)
         seen = [
-            f"healthy after {time.monotonic() - began:.1f} s, as user {image.user_id}, on a read-only root"
+            f"healthy after {time.monotonic() - began:.1f} s, as user {image.user_id}, "
+            "on a read-only root"
         ]
         seen.append(f"answered: {_answer(image.environment['OUZEL_PORT'])}")
         os.kill(_only_child(process.pid), signal.SIGTERM)
@@ -114,7 +119,7 @@ def try_image(prefix: Path, directory: Path) -> list[str]:
 
 
 def _moved(image: Image, prefix: Path, directory: Path) -> Image:
-    """Returns the image with directories of this machine for those of its own."""
+    """Returns the image with directories of this machine in the place of its own."""
 
     def moved(text: str) -> str:
         for volume in image.volumes:
@@ -144,7 +149,10 @@ def _free_port() -> str:
 
 
 def _contained(image: Image, command: tuple[str, ...]) -> list[str]:
-    """Returns the command as process 1 of a container: all that it sees is read-only, but for volumes and /tmp."""
+    """Returns the command as process 1 of a container.
+
+    The process sees everything read-only, except for volumes and /tmp.
+    """
     volumes = [shlex.quote(volume) for volume in image.volumes]
     script = [
         "set -e",

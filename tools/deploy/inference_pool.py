@@ -1,6 +1,7 @@
-"""What an InferencePool may hold, as the Gateway API Inference Extension has it in inference.networking.k8s.io/v1.
+"""The fields of an InferencePool of the Gateway API Inference Extension.
 
-No package of a registry has its schema, so this one is written after its public types.
+They follow the public types of inference.networking.k8s.io/v1; no package of a registry has a
+schema.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
-"""The tools that check `deploy/`: each is installed when it is first wanted, into a directory outside the repository.
+"""Installs the tools that check `deploy/`, each at its first use, outside the repository.
 
-They come from npm, PyPI and Debian, by these registries' own clients: `~/.cache/ouzel-tests/deploy`, or where
-OUZEL_TESTS_DEPLOY_DIR says; it may be deleted at any time.
+They come from npm, PyPI and Debian, by the registries' own clients, and go to
+`~/.cache/ouzel-tests/deploy`, or to the directory that OUZEL_TESTS_DEPLOY_DIR names. The directory
+may be deleted at any time.
 """
 
 import os
@@ -27,7 +28,7 @@ UV = os.environ.get("UV") or "uv"
 
 
 class NotInstalledError(Exception):
-    """A tool cannot be had here."""
+    """A tool cannot be installed here."""
 
 
 def root() -> Path:
@@ -57,7 +58,7 @@ def helm() -> Path:
 
 
 def schemas() -> Path:
-    """Returns the directory where node finds the schemas of custom resources."""
+    """Returns the directory in which node finds the schemas of custom resources."""
     directory = root() / _named(*SCHEMAS)
     if not (directory / "node_modules").exists():
         _npm(directory, *SCHEMAS)
@@ -74,7 +75,7 @@ def hadolint() -> Path:
 
 
 def kubernetes_validate() -> Path:
-    """Returns the directory of its packages."""
+    """Returns the directory of the packages of kubernetes-validate."""
     return _of_pypi(KUBERNETES)
 
 

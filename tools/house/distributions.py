@@ -2,10 +2,11 @@
 
     uv run python -m tools.house.distributions [DIRECTORY]
 
-DIRECTORY is `dist` by default, and is emptied first. The sdist is unpacked and built once more: both files must have
-the same bytes as the first ones, so the wheel comes out of the sdist alone, and neither the place nor the time of a
-build changes a byte. twine says whether the index shows README.md as the package's page. Exits with 1 and a
-sentence for each fault.
+DIRECTORY is `dist` by default, and is emptied first. The sdist is unpacked and built once more:
+both files must have the same bytes as the first ones. So the wheel comes out of the sdist alone,
+and neither the place nor the time of a build changes a byte. twine checks that the index can show
+README.md as the package's page. The program prints the files, and exits with 1 and a sentence for
+each fault.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ _NOT_IN_SDIST = ("tests", "benchmarks", "training", "tools", "docs")
 
 
 def build(project: Path, directory: Path) -> dict[str, bytes]:
-    """Builds the project's sdist, and its wheel from the sdist; returns name -> SHA-256 of the files."""
+    """Builds the project's sdist, and its wheel from the sdist; returns name -> SHA-256."""
     shutil.rmtree(directory, ignore_errors=True)
     command = ["uv", "build", "--quiet", "--out-dir", str(directory), str(project)]
     subprocess.run(command, check=True)

@@ -1,4 +1,4 @@
-"""Checks that a tag, the version, the changelog and the packages' index agree, and exits with 1 where they do not.
+"""Checks that a tag, the version, the changelog and the packages' index agree; exits with 1 if not.
 
 uv run python -m tools.house.release v1.2.3
 """
@@ -13,13 +13,13 @@ from ouzel import __version__
 
 CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 NAME = "ouzel"
-# `--pre` lists release candidates too. The index is the one for which uv and pip are set up on this machine.
+# `--pre` lists release candidates too. The settings of uv and pip on this machine name the index.
 _INDEX_COMMAND = ("uv", "tool", "run", "pip", "index", "versions", "--pre", NAME)
 _UNKNOWN_NAME = "No matching distribution found"
 
 
 def disagreements(tag: str, version: str, changelog: str) -> list[str]:
-    """Returns a sentence for each disagreement between the tag, the version and the changelog."""
+    """Returns a sentence for each disagreement of the tag, the version and the changelog."""
     found = []
     if not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", version):
         found.append(f"the version must be X.Y.Z or X.Y.ZrcN, given {version}")
@@ -35,18 +35,20 @@ def disagreements(tag: str, version: str, changelog: str) -> list[str]:
 
 
 def name_disagreements(published: Iterable[str], version: str, changelog: str) -> list[str]:
-    """Returns a sentence if the name belongs to another project, and one if the version is published already.
+    """Returns a sentence if the name belongs to another project, and one if the version is
+    published.
 
-    `published` has the versions that the index lists under our name. Every version of ours has a heading in the
-    changelog; a version without a heading was published by somebody else.
+    `published` has the versions that the index lists under our name. Every version of ours has a
+    heading in the changelog; a version without a heading was published by somebody else.
     """
     headings = set(re.findall(r"^## (\S+) - ", changelog, re.M))
     foreign = sorted(set(published) - headings)
     found = []
     if foreign:
         found.append(
-            f"the name {NAME} is taken on the index: CHANGELOG.md has no heading for {', '.join(foreign)}. Choose "
-            "another name in pyproject.toml, and change every command that installs it"
+            f"the name {NAME} is taken on the index: CHANGELOG.md has no heading for "
+            f"{', '.join(foreign)}. Choose another name in pyproject.toml, and change every "
+            "command that installs it"
         )
     if version in published:
         found.append(f"{NAME} {version} is on the index already: a new release needs a new version")
@@ -54,7 +56,7 @@ def name_disagreements(published: Iterable[str], version: str, changelog: str) -
 
 
 def read_published(output: str, errors: str) -> list[str]:
-    """Reads the versions from the text that pip printed; none if the index does not know the name."""
+    """Reads the versions from pip's output; none if the index does not know the name."""
     if _UNKNOWN_NAME in errors:
         return []
     listed = re.search(r"^Available versions: (.+)$", output, re.M)

@@ -1,9 +1,9 @@
-"""Installs a wheel into a fresh environment, serves the bundled model with it, and asks it for an answer.
+"""Installs a wheel into a fresh environment, serves the bundled model, and sends it a request.
 
     python -m tools.house.try_wheel WHEEL [--python 3.13]
 
-Needs uv and the standard library, and no package of this repository. Prints the size of the installed packages and
-the answer; exits with 1 when a step fails.
+The program needs uv and the standard library, and no package of this repository. It prints the size
+of the installed packages and the answer; it exits with 1 if a step fails.
 """
 
 import argparse
@@ -23,7 +23,7 @@ QUESTION = "What is 2 + 3?"
 
 
 def install(wheel: Path, directory: Path, python: str) -> Path:
-    """Installs the wheel into an environment at `directory`, and returns the environment's `ouzel`."""
+    """Installs the wheel into an environment at `directory`; returns the path of its `ouzel`."""
     subprocess.run(["uv", "venv", "--quiet", "--python", python, str(directory)], check=True)
     interpreter = directory / "bin" / "python"
     command = ["uv", "pip", "install", "--quiet", "--python", str(interpreter), str(wheel)]
@@ -32,7 +32,7 @@ def install(wheel: Path, directory: Path, python: str) -> Path:
 
 
 def installed_bytes(directory: Path) -> int:
-    """Returns the apparent size of all files in the environment's packages, each hard link once."""
+    """Returns the apparent size of the environment's packages, each hard link once."""
     [packages] = directory.glob("lib/python3*/site-packages")
     sizes = {}
     for path in packages.rglob("*"):
@@ -44,7 +44,10 @@ def installed_bytes(directory: Path) -> int:
 
 @contextmanager
 def serving(ouzel: Path, home: Path) -> Iterator[str]:
-    """Starts the server on a free port, and gives its URL; afterwards SIGTERM must end it with the exit status 0."""
+    """Starts the server on a free port, and yields its URL.
+
+    Afterwards SIGTERM must end the server with the exit status 0.
+    """
     command = [str(ouzel), "serve", "--port", "0", "--log-level", "warning"]
     command += ["--cache-dir", str(home / "cache"), "--data-dir", str(home / "data")]
     environment = {"PATH": os.environ["PATH"], "HOME": str(home)}

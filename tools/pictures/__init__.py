@@ -1,1 +1,1 @@
-"""Pictures for the README and the documents are taken of the real programs, so that they can be taken again."""
+"""Takes the pictures of the README and the documents from the real programs."""

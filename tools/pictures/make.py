@@ -1,4 +1,7 @@
-"""Takes all pictures of docs/pictures/ anew: uv run python -m tools.pictures.make [NAME ...]"""
+"""Takes the pictures in docs/pictures/ again.
+
+uv run python -m tools.pictures.make [NAME ...]
+"""
 
 import subprocess
 import sys
@@ -16,7 +19,7 @@ PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
 
 def take_report(browser: Browser, server: RunningServer, path: Path) -> None:
-    """Of a sweep over the demo model, without what is said of the machine at the end."""
+    """Takes the report of a sweep over the demo model, without its lines about the machine."""
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report.html"
         options = ["--sweep", "concurrency:1,4,16", "--num-prompts", "64", "--report", str(report)]

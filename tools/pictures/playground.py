@@ -1,4 +1,4 @@
-"""The playground and its live figures, as a person sees them."""
+"""Takes pictures of the playground and its live figures, as a person sees them."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ def take_phone(browser: Browser, server: RunningServer, path: Path) -> None:
 
 
 def take_figures(browser: Browser, server: RunningServer, path: Path) -> None:
-    """While a benchmark asks the server."""
+    """Takes the live figures while a benchmark asks the server."""
     page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark")
     page.goto(f"{server.root}/playground/figures.html")
     for round in range(_ROUNDS):

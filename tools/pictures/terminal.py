@@ -1,4 +1,4 @@
-"""`ouzel chat` in a terminal whose screen becomes a page, of which the picture is taken."""
+"""Runs `ouzel chat` in a terminal, and takes a picture of a page with the terminal's screen."""
 
 import tempfile
 from html import escape

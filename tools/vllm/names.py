@@ -1,9 +1,10 @@
-"""The names of vLLM that Ouzel uses, and how they are called, as vLLM's source has them: nothing of it is imported.
+"""Reads the names and signatures of vLLM that Ouzel uses from vLLM's source, without importing it.
 
-    python -m tools.vllm.names DIRECTORY          compares the source with what the tests' stand-in is built from
-    python -m tools.vllm.names DIRECTORY --write  writes it anew
+    python -m tools.vllm.names DIRECTORY          compares them with the tests' stand-in for vLLM
+    python -m tools.vllm.names DIRECTORY --write  writes the file of the stand-in again
 
-DIRECTORY is the `vllm` of an unpacked wheel: `pip download --no-deps vllm==0.33.0`, `unzip -q vllm-*.whl 'vllm/*.py'`.
+DIRECTORY is the `vllm` of an unpacked wheel: `pip download --no-deps vllm==0.33.0`, `unzip -q
+vllm-*.whl 'vllm/*.py'`.
 """
 
 import argparse
@@ -97,7 +98,7 @@ TEXTS = {  # that must stand in a file
 
 
 def names_of(source: Path) -> dict[str, object]:
-    """Raises KeyError for what is not there."""
+    """Returns the names and signatures. Raises KeyError if one is missing."""
     fields = {name: sorted(_fields(_class(source / path, name))) for name, path in FIELDS.items()}
     methods = {
         name: {method: _parameters(_class(source / path, name), method) for method in wanted}
