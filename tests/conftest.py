@@ -56,8 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _trust_one_authority() -> Callable[[], None]:
     """Makes HTTP clients of this process read one certificate instead of 140; returns the undo function.
 
-    Each httpx or openai client reads all authorities of certifi, for 30 ms of CPU; the tests make thousands
-    of clients, and none of them asks a server of the internet.
+    Each client that httpx or openai makes reads all of certifi's authorities, for 30 ms of CPU; the tests make
+    thousands of clients, and none of them asks a server of the internet.
     """
     end = "-----END CERTIFICATE-----\n"
     first = Path(certifi.where()).read_text().partition(end)[0] + end

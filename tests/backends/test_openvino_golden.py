@@ -12,6 +12,7 @@ from tests.backends import KINDS, of_kinds
 from tests.backends.conftest import Golden, Load, read_golden
 from tests.backends.forward import Driver, Logits, Sequence, median_error, relative_error
 from tests.engine.requests import make_request, run_alone
+from tests.release_only import release_only
 
 OF_KINDS = of_kinds("caches of other families")
 
@@ -109,7 +110,9 @@ def test_in_the_serving_precision_a_row_does_not_depend_on_its_batch(load: Load)
 TOLERANCES: dict[str, float] = {"bf16": 0.04, "int8": 0.1, "int4": 0.7}
 
 
-@pytest.mark.parametrize("weights", ["int8", "bf16", "int4"])
+@pytest.mark.parametrize(
+    "weights", ["int8", "int4", *release_only("bf16 weights of all kinds", "bf16")]
+)
 @pytest.mark.parametrize("golden", of_kinds("compressed weights of other families"), indirect=True)
 def test_compressed_weights_stay_within_their_tolerance(
     golden: Golden, load: Load, weights: str
@@ -117,7 +120,9 @@ def test_compressed_weights_stay_within_their_tolerance(
     assert_is_within_tolerance(golden, load, weights)
 
 
-@pytest.mark.parametrize("weights", ["int8", "int4"])
+@pytest.mark.parametrize(
+    "weights", ["int8", *release_only("integer activations beside int4 weights", "int4")]
+)
 @pytest.mark.parametrize("name", KINDS)
 def test_integer_activations_stay_within_theirs(name: str, load: Load, weights: str) -> None:
     """What the CPU does by itself where it has no bf16."""

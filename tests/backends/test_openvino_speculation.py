@@ -96,7 +96,9 @@ def test_guesses_behind_tokens_that_were_appended_change_nothing(
     assert [results[request.request_id, 0].token_ids for request in requests] == outputs
 
 
-@pytest.mark.parametrize("golden", of_kinds("speculation of other families"), indirect=True)
+@pytest.mark.parametrize(
+    "golden", of_kinds("speculation of other families", kinds=FEW_KINDS), indirect=True
+)
 def test_logprobs_and_samples_stay_what_they_are(
     golden: Golden, load: Load, guessing: Speculation
 ) -> None:
@@ -122,7 +124,9 @@ def test_logprobs_and_samples_stay_what_they_are(
         np.testing.assert_allclose(logprobs, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("golden", of_kinds("speculation of other families"), indirect=True)
+@pytest.mark.parametrize(
+    "golden", of_kinds("speculation of other families", kinds=FEW_KINDS), indirect=True
+)
 def test_guesses_beside_chunks_of_prompts_change_nothing(
     golden: Golden, load: Load, guessing: Speculation
 ) -> None:

@@ -30,12 +30,13 @@ from ouzel.prompts.vision.loader import load_image_processor, load_video_process
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.types.engine_request import EngineRequest
 from ouzel.worker_threads import WorkerThreads
+from tests.backends import of_kinds
 from tests.backends.conftest import Load
 from tests.backends.seeing_chats import GOLDEN_CHATS, NUM_LAST, shortened
 from tests.backends.seeing_families import FAMILIES, IMAGE_TOKEN
 from tests.backends.seeing_family import GOLDEN
 from tests.backends.seeing_videos import FAMILIES_WITH_VIDEOS, FEATURE_TOKENS, VIDEO_CHATS, Film
-from tests.backends.test_openvino_vision import Limited
+from tests.backends.test_openvino_vision import KINDS, Limited
 from tests.engine.requests import Result, make_request, run, run_alone
 from tests.prompts.media.files import saved
 from tests.prompts.vision.pictures import picture
@@ -51,6 +52,11 @@ GOLDEN_VIDEOS: dict[str, dict[str, dict[str, Any]]] = json.loads(
 SIZES = [(90, 40), (30, 75), (1, 1), (130, 127), (200, 1), (2, 300)]
 Part = dict[str, object]
 Chat = list[dict[str, object]]
+
+
+OF_KINDS = pytest.mark.parametrize(
+    "model", of_kinds("pictures of further families, told apart", [*FAMILIES], KINDS), indirect=True
+)
 
 
 def text(words: str) -> Part:
@@ -216,6 +222,7 @@ def test_a_picture_of_any_size_has_as_many_tokens_as_features(model: SeeingModel
         assert np.isfinite(logprobs_of(results[request.request_id, 0])).all()
 
 
+@OF_KINDS
 def test_another_picture_of_the_same_size_is_answered_otherwise(model: SeeingModel) -> None:
     pictures = [picture(60, 45), picture(60, 45).transpose(Image.Transpose.ROTATE_180)]
     prompts = model.prompts([chat(shown(each), text("What is that?")) for each in pictures])
@@ -227,6 +234,7 @@ def test_another_picture_of_the_same_size_is_answered_otherwise(model: SeeingMod
     assert abs(logprobs_of(first)[0] - logprobs_of(second)[0]) > 1e-4
 
 
+@OF_KINDS
 def test_pictures_between_texts_are_told_apart_and_found_in_the_cache(model: SeeingModel) -> None:
     pictures = [
         picture(90, 40),

@@ -18,6 +18,7 @@ from ouzel.cli.app import main
 from ouzel.config import ServerConfig
 from tests.api.serving import RunningServer, prompts_heard, running_server
 from tests.client.canned_server import canned_server
+from tests.release_only import release_only
 
 pytestmark = pytest.mark.serves
 
@@ -66,9 +67,12 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
     return status, said
 
 
-@pytest.mark.parametrize("endpoint", ["chat", "completions", "responses"])
-@pytest.mark.parametrize("workload", ["random", "shared-prefix", "multi-turn"])
-def test_every_workload_on_every_endpoint(
+# Each workload and each endpoint once: they do not know of each other.
+@pytest.mark.parametrize(
+    ("endpoint", "workload"),
+    [("chat", "multi-turn"), ("completions", "random"), ("responses", "shared-prefix")],
+)
+def test_every_workload_and_every_endpoint(
     server: RunningServer, tmp_path: Path, endpoint: str, workload: str
 ) -> None:
     prefix = ("--prefix-len", "30") if workload == "shared-prefix" else ()
@@ -325,7 +329,10 @@ def _started(
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("workload", ["random", "tools"])
+@pytest.mark.parametrize(
+    "workload",
+    ["tools", *release_only("plain prompts beside tools", "random")],
+)
 def test_a_model_in_this_process(tmp_path: Path, workload: str) -> None:
     arguments = (
         "--workload",

@@ -9,6 +9,7 @@ from tests.cli.conformance import document, lines, settings
 pytestmark = pytest.mark.serves  # which cannot be told from the imports
 
 
+@pytest.mark.release("the conformance tables of our own API")
 def test_the_tables_of_our_own_api_are_what_the_server_does(tmp_path: Path) -> None:
     seen = document.own_tables(tmp_path)
     assert document.PATH.read_text().startswith(seen), f"renew it: {document.COMMAND}"

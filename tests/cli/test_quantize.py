@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.demo import MODEL_DIRECTORY
+from tests.release_only import release_only
 
 SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
 IR = SENTENCES.parent / "optimum_ir" / "mistral-int8"
@@ -98,7 +99,9 @@ def test_a_path_that_cannot_be_looked_at_is_refused(name: str, tmp_path: Path) -
     assert f"OUT: {tmp_path / name} cannot be used" in errors
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *release_only("further signals", signal.SIGINT, signal.SIGHUP)]
+)
 def test_a_signal_leaves_no_unfinished_files(number: signal.Signals, tmp_path: Path) -> None:
     out = tmp_path / "out" / "model"
     command = [sys.executable, "-m", "ouzel", "quantize", str(MODEL_DIRECTORY), str(out)]
@@ -111,7 +114,10 @@ def test_a_signal_leaves_no_unfinished_files(number: signal.Signals, tmp_path: P
     assert list(out.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["minilm", "qwen3-embedding", "qwen3-classifier"])
+@pytest.mark.parametrize(
+    "name",
+    ["minilm", *release_only("further models of vectors", "qwen3-embedding", "qwen3-classifier")],
+)
 def test_a_model_of_vectors_is_refused(name: str, tmp_path: Path) -> None:
     model, message = str(SENTENCES / name), "only models that generate text are calibrated yet"
     status, _, errors = ouzel("quantize", model, str(tmp_path / "out"), cache=tmp_path)
