@@ -21,7 +21,7 @@ from ouzel.api.openai.embeddings import check_dimensions
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
 from ouzel.wire.decode import decode_body
-from ouzel.wire.options import listed
+from ouzel.wire.options import list_texts
 
 _KeepAlive = Annotated[object, Meta(description="A hint: the model stays loaded.")]
 
@@ -109,7 +109,7 @@ class OllamaEmbedding:
         check_name(fields.model, self._making.model.names)
         encoder, files = self._making.check_task("embed")
         check_dimensions(fields.dimensions, self._making.vector_size, files)
-        texts = [] if fields.input in ("", []) else listed(fields.input)
+        texts = [] if fields.input in ("", []) else list_texts(fields.input)
         if texts:
             check_num_texts(texts, field="input")
         limit = _limit(encoder, fields.options, cuts=fields.truncate is not False)

@@ -45,7 +45,7 @@ from ouzel.wire.logprobs import (
     join_logprobs,
     token_text,
 )
-from ouzel.wire.options import check_completion, num_alternatives, options_of, truncation_of
+from ouzel.wire.options import check_completion, read_num_alternatives, read_options, read_truncation
 from ouzel.wire.prompt_field import OnePrompt, PromptField, read_prompts
 
 _DEFAULT_MAX_TOKENS = 16  # OpenAI's
@@ -128,15 +128,15 @@ class Completions:
         )
 
     def _options(self, body: CompletionRequest) -> GenerationOptions:
-        options = options_of(body, self._model, self._limits)
+        options = read_options(body, self._model, self._limits)
         check_completion(body)
         _check_suffix(body)
         if body.logprob_token_ids and body.logprobs is None:
             raise InvalidRequest(
                 f"needs logprobs, given {body.logprob_token_ids}", field="logprob_token_ids"
             )
-        num_logprobs = num_alternatives(body.logprobs, self._model, self._limits, param="logprobs")
-        num_scored = num_alternatives(
+        num_logprobs = read_num_alternatives(body.logprobs, self._model, self._limits, param="logprobs")
+        num_scored = read_num_alternatives(
             body.prompt_logprobs, self._model, self._limits, param="prompt_logprobs"
         )
         if body.echo and num_logprobs is not None:
@@ -153,7 +153,7 @@ class Completions:
 
     def _prompts(self, body: CompletionRequest, options: GenerationOptions) -> list[Prompt]:
         max_prompts = min(self._limits.max_prompts, self._model.engine.max_admitted)
-        truncation = truncation_of(body, options.most_tokens)
+        truncation = read_truncation(body, options.most_tokens)
         entries = read_prompts(body.prompt, max_prompts=max_prompts, n=options.choosing.best_of)
         return [self._render(body, path, prompt, truncation) for path, prompt in entries]
 

@@ -11,7 +11,7 @@ from ouzel.wire.logprobs import (
     TokenText,
     echoed_logprobs,
     prompt_logprobs,
-    with_num_top,
+    keep_top,
 )
 
 
@@ -50,11 +50,11 @@ class ShownPrompt:
     @cached_property
     def logprobs(self) -> tuple[CompletionLogprobs, int]:
         """Returns beside them how many characters of the text have begun."""
-        scores = with_num_top(self.scores, self._num_logprobs or 0)
+        scores = keep_top(self.scores, self._num_logprobs or 0)
         return echoed_logprobs(self._prompt, scores, self._model, self._text_of)
 
     @cached_property
     def prompt_logprobs(self) -> PromptLogprobs:
         return prompt_logprobs(
-            with_num_top(self.scores, self._num_prompt_logprobs or 0), self._model
+            keep_top(self.scores, self._num_prompt_logprobs or 0), self._model
         )

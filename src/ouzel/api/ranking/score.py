@@ -14,7 +14,7 @@ from ouzel.api.ranking.encoded_pairs import Pair, Scoring, Text
 from ouzel.api.ranking.pair_scores import PairFields, PairScores
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import decode_body
-from ouzel.wire.options import listed
+from ouzel.wire.options import list_texts
 
 _Texts = str | Annotated[list[str], Meta(min_length=1)]
 
@@ -65,7 +65,7 @@ def _pairs(fields: ScoreRequest) -> list[Pair]:
 
 
 def _texts(texts: str | list[str], field: str) -> list[Text]:
-    return [Text(*each) for each in zip(listed(texts), text_paths(texts, field=field), strict=True)]
+    return [Text(*each) for each in zip(list_texts(texts), text_paths(texts, field=field), strict=True)]
 
 
 OPERATIONS = (
