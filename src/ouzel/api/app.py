@@ -9,14 +9,14 @@ from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, a
 from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
-from ouzel.api.http.edge import DROPPED_FORMAT_HEADER, WARNINGS_HEADER, BeginSpan, Edge
+from ouzel.api.http.edge import DROPPED_FORMAT_HEADER, WARNINGS_HEADER, BeginSpan, RequestRecorder
 from ouzel.api.http.error_answers import ErrorAnswers
-from ouzel.api.http.guard import OPEN_PATHS, Guard
-from ouzel.api.http.hosts import Hosts, allowed_hosts
+from ouzel.api.http.guard import OPEN_PATHS, ApiKeyCheck
+from ouzel.api.http.hosts import HostCheck, allowed_hosts
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
-from ouzel.api.http.origins import OwnPages
-from ouzel.api.http.paths import MeantPaths, UnknownPath
+from ouzel.api.http.origins import OriginCheck
+from ouzel.api.http.paths import PathCorrection, UnknownPath
 from ouzel.api.http.server.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
@@ -53,15 +53,15 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
     routes = routes_of(OPERATIONS, catalogue, changes)
     unknown = UnknownPath(paths, partial(main_paths_of, OPERATIONS, catalogue))
     app: ASGIApp = MethodRouter(routes, default=unknown)
-    app = OwnPages(app, server.allowed_origins)
+    app = OriginCheck(app, server.allowed_origins)
     if server.api_key:
-        app = Guard(
+        app = ApiKeyCheck(
             app,
             server.api_key,
             OPEN_PATHS | playground.PATHS | ({"/metrics"} if server.open_metrics else set()),
             own_key_paths=_admin_paths(server),
         )
-    app = Hosts(app, allowed_hosts(server))
+    app = HostCheck(app, allowed_hosts(server))
     profile = server.profile
     styles = {
         **anthropic_error_styles(),
@@ -77,8 +77,12 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
     runs = shared.runs
     return Lifespan(
         Upgrades(
-            Edge(
-                MeantPaths(app, paths), paths, shared.responses.count, begin_span, shared.exchanges
+            RequestRecorder(
+                PathCorrection(app, paths),
+                paths,
+                shared.responses.count,
+                begin_span,
+                shared.exchanges,
             )
         ),
         watch=runs.watch,
@@ -101,7 +105,7 @@ def watching_app_of(catalogue: Catalogue) -> ASGIApp:
     shared = catalogue.shared
     paths = paths_of(watching, shared.config)
     router = MethodRouter(routes_of(watching, catalogue), default=UnknownPath(paths))
-    return Edge(ErrorAnswers(router, {}), paths, shared.responses.count)
+    return RequestRecorder(ErrorAnswers(router, {}), paths, shared.responses.count)
 
 
 def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:

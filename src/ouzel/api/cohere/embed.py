@@ -18,7 +18,7 @@ from ouzel.api.cohere.input_type import prompt_for
 from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions, encoded_inputs
 from ouzel.api.ranking.billing import CohereMeta, cohere_meta
@@ -118,7 +118,7 @@ class CohereEmbed:
         fields, texts, encoded, files = await self._making.read(partial(self._read, body), body)
         vectors, usage = await self._making.vectors(request, encoded, priority=fields.priority or 0)
         finish = partial(finished_vectors, files=files, dimensions=fields.output_dimension)
-        answer_id = exchange_of(request.scope).request_id
+        answer_id = get_exchange(request.scope).request_id
         meta = cohere_meta(self._version, usage.prompt_tokens)
         if self._version == "1" and fields.embedding_types is None:
             floats = await self._making.written(vectors, lambda vectors: _floats(finish(vectors)))

@@ -68,7 +68,7 @@ class ModelSwitch:
         """Returns the first model that is served. Raises what it says where none has a place: then nothing is read."""
         served = list(self._catalogue) or [self._catalogue.first]
         if not any(each.model.engine.num_free for each in served):
-            served[0].door.place().close()
+            served[0].admission.take_place().close()
         return served[0]
 
     def _app(self, services: Services) -> ASGIApp:

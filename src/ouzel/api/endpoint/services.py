@@ -8,7 +8,7 @@ from starlette.types import ASGIApp
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Dialect, DialectOfKey
-from ouzel.api.http.door import Door
+from ouzel.api.http.door import RequestAdmission
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
 from ouzel.api.http.streams import Streams
@@ -92,7 +92,7 @@ class Services:
     model: ServedModel
     shared: SharedServices
     metrics: Metrics
-    door: Door
+    admission: RequestAdmission
     summariser: Summariser
     preparer: Preparer
 
@@ -105,7 +105,7 @@ class Services:
             model=model,
             shared=shared,
             metrics=metrics,
-            door=Door(model, metrics, shared.bodies),
+            admission=RequestAdmission(model, metrics, shared.bodies),
             summariser=summariser,
             preparer=Preparer(
                 model,
@@ -156,11 +156,11 @@ class Services:
             dialect_of_key,
             self.model,
             self.metrics,
-            self.door,
+            self.admission,
             streams=self.streams,
             threads=self.threads,
             num_held_bytes=num_held_bytes,
         )
 
     def taking_body(self, answer: AnswerBody) -> ASGIApp:
-        return BodyEndpoint(answer, self.door)
+        return BodyEndpoint(answer, self.admission)

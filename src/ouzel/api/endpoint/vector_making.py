@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
 from ouzel.generation import Usage
@@ -72,7 +72,7 @@ class VectorMaking:
         token_ids: tuple[int, ...] = (),
     ) -> tuple[NDArray[np.float32], Usage]:
         """Returns [texts, vector size] as the model gives them; with `token_ids` their logits."""
-        exchange = exchange_of(request.scope)
+        exchange = get_exchange(request.scope)
         run = VectorRun(
             texts,
             self.model,

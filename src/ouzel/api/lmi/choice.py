@@ -9,7 +9,7 @@ from starlette.types import Scope
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_choice import name_in
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.exchange import header
+from ouzel.api.http.exchange import get_header
 from ouzel.api.lmi.adapters import UnknownAdapter, names_in
 from ouzel.errors import ModelNotFound
 from ouzel.generation import ServedModel
@@ -66,12 +66,12 @@ def check_model(model: ServedModel, scope: Scope, attributes: Mapping[str, str])
 
 def adapter_beside_body(scope: Scope, attributes: Mapping[str, str]) -> str:
     """Returns the name of an adapter in a header, the query or a custom attribute; else an empty text."""
-    return header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter") or ""
+    return get_header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter") or ""
 
 
 def read_attributes(scope: Scope) -> dict[str, str]:
     """Returns the custom attributes by their names in small letters."""
-    text = header(scope, _CUSTOM_ATTRIBUTES) or ""
+    text = get_header(scope, _CUSTOM_ATTRIBUTES) or ""
     pairs = (pair.partition("=") for pair in text.split(";") if pair.strip())
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
@@ -81,7 +81,7 @@ def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
     path = scope["path_params"]
     return next(
         (place[key] for place in (path, query, attributes) if place.get(key)),
-        header(scope, key.encode()),
+        get_header(scope, key.encode()),
     )
 
 

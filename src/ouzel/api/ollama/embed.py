@@ -13,7 +13,7 @@ from starlette.requests import Request
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.ollama.answer import nanoseconds
 from ouzel.api.ollama.model_name import by_tagged_name, check_name
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
@@ -91,7 +91,7 @@ class OllamaEmbedding:
                 vectors, partial(_written, fields.dimensions, files)
             )
             num_tokens = usage.prompt_tokens
-        now_s, arrival_s = time.perf_counter(), exchange_of(request.scope).arrival_s
+        now_s, arrival_s = time.perf_counter(), get_exchange(request.scope).arrival_s
         durations = nanoseconds(now_s - arrival_s), nanoseconds(begin_s - arrival_s)
         return OllamaEmbedAnswer(name, embeddings, *durations, num_tokens)
 

@@ -45,7 +45,12 @@ from ouzel.wire.logprobs import (
     join_logprobs,
     token_text,
 )
-from ouzel.wire.options import check_completion, read_num_alternatives, read_options, read_truncation
+from ouzel.wire.options import (
+    check_completion,
+    read_num_alternatives,
+    read_options,
+    read_truncation,
+)
 from ouzel.wire.prompt_field import OnePrompt, PromptField, read_prompts
 
 _DEFAULT_MAX_TOKENS = 16  # OpenAI's
@@ -135,7 +140,9 @@ class Completions:
             raise InvalidRequest(
                 f"needs logprobs, given {body.logprob_token_ids}", field="logprob_token_ids"
             )
-        num_logprobs = read_num_alternatives(body.logprobs, self._model, self._limits, param="logprobs")
+        num_logprobs = read_num_alternatives(
+            body.logprobs, self._model, self._limits, param="logprobs"
+        )
         num_scored = read_num_alternatives(
             body.prompt_logprobs, self._model, self._limits, param="prompt_logprobs"
         )

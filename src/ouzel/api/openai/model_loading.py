@@ -7,8 +7,8 @@ from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.http.door import cancelled_on_disconnect
-from ouzel.api.http.guard import AdminGuard
+from ouzel.api.http.door import cancel_on_disconnect
+from ouzel.api.http.guard import AdminKeyCheck
 from ouzel.api.http.send import send_json
 from ouzel.api.openai.models import ModelObject, model_object
 from ouzel.config.adapters import fault_of_name
@@ -35,14 +35,14 @@ class ModelChangeEndpoint:
     def __init__(self, changes: ModelChanges, change: Callable[[bytes], Awaitable[object]]) -> None:
         """`change` takes the body and returns the answer; it is cancelled when the client goes away."""
         self._bodies = changes.catalogue.shared.bodies
-        self._guard = AdminGuard(changes.catalogue.shared.config.admin_api_key)
+        self._admin_key = AdminKeyCheck(changes.catalogue.shared.config.admin_api_key)
         self._change = change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._guard.check(scope)
+        self._admin_key.check(scope)
         with self._bodies.share() as share:
             body = await self._bodies.read(scope, receive, share)
-        async with cancelled_on_disconnect(receive):
+        async with cancel_on_disconnect(receive):
             answer = await self._change(body)
         await send_json(msgspec.json.encode(answer), send)
 

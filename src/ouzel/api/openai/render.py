@@ -14,7 +14,7 @@ from starlette.requests import Request
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Dialect
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.chat import ChatCompletions
 from ouzel.api.openai.completions import CompletionRequest, Completions
 from ouzel.generation import GenerationRequest
@@ -74,7 +74,7 @@ class Rendering:
     async def render(self, request: Request, body: bytes) -> msgspec.Raw:
         is_short = len(body) <= LONG_BODY_BYTES
         fields = await self._done(partial(self._dialect.parse, body), is_short=is_short)
-        work = partial(self._rendered, fields, exchange_of(request.scope).arrival_s)
+        work = partial(self._rendered, fields, get_exchange(request.scope).arrival_s)
         if has_own_template(fields):
             return await self._preparing.run(work, len(body), has_own_template=True)
         return await self._done(work, is_short=is_short)

@@ -10,8 +10,8 @@ from ouzel.wire.logprobs import (
     PromptLogprobs,
     TokenText,
     echoed_logprobs,
-    prompt_logprobs,
     keep_top,
+    prompt_logprobs,
 )
 
 
@@ -55,6 +55,4 @@ class ShownPrompt:
 
     @cached_property
     def prompt_logprobs(self) -> PromptLogprobs:
-        return prompt_logprobs(
-            keep_top(self.scores, self._num_prompt_logprobs or 0), self._model
-        )
+        return prompt_logprobs(keep_top(self.scores, self._num_prompt_logprobs or 0), self._model)

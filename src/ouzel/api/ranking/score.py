@@ -65,7 +65,9 @@ def _pairs(fields: ScoreRequest) -> list[Pair]:
 
 
 def _texts(texts: str | list[str], field: str) -> list[Text]:
-    return [Text(*each) for each in zip(list_texts(texts), text_paths(texts, field=field), strict=True)]
+    return [
+        Text(*each) for each in zip(list_texts(texts), text_paths(texts, field=field), strict=True)
+    ]
 
 
 OPERATIONS = (

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.ranking.encoded_pairs import Scoring, Text
 from ouzel.api.ranking.pair_scores import PairScores
@@ -63,7 +63,7 @@ class EitherRerank:
     async def answer(self, request: Request, body: bytes) -> list[Rank] | RerankResults:
         if not await self._making.read(lambda: shape_of(body).is_ranking, body):
             return await self._others.answer(request, body)
-        exchange_of(request.scope).error_style = tei_style
+        get_exchange(request.scope).error_style = tei_style
         return await self._teis.answer(request, body)
 
 

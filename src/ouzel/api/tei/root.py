@@ -8,7 +8,7 @@ from starlette.requests import Request
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaking
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.tei.embed import Embed, TeiEmbedRequest
 from ouzel.api.tei.errors import tei_style
 from ouzel.api.tei.rerank import Rank, TeiRerank, TeiRerankRequest
@@ -26,7 +26,7 @@ class Root:
     async def answer(
         self, request: Request, body: bytes
     ) -> list[list[float]] | list[float] | list[Rank]:
-        exchange_of(request.scope).error_style = tei_style
+        get_exchange(request.scope).error_style = tei_style
         shape = await self._making.read(lambda: shape_of(body), body)
         if is_given(shape.texts):
             return await self._rerank.answer(request, body)
