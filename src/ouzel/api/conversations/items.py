@@ -75,7 +75,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items",
         prefixes=PREFIXES,
         summary="Adds items at the end of a conversation.",
-        endpoint=lambda services: services.taking_body(
+        endpoint=lambda services: services.make_body_endpoint(
             ConversationItems(ConversationEndpoints.of(services)).create
         ),
         query=(INCLUDE,),

@@ -102,7 +102,9 @@ OPERATIONS = (
         path="/v1/conversations",
         prefixes=PREFIXES,
         summary="Begins a conversation, with items or empty.",
-        endpoint=lambda services: services.taking_body(ConversationEndpoints.of(services).create),
+        endpoint=lambda services: services.make_body_endpoint(
+            ConversationEndpoints.of(services).create
+        ),
         bodies=(CreateConversationRequest,),
         answers=(Conversation,),
     ),
@@ -119,7 +121,9 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="Labels a conversation anew.",
-        endpoint=lambda services: services.taking_body(ConversationEndpoints.of(services).update),
+        endpoint=lambda services: services.make_body_endpoint(
+            ConversationEndpoints.of(services).update
+        ),
         bodies=(UpdateConversationRequest,),
         answers=(Conversation,),
     ),

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 from starlette.types import Scope
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import name_in
+from ouzel.api.endpoint.model_choice import read_model_name
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import get_header
 from ouzel.api.lmi.adapters import UnknownAdapter, names_in
@@ -29,11 +29,11 @@ def by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     adapters = [adapter] if adapter else names_in(body)
     if adapters:
         return _adapted(catalogue, adapters)
-    name = _named(scope, attributes, "model_name") or name_in(body)
+    name = _named(scope, attributes, "model_name") or read_model_name(body)
     for each in catalogue:
         if name in _spellings(each.model.names):
             return each
-    catalogue.check_coming(name)
+    catalogue.check_loading(name)
     return catalogue.first
 
 

@@ -111,7 +111,7 @@ class Invocations:
             answer = partial(
                 self._vectors.answer, content_type=content_type, adapter_beside_body=adapter
             )
-            await self._services.taking_body(answer)(scope, receive, send)
+            await self._services.make_body_endpoint(answer)(scope, receive, send)
             return
         invocation = Invocation(
             self._schemas,
@@ -121,7 +121,7 @@ class Invocations:
             in (get_header(scope, _ACCEPT) or get_header(scope, b"accept") or ""),
             adapter_beside_body=adapter,
         )
-        await self._services.generating(invocation)(scope, receive, send)
+        await self._services.make_generating(invocation)(scope, receive, send)
 
 
 class Invocation(msgspec.Struct, frozen=True):

@@ -103,7 +103,7 @@ OPERATIONS = (
         path="/v1/responses/compact",
         prefixes=PREFIXES,
         summary="Puts a summary in the place of what was answered.",
-        endpoint=lambda services: services.taking_body(
+        endpoint=lambda services: services.make_body_endpoint(
             CompactResponse(services.summariser, services.model, services.store).compact
         ),
         bodies=(CompactRequest,),

@@ -40,7 +40,9 @@ OPERATIONS = (
         path="/v1/responses/input_tokens",
         prefixes=PREFIXES,
         summary="How many tokens the prompt of the same response would have.",
-        endpoint=lambda services: services.taking_body(CountInputTokens(services.preparer).count),
+        endpoint=lambda services: services.make_body_endpoint(
+            CountInputTokens(services.preparer).count
+        ),
         bodies=(InputTokensRequest,),
         answers=(InputTokens,),
     ),

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.endpoint.vector_making import VectorMaker
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.ranking.encoded_pairs import Scoring, Text
@@ -56,7 +56,7 @@ class TeiRerank:
 
 class EitherRerank:
     def __init__(self, services: Services) -> None:
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
         self._teis = TeiRerank(services)
         self._others = Rerank(services)
 
@@ -87,7 +87,7 @@ OPERATIONS = (
         method="post",
         path="/rerank",
         is_documented=False,  # beside the paths that have the one form or the other, /v1/rerank and the root
-        endpoint=lambda services: services.taking_body(EitherRerank(services).answer),
+        endpoint=lambda services: services.make_body_endpoint(EitherRerank(services).answer),
         choice=by_work,
     ),
 )

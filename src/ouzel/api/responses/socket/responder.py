@@ -6,7 +6,7 @@ from contextlib import ExitStack, aclosing
 from http import HTTPStatus
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import name_in
+from ouzel.api.endpoint.model_choice import read_model_name
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import make_fault
 from ouzel.api.http.refusal_reason import make_refusal_reason
@@ -111,7 +111,7 @@ class Responder:
             span_in_scope.set(connection_span)
 
     async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
-        services = self._catalogue.find(name_in(create.text))
+        services = self._catalogue.find(read_model_name(create.text))
         with services.admission.take_place() as place:
             prepared = await services.preparer.prepare_object(
                 create.body,
