@@ -80,7 +80,7 @@ async def test_a_name_is_taken_while_its_adapter_is_read(model: ServedModel) -> 
     first, second = await asyncio.gather(*loads, return_exceptions=True)
 
     assert isinstance(first, ServedModel)
-    assert str(second) == "lora_name must be the name of no other model that is served, given 'a'"
+    assert str(second) == "lora_name must differ from the names of all served models, given 'a'"
 
 
 @pytest.mark.parametrize("model", ["one alias"], indirect=True)

@@ -209,13 +209,13 @@ class Guest:
         connections.open.add(self)
         connections.move(self, None, wait)
 
-    def wait_is_over(self) -> None:
+    def end_wait(self) -> None:
         self.has_left = True
         self._connections.open.discard(self)
 
     def close_for_newcomer(self) -> None:
         self._connections.move(self, self._wait, None)
-        self.wait_is_over()
+        self.end_wait()
 
 
 def test_who_has_waited_longest_for_its_state_makes_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,7 +268,7 @@ def test_a_model_that_generates_says_how_it_could() -> None:
         ollama = http.post("/api/embed", json={"input": "a"})
     assert status == 400
     assert (
-        "generates text and makes no embeddings: serve one that does, or this one with --task embed"
+        "generates text and makes no embeddings: serve another model, or this one with --task embed"
         in message
     )
     assert (ollama.status_code, ollama.json()["error"]) == (400, message)

@@ -9,9 +9,9 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.http.edge import Edge
-from ouzel.api.http.exchange import exchange_of
-from ouzel.api.http.guard import Guard
+from ouzel.api.http.edge import RequestRecorder
+from ouzel.api.http.exchange import get_exchange
+from ouzel.api.http.guard import ApiKeyCheck
 from ouzel.api.http.paths import Paths
 from ouzel.config import ServerConfig
 from ouzel.observability import HttpResponses
@@ -149,10 +149,10 @@ def test_the_openai_client_tells_a_wrong_key_from_a_right_one(guarded: RunningSe
 
 async def test_what_lies_behind_knows_the_key_by_an_opaque_name() -> None:
     async def tell_key_id(scope: Scope, receive: Receive, send: Send) -> None:
-        await PlainTextResponse(exchange_of(scope).key_id)(scope, receive, send)
+        await PlainTextResponse(get_exchange(scope).key_id)(scope, receive, send)
 
     transport = httpx.ASGITransport(
-        Edge(Guard(tell_key_id, (FIRST, SECOND)), Paths(()), HttpResponses().count)
+        RequestRecorder(ApiKeyCheck(tell_key_id, (FIRST, SECOND)), Paths(()), HttpResponses().count)
     )
     async with httpx.AsyncClient(transport=transport, base_url="http://door") as behind:
         first, second, again = [

@@ -19,7 +19,7 @@ def test_hints_are_taken_with_one_line_of_the_log(
         answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
     [line] = [record.message for record in caplog.records if "hints" in record.message]
-    assert "store (only responses are kept)" in line
+    assert "store (only responses are stored)" in line
     assert all(name in line for name in hints)
     assert "ignored" not in caplog.text
 

@@ -16,7 +16,7 @@ from ouzel.api.document.openapi import body_schemas, document
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.openai import model_loading
-from ouzel.api.operations import DOCUMENTED, OPERATIONS, routes_of
+from ouzel.api.operations import DOCUMENTED, OPERATIONS, build_routes
 from ouzel.api.ovms.status import RELOAD_PATH
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.prompts.shaped_messages import COMMON_ROLES
@@ -110,7 +110,7 @@ def test_the_roles_are_those_that_are_read() -> None:
 
 def test_every_route_is_an_operation(server: RunningServer) -> None:
     catalogue = Catalogue([server.model], LimitsConfig(), ServerConfig(), None)
-    routes = routes_of(OPERATIONS, catalogue, ModelChanges(catalogue))
+    routes = build_routes(OPERATIONS, catalogue, ModelChanges(catalogue))
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes if isinstance(route, Route)}
     described = {operation.path for operation in DOCUMENTED}
     for path in paths - described - model_loading.PATHS - {RELOAD_PATH}:  # which are for operators

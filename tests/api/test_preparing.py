@@ -10,7 +10,7 @@ from starlette.types import Message
 
 from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Answer
-from ouzel.api.http.door import Door
+from ouzel.api.http.door import RequestAdmission
 from ouzel.api.http.exchange import open_exchange
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.streams import Streams
@@ -74,9 +74,17 @@ def test_no_more_bodies_are_parsed_than_are_being_prepared(
             await endpoint(scope, receive, send)
 
         async def post_many() -> None:
-            threads, door = PreparationThreads(), Door(server.model, metrics, BodyReader(limits))
+            threads, admission = (
+                PreparationThreads(),
+                RequestAdmission(server.model, metrics, BodyReader(limits)),
+            )
             endpoint = GeneratingEndpoint(
-                lambda _: chats, server.model, metrics, door, streams=Streams(10), threads=threads
+                lambda _: chats,
+                server.model,
+                metrics,
+                admission,
+                streams=Streams(10),
+                threads=threads,
             )
             await asyncio.gather(*(post(endpoint) for _ in range(16)))
             threads.close()
@@ -122,14 +130,14 @@ def test_a_short_body_that_goes_on_with_a_long_conversation_is_prepared_beside_t
                 pass
 
             metrics, threads = Metrics(MODEL), PreparationThreads()
-            door = Door(server.model, metrics, BodyReader(limits))
+            admission = RequestAdmission(server.model, metrics, BodyReader(limits))
             scope = {"type": "http", "headers": []}
             open_exchange(scope, "one")
             await GeneratingEndpoint(
                 lambda _: chats,
                 server.model,
                 metrics,
-                door,
+                admission,
                 streams=Streams(10),
                 threads=threads,
                 num_held_bytes=lambda _: num_held_bytes,

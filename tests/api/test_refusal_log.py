@@ -7,7 +7,7 @@ from typing import Any  # JSON, and a record's facts
 import httpx
 import pytest
 
-from ouzel.api.http.refusal_reason import RefusalReason, reason_of
+from ouzel.api.http.refusal_reason import RefusalReason, make_refusal_reason
 from ouzel.api.operations import DOCUMENTED
 from ouzel.errors import EngineFailed, InvalidRequest, ModelNotFound
 from tests.api.requests import Json, chat, wait_until
@@ -275,4 +275,4 @@ def test_messages_of_websockets_are_told_of(
 def test_a_reason_ends_where_a_value_may_begin(
     error: Exception, told: tuple[str, str | None, str]
 ) -> None:
-    assert reason_of(error) == RefusalReason(*told)
+    assert make_refusal_reason(error) == RefusalReason(*told)

@@ -1,4 +1,4 @@
-"""`create_app` puts the layers of the HTTP application around its routes, the innermost first."""
+"""Builds the HTTP application: its layers around the routes, the innermost first."""
 
 from functools import partial
 
@@ -9,19 +9,19 @@ from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, a
 from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
-from ouzel.api.http.edge import DROPPED_FORMAT_HEADER, WARNINGS_HEADER, BeginSpan, Edge
+from ouzel.api.http.edge import DROPPED_FORMAT_HEADER, WARNINGS_HEADER, BeginSpan, RequestRecorder
 from ouzel.api.http.error_answers import ErrorAnswers
-from ouzel.api.http.guard import OPEN_PATHS, Guard
-from ouzel.api.http.hosts import Hosts, allowed_hosts
+from ouzel.api.http.guard import OPEN_PATHS, ApiKeyCheck
+from ouzel.api.http.hosts import HostCheck, allowed_hosts
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
-from ouzel.api.http.origins import OwnPages
-from ouzel.api.http.paths import MeantPaths, UnknownPath
+from ouzel.api.http.origins import OriginCheck
+from ouzel.api.http.paths import PathCorrection, UnknownPath
 from ouzel.api.http.server.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
 from ouzel.api.openai import model_loading
-from ouzel.api.operations import OPERATIONS, main_paths_of, paths_of, routes_of
+from ouzel.api.operations import OPERATIONS, build_paths, build_routes, list_main_paths
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms.errors import ovms_error_styles
 from ouzel.api.ovms.responses import response_dialect
@@ -35,9 +35,10 @@ from ouzel.store.base import Store
 def create_app(
     model: ServedModel, limits: LimitsConfig, server: ServerConfig, store: Store | None = None
 ) -> Lifespan:
-    """`server` says who may ask and in which dialect; where to listen is the caller's matter.
+    """Builds an application with one model.
 
-    `store` keeps responses; without one they are gone once they are answered.
+    `server` sets keys, profile and origins; the caller listens. Responses are stored in `store`;
+    without a store they are lost after the answer.
     """
     return app_of(
         ModelChanges(Catalogue([model], limits, server, store, response_dialect(server.profile)))
@@ -45,23 +46,26 @@ def create_app(
 
 
 def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifespan:
-    """Requests are traced by the span that `begin_span` makes, if there is one."""
+    """Builds an application for the catalogue of `changes`.
+
+    Requests are traced if `begin_span` is given.
+    """
     catalogue = changes.catalogue
     shared = catalogue.shared
     server = shared.config
-    paths = paths_of(OPERATIONS, server)
-    routes = routes_of(OPERATIONS, catalogue, changes)
-    unknown = UnknownPath(paths, partial(main_paths_of, OPERATIONS, catalogue))
+    paths = build_paths(OPERATIONS, server)
+    routes = build_routes(OPERATIONS, catalogue, changes)
+    unknown = UnknownPath(paths, partial(list_main_paths, OPERATIONS, catalogue))
     app: ASGIApp = MethodRouter(routes, default=unknown)
-    app = OwnPages(app, server.allowed_origins)
+    app = OriginCheck(app, server.allowed_origins)
     if server.api_key:
-        app = Guard(
+        app = ApiKeyCheck(
             app,
             server.api_key,
             OPEN_PATHS | playground.PATHS | ({"/metrics"} if server.open_metrics else set()),
             own_key_paths=_admin_paths(server),
         )
-    app = Hosts(app, allowed_hosts(server))
+    app = HostCheck(app, allowed_hosts(server))
     profile = server.profile
     styles = {
         **anthropic_error_styles(),
@@ -77,8 +81,12 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
     runs = shared.runs
     return Lifespan(
         Upgrades(
-            Edge(
-                MeantPaths(app, paths), paths, shared.responses.count, begin_span, shared.exchanges
+            RequestRecorder(
+                PathCorrection(app, paths),
+                paths,
+                shared.responses.count,
+                begin_span,
+                shared.exchanges,
             )
         ),
         watch=runs.watch,
@@ -90,22 +98,26 @@ def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifesp
 
 
 def _admin_paths(server: ServerConfig) -> frozenset[str]:
-    """Returns those that have a key of their own."""
+    """Returns the paths that check the admin key themselves."""
     reload = {ovms_status.RELOAD_PATH} if ovms_status.needs_admin_key(server) else set()
     return model_loading.PATHS | reload
 
 
 def watching_app_of(catalogue: Catalogue) -> ASGIApp:
-    """Returns an app of the probes and metrics alone, open to all who reach it; it needs no lifespan."""
+    """Builds an application with only probes and metrics, open to everyone. It needs no
+    lifespan."""
     watching = [operation for operation in OPERATIONS if operation.is_watching]
     shared = catalogue.shared
-    paths = paths_of(watching, shared.config)
-    router = MethodRouter(routes_of(watching, catalogue), default=UnknownPath(paths))
-    return Edge(ErrorAnswers(router, {}), paths, shared.responses.count)
+    paths = build_paths(watching, shared.config)
+    router = MethodRouter(build_routes(watching, catalogue), default=UnknownPath(paths))
+    return RequestRecorder(ErrorAnswers(router, {}), paths, shared.responses.count)
 
 
 def _cors(app: ASGIApp, server: ServerConfig) -> ASGIApp:
-    """Puts CORS around the answers to errors, so that pages read those too, and the guard: preflights carry no key."""
+    """Adds CORS headers around error answers and key checks.
+
+    So pages can read errors too, and preflights, which carry no key, are answered.
+    """
     return CORSMiddleware(
         app,
         allow_origins=server.allowed_origins,

@@ -1,4 +1,4 @@
-"""The table says what every path takes and answers. Routes, the OpenAPI document and tests are made of it."""
+"""Lists all operations of the API. Routes, the OpenAPI document and tests derive from the table."""
 
 from collections.abc import Iterable
 
@@ -95,7 +95,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         method="get",
         path="/",
-        summary="What this server is and how to reach it; a page for browsers.",
+        summary="Describes this server and how to reach it; a page for browsers.",
         overall=lambda catalogue: Site(catalogue, DOCUMENTED).index,
         answers=(Index,),
         has_page=True,
@@ -120,10 +120,13 @@ DOCUMENTED: tuple[Operation, ...] = tuple(
 )
 
 
-def routes_of(
+def build_routes(
     operations: Iterable[Operation], catalogue: Catalogue, changes: ModelChanges | None = None
 ) -> list[BaseRoute]:
-    """Makes each endpoint; those of a header or the server's profile come before what they stand for."""
+    """Builds the routes of the operations.
+
+    Routes that need a header or the server's profile come before routes of the same path without.
+    """
     config = catalogue.shared.config
     return [
         route
@@ -132,8 +135,8 @@ def routes_of(
     ]
 
 
-def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
-    """Knows all paths of these operations, as clients may write them, and which of them to name."""
+def build_paths(operations: Iterable[Operation], server: ServerConfig) -> Paths:
+    """Returns the paths of the operations, with their prefixes, for corrections and hints."""
     own = _own(operations, server)
     plain = [
         operation for operation in own if operation.is_documented and "{" not in operation.path
@@ -147,8 +150,8 @@ def paths_of(operations: Iterable[Operation], server: ServerConfig) -> Paths:
     )
 
 
-def main_paths_of(operations: Iterable[Operation], catalogue: Catalogue) -> list[str]:
-    """Returns the paths of the endpoints that the served models are for, without LMI's."""
+def list_main_paths(operations: Iterable[Operation], catalogue: Catalogue) -> list[str]:
+    """Returns the paths of the main endpoints of the served models, without LMI's."""
     tasks = {each.model.engine.info.task for each in catalogue}
     own = _own(operations, catalogue.shared.config)
     return [

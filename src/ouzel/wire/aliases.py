@@ -1,6 +1,7 @@
-"""Other servers have other names for some of our fields: such a field is read as ours, before a body is decoded.
+"""Renames fields that other servers know under other names. This happens before a body is decoded.
 
-Only what means exactly the same is here. A name that an endpoint has for itself stays what it is there.
+The table holds only exact synonyms. An endpoint that has a field with the other name keeps that
+field.
 """
 
 import re
@@ -12,7 +13,7 @@ from ouzel.wire.validation_errors import shown
 
 JsonObject = dict[str, object]
 
-# By the other name: ours.
+# Maps the name at another server to our name.
 ALIASES: Mapping[str, str] = {
     "bad_sequences": "bad_words",
     "ignore_eos_token": "ignore_eos",
@@ -34,8 +35,8 @@ ALIASES: Mapping[str, str] = {
 
 
 @cache
-def aliases_in(own_fields: tuple[str, ...]) -> dict[str, str]:
-    """Returns those of the table that are read by an endpoint with these fields."""
+def select_aliases(own_fields: tuple[str, ...]) -> dict[str, str]:
+    """Returns the aliases that an endpoint with these fields reads, with our names for them."""
     return {
         alias: name
         for alias, name in ALIASES.items()
@@ -43,10 +44,13 @@ def aliases_in(own_fields: tuple[str, ...]) -> dict[str, str]:
     }
 
 
-def in_our_names(body: JsonObject, own_fields: tuple[str, ...]) -> JsonObject:
-    """Raises InvalidRequest where a field is given under two names, and differs."""
+def rename_aliases(body: JsonObject, own_fields: tuple[str, ...]) -> JsonObject:
+    """Renames aliases in a body to our names.
+
+    Raises InvalidRequest if a body has a field under both names with different values.
+    """
     named = body
-    for alias, name in aliases_in(own_fields).items():
+    for alias, name in select_aliases(own_fields).items():
         if alias not in body:
             continue
         named = {field: value for field, value in named.items() if field != alias}
@@ -62,7 +66,10 @@ def in_our_names(body: JsonObject, own_fields: tuple[str, ...]) -> JsonObject:
 
 
 def as_named(error: InvalidRequest, parse: Callable[[], Mapping[str, object]]) -> InvalidRequest:
-    """Returns the error about the field as the client has named it in the body, which is parsed where it matters."""
+    """Returns the error with the field name that the client used.
+
+    `parse` returns the body. It is called only if the field has aliases.
+    """
     path = error.param or ""
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
     if name not in ALIASES.values():

@@ -1,4 +1,4 @@
-"""A chat is read from its body here; the words of its answer are the endpoint's."""
+"""Reads chat requests: everything but the messages. Each endpoint writes its own answers."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from ouzel.wire.fields import GenerationFields
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
 from ouzel.wire.options import (
     check_completion,
-    limited,
-    num_alternatives,
-    options_of,
-    truncation_of,
+    limit_tokens,
+    read_num_alternatives,
+    read_options,
+    read_truncation,
 )
 from ouzel.wire.shown_text import ReasoningPlace, reasoning_place
-from ouzel.wire.speculation import predicted_text
-from ouzel.wire.tool_use import tools_of
+from ouzel.wire.speculation import read_prediction
+from ouzel.wire.tool_use import read_tools
 from ouzel.wire.tools import ToolFields
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat holds everything that a body says but its messages."""
+    """Holds the settings of a chat request, without the messages."""
 
     options: GenerationOptions
     rendering: ChatRendering
@@ -40,16 +40,19 @@ class Chat:
 def decode_chat(
     fields: JsonObject, model: ServedModel, limits: LimitsConfig
 ) -> tuple[ChatCompletionRequest, Chat]:
-    """Decodes the parsed body of /chat/completions, and reads it. Raises InvalidRequest."""
+    """Decodes and reads the parsed body of /chat/completions."""
     request = decode_object(fields, ChatCompletionRequest)
     return request, read_chat(request, model, limits)
 
 
 def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: LimitsConfig) -> Chat:
-    """Reads the body of /chat/completions. Raises InvalidRequest for what contradicts itself or this server."""
+    """Reads the body of /chat/completions.
+
+    Raises InvalidRequest if fields contradict each other or exceed the limits of this server.
+    """
     chat = chat_of(request, request, request, model, limits)
     check_completion(request)
-    num_logprobs = num_alternatives(request.top_logprobs, model, limits, param="top_logprobs")
+    num_logprobs = read_num_alternatives(request.top_logprobs, model, limits, param="top_logprobs")
     for name, value in (
         ("top_logprobs", request.top_logprobs),
         ("logprob_token_ids", request.logprob_token_ids),
@@ -59,13 +62,13 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
     speculation = chat.options.speculation
     if request.prediction is not None:
         speculation = replace(
-            speculation, prediction=predicted_text(request.prediction, request, model.engine.info)
+            speculation, prediction=read_prediction(request.prediction, request, model.engine.info)
         )
     options = replace(
         chat.options,
         speculation=speculation,
         num_logprobs=(num_logprobs or 0) if request.logprobs else None,
-        num_prompt_logprobs=num_alternatives(
+        num_prompt_logprobs=read_num_alternatives(
             request.prompt_logprobs, model, limits, param="prompt_logprobs"
         ),
         logprob_token_ids=request.logprob_token_ids,
@@ -83,14 +86,15 @@ def chat_of(
     *,
     max_output_tokens: int | None = None,
 ) -> Chat:
-    """Reads what all chats have; the first three are views of one body, for a struct has one base only.
+    """Reads the fields that all chat endpoints share.
 
-    `max_output_tokens` is the name of the limit in the Responses API, and the strongest. Raises InvalidRequest.
+    `body`, `prompt_fields` and `tool_fields` are three views of one body, because a struct can have
+    only one base. `max_output_tokens` is the limit of the Responses API; it overrides other limits.
     """
-    options = options_of(body, model, limits)
+    options = read_options(body, model, limits)
     if max_output_tokens is not None:
-        options = limited(options, max_output_tokens, param="max_output_tokens")
-    tools = tools_of(
+        options = limit_tokens(options, max_output_tokens, param="max_output_tokens")
+    tools = read_tools(
         tool_fields, guides_all=model.guides_tools, refuses_unknown=model.refuses_unknown_tools
     )
     options = replace(
@@ -101,4 +105,4 @@ def chat_of(
         warnings=tools.warnings,
     )
     rendering = chat_rendering(prompt_fields, tools=tools.definitions)
-    return Chat(options, rendering, truncation_of(body, options.max_tokens), tools.names)
+    return Chat(options, rendering, read_truncation(body, options.max_tokens), tools.names)

@@ -1,4 +1,4 @@
-"""These request fields become a chat's prompt, wherever a chat is rendered."""
+"""Defines the request fields that shape the prompt of a chat."""
 
 from typing import Annotated, Literal, Protocol
 
@@ -8,24 +8,26 @@ from msgspec import Meta
 from ouzel.generation import ChatRendering
 from ouzel.wire.decode import JsonObject
 
-ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]  # OpenAI's
+# OpenAI's values
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class ThinkingOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Some vendors' own servers read this form."""
+    """Reads the form of the switch at some model vendors: `{"type": "enabled"}`."""
 
     type: Annotated[Literal["enabled", "disabled"], Meta(description="The same as true or false.")]
 
 
 JsonObjects = list[dict[str, object]]
-# several times the longest in use; so many are compiled within a second
+# Several times the longest template in use. A template of this length compiles within a second.
 _MAX_TEMPLATE_CHARS = 131_072
 ChatTemplateText = (
     Annotated[
         str,
         Meta(
             max_length=_MAX_TEMPLATE_CHARS,
-            description="A Jinja template instead of the model's; needs --trust-request-chat-template.",
+            description="A Jinja template instead of the model's; needs "
+            "--trust-request-chat-template.",
         ),
     ]
     | None
@@ -43,7 +45,7 @@ ContinueFinalMessage = Annotated[
 ]
 AddSpecialTokens = Annotated[
     bool | None,
-    Meta(description="Adds the tokenizer's special tokens to those that the chat template writes."),
+    Meta(description="Adds the tokenizer's special tokens, besides the chat template's own."),
 ]
 RetrievedDocuments = Annotated[
     JsonObjects | None, Meta(description="Passed to the chat template, which must read them.")
@@ -51,17 +53,18 @@ RetrievedDocuments = Annotated[
 Effort = Annotated[
     ReasoningEffort | None,
     Meta(
-        description="Passed to the chat template, or turned into its switch: none and minimal are off."
+        description="Passed to the chat template, or turned into its switch: none and minimal "
+        "switch reasoning off."
     ),
 ]
 Thinking = Annotated[
     bool | ThinkingOption | None,
-    Meta(description="The chat template's switch for reasoning, by either name."),
+    Meta(description="The chat template's switch for reasoning; both names set it."),
 ]
 
 
 class ChatPromptFields(Protocol):
-    """The bodies of chats have these in common; this is a protocol because a struct has one base only."""
+    """Declares the prompt fields of all chat bodies; a protocol, because a struct has one base."""
 
     chat_template: str | None
     chat_template_kwargs: dict[str, object] | None
@@ -90,7 +93,7 @@ def chat_rendering(fields: ChatPromptFields, *, tools: JsonObjects | None = None
 
 
 def has_own_template(fields: JsonObject) -> bool:
-    """`fields` are a body as it came."""
+    """Says whether a request body, parsed but not decoded, has a chat template."""
     return fields.get("chat_template") is not None
 
 

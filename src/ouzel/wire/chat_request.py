@@ -36,8 +36,8 @@ class ChatCompletionRequest(CompletionFields, kw_only=True):
             int,
             Meta(
                 ge=-1,
-                description="Alternatives per token; needs logprobs; at most the server's max_logprobs; -1: the whole "
-                "vocabulary.",
+                description="Alternatives per token; needs logprobs; at most the server's "
+                "max_logprobs; -1: the whole vocabulary.",
             ),
         ]
         | None

@@ -1,8 +1,8 @@
-"""These fields say how many outputs a request wants and how they are found: as samples, as the best of more samples, or
-by beam search.
+"""Defines the request fields for the number of outputs and the way to find them.
 
-The names are OpenAI's (`n`, `best_of`), vLLM's (`use_beam_search`, with `best_of` as the width) and transformers'
-(`num_beams`, `num_return_sequences` and the rest).
+Outputs are samples, the best of more samples, or the result of a beam search. The field names are
+OpenAI's (`n`, `best_of`), vLLM's (`use_beam_search`, with `best_of` as the number of beams) and
+transformers' (`num_beams`, `num_return_sequences` and others).
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from ouzel.sampling import DRAWING_FIELDS, BeamSearchParams, SamplingFields
 
 
 class ChoiceFields(SamplingFields, kw_only=True):
-    """`None` is "not given"."""
+    """Defines sampling and choice fields. `None` means that the client did not set the field."""
 
     n: (
         Annotated[
@@ -31,8 +31,9 @@ class ChoiceFields(SamplingFields, kw_only=True):
             int,
             Meta(
                 ge=1,
-                description="Samples so many and returns the n with the highest mean log probability; all count as "
-                "usage. With use_beam_search: the number of beams. At most the server's max_choices.",
+                description="Draws this number of samples and returns the n with the highest mean "
+                "log probability; all count as usage. With use_beam_search: the number of beams. "
+                "At most the server's max_choices.",
             ),
         ]
         | None
@@ -40,7 +41,8 @@ class ChoiceFields(SamplingFields, kw_only=True):
     use_beam_search: Annotated[
         bool | None,
         Meta(
-            description="Searches for the most likely outputs; nothing is drawn, seed has no effect."
+            description="Searches for the most likely outputs; draws nothing, so seed has no "
+            "effect."
         ),
     ] = None
     num_beams: (
@@ -64,7 +66,8 @@ class ChoiceFields(SamplingFields, kw_only=True):
             Meta(
                 ge=0.0,
                 le=100.0,
-                description="Beam groups: subtracted per beam of earlier groups with the same token in the same step.",
+                description="Beam groups: subtracted per beam of earlier groups with the same "
+                "token in the same step.",
             ),
         ]
         | None
@@ -75,7 +78,8 @@ class ChoiceFields(SamplingFields, kw_only=True):
             Meta(
                 ge=-10.0,
                 le=10.0,
-                description="Beam search: a score is the log probability / length ** this; above 0 favours long ones.",
+                description="Beam search: a score is the log probability / length ** this; above 0 "
+                "favours long outputs.",
             ),
         ]
         | None
@@ -83,14 +87,14 @@ class ChoiceFields(SamplingFields, kw_only=True):
     early_stopping: Annotated[
         bool | Literal["never"] | None,
         Meta(
-            description="Beam search: true ends it at num_beams finished beams, false when a better one is unlikely, "
-            '"never" when none is possible.'
+            description="Beam search: true ends it at num_beams finished beams, false when a "
+            'better beam is unlikely, "never" when a better beam is impossible.'
         ),
     ] = None
 
 
-# Values that ask for nothing; anything else needs a beam search.
-_OF_BEAM_SEARCH: Mapping[str, tuple[object, ...]] = {
+# Beam search fields and their neutral values. Other values require a beam search.
+_BEAM_SEARCH_FIELDS: Mapping[str, tuple[object, ...]] = {
     "num_beam_groups": (1,),
     "diversity_penalty": (0,),
     "length_penalty": (1,),
@@ -98,9 +102,12 @@ _OF_BEAM_SEARCH: Mapping[str, tuple[object, ...]] = {
 }
 
 
-def choosing_of(body: ChoiceFields, *, max_choices: int) -> Choosing:
-    """Raises InvalidRequest for fields that contradict each other, or ask for more than this server has."""
-    choosing = _choosing(body)
+def read_choosing(body: ChoiceFields, *, max_choices: int) -> Choosing:
+    """Reads the number of choices and the beam search.
+
+    Raises InvalidRequest if fields contradict each other or exceed `max_choices`.
+    """
+    choosing = _read_unlimited(body)
     beam_search = choosing.beam_search
     if choosing.n > max_choices:
         name = "n" if body.n is not None else "num_return_sequences"
@@ -115,12 +122,12 @@ def choosing_of(body: ChoiceFields, *, max_choices: int) -> Choosing:
     return choosing
 
 
-def _choosing(body: ChoiceFields) -> Choosing:
+def _read_unlimited(body: ChoiceFields) -> Choosing:
     n = _n(body)
     if not (body.use_beam_search or (body.num_beams or 1) > 1):
-        if (name := _first_in_effect(body, _OF_BEAM_SEARCH)) is not None:
+        if (name := _first_in_effect(body, _BEAM_SEARCH_FIELDS)) is not None:
             needed = "beam search (use_beam_search, or num_beams > 1)"
-            raise InvalidRequest(f"needs {needed}, given {_shown(body, name)}", field=name)
+            raise InvalidRequest(f"needs {needed}, given {_value_as_json(body, name)}", field=name)
         best_of = body.best_of or n
         if best_of < n:
             raise InvalidRequest(
@@ -134,13 +141,13 @@ def _choosing(body: ChoiceFields) -> Choosing:
     if (name := _first_in_effect(body, DRAWING_FIELDS)) is not None:
         neutral = msgspec.json.encode(DRAWING_FIELDS[name][0]).decode()
         raise InvalidRequest(
-            f"must be {neutral} in a beam search, given {_shown(body, name)}", field=name
+            f"must be {neutral} in a beam search, given {_value_as_json(body, name)}", field=name
         )
     return Choosing(n, n, _beam_search(body, n), _width_field(body))
 
 
 def _width_field(body: ChoiceFields) -> str:
-    """Returns the name of the field that says how many beams there are."""
+    """Returns the name of the field that sets the number of beams."""
     return next(
         (name for name in ("num_beams", "best_of", "n") if getattr(body, name) is not None),
         "use_beam_search",
@@ -191,7 +198,7 @@ def _beam_search(body: ChoiceFields, n: int) -> BeamSearchParams:
 def _first_in_effect(
     body: ChoiceFields, neutral_values: Mapping[str, tuple[object, ...]]
 ) -> str | None:
-    """Returns the name of the first field that asks for something."""
+    """Returns the name of the first field with a value that is not neutral."""
     fields = ((name, getattr(body, name), neutral) for name, neutral in neutral_values.items())
     return next(
         (name for name, value, neutral in fields if value is not None and value not in neutral),
@@ -199,5 +206,5 @@ def _first_in_effect(
     )
 
 
-def _shown(body: ChoiceFields, name: str) -> str:
+def _value_as_json(body: ChoiceFields, name: str) -> str:
     return msgspec.json.encode(getattr(body, name)).decode()

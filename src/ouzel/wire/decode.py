@@ -1,8 +1,8 @@
-"""Bodies become request structs; what does not fit becomes an InvalidRequest with the field, the limit and the value.
+"""Decodes JSON bodies into request structs. Errors are InvalidRequest with field, limit and value.
 
-As OpenAI does it: null is "not given", and of a name given twice the last counts. Numbers are lenient
-(`lenient_numbers`), the rest is strict. A body is parsed once into plain objects, so that fields we do not know can be
-named, and the value at fault can be shown.
+The rules are OpenAI's: null means that the field is absent; of a name given twice, the last value
+counts. Numbers are lenient (`lenient_numbers`), all else is strict. A body is parsed once into
+plain objects, so that log lines can name unknown fields and errors can show the value.
 """
 
 import json
@@ -13,44 +13,43 @@ from typing import TypeVar
 import msgspec
 
 from ouzel.errors import InvalidRequest
-from ouzel.wire.aliases import as_named, in_our_names
+from ouzel.wire.aliases import as_named, rename_aliases
 from ouzel.wire.hints import HINTS, log_hints
-from ouzel.wire.lenient_numbers import with_plain_numbers
+from ouzel.wire.lenient_numbers import convert_numbers
 from ouzel.wire.unknown_fields import unknown_fields
 from ouzel.wire.unsupported import NEUTRAL_VALUES, refuse_unsupported
 from ouzel.wire.validation_errors import (
     UnreadableValue,
-    first_path,
+    find_path,
+    format_path,
     invalid_request,
-    path_of,
     shown,
 )
 from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
-_NOT_JSON = (
-    msgspec.MsgspecError,
-    UnicodeDecodeError,
-    RecursionError,
-)  # the faults of a body that cannot be parsed
-_MAX_READ_AGAIN_BYTES = 2**20  # to say more of what is wrong; no other thread runs meanwhile
+# exceptions of a parser for a body that is not JSON
+_NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+# A longer body is not parsed a second time for a better error: parsing holds the GIL.
+_MAX_REPARSED_BYTES = 2**20
 
 logger = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 JsonObject = dict[str, object]
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # RFC 8259, section 8.1: a parser may ignore it; some clients on Windows send it
+# RFC 8259, section 8.1: a parser may ignore it. Some clients on Windows send it.
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def decode_body(body: bytes, body_type: type[Body]) -> Body:
-    """Logs the names of the fields that nobody here knows."""
+    """Decodes a body, and logs the names of its unknown fields."""
     return decode_object(parse_object(body), body_type)
 
 
 def decode_object(fields: JsonObject, body_type: type[Body]) -> Body:
-    """Decodes a body, or an object in it, that has been parsed."""
+    """Decodes a parsed body, or a parsed object inside a body."""
     own_fields = body_type.__struct_encode_fields__
-    named = in_our_names(fields, own_fields)
+    named = rename_aliases(fields, own_fields)
     refuse_unsupported(named, own_fields=own_fields)
     try:
         body = _convert(named, body_type)
@@ -65,8 +64,8 @@ def _convert(fields: JsonObject, body_type: type[Body]) -> Body:
     try:
         return msgspec.convert(fields, body_type)
     except msgspec.ValidationError:
-        pass  # as it stands; most bodies never get here
-    plain = with_plain_numbers(fields, body_type)
+        pass  # the common case: no number needs conversion
+    plain = convert_numbers(fields, body_type)
     assert isinstance(plain, dict)
     try:
         return msgspec.convert(plain, body_type)
@@ -82,35 +81,41 @@ def log_ignored(fields: set[str]) -> None:
 
 
 def parse_object(body: bytes) -> JsonObject:
-    """Raises InvalidRequest, for bodies of too many values before they are parsed."""
+    """Parses a body that must be a JSON object.
+
+    Raises InvalidRequest. A body with too many values is refused before it is parsed.
+    """
     if len(body) > MAX_SHORT_BYTES:
         check_num_values(body)
     try:
         value = msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
     except _NOT_JSON as error:
-        raise _not_json(body, error) from error
+        raise _explain_syntax_error(body, error) from error
     if not isinstance(value, dict):
         raise InvalidRequest(f"the body must be a JSON object, given {shown(value)}")
     return value
 
 
 def parse_value(body: bytes) -> object:
-    """Parses JSON of any type. Raises as `parse_object`."""
+    """Parses JSON of any type. Raises the same errors as `parse_object`."""
     if len(body) > MAX_SHORT_BYTES:
         check_num_values(body)
     try:
         return msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK))
     except _NOT_JSON as error:
-        raise _not_json(body, error) from error
+        raise _explain_syntax_error(body, error) from error
 
 
-def _not_json(body: bytes, error: Exception) -> InvalidRequest:
-    """Names the faulty field where the standard library, which is less strict, can read the body."""
+def _explain_syntax_error(body: bytes, error: Exception) -> InvalidRequest:
+    """Returns the error for a body that msgspec cannot parse.
+
+    Names the faulty field if the standard library, which is less strict, can parse the body.
+    """
     if isinstance(error, RecursionError):
         return InvalidRequest("the body is nested too deeply")
     if not body.strip():
         return InvalidRequest("the body must be a JSON object, given nothing")
-    if len(body) > _MAX_READ_AGAIN_BYTES:
+    if len(body) > _MAX_REPARSED_BYTES:
         return InvalidRequest(f"the body is not valid JSON: {error}")
     try:
         value = json.loads(body, parse_int=float)
@@ -118,10 +123,10 @@ def _not_json(body: bytes, error: Exception) -> InvalidRequest:
             (_is_infinite, "must be a finite number, at most 1e308"),
             (_has_surrogate, "must be Unicode text: half of a surrogate pair is no character"),
         ):
-            if steps := first_path(value, is_at_fault):
-                return UnreadableValue(limit, field=path_of(steps))
+            if steps := find_path(value, is_at_fault):
+                return UnreadableValue(limit, field=format_path(steps))
     except (ValueError, RecursionError):
-        pass  # it is beyond reading
+        pass  # not parsed by the standard library either
     return InvalidRequest(f"the body is not valid JSON: {error}")
 
 

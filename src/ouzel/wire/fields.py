@@ -1,4 +1,4 @@
-"""Every generating endpoint shares these request fields."""
+"""Defines the request fields that all generating endpoints share."""
 
 from typing import Annotated, Literal
 
@@ -21,7 +21,7 @@ from ouzel.wire.speculation import ConfidenceThreshold, MaxNgramSize, NumAssista
 _MOST_TOKENS = 2**63 - 1
 
 StopString = Annotated[
-    str, Meta(min_length=1, max_length=256, description="A text that ends the output.")
+    str, Meta(min_length=1, max_length=256, description="Text that ends the output.")
 ]
 
 
@@ -29,21 +29,25 @@ LogprobTokenIds = Annotated[
     list[Annotated[int, Meta(ge=0)]],
     Meta(
         max_length=128,
-        description="Output tokens have these alternatives wherever they rank; needs logprobs.",
+        description="Adds these tokens to the alternatives of every output token at any "
+        "rank; needs logprobs.",
     ),
 ]
 
 
 class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    include_usage: Annotated[bool | None, Meta(description="A last chunk with the usage.")] = None
+    include_usage: Annotated[
+        bool | None, Meta(description="Sends a last chunk with the usage.")
+    ] = None
     continuous_usage_stats: Annotated[
-        bool | None, Meta(description="Every chunk has the usage so far.")
+        bool | None, Meta(description="Sends the usage so far in every chunk.")
     ] = None
     include_obfuscation: Annotated[bool | None, Meta(description="Only false is supported.")] = None
 
 
 class GenerationFields(ChoiceFields, kw_only=True):
-    """`None` is "not given"."""
+    """Defines the fields of all generating endpoints. `None` means that the client did not set the
+    field."""
 
     model: ModelName = None
     max_tokens: (
@@ -52,15 +56,15 @@ class GenerationFields(ChoiceFields, kw_only=True):
             Meta(
                 ge=-1,
                 le=_MOST_TOKENS,
-                description="Limit of generated tokens, at most what the prompt leaves, which -1 asks for; "
-                "0 only computes the prompt, to score it.",
+                description="Limit of generated tokens; -1: as many as fit after the prompt; "
+                "0: only computes the prompt, to score it.",
             ),
         ]
         | None
     ) = None
     max_completion_tokens: (
         Annotated[
-            int, Meta(ge=-1, le=_MOST_TOKENS, description="The same as max_tokens, and stronger.")
+            int, Meta(ge=-1, le=_MOST_TOKENS, description="The same as max_tokens; overrides it.")
         ]
         | None
     ) = None
@@ -70,14 +74,15 @@ class GenerationFields(ChoiceFields, kw_only=True):
             Meta(
                 ge=-1,
                 le=2**31 - 1,
-                description="Most tokens of reasoning; then its end is written, and the answer follows. -1: no limit.",
+                description="Most tokens of reasoning; at the limit the server writes the end of "
+                "reasoning, and the answer follows. -1: no limit.",
             ),
         ]
         | None
     ) = None
     stop: StopString | Annotated[list[StopString], Meta(max_length=64)] | None = None
     include_stop_str_in_output: Annotated[
-        bool | None, Meta(description="Shows what ended the output.")
+        bool | None, Meta(description="Keeps the stop string at the end of the output.")
     ] = None
     skip_special_tokens: Annotated[
         bool | None, Meta(description="Leaves special tokens out of the text.")
@@ -86,19 +91,21 @@ class GenerationFields(ChoiceFields, kw_only=True):
         Annotated[
             int,
             Meta(
-                ge=-1, description="Keeps so many prompt tokens; -1: what fits beside max_tokens."
+                ge=-1,
+                description="Keeps this number of prompt tokens; -1: as many as fit beside "
+                "max_tokens.",
             ),
         ]
         | None
     ) = None
     truncation_side: Annotated[
-        Literal["left", "right"] | None, Meta(description="Where the prompt is cut.")
+        Literal["left", "right"] | None, Meta(description="The side that loses tokens.")
     ] = None
     return_tokens_as_token_ids: Annotated[
         bool | None, Meta(description='Tokens in logprobs are "token_id:123" rather than texts.')
     ] = None
     return_token_ids: Annotated[
-        bool | None, Meta(description="Shows the ids of prompt and output.")
+        bool | None, Meta(description="Returns the token ids of prompt and output.")
     ] = None
     spaces_between_special_tokens: Annotated[
         bool | None,
@@ -106,7 +113,11 @@ class GenerationFields(ChoiceFields, kw_only=True):
     ] = None
     stream: Annotated[bool | None, Meta(description="Sends chunks as server-sent events.")] = None
     priority: (
-        Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None
+        Annotated[
+            int,
+            Meta(ge=-(2**31), lt=2**31, description="Requests with a smaller number run first."),
+        ]
+        | None
     ) = None
     cache_salt: (
         Annotated[
@@ -133,31 +144,36 @@ class GenerationFields(ChoiceFields, kw_only=True):
     regex: Pattern | None = None
     ebnf: GrammarText | None = None
     grammar: Grammar | None = None
-    # For the caller's own records; nothing here depends on them.
-    user: Annotated[str | None, Meta(description="Who asks; not used.")] = None
+    # These fields are for the client's own records. The server ignores them.
+    user: Annotated[str | None, Meta(description="An id of the end user; not used.")] = None
     metadata: (
         Annotated[
             dict[str, str], Meta(max_length=16, description="Labels of the request; not used.")
         ]
         | None
     ) = None
-    safety_identifier: Annotated[str | None, Meta(description="Who asks; not used.")] = None
+    safety_identifier: Annotated[
+        str | None, Meta(description="An id of the end user; not used.")
+    ] = None
     prompt_cache_key: Annotated[
         str | None,
-        Meta(description="A hint for routers, which keep requests with the same one together."),
+        Meta(
+            description="A hint for routers, which send requests with the same key to one server."
+        ),
     ] = None
 
 
 class CompletionFields(GenerationFields, kw_only=True):
-    """Chat and text completions have these fields, for their answers have choices."""
+    """Adds the fields of chat and text completions, which answer with choices."""
 
     prompt_logprobs: (
         Annotated[
             int,
             Meta(
                 ge=-1,
-                description="Returns the log probability of every prompt token, with so many alternatives; "
-                "at most the server's max_logprobs; -1: the whole vocabulary.",
+                description="Returns the log probability of every prompt token, with this number "
+                "of "
+                "alternatives; at most the server's max_logprobs; -1: the whole vocabulary.",
             ),
         ]
         | None

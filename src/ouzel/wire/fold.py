@@ -1,4 +1,4 @@
-"""A unary answer says what the chunks of a stream add up to, so it is folded together from the same events."""
+"""Folds the events of a request into a unary answer, equal to the sum of the chunks of a stream."""
 
 from collections.abc import Sequence
 from typing import Literal, assert_never
@@ -30,7 +30,7 @@ class CustomInput(msgspec.Struct):
 
 
 class ToolCall(msgspec.Struct):
-    """One of the two is there, as the type says."""
+    """Holds a tool call of an answer. `type` says whether it has `function` or `custom`."""
 
     id: str
     function: ToolFunction | UnsetType = UNSET
@@ -49,7 +49,7 @@ class FoldedChoice(msgspec.Struct, frozen=True):
 
 
 def fold(events: Sequence[Event]) -> list[FoldedChoice]:
-    """Returns the choices, sorted by index; `events` are all events of one request."""
+    """Returns the choices, sorted by index. `events` are all events of one request."""
     outputs: dict[int, list[Output]] = {}
     finished: dict[int, Finished] = {}
     for event in events:
@@ -66,7 +66,8 @@ def fold(events: Sequence[Event]) -> list[FoldedChoice]:
 
 
 def prompt_logprobs_in(events: Sequence[Event]) -> list[PositionLogprobs] | None:
-    """Returns those of every prompt token but the first; None when the events do not tell."""
+    """Returns the logprobs of all prompt tokens but the first, or None if the prompt was not
+    scored."""
     return next((event.logprobs for event in events if isinstance(event, PromptScored)), None)
 
 
@@ -88,7 +89,7 @@ def _fold_tool_calls(deltas: Sequence[Delta]) -> list[ToolCall]:
     for delta in deltas:
         if not isinstance(delta, ToolCallDelta):
             continue
-        call = calls.setdefault(delta.index, _begun_call(delta))
+        call = calls.setdefault(delta.index, _make_empty_call(delta))
         call.id = delta.id or call.id
         if isinstance(call.custom, CustomInput):
             call.custom.name = delta.name or call.custom.name
@@ -99,14 +100,18 @@ def _fold_tool_calls(deltas: Sequence[Delta]) -> list[ToolCall]:
     return [calls[index] for index in sorted(calls)]
 
 
-def _begun_call(delta: ToolCallDelta) -> ToolCall:
+def _make_empty_call(delta: ToolCallDelta) -> ToolCall:
     if delta.is_custom:
         return ToolCall("", type="custom", custom=CustomInput(""))
     return ToolCall("", ToolFunction(""))
 
 
 def public_finish_reason(reason: FinishReason, *, called: bool) -> str:
-    """Returns OpenAI's word; `abort`, `error`, `refused` and `overloaded` never get here, they are exceptions."""
+    """Returns OpenAI's finish reason. `called` says whether the choice has tool calls.
+
+    The reasons `abort`, `error`, `refused` and `overloaded` are raised as exceptions before this
+    call.
+    """
     match reason:
         case FinishReason.STOP:
             return "tool_calls" if called else "stop"

@@ -1,11 +1,11 @@
-"""Fields that change no answer of this server are taken as hints: a line of the log names them, and that is all."""
+"""Accepts hints: fields that change no answer of this server. The log names them."""
 
 import logging
 from collections.abc import Collection, Mapping
 
 logger = logging.getLogger(__name__)
 
-# By field: why nothing depends on it.
+# Maps each field to the reason why the server ignores it.
 HINTS: Mapping[str, str] = {
     "adaptive_decay": "it changes adaptive_target",
     "billing_policy": "nothing is billed",
@@ -30,7 +30,7 @@ HINTS: Mapping[str, str] = {
     "n_cache_reuse": "full blocks are reused",
     "n_discard": "a context is never shifted",
     "n_keep": "a context is never shifted",
-    "prediction": "only that of chat completions is read",
+    "prediction": "only chat completions read it",
     "prompt_cache_options": "the prefix cache decides",
     "prompt_cache_retention": "the prefix cache decides",
     "provider": "there is nothing to route",
@@ -42,17 +42,17 @@ HINTS: Mapping[str, str] = {
     "routing_key": "there is nothing to route",
     "service_tier": "all requests are served alike",
     "session_id": "there is nothing to route",
-    "store": "only responses are kept",
+    "store": "only responses are stored",
     "timings_per_token": "timings are in /metrics",
     "ttl": "the model stays loaded",
     "user_profile_id": "nothing is billed",
-    "verbosity": "it is for the prompt to say",
+    "verbosity": "only the prompt can ask for it",
     "xtc_threshold": "it changes xtc_probability",
 }
 
 
 def log_hints(body: Mapping[str, object], own_fields: Collection[str]) -> None:
-    """Logs those of `body` that ask for something, but for fields that its endpoint honours."""
+    """Logs the hints in `body`, except null, false and the endpoint's `own_fields`."""
     asking = [
         name
         for name in body

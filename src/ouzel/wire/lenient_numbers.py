@@ -1,6 +1,6 @@
-"""Clients send 1.0 for an integer, or a number inside a string, and mean the number.
+"""Accepts 1.0 for an integer and a number inside a string, because clients send these.
 
-Nothing else is lenient. OpenAI refuses 0, 1 and "true" for a boolean, and so does the strict conversion that follows.
+Only numbers are lenient. 0, 1 and "true" for a boolean are refused later, as at OpenAI.
 """
 
 import math
@@ -10,14 +10,14 @@ from functools import cache
 import msgspec
 from msgspec import inspect
 
-_NUMBER = re.compile(
-    r"-?(0|[1-9]\d{0,99})(\.\d{1,99})?([eE][+-]?\d{1,3})?", re.ASCII
-)  # JSON's, and not endless
+# a number in JSON, of limited length
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,99})(\.\d{1,99})?([eE][+-]?\d{1,3})?", re.ASCII)
 
 
-def with_plain_numbers(body: dict[str, object], body_type: type[msgspec.Struct]) -> object:
-    """Returns a copy of `body` with a number wherever the type asks for one and the value can be read as one."""
-    return _plain(body, _type_info(body_type))
+def convert_numbers(body: dict[str, object], body_type: type[msgspec.Struct]) -> object:
+    """Returns a copy of `body` with readable numbers converted, where the type requires a
+    number."""
+    return _convert(body, _type_info(body_type))
 
 
 @cache
@@ -25,43 +25,43 @@ def _type_info(body_type: type[msgspec.Struct]) -> inspect.Type:
     return inspect.type_info(body_type)
 
 
-def _plain(value: object, kind: inspect.Type) -> object:
+def _convert(value: object, kind: inspect.Type) -> object:
     plain = value
     match kind, value:
         case inspect.StructType(fields=fields), dict():
             kinds = {field.encode_name: field.type for field in fields}
             plain = {
-                key: _plain(entry, kinds[key]) if key in kinds else entry
+                key: _convert(entry, kinds[key]) if key in kinds else entry
                 for key, entry in value.items()
             }
         case inspect.DictType(value_type=entry_kind), dict():
-            plain = {key: _plain(entry, entry_kind) for key, entry in value.items()}
+            plain = {key: _convert(entry, entry_kind) for key, entry in value.items()}
         case inspect.ListType(item_type=entry_kind), list():
-            plain = [_plain(entry, entry_kind) for entry in value]
+            plain = [_convert(entry, entry_kind) for entry in value]
         case inspect.UnionType(types=kinds), _:
-            plain = _plain_of_union(value, kinds)
+            plain = _convert_union(value, kinds)
         case inspect.Metadata(type=inner), _:
-            plain = _plain(value, inner)
+            plain = _convert(value, inner)
         case inspect.IntType(), str() | float():
-            number = _number(value)
+            number = _parse_number(value)
             plain = int(number) if isinstance(number, float) and number.is_integer() else number
         case inspect.FloatType(), str():
-            plain = _number(value)
+            plain = _parse_number(value)
     return plain
 
 
-def _plain_of_union(value: object, kinds: tuple[inspect.Type, ...]) -> object:
+def _convert_union(value: object, kinds: tuple[inspect.Type, ...]) -> object:
     if isinstance(value, str) and any(isinstance(kind, inspect.StrType) for kind in kinds):
         return value
     for kind in kinds:
-        plain = _plain(value, kind)
+        plain = _convert(value, kind)
         if plain != value or type(plain) is not type(value):
             return plain
     return value
 
 
-def _number(value: str | float) -> object:
-    """Returns the value itself where it is no number."""
+def _parse_number(value: str | float) -> object:
+    """Returns the number in `value`, or `value` itself if it is not a number."""
     if isinstance(value, float) or not _NUMBER.fullmatch(value):
         return value
     number = int(value) if value.removeprefix("-").isdecimal() else float(value)

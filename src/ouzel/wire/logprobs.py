@@ -1,4 +1,4 @@
-"""Chat completions and completions show log probabilities in forms of their own."""
+"""Writes log probabilities in the forms of chat completions and of text completions."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -7,14 +7,18 @@ import msgspec
 from ouzel.generation import Prompt, ServedModel
 from ouzel.types.step_output import PositionLogprobs, TokenLogprob
 
-LEAST_LOGPROB = -9999.0  # stands for minus infinity, which JSON cannot say
+LEAST_LOGPROB = -9999.0  # stands for minus infinity, which JSON lacks
 
 
 TokenText = Callable[[int], str]
 
 
 def token_text(model: ServedModel, *, as_token_ids: bool | None) -> TokenText:
-    """Returns what names a token in logprobs; vLLM's `return_tokens_as_token_ids` keeps those that look alike apart."""
+    """Returns a function that names a token in logprobs.
+
+    `as_token_ids` is vLLM's `return_tokens_as_token_ids`: distinct tokens with equal texts stay
+    apart.
+    """
     return "token_id:{}".format if as_token_ids else model.tokenizer.token_text
 
 
@@ -37,16 +41,16 @@ class ChatLogprobs(msgspec.Struct):
 
 
 class CompletionLogprobs(msgspec.Struct):
-    """A token that nothing predicts has null: the first one of an echoed prompt."""
+    """Holds the logprobs of a text completion. The first token of an echoed prompt has null."""
 
     tokens: list[str]
     token_logprobs: list[float | None]
     top_logprobs: list[dict[str, float] | None]
-    text_offset: list[int]  # in characters of the text, from its beginning
+    text_offset: list[int]  # characters from the beginning of the text
 
 
 class PromptLogprob(msgspec.Struct):
-    """The fields are vLLM's."""
+    """Holds the log probability of a prompt token, with vLLM's field names."""
 
     logprob: float
     rank: int  # 1 for the most likely
@@ -54,7 +58,9 @@ class PromptLogprob(msgspec.Struct):
 
 
 PromptLogprobs = list[dict[int, PromptLogprob] | None]
-"""Each position has its token and the most likely ones by token id; the first, which nothing predicts, has null."""
+"""The prompt's tokens in order. Each entry maps token ids to logprobs: the prompt's own token and
+the most likely ones. The first token is not predicted; its entry is null.
+"""
 
 
 def chat_logprobs(
@@ -64,7 +70,7 @@ def chat_logprobs(
 
 
 def prompt_logprobs(positions: Sequence[PositionLogprobs], model: ServedModel) -> PromptLogprobs:
-    """`positions` are those of all prompt tokens but the first."""
+    """Returns vLLM's prompt logprobs. `positions` are all prompt tokens but the first."""
     return [None, *(_by_token_id(position, model) for position in positions)]
 
 
@@ -74,7 +80,7 @@ def _by_token_id(position: PositionLogprobs, model: ServedModel) -> dict[int, Pr
     for rank, entry in ((position.rank, position.sampled), *enumerate(position.top, 1)):
         if entry.token_id not in by_token_id:
             text = model.tokenizer.token_text(entry.token_id)
-            by_token_id[entry.token_id] = PromptLogprob(_finite(entry.logprob), rank, text)
+            by_token_id[entry.token_id] = PromptLogprob(_clamp(entry.logprob), rank, text)
     return by_token_id
 
 
@@ -86,7 +92,11 @@ def completion_logprobs(
     *,
     skip_special_tokens: bool,
 ) -> tuple[CompletionLogprobs, int]:
-    """`num_chars` characters have begun before the first token; returned is how many after the last."""
+    """Returns the logprobs of output tokens, and the number of characters begun after the last
+    token.
+
+    `num_chars` is the number of characters that have begun before the first token.
+    """
     hidden = model.tokenizer.special_token_ids if skip_special_tokens else frozenset()
     token_ids = [position.sampled.token_id for position in positions]
     pieces = [
@@ -96,7 +106,7 @@ def completion_logprobs(
     text_offset, num_chars = _text_offsets(pieces, num_chars)
     tokens = list(map(text_of, token_ids))
     token_logprobs: list[float | None] = [
-        _finite(position.sampled.logprob) for position in positions
+        _clamp(position.sampled.logprob) for position in positions
     ]
     top_logprobs: list[dict[str, float] | None] = [
         _by_text(position, text_of) for position in positions
@@ -107,14 +117,14 @@ def completion_logprobs(
 def echoed_logprobs(
     prompt: Prompt, positions: Sequence[PositionLogprobs], model: ServedModel, text_of: TokenText
 ) -> tuple[CompletionLogprobs, int]:
-    """Returns those of a prompt before its completion, and how many characters have begun.
+    """Returns the logprobs of an echoed prompt, and the number of its characters.
 
-    `positions` are those of all prompt tokens but the first.
+    `positions` are all prompt tokens but the first.
     """
     text_offset, num_chars = _text_offsets(_pieces_in_text(prompt, model), 0)
     token_logprobs: list[float | None] = [
         None,
-        *(_finite(position.sampled.logprob) for position in positions),
+        *(_clamp(position.sampled.logprob) for position in positions),
     ]
     top_logprobs: list[dict[str, float] | None] = [
         None,
@@ -125,9 +135,9 @@ def echoed_logprobs(
 
 
 def _pieces_in_text(prompt: Prompt, model: ServedModel) -> list[bytes]:
-    """Returns the bytes of each token.
+    """Returns the bytes that each token contributes to the prompt's text.
 
-    There are none of a first token, and none of a first space, that only the tokenizer put there.
+    A leading special token or space that only the tokenizer added contributes no bytes.
     """
     tokenizer = model.tokenizer
     pieces = [tokenizer.token_bytes(token_id) for token_id in prompt.token_ids]
@@ -142,7 +152,10 @@ def _pieces_in_text(prompt: Prompt, model: ServedModel) -> list[bytes]:
 
 
 def _text_offsets(pieces: Iterable[bytes], num_chars: int) -> tuple[list[int], int]:
-    """Returns where each piece begins after `num_chars` characters have begun, and how many have after the last."""
+    """Returns the offset of each piece, and the number of characters begun after the last piece.
+
+    `num_chars` is the number of characters that have begun before the first piece.
+    """
     offsets = []
     for piece in pieces:
         goes_on = num_chars > 0 and piece != b"" and not _is_first_byte(piece[0])
@@ -160,15 +173,18 @@ def join_logprobs(first: CompletionLogprobs, then: CompletionLogprobs) -> Comple
     )
 
 
-def with_num_top(positions: Sequence[PositionLogprobs], num_top: int) -> Sequence[PositionLogprobs]:
-    """Drops alternatives above `num_top`, where the engine was asked for more; -1 keeps all."""
+def keep_top(positions: Sequence[PositionLogprobs], num_top: int) -> Sequence[PositionLogprobs]:
+    """Limits each position to `num_top` alternatives; -1 keeps all.
+
+    The engine may have computed more alternatives than one request asks for.
+    """
     if num_top == -1 or not positions or len(positions[0].top) <= num_top:
         return positions
     return [msgspec.structs.replace(position, top=position.top[:num_top]) for position in positions]
 
 
 def _is_first_byte(byte: int) -> bool:
-    """Says whether a character in UTF-8 begins with it."""
+    """Says whether a UTF-8 character begins with this byte."""
     return byte & 0xC0 != 0x80
 
 
@@ -182,17 +198,20 @@ def _content_logprob(
 
 def _top_logprob(entry: TokenLogprob, model: ServedModel, text_of: TokenText) -> TopLogprob:
     token_bytes = model.tokenizer.token_bytes(entry.token_id)
-    return TopLogprob(text_of(entry.token_id), _finite(entry.logprob), list(token_bytes))
+    return TopLogprob(text_of(entry.token_id), _clamp(entry.logprob), list(token_bytes))
 
 
 def _by_text(position: PositionLogprobs, text_of: TokenText) -> dict[str, float]:
-    """Returns the alternatives and the sampled token; of tokens with the same text the most likely counts."""
+    """Returns the logprobs of the alternatives and of the sampled token, by text.
+
+    If several tokens have the same text, the most likely one counts.
+    """
     by_text: dict[str, float] = {}
     for entry in (*position.top, position.sampled):
-        text, logprob = text_of(entry.token_id), _finite(entry.logprob)
+        text, logprob = text_of(entry.token_id), _clamp(entry.logprob)
         by_text[text] = max(logprob, by_text.get(text, logprob))
     return by_text
 
 
-def _finite(logprob: float) -> float:
+def _clamp(logprob: float) -> float:
     return max(logprob, LEAST_LOGPROB)

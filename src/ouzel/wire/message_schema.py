@@ -1,4 +1,4 @@
-"""The OpenAPI document says this of chat messages, in JSON Schema; the prompt renderer checks them itself."""
+"""Describes chat messages for the OpenAPI document. The prompt renderer checks the messages."""
 
 from typing import Annotated
 
@@ -11,7 +11,8 @@ _TEXT_PART = {
 }
 DETAILS = ("auto", "low", "high", "original")
 _PICTURE_URL: dict[str, object] = {
-    "description": "A data URL, or base64 alone; an http or https URL, or a path, where the operator allows it.",
+    "description": "A data URL or base64; an http or https URL or a path, if the operator "
+    "allows it.",
     "anyOf": [
         {"type": "string", "minLength": 1},
         {
@@ -25,18 +26,18 @@ _PICTURE_URL: dict[str, object] = {
     ],
 }
 _PICTURE_PART = {
-    "description": "For a model that sees.",
+    "description": "For models that accept images.",
     "type": "object",
     "required": ["type", "image_url"],
     "properties": {
         "type": {"enum": ["image_url", "input_image"]},
         "image_url": _PICTURE_URL,
-        "detail": {"enum": [*DETAILS, None], "description": "Where image_url is a text."},
+        "detail": {"enum": [*DETAILS, None], "description": "Only if image_url is a string."},
     },
 }
 _TEXT = {"type": "string", "minLength": 1}
 _VIDEO_PART = {
-    "description": "For a model that sees videos. A list is of frames.",
+    "description": "For models that accept videos. A list holds frames.",
     "type": "object",
     "required": ["type"],
     "properties": {
@@ -46,13 +47,13 @@ _VIDEO_PART = {
         },
         "video": {"anyOf": [_TEXT, {"type": "array", "minItems": 1, "items": _TEXT}]},
         "fps": {
-            "description": "Frames a second: those of a list, or those that are taken of a file.",
+            "description": "Frames a second: the rate of a list, or the sampling rate for a file.",
             "anyOf": [{"type": "number", "minimum": 0.1, "maximum": 60}, {"type": "null"}],
         },
     },
 }
 _FILE_PART = {
-    "description": "A PDF, for a model that sees: its pages are pictures.",
+    "description": "A PDF, for models that accept images: each page becomes an image.",
     "type": "object",
     "required": ["type", "file"],
     "properties": {
@@ -63,11 +64,11 @@ _FILE_PART = {
             "properties": {
                 "file_data": {
                     **_TEXT,
-                    "description": "A data URL or base64, or a URL, where the operator allows it.",
+                    "description": "A data URL or base64; a URL, if the operator allows it.",
                 },
                 "filename": {
                     "type": ["string", "null"],
-                    "description": "Not used: the file tells what it is.",
+                    "description": "Not used: the content shows the type of the file.",
                 },
                 "detail": {"enum": [*DETAILS, None]},
             },
@@ -120,8 +121,8 @@ _PARTS = {"anyOf": [_TEXT_PART, _PICTURE_PART, _VIDEO_PART, _FILE_PART]}
 _CONTENT = [{"type": "string"}, {"type": "array", "minItems": 1, "items": _PARTS}]
 ROLES = ["system", "developer", "user", "assistant", "tool"]
 _MESSAGE = {
-    "description": "Keys beyond these are given to the chat template as they are; a role beyond these is taken where "
-    "the template shows it.",
+    "description": "The chat template receives other keys unchanged; other roles are accepted if "
+    "the template shows them.",
     "anyOf": [
         {
             "type": "object",

@@ -1,14 +1,16 @@
-"""The `model` of a body may be left out: then the first served model answers."""
+"""Defines the `model` field of a body. Without it the first served model answers."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
 ModelName = Annotated[
-    str | None, Meta(description="One of the served model names; none is the first.")
+    str | None,
+    Meta(description="One of the served model names; without it the first model answers."),
 ]
 
-_PLACEHOLDER = "default/not-specified"  # infinity's clients send it where their user names no model
+# infinity's clients send this if their user names no model
+_PLACEHOLDER = "default/not-specified"
 
 
 def names_no_model(name: str | None) -> bool:

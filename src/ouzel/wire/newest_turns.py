@@ -1,7 +1,8 @@
-"""A conversation that does not fit loses its oldest turns, where the request says that it may.
+"""Drops the oldest turns of a conversation that does not fit, if the request allows it.
 
-A turn begins with a user's message, so calls and their outputs go together; leading system messages and the last turn
-stay. The answer needs room too: its limit where one is given, and less than the context, else an eighth of it.
+A turn begins with a user message, so tool calls stay with their outputs. Leading system messages
+and the last turn always stay. Room for the answer is the request's limit of tokens, if that is less
+than the context, else an eighth of the context.
 """
 
 import logging
@@ -20,12 +21,12 @@ _SHARE_OF_ANSWER = 8
 
 
 def num_leading(roles: Iterable[object]) -> int:
-    """Returns how many system messages there are before all others."""
+    """Returns the number of system messages before all other messages."""
     return sum(1 for _ in takewhile(("system", "developer").__contains__, roles))
 
 
 def room_for_prompt(max_model_len: int, max_tokens: int | None) -> int:
-    """Returns how long a prompt may be that leaves room for the answer; `max_tokens` is its limit."""
+    """Returns the longest prompt, in tokens, that leaves room for an answer of `max_tokens`."""
     is_limited = max_tokens is not None and max_tokens < max_model_len
     return max_model_len - (
         (max_tokens if is_limited else None) or max_model_len // _SHARE_OF_ANSWER or 1
@@ -40,7 +41,10 @@ def render_newest(
     max_model_len: int,
     max_tokens: int | None,
 ) -> Prompt:
-    """Renders as many turns as fit. Raises ContextLengthExceeded when the last one alone does not."""
+    """Renders as many of the newest turns as fit.
+
+    Raises ContextLengthExceeded if the last turn alone does not fit.
+    """
     room = room_for_prompt(max_model_len, max_tokens)
     if max_tokens is not None and max_tokens >= max_model_len:
         max_tokens = None
@@ -52,7 +56,8 @@ def render_newest(
     starts = [at for at in range(first, len(roles)) if roles[at] == "user"]
     cuts = [at for at in starts if at > first]
     leading = messages[:first]
-    low, high = 0, len(cuts)  # the first cut that fits is in between; high: none does
+    # The first cut that fits is in cuts[low:high]; if none of them fits, it is cuts[high].
+    low, high = 0, len(cuts)
     best: Prompt | None = None
     while low < high:
         middle = (low + high) // 2

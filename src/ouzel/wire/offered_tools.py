@@ -1,7 +1,7 @@
-"""The tools of a request, whatever form they have, become what the model may call, each under a name of its own.
+"""Turns the tools of a request, in all their forms, into functions with unique names for the model.
 
-A tool in a namespace has its own name for the model where no other has it, else `namespace__name`; its client reads
-name and namespace apart.
+A tool in a namespace keeps its own name if no other tool has that name; else the model knows it as
+`namespace__name`. The client always reads name and namespace apart.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from ouzel.wire.validation_errors import shown
 
 
 class ClientName(msgspec.Struct, frozen=True):
-    """A client knows a tool by this."""
+    """Holds the name and namespace by which a client knows a tool."""
 
     name: str
     namespace: str | None = None
@@ -35,7 +35,7 @@ class ClientName(msgspec.Struct, frozen=True):
 
 class OfferedTool(msgspec.Struct, frozen=True):
     name: ClientName
-    path: str  # of its definition in the request
+    path: str  # the path of the tool's definition in the request
     description: str | None
     parameters: dict[str, object] | None
     strict: bool | None = None
@@ -43,7 +43,7 @@ class OfferedTool(msgspec.Struct, frozen=True):
     text_grammar: TextGrammar | None = None
 
     def definition(self, model_name: str) -> dict[str, object]:
-        """Returns what the prompt shows."""
+        """Returns the tool's definition for the prompt."""
         function = FunctionDefinition(model_name, self.description, self.parameters, self.strict)
         return {"type": "function", "function": msgspec.to_builtins(function)}
 
@@ -59,10 +59,11 @@ class OfferedTool(msgspec.Struct, frozen=True):
 
 
 class ToolNames(msgspec.Struct, frozen=True):
-    """The model knows the tools by the keys, the client by the values; a tool that is not here has one name."""
+    """Translates tool names between model and client. A name without an entry is the same for
+    both."""
 
-    of_client: dict[str, ClientName] = {}
-    of_model: dict[ClientName, str] = {}  # the other way round
+    of_client: dict[str, ClientName] = {}  # the client's names by the model's names
+    of_model: dict[ClientName, str] = {}  # the model's names by the client's names
 
     def for_client(self, model_name: str) -> ClientName:
         return self.of_client.get(model_name) or ClientName(model_name)
@@ -79,7 +80,7 @@ def offered_tools(
 ) -> tuple[list[OfferedTool], tuple[str, ...]]:
     """Returns the tools that the model may call, and a warning for each tool that is left out.
 
-    Raises InvalidRequest for a tool that is refused, and for too many tools.
+    Raises InvalidRequest for a refused tool, and for more than `MAX_TOOLS` tools.
     """
     known = [(f"tools[{position}]", tool) for position, tool in enumerate(tools) if tool.is_known]
     unknown = [
@@ -89,14 +90,17 @@ def offered_tools(
     ]
     types = (tools[0].known_types) if tools else ()
     warnings = leave_out(unknown, known=types, has_others=bool(known), refuses=refuses_unknown)
-    offered = [each for path, tool in known for each in _offered(tool, path)]
+    offered = [each for path, tool in known for each in _offer(tool, path)]
     if len(offered) > MAX_TOOLS:
-        what = f"must have a length <= {MAX_TOOLS} with the tools of all namespaces, given {len(offered)}"
+        what = (
+            f"must have a length <= {MAX_TOOLS} with the tools of all namespaces, "
+            f"given {len(offered)}"
+        )
         raise InvalidRequest(what, field="tools")
     return offered, warnings
 
 
-def offered_function(
+def offer_function(
     function: FunctionDefinition, path: str, namespace: str | None = None
 ) -> OfferedTool:
     kind = (function.parameters or {}).get("type", "object")
@@ -108,8 +112,8 @@ def offered_function(
     return OfferedTool(name, path, function.description, function.parameters, function.strict)
 
 
-def names_of(offered: Sequence[OfferedTool]) -> ToolNames:
-    """Raises InvalidRequest where two tools have one name."""
+def assign_names(offered: Sequence[OfferedTool]) -> ToolNames:
+    """Chooses the model's name of each tool. Raises InvalidRequest if two tools have one name."""
     counts = Counter(tool.name.name for tool in offered)
     of_client: dict[str, ClientName] = {}
     for tool in offered:
@@ -123,37 +127,37 @@ def names_of(offered: Sequence[OfferedTool]) -> ToolNames:
     return ToolNames(of_client, {name: model_name for model_name, name in of_client.items()})
 
 
-def _offered(tool: Tool, path: str, namespace: str | None = None) -> Iterator[OfferedTool]:
+def _offer(tool: Tool, path: str, namespace: str | None = None) -> Iterator[OfferedTool]:
     match tool.type:
         case "function":
-            yield offered_function(*_function(tool, path), namespace)
+            yield offer_function(*_find_function(tool, path), namespace)
         case "custom":
-            yield _offered_custom(*_custom(tool, path), namespace)
+            yield _offer_custom(*_find_custom(tool, path), namespace)
         case "namespace" if isinstance(tool, ListedTool):
-            yield from _in_namespace(tool, path)
-        case _:  # in a namespace: others have been left out
-            what = f"must be one of {', '.join(map(shown, tool.known_types))}, given {shown(tool.type)}"
+            yield from _offer_namespace(tool, path)
+        case _:  # only inside a namespace: unknown types at the top were left out before
+            known = ", ".join(map(shown, tool.known_types))
+            what = f"must be one of {known}, given {shown(tool.type)}"
             raise InvalidRequest(what, field=f"{path}.type")
 
 
-def _in_namespace(tool: ListedTool, path: str) -> Iterator[OfferedTool]:
+def _offer_namespace(tool: ListedTool, path: str) -> Iterator[OfferedTool]:
     if tool.name is None or tool.tools is None:
         raise InvalidRequest("is required", field=f"{path}.{'tools' if tool.name else 'name'}")
     inner = [
         each
         for position, one in enumerate(tool.tools)
-        for each in _offered(one, f"{path}.tools[{position}]", tool.name)
+        for each in _offer(one, f"{path}.tools[{position}]", tool.name)
     ]
-    if (
-        tool.description and inner
-    ):  # the model sees no namespaces: what is said of all stands with the first
+    # The model sees no namespaces: the namespace's description goes to its first tool.
+    if tool.description and inner:
         head = f"[{tool.name}: {tool.description}]"
         first = f"{head}\n{inner[0].description}" if inner[0].description else head
         inner[0] = msgspec.structs.replace(inner[0], description=first)
     yield from inner
 
 
-def _function(tool: Tool, path: str) -> tuple[FunctionDefinition, str]:
+def _find_function(tool: Tool, path: str) -> tuple[FunctionDefinition, str]:
     if tool.function is not None:
         return tool.function, f"{path}.function"
     if tool.name is None:
@@ -161,7 +165,7 @@ def _function(tool: Tool, path: str) -> tuple[FunctionDefinition, str]:
     return FunctionDefinition(tool.name, tool.description, tool.parameters, tool.strict), path
 
 
-def _custom(tool: Tool, path: str) -> tuple[CustomDefinition, str]:
+def _find_custom(tool: Tool, path: str) -> tuple[CustomDefinition, str]:
     if tool.custom is not None:
         return tool.custom, f"{path}.custom"
     if tool.name is None:
@@ -169,10 +173,10 @@ def _custom(tool: Tool, path: str) -> tuple[CustomDefinition, str]:
     return CustomDefinition(tool.name, tool.description, tool.format), path
 
 
-def _offered_custom(custom: CustomDefinition, path: str, namespace: str | None) -> OfferedTool:
+def _offer_custom(custom: CustomDefinition, path: str, namespace: str | None) -> OfferedTool:
     grammar = _text_grammar(custom.format, f"{path}.format")
-    said = (
-        f"It is of this {grammar.syntax} grammar:\n{grammar.definition}"
+    rule = (
+        f"It must match this {grammar.syntax} grammar:\n{grammar.definition}"
         if grammar
         else "It is free text."
     )
@@ -183,7 +187,7 @@ def _offered_custom(custom: CustomDefinition, path: str, namespace: str | None) 
         {
             "type": "object",
             "properties": {
-                CUSTOM_ARGUMENT: {"type": "string", "description": f"The whole input. {said}"}
+                CUSTOM_ARGUMENT: {"type": "string", "description": f"The whole input. {rule}"}
             },
             "required": [CUSTOM_ARGUMENT],
             "additionalProperties": False,

@@ -1,26 +1,34 @@
-"""The shared fields of a body become options of a generation; what contradicts itself or this server is refused."""
+"""Turns the shared fields of a body into generation options.
+
+Fields that contradict each other or exceed this server's limits are refused.
+"""
 
 from msgspec.structs import replace
 
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import GenerationOptions, ServedModel, Truncation
-from ouzel.wire.choice_fields import choosing_of
+from ouzel.wire.choice_fields import read_choosing
 from ouzel.wire.fields import CompletionFields, GenerationFields
 from ouzel.wire.model_name import names_no_model
 from ouzel.wire.response_form import output_form
-from ouzel.wire.speculation import speculation_of
+from ouzel.wire.speculation import read_speculation
 
-_ALL_LEFT = -1  # as a limit of tokens: what the prompt leaves
+# a limit of tokens that means: all tokens that the prompt leaves
+_ALL_LEFT = -1
 
 
-def options_of(
+def read_options(
     body: GenerationFields, model: ServedModel, limits: LimitsConfig
 ) -> GenerationOptions:
-    """Reads what means the same in every endpoint, for a text that goes on; an endpoint replaces what differs there."""
+    """Reads the fields that mean the same at every generating endpoint.
+
+    The options are for a text that the model continues; an endpoint replaces the options that
+    differ.
+    """
     check_model(body.model, model)
     check_generates(model)
-    choosing = choosing_of(body, max_choices=limits.max_choices)
+    choosing = read_choosing(body, max_choices=limits.max_choices)
     form, unreadable_form = output_form(body, is_lenient=model.has_lenient_formats)
     _check_spaces(body, model)
     options = GenerationOptions(
@@ -29,32 +37,38 @@ def options_of(
         max_tokens=None,
         max_tokens_param="max_tokens",
         is_strict=limits.strict_max_tokens,
-        stop_strings=None if body.stop is None else tuple(listed(body.stop)),
+        stop_strings=None if body.stop is None else tuple(list_texts(body.stop)),
         include_stop_str_in_output=body.include_stop_str_in_output or False,
         skip_special_tokens=body.skip_special_tokens is not False,
         form=form,
         unreadable_form=unreadable_form,
         thinking_token_budget=body.thinking_token_budget,
-        speculation=speculation_of(body, model),
+        speculation=read_speculation(body, model),
         continues_prompt=True,
         parses_output=False,
         priority=body.priority or 0,
         cache_salt=body.cache_salt or "",
     )
-    if body.max_completion_tokens is not None:  # the stronger of the two
-        return limited(options, body.max_completion_tokens, param="max_completion_tokens")
-    return limited(options, body.max_tokens, param="max_tokens")
+    if body.max_completion_tokens is not None:  # max_completion_tokens overrides max_tokens
+        return limit_tokens(options, body.max_completion_tokens, param="max_completion_tokens")
+    return limit_tokens(options, body.max_tokens, param="max_tokens")
 
 
-def limited(options: GenerationOptions, max_tokens: int | None, *, param: str) -> GenerationOptions:
-    """Returns the options with a limit of tokens as the request's field `param` gives it: None says nothing."""
+def limit_tokens(
+    options: GenerationOptions, max_tokens: int | None, *, param: str
+) -> GenerationOptions:
+    """Returns the options with the limit of tokens from the request's field `param`.
+
+    None sets no limit; -1 allows all tokens that the prompt leaves.
+    """
     if max_tokens == _ALL_LEFT:
         return replace(options, max_tokens=None, max_tokens_param=param, takes_all_left=True)
     return replace(options, max_tokens=max_tokens, max_tokens_param=param)
 
 
 def check_model(name: str | None, model: ServedModel) -> None:
-    """Raises ModelNotFound for a name of another model; no name, or an empty one, is the served model."""
+    """Raises ModelNotFound for another model's name. An absent or empty name means the served
+    model."""
     if name is not None and not names_no_model(name) and name not in model.names:
         names = ", ".join(model.names)
         raise ModelNotFound(
@@ -63,7 +77,8 @@ def check_model(name: str | None, model: ServedModel) -> None:
 
 
 def check_generates(model: ServedModel) -> None:
-    """Raises InvalidRequest where the model makes vectors or scores; it names the endpoints that have them."""
+    """Raises InvalidRequest if the model makes vectors or scores; the error names their
+    endpoints."""
     if model.sentences is None:
         return
     where, does = "/v1/rerank or /v1/score", "scores texts and makes none"
@@ -75,7 +90,7 @@ def check_generates(model: ServedModel) -> None:
 
 
 def check_completion(body: CompletionFields) -> None:
-    """Raises InvalidRequest for fields of answers with choices that contradict each other."""
+    """Raises InvalidRequest if fields of answers with choices contradict each other."""
     if body.stream_options is not None and not body.stream:
         raise InvalidRequest("needs stream to be true", field="stream_options")
     if body.stream_options is not None and body.stream_options.include_obfuscation:
@@ -88,10 +103,13 @@ def check_num_logprobs(num_logprobs: int | None, limits: LimitsConfig, *, param:
         raise InvalidRequest(f"must be <= {limits.max_logprobs}, given {num_logprobs}", field=param)
 
 
-def num_alternatives(
+def read_num_alternatives(
     num_logprobs: int | None, model: ServedModel, limits: LimitsConfig, *, param: str
 ) -> int | None:
-    """Returns how many a token has: -1 asks for the whole vocabulary. Raises InvalidRequest."""
+    """Returns the number of alternatives per token; -1 stands for the whole vocabulary.
+
+    Raises InvalidRequest for more alternatives than the server allows.
+    """
     if num_logprobs != -1:
         check_num_logprobs(num_logprobs, limits, param=param)
         return num_logprobs
@@ -102,8 +120,12 @@ def num_alternatives(
     return vocab_size
 
 
-def truncation_of(body: GenerationFields, max_tokens: int | None) -> Truncation | None:
-    """Returns how the prompt is cut. `max_tokens`, the request's or the endpoint's, must fit beside what stays."""
+def read_truncation(body: GenerationFields, max_tokens: int | None) -> Truncation | None:
+    """Returns how to cut the prompt, or None to leave it whole.
+
+    `max_tokens`, the limit of the request or of the endpoint, must fit beside the rest of the
+    prompt.
+    """
     if body.truncate_prompt_tokens is not None:
         keeps_end = body.truncation_side != "right"
         return Truncation(
@@ -114,8 +136,8 @@ def truncation_of(body: GenerationFields, max_tokens: int | None) -> Truncation 
     return None
 
 
-def listed(texts: str | list[str] | None) -> list[str]:
-    """Reads a field that holds a text, several or none."""
+def list_texts(texts: str | list[str] | None) -> list[str]:
+    """Reads a field that holds one text, several texts or none."""
     return [texts] if isinstance(texts, str) else texts or []
 
 

@@ -1,4 +1,4 @@
-"""The `prompt` of completions is a text, a list of texts, a list of token ids, or a list of such lists."""
+"""Reads the `prompt` field of completions: a text, texts, token ids, or lists of token ids."""
 
 from typing import Annotated
 
@@ -37,7 +37,8 @@ def read_prompts(
     most = max(max_prompts // n, 1)
     if len(prompt) > most:
         raise InvalidRequest(
-            f"must have <= {most} entries when n is {n}, given {len(prompt)}; send them in several requests",
+            f"must have <= {most} entries when n is {n}, given {len(prompt)}; "
+            "send them in several requests",
             field="prompt",
         )
     read = _text if isinstance(prompt[0], str) else _token_ids

@@ -1,4 +1,5 @@
-"""Several request fields demand a form of the output, under all names in use; a request has one of them at most."""
+"""Request fields that demand a form of the output, under all names in use. A request may have
+one."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Protocol
@@ -12,7 +13,7 @@ from ouzel.wire.validation_errors import NOT_A_FIELD, shown
 
 JsonObject = dict[str, object]
 
-# By field: as what it is read.
+# Maps each field to the kind of its value.
 _KIND_OF_FIELD: Mapping[str, str] = {
     "guided_json": "json",  # vLLM's
     "guided_regex": "regex",
@@ -23,18 +24,23 @@ _KIND_OF_FIELD: Mapping[str, str] = {
     "regex": "regex",  # SGLang's
     "ebnf": "grammar",
 }
-_BESIDE_SCHEMA = {"name", "description", "strict"}  # in OpenAI's `json_schema`
+# keys beside the schema in OpenAI's `json_schema`
+_BESIDE_SCHEMA = {"name", "description", "strict"}
 
 Schema = Annotated[
     JsonObject | str | bool | None,
-    Meta(description="A JSON schema; a string holds one as JSON text."),
+    Meta(description="A JSON schema, or its JSON text in a string."),
 ]
 Pattern = Annotated[
     str,
-    Meta(min_length=1, max_length=10_000, description="A regular expression of the whole output."),
+    Meta(
+        min_length=1,
+        max_length=10_000,
+        description="A regular expression that the whole output matches.",
+    ),
 ]
 Choices = Annotated[
-    list[str], Meta(min_length=1, max_length=1000, description="The only texts that are allowed.")
+    list[str], Meta(min_length=1, max_length=1000, description="The texts that the output may be.")
 ]
 GrammarText = Annotated[
     str,
@@ -49,7 +55,7 @@ Grammar = (
     | Annotated[
         JsonObject,
         Meta(
-            description="Or TGI's form: its type is json or regex.",
+            description="Or TGI's form, an object with type (json or regex) and value.",
             extra_json_schema={
                 "required": ["type", "value"],
                 "properties": {"type": {"enum": ["json", "regex"]}},
@@ -60,15 +66,15 @@ Grammar = (
 ResponseFormat = Annotated[
     JsonObject,
     Meta(
-        description="text, json_object (with a schema, if it has one), json_schema, or one of XGrammar's "
-        "structural-tag formats.",
+        description="text, json_object (optionally with a schema), json_schema, or one of "
+        "XGrammar's structural-tag formats.",
         extra_json_schema={"required": ["type"], "properties": {"type": {"type": "string"}}},
     ),
 ]
 
 
 class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields are vLLM's; a request has exactly one of them."""
+    """Holds a form of the output in vLLM's fields. A request has exactly one of the fields."""
 
     json: Schema = None
     regex: Pattern | None = None
@@ -77,12 +83,12 @@ class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     json_object: Annotated[bool | None, Meta(description="Any JSON object.")] = None
     structural_tag: Annotated[
         JsonObject | str | None,
-        Meta(description="A structural tag; a string holds one as JSON text."),
+        Meta(description="A structural tag, or its JSON text in a string."),
     ] = None
 
 
 class FormFields(Protocol):
-    """The bodies that demand a form have these in common; this is a protocol because a struct has one base only."""
+    """Declares the fields that demand a form; a protocol, because a struct has one base."""
 
     response_format: JsonObject | None
     structured_outputs: StructuredOutputs | None
@@ -97,9 +103,10 @@ class FormFields(Protocol):
 
 
 def output_form(body: FormFields, *, is_lenient: bool = False) -> tuple[OutputForm | None, str]:
-    """Returns the form, None where any text will do, and why the form in the body is none, else an empty text.
+    """Returns the demanded form, or None for any text, and the reason why the form is unreadable.
 
-    Raises InvalidRequest for a second form, and for a form that is none unless `is_lenient`.
+    The reason is empty if the form is readable. An unreadable form raises InvalidRequest unless
+    `is_lenient`; a second form always does.
     """
     try:
         forms = list(_forms(body))
@@ -115,20 +122,20 @@ def output_form(body: FormFields, *, is_lenient: bool = False) -> tuple[OutputFo
 
 def _forms(body: FormFields) -> Iterator[OutputForm]:
     if body.response_format is not None:
-        form = _of_response_format(body.response_format)
+        form = _read_response_format(body.response_format)
         if form is not None:
             yield form
     if body.structured_outputs is not None:
-        yield _of_structured_outputs(body.structured_outputs)
+        yield _read_structured_outputs(body.structured_outputs)
     for name, kind in _KIND_OF_FIELD.items():
         value = getattr(body, name)
         if isinstance(value, dict) and kind == "grammar":
-            yield _of_tgi_grammar(value, name)
+            yield _read_tgi_grammar(value, name)
         elif value is not None:
-            yield _of_kind(kind, value, name)
+            yield _make_form(kind, value, name)
 
 
-def _of_response_format(response_format: JsonObject) -> OutputForm | None:
+def _read_response_format(response_format: JsonObject) -> OutputForm | None:
     kind = response_format.get("type")
     if not isinstance(kind, str):
         complaint = "is required" if kind is None else f"must be a string, given {shown(kind)}"
@@ -142,16 +149,16 @@ def _of_response_format(response_format: JsonObject) -> OutputForm | None:
         }
         if "schema" in response_format and "json_schema" not in response_format:  # llama.cpp's
             _refuse_unknown(response_format, {"type", "schema"}, "response_format")
-            return _of_kind("json", response_format["schema"], "response_format.schema")
+            return _make_form("json", response_format["schema"], "response_format.schema")
     return (
-        _of_json_schema(response_format)
+        _read_json_schema(response_format)
         if kind == "json_schema"
         else OutputForm(response_format, "response_format")
     )
 
 
-def _of_tgi_grammar(grammar: JsonObject, path: str) -> OutputForm:
-    """It is an object with a type and a value."""
+def _read_tgi_grammar(grammar: JsonObject, path: str) -> OutputForm:
+    """Reads TGI's form: an object with `type` and `value`."""
     kind = grammar.get("type")
     if kind not in ("json", "regex"):
         raise InvalidRequest(
@@ -160,11 +167,11 @@ def _of_tgi_grammar(grammar: JsonObject, path: str) -> OutputForm:
     _refuse_unknown(grammar, {"type", "value"}, path)
     if grammar.get("value") is None:
         raise InvalidRequest("is required", field=f"{path}.value")
-    return _of_kind(kind, grammar["value"], f"{path}.value")
+    return _make_form(kind, grammar["value"], f"{path}.value")
 
 
-def _of_json_schema(response_format: JsonObject) -> OutputForm:
-    """OpenAI's has the schema in an object that names it, XGrammar's the schema itself."""
+def _read_json_schema(response_format: JsonObject) -> OutputForm:
+    """Reads OpenAI's `json_schema`, an object with name and schema, or XGrammar's bare schema."""
     path, definition = "response_format.json_schema", response_format.get("json_schema")
     if not isinstance(definition, dict | bool):
         raise InvalidRequest(f"must be an object, given {shown(definition)}", field=path)
@@ -191,7 +198,7 @@ def _refuse_unknown(fields: JsonObject, known_names: Collection[str], path: str)
             raise InvalidRequest(f"{NOT_A_FIELD}, given {shown(value)}", field=param)
 
 
-def _of_structured_outputs(outputs: StructuredOutputs) -> OutputForm:
+def _read_structured_outputs(outputs: StructuredOutputs) -> OutputForm:
     kinds = {
         name: value
         for name, value in msgspec.structs.asdict(outputs).items()
@@ -203,10 +210,10 @@ def _of_structured_outputs(outputs: StructuredOutputs) -> OutputForm:
             f"must have exactly one of {names}, given {len(kinds)}", field="structured_outputs"
         )
     [(kind, value)] = kinds.items()
-    return _of_kind(kind, value, f"structured_outputs.{kind}")
+    return _make_form(kind, value, f"structured_outputs.{kind}")
 
 
-def _of_kind(kind: str, value: object, param: str) -> OutputForm:
+def _make_form(kind: str, value: object, param: str) -> OutputForm:
     if kind in ("json", "structural_tag") and isinstance(value, str):
         value = _parse(value, param)
     formats: Mapping[str, JsonObject] = {

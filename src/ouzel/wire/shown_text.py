@@ -1,4 +1,4 @@
-"""These request fields say what an answer to a chat shows beside the content: its reasoning, and where, and an echo."""
+"""Reads the fields for the parts of a chat answer beside the content: reasoning and an echo."""
 
 from typing import Annotated, Literal, Protocol
 
@@ -7,16 +7,15 @@ from msgspec import Meta
 from ouzel.errors import InvalidRequest
 
 ReasoningPlace = Literal["apart", "in_content", "nowhere"]
-ReasoningFormat = Literal[
-    "auto", "deepseek", "parsed", "none", "raw", "hidden"
-]  # llama.cpp's and Groq's
+# llama.cpp's and Groq's values
+ReasoningFormat = Literal["auto", "deepseek", "parsed", "none", "raw", "hidden"]
 
 Echo = Annotated[
     bool | None,
     Meta(description="Shows the last message's text before the content, if it is the assistant's."),
 ]
 IncludeReasoning = Annotated[
-    bool | None, Meta(description="false shows no reasoning; it is thought all the same.")
+    bool | None, Meta(description="false hides the reasoning; the model still reasons.")
 ]
 SeparateReasoning = Annotated[
     bool | None,
@@ -25,7 +24,8 @@ SeparateReasoning = Annotated[
 ReasoningFormatName = Annotated[
     ReasoningFormat | None,
     Meta(
-        description="hidden shows no reasoning; none and raw leave it in the content; the others are the default."
+        description="hidden shows no reasoning; none and raw leave it in the content; "
+        "the others are the default."
     ),
 ]
 _PLACES: dict[ReasoningFormat, ReasoningPlace] = {
@@ -45,7 +45,8 @@ class ReasoningFields(Protocol):
 
 
 def reasoning_place(fields: ReasoningFields) -> ReasoningPlace:
-    """Raises InvalidRequest where the fields differ."""
+    """Returns the place of the reasoning in an answer. Raises InvalidRequest if the fields
+    differ."""
     wishes: dict[str, ReasoningPlace] = {}
     if fields.include_reasoning is False:
         wishes["include_reasoning"] = "nowhere"

@@ -1,10 +1,12 @@
-"""These request fields say how tokens are guessed: how soon an answer comes depends on them.
+"""Reads the request fields for speculation, which changes only the speed of an answer.
 
-`num_assistant_tokens`, `assistant_confidence_threshold` and `max_ngram_size` are OpenVINO GenAI's. They are refused
-where nothing guesses in that way, as the wish cannot be honoured. `prediction` is OpenAI's, and a hint there.
+`num_assistant_tokens`, `assistant_confidence_threshold` and `max_ngram_size` are OpenVINO GenAI's.
+They are refused if the server has no source of proposals that can honour them. `prediction` is
+OpenAI's; it is a hint.
 
-A request with a seed asks for one answer. A guess adds rows to a step, by which these may round otherwise, so for such
-a request nothing is guessed, unless one of GenAI's fields asks for guesses or the engine is deterministic.
+A seed promises a reproducible answer. Proposals add rows to a step, and more rows may round
+differently. So a request with a seed gets no proposals, unless one of GenAI's fields asks for them
+or the engine is deterministic.
 """
 
 import logging
@@ -25,8 +27,9 @@ NumAssistantTokens = (
         Meta(
             ge=0,
             le=MAX_ASSISTANT_TOKENS,
-            description="Most tokens guessed in a step; 0: none. Beside a seed nothing is guessed unless this field or "
-            "one of the other two for guesses is given, or the server is --deterministic.",
+            description="Most tokens proposed in a step; 0: none. A request with a seed gets no "
+            "proposals unless this field or one of the other two fields for proposals is given, or "
+            "the server is --deterministic.",
         ),
     ]
     | None
@@ -37,8 +40,8 @@ ConfidenceThreshold = (
         Meta(
             ge=0.0,
             le=1.0,
-            description="A draft model or the layer of --mtp, one of which it needs, guesses on while it finds each "
-            "token at least so probable; not beside num_assistant_tokens.",
+            description="A draft model or the layer of --mtp, one of which is needed, proposes "
+            "tokens while each has at least this probability; not beside num_assistant_tokens.",
         ),
     ]
     | None
@@ -49,7 +52,7 @@ MaxNgramSize = (
         Meta(
             ge=1,
             le=2**31 - 1,
-            description="Most tokens that are compared to find where the text stood before.",
+            description="Most tokens that are compared to find an earlier occurrence of the text.",
         ),
     ]
     | None
@@ -57,15 +60,15 @@ MaxNgramSize = (
 
 
 class PredictedText(msgspec.Struct, frozen=True):
-    type: Annotated[Literal["text"], Meta(description="Of the part.")]
-    text: Annotated[str, Meta(description="Goes on from the part before.")]
+    type: Annotated[Literal["text"], Meta(description="The type of the part.")]
+    text: Annotated[str, Meta(description="Text that continues the part before.")]
 
 
 class Prediction(msgspec.Struct, frozen=True):
-    type: Annotated[Literal["content"], Meta(description="What is predicted.")]
+    type: Annotated[Literal["content"], Meta(description="The predicted part of the answer.")]
     content: Annotated[
         str | list[PredictedText],
-        Meta(description="The answer as it is expected, or its beginning."),
+        Meta(description="The expected answer, or its beginning."),
     ]
 
     @property
@@ -80,7 +83,8 @@ class Prediction(msgspec.Struct, frozen=True):
 PredictedOutput = Annotated[
     Prediction | None,
     Meta(
-        description="Text that the answer is expected to have: it comes sooner. A hint without effect beside a seed."
+        description="Text that the answer is expected to have; such an answer comes sooner. "
+        "A hint without effect beside a seed."
     ),
 ]
 
@@ -92,23 +96,26 @@ class SpeculationFields(Protocol):
     max_ngram_size: int | None
 
 
-def predicted_text(prediction: Prediction, body: SpeculationFields, info: EngineInfo) -> str:
-    """Returns the empty text where it is a hint, as no text is looked up."""
+def read_prediction(prediction: Prediction, body: SpeculationFields, info: EngineInfo) -> str:
+    """Returns the predicted text, or an empty text if the server only takes it as a hint."""
     if not info.has_prompt_lookup:
         logger.info("taken as hints: prediction (there is no --prompt-lookup)")
         return ""
-    if not _may_guess(body, info):
+    if not _may_propose(body, info):
         logger.info("taken as hints: prediction (the request has a seed)")
         return ""
     return prediction.text
 
 
-def speculation_of(body: SpeculationFields, model: ServedModel) -> SpeculationOptions:
-    """Raises InvalidRequest for fields that contradict each other, or mean a way of guessing that is switched off."""
+def read_speculation(body: SpeculationFields, model: ServedModel) -> SpeculationOptions:
+    """Reads the speculation options of a request.
+
+    Raises InvalidRequest if fields contradict each other or need a source of proposals that is off.
+    """
     num_tokens, threshold = body.num_assistant_tokens, body.assistant_confidence_threshold
-    if not _asks_for_guesses(body):
-        may_guess = body.seed is None or _may_guess(body, model.engine.info)
-        return SpeculationOptions(num_assistant_tokens=None if may_guess else 0)
+    if not _asks_for_proposals(body):
+        may_propose = body.seed is None or _may_propose(body, model.engine.info)
+        return SpeculationOptions(num_assistant_tokens=None if may_propose else 0)
     info = model.engine.info
     if threshold is not None and num_tokens is not None:
         field = "assistant_confidence_threshold"
@@ -132,11 +139,11 @@ def speculation_of(body: SpeculationFields, model: ServedModel) -> SpeculationOp
     )
 
 
-def _asks_for_guesses(body: SpeculationFields) -> bool:
+def _asks_for_proposals(body: SpeculationFields) -> bool:
     fields = (body.num_assistant_tokens, body.assistant_confidence_threshold, body.max_ngram_size)
     return any(value is not None for value in fields)
 
 
-def _may_guess(body: SpeculationFields, info: EngineInfo) -> bool:
-    """Tells whether guesses leave the request the answer that it asks for."""
-    return body.seed is None or info.is_deterministic or _asks_for_guesses(body)
+def _may_propose(body: SpeculationFields, info: EngineInfo) -> bool:
+    """Says whether proposals leave the answer as reproducible as the request demands."""
+    return body.seed is None or info.is_deterministic or _asks_for_proposals(body)

@@ -1,4 +1,4 @@
-"""The request fields about tools come to what the prompt shows, what may be called, and what must be."""
+"""Reads the tool fields of a request: the tools in the prompt, and the calls that are allowed."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -12,8 +12,8 @@ from ouzel.wire.offered_tools import (
     ClientName,
     OfferedTool,
     ToolNames,
-    names_of,
-    offered_function,
+    assign_names,
+    offer_function,
     offered_tools,
 )
 from ouzel.wire.tools import (
@@ -28,21 +28,21 @@ from ouzel.wire.tools import (
 
 
 class RequestTools(msgspec.Struct, frozen=True):
-    """The first two are None where the request has no tools."""
+    """Holds the tools of a request. Without tools, `definitions` and `use` are None."""
 
-    definitions: list[dict[str, object]] | None  # as the prompt shows them
-    use: ToolUse | None  # what may come of them
+    definitions: list[dict[str, object]] | None  # tool definitions for the prompt
+    use: ToolUse | None  # the tool calls that are allowed or required
     names: ToolNames = NO_TOOLS
-    warnings: tuple[str, ...] = ()  # one for each tool that is left out
+    warnings: tuple[str, ...] = ()  # one warning for each tool that is left out
 
 
 class _OfferFields(msgspec.Struct, frozen=True):
-    """A request names functions, and the choice among them, by new or by old names; this holds either."""
+    """Holds the tools of a request and the choice among them, from the new or old fields."""
 
     offered: list[OfferedTool]
     choice: Choice | None
-    field: str  # the name of the tools' field, and so the next
-    choice_field: str
+    field: str  # the name of the field with the tools
+    choice_field: str  # the name of the field with the choice
     warnings: tuple[str, ...] = ()
 
     @property
@@ -50,12 +50,16 @@ class _OfferFields(msgspec.Struct, frozen=True):
         return self.field == "functions"
 
 
-def tools_of(
+def read_tools(
     body: ToolFields, *, guides_all: bool = False, refuses_unknown: bool = False
 ) -> RequestTools:
-    """Raises InvalidRequest for what contradicts itself. `guides_all` counts where the request does not say."""
+    """Reads the tools of a request.
+
+    `guides_all` applies if the request does not set `enable_tool_guided_generation`. Raises
+    InvalidRequest if the fields contradict each other.
+    """
     fields = _offer_fields(body, refuses_unknown=refuses_unknown)
-    names = names_of(fields.offered)
+    names = assign_names(fields.offered)
     if not fields.offered:
         if fields.choice not in (None, "none", "auto"):
             raise InvalidRequest(f"needs {fields.field}", field=fields.choice_field)
@@ -85,7 +89,7 @@ def _offer_fields(body: ToolFields, *, refuses_unknown: bool) -> _OfferFields:
     named = NamedTool(choice) if isinstance(choice, NamedFunction) else choice
     functions = body.functions or []
     offered = [
-        offered_function(function, f"functions[{position}]")
+        offer_function(function, f"functions[{position}]")
         for position, function in enumerate(functions)
     ]
     return _OfferFields(offered, named, "functions", "function_call")
@@ -110,7 +114,8 @@ def _use(fields: _OfferFields, names: ToolNames, *, is_parallel: bool, guides_al
 def _callable_tools(
     choice: Choice | None, offered: Sequence[OfferedTool], param: str
 ) -> tuple[set[ClientName], bool, bool]:
-    """Returns the tools that may be called, whether one must be, and whether no more than one."""
+    """Returns the tools that may be called, whether a call is required, and whether only one is
+    allowed."""
     match choice:
         case None | "none" | "auto":
             return {tool.name for tool in offered}, False, False
@@ -130,7 +135,7 @@ def _callable_tools(
 
 
 def _allowed_list(choice: AllowedTools, param: str) -> tuple[AllowedToolList, str]:
-    """Returns the list, and where it stands in the request."""
+    """Returns the list of allowed tools and its path in the request."""
     if choice.allowed_tools is not None:
         return choice.allowed_tools, f"{param}.allowed_tools"
     for name, value in (("mode", choice.mode), ("tools", choice.tools)):
@@ -143,7 +148,10 @@ def _allowed_list(choice: AllowedTools, param: str) -> tuple[AllowedToolList, st
 def _known_name(
     named: NamedTool | NamedCustomTool, offered: Sequence[OfferedTool], path: str
 ) -> ClientName:
-    """Finds the tool, of the kind that is named; without a namespace also the only one of its name in any."""
+    """Returns the name of a chosen tool. A unique name needs no namespace.
+
+    Raises InvalidRequest if the request has no such tool of that kind.
+    """
     name, kind = named_tool(named), "custom" if isinstance(named, NamedCustomTool) else "function"
     if name is None:
         raise InvalidRequest(f"{path}.{kind} is required", param=path)
@@ -158,7 +166,7 @@ def _known_name(
 
 
 def named_tool(named: NamedTool | NamedCustomTool) -> ClientName | None:
-    """Returns the name in a choice, in whichever of its two forms."""
+    """Returns the tool name of a choice, in either of its two forms."""
     inner = named.custom if isinstance(named, NamedCustomTool) else named.function
     name = inner.name if inner is not None else named.name
     return None if name is None else ClientName(name, named.namespace)

@@ -1,4 +1,4 @@
-"""The request fields about tools, as clients write them in chats and in the Responses API."""
+"""Defines the request fields for tools, in the forms of chats and of the Responses API."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal, Protocol
@@ -14,18 +14,20 @@ FunctionName = Annotated[
         min_length=1,
         max_length=128,
         pattern=r"^[A-Za-z0-9_.:/-]+$",
-        description="What the model calls it.",
+        description="The name by which the model calls the function.",
     ),
 ]
 
 
 class FunctionDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     name: FunctionName
-    description: Annotated[str | None, Meta(description="When to call it, for the model.")] = None
+    description: Annotated[
+        str | None, Meta(description="Tells the model when to call the function.")
+    ] = None
     parameters: Annotated[
         dict[str, object] | None, Meta(description="JSON schema of the arguments.")
     ] = None
-    strict: Annotated[bool | None, Meta(description="The arguments obey the schema exactly.")] = (
+    strict: Annotated[bool | None, Meta(description="The arguments match the schema exactly.")] = (
         None
     )
 
@@ -35,12 +37,12 @@ class AnyText(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
 
 
 class GrammarText(msgspec.Struct, frozen=True):
-    syntax: Annotated[Literal["lark", "regex"], Meta(description="How the grammar is written.")]
-    definition: Annotated[str, Meta(description="The grammar, which the whole text obeys.")]
+    syntax: Annotated[Literal["lark", "regex"], Meta(description="The syntax of the grammar.")]
+    definition: Annotated[str, Meta(description="The grammar of the whole text.")]
 
 
 class TextOfGrammar(msgspec.Struct, frozen=True, tag_field="type", tag="grammar"):
-    """In the form of the Responses API the grammar's fields stand beside `type`."""
+    """Holds a text grammar. In the Responses API the fields of `grammar` stand beside `type`."""
 
     grammar: GrammarText | None = None
     syntax: Literal["lark", "regex"] | None = None
@@ -48,24 +50,28 @@ class TextOfGrammar(msgspec.Struct, frozen=True, tag_field="type", tag="grammar"
 
 
 CustomFormat = Annotated[
-    AnyText | TextOfGrammar | None, Meta(description="What the text may be; any text without it.")
+    AnyText | TextOfGrammar | None, Meta(description="The form of the text; without it, any text.")
 ]
 
 
 class CustomDefinition(msgspec.Struct, frozen=True):
-    """The model calls this tool with a text instead of arguments."""
+    """Defines a custom tool, which the model calls with a text instead of arguments."""
 
     name: FunctionName
-    description: Annotated[str | None, Meta(description="When to call it, for the model.")] = None
+    description: Annotated[
+        str | None, Meta(description="Tells the model when to call the tool.")
+    ] = None
     format: CustomFormat = None
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """The form is OpenAI's; that of the Responses API, with the tool's fields beside `type`, is read as well."""
+    """Holds a tool, in OpenAI's chat form or with all fields beside `type` (Responses API)."""
 
     type: Annotated[
         str,
-        Meta(description="function or custom; others are left out or refused (--unknown-tools)."),
+        Meta(
+            description="function or custom; other types are left out or refused (--unknown-tools)."
+        ),
     ]
     function: FunctionDefinition | None = None
     custom: CustomDefinition | None = None
@@ -83,7 +89,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ListedTool(Tool, frozen=True):
-    """In the Responses API a `namespace` has tools of its own."""
+    """Holds a tool of the Responses API, where a `namespace` has tools of its own."""
 
     tools: list[Tool] | None = None
 
@@ -107,11 +113,12 @@ class NamedCustomTool(msgspec.Struct, frozen=True, tag_field="type", tag="custom
 
 
 AllowedMode = Annotated[
-    Literal["auto", "required"], Meta(description="Whether one of them must be called.")
+    Literal["auto", "required"],
+    Meta(description="auto: the model may call a tool; required: it must."),
 ]
 AllowedNames = Annotated[
     list[NamedTool | NamedCustomTool],
-    Meta(min_length=1, description="Those of the tools that may be called."),
+    Meta(min_length=1, description="The tools that the model may call."),
 ]
 
 
@@ -121,7 +128,8 @@ class AllowedToolList(msgspec.Struct, frozen=True):
 
 
 class AllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):
-    """As `Tool`: in the form of the Responses API the list's fields stand beside `type`."""
+    """Holds the choice of allowed tools. In the Responses API the fields of the list stand beside
+    `type`."""
 
     allowed_tools: Annotated[AllowedToolList | None, Meta(description="Some of the tools.")] = None
     mode: AllowedMode | None = None
@@ -135,7 +143,8 @@ Choice = Literal["none", "auto", "required"] | NamedTool | NamedCustomTool | All
 ToolChoice = Annotated[
     Choice | None,
     Meta(
-        description="Whether the model may, or must, call a tool, or which; auto when there are tools."
+        description="Whether the model may or must call a tool, or the tool it must call; "
+        "auto if the request has tools."
     ),
 ]
 ParallelToolCalls = Annotated[
@@ -143,7 +152,7 @@ ParallelToolCalls = Annotated[
 ]
 GuidesTools = Annotated[
     bool | None,
-    Meta(description="The arguments of every call obey their schema, as for strict functions."),
+    Meta(description="The arguments of every call match their schema, as for strict functions."),
 ]
 Functions = Annotated[
     list[FunctionDefinition],
@@ -156,7 +165,7 @@ FunctionCall = Annotated[
 
 
 class ToolFields(Protocol):
-    """The bodies with tools have these in common; this is a protocol because a struct has one base only."""
+    """Declares the tool fields of all bodies; a protocol, because a struct has one base."""
 
     @property
     def tools(self) -> Sequence[Tool] | None: ...

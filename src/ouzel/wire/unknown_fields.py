@@ -1,7 +1,7 @@
-"""A field is unknown when a body has it and none of its structs takes it, at whatever depth.
+"""Finds unknown fields: keys of a body that no struct takes, at any depth.
 
-Only structs have fields that can be unknown. What is free by its type (JSON schemas, labels, messages, arguments of
-templates) is not looked into.
+Only structs have unknown fields. Free objects (JSON schemas, labels, messages, template variables)
+are not searched.
 """
 
 from collections.abc import Iterator
@@ -10,36 +10,41 @@ from functools import cache
 import msgspec
 from msgspec import inspect
 
-from ouzel.wire.validation_errors import Step, path_of
+from ouzel.wire.validation_errors import Step, format_path
 
 JsonObject = dict[str, object]
 StructType = type[msgspec.Struct]
 
 
 def unknown_fields(body: JsonObject, request: msgspec.Struct) -> set[str]:
-    """Returns paths as in `tools[0].function.colour`; `request` is what `body` was converted to."""
-    return {path_of(steps) for steps in _unknown(body, request, ())}
+    """Returns the paths of unknown fields, such as `tools[0].function.colour`.
+
+    `request` is the struct that was converted from `body`.
+    """
+    return {format_path(steps) for steps in _find_unknown(body, request, ())}
 
 
-def _unknown(value: object, target: object, steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+def _find_unknown(
+    value: object, target: object, steps: tuple[Step, ...]
+) -> Iterator[tuple[Step, ...]]:
     match target, value:
         case msgspec.Struct(), dict():
             kind = type(target)
-            for key in value.keys() - _fields(kind):
+            for key in value.keys() - _list_keys(kind):
                 yield (*steps, key)
-            for name, key in _holders(kind):
+            for name, key in _find_holders(kind):
                 if key in value:
-                    yield from _unknown(value[key], getattr(target, name), (*steps, key))
+                    yield from _find_unknown(value[key], getattr(target, name), (*steps, key))
         case dict(), dict():
             for key, entry in target.items():
-                yield from _unknown(value[key], entry, (*steps, key))
+                yield from _find_unknown(value[key], entry, (*steps, key))
         case list(), list():
             for at, (entry, target_entry) in enumerate(zip(value, target, strict=True)):
-                yield from _unknown(entry, target_entry, (*steps, at))
+                yield from _find_unknown(entry, target_entry, (*steps, at))
 
 
 @cache
-def _fields(kind: StructType) -> frozenset[str]:
+def _list_keys(kind: StructType) -> frozenset[str]:
     tag_field = kind.__struct_config__.tag_field
     return frozenset(kind.__struct_encode_fields__) | (
         {tag_field} if tag_field is not None else set()
@@ -47,7 +52,8 @@ def _fields(kind: StructType) -> frozenset[str]:
 
 
 @cache
-def _holders(kind: StructType) -> tuple[tuple[str, str], ...]:
+def _find_holders(kind: StructType) -> tuple[tuple[str, str], ...]:
+    """Returns name and key of the fields whose values may be, or contain, structs."""
     """Returns name and key of the fields whose values may be, or hold, structs."""
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)

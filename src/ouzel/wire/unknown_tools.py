@@ -1,7 +1,7 @@
-"""Tools of types that this server does not run are left out or refused, as `--unknown-tools` says.
+"""Leaves out or refuses tools of types that this server does not run, as `--unknown-tools` says.
 
-OpenAI and Anthropic run such tools on their own servers (a web search, a code interpreter); Ouzel runs none. Each tool
-that is left out becomes a warning, which the answer carries to the client.
+OpenAI and Anthropic run such tools on their own servers (a web search, a code interpreter); Ouzel
+runs none. Each tool that is left out becomes a warning, which the answer carries to the client.
 """
 
 import logging
@@ -20,10 +20,8 @@ _MAX_WARNINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class UnknownTool:
-    path: str  # of the tool in the request
-    kind: (
-        str | None
-    )  # the tool's type; None for a request field that only names tools, as Anthropic's mcp_servers
+    path: str  # the tool's path in the request
+    kind: str | None  # the tool's type; None for a field that only names tools, as mcp_servers
 
     @property
     def shown(self) -> str:
@@ -33,9 +31,11 @@ class UnknownTool:
 def leave_out(
     unknown: Sequence[UnknownTool], *, known: Sequence[str], has_others: bool, refuses: bool
 ) -> tuple[str, ...]:
-    """Logs the `unknown` tools and returns a warning for each. `known` are the tool types that work here.
+    """Logs the `unknown` tools and returns a warning for each. `known` are the supported tool
+    types.
 
-    Raises InvalidRequest where the server `refuses` unknown tools, and where the request has no other tools.
+    Raises InvalidRequest if the server `refuses` unknown tools, or if the request has no other
+    tools.
     """
     if not unknown:
         return ()

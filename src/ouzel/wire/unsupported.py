@@ -1,6 +1,6 @@
-"""Fields that clients know and an endpoint does not honour are refused, unless they ask for nothing.
+"""Refuses fields that clients know and an endpoint does not support, unless the value is neutral.
 
-Those of our other endpoints are among them: each is honoured, or refused, wherever it is sent.
+The table includes the fields of our other endpoints: each endpoint honours or refuses each of them.
 """
 
 from collections.abc import Collection, Mapping
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from ouzel.errors import InvalidRequest
 from ouzel.wire.validation_errors import shown
 
-# By field: the values that ask for nothing. null never asks.
+# Maps each field to its neutral values, which demand nothing. null is always neutral.
 NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "access_programs": (),
     "adapter_id": ("",),
@@ -197,10 +197,10 @@ NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
     "xtc_probability": (0,),
 }
 
-# What the model is to read, in endpoints that have neither messages nor a prompt.
+# Fields with the text for the model, at endpoints without messages and without a prompt.
 _TEXTS = ("input", "inputs", "query", "text_1")
 
-# By field: the one that we have for it.
+# Maps each refused field to the supported field or option to use instead.
 INSTEAD: Mapping[str, str] = {
     "decoder_input_details": "prompt_logprobs",
     "details": "logprobs",
@@ -236,7 +236,7 @@ INSTEAD: Mapping[str, str] = {
 
 
 def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str]) -> None:
-    """`own_fields` are those that the endpoint does honour."""
+    """Raises InvalidRequest for an unsupported field. The endpoint supports `own_fields`."""
     for name, value in body.items():
         if (
             name in own_fields

@@ -1,4 +1,4 @@
-"""msgspec's complaints are put in the words of our other errors: the field's path, the limit, the given value."""
+"""Turns msgspec's errors into ours: the field's path, the limit and the value given."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,24 +10,23 @@ from msgspec import inspect
 from ouzel.errors import InvalidRequest
 
 JsonObject = dict[str, object]
-Step = (
-    str | int | EllipsisType
-)  # into a field, an item of a list, an entry of a map that msgspec does not name
+# a field, an item of a list, or an entry of a map that msgspec does not name
+Step = str | int | EllipsisType
 
 NOT_A_FIELD = "is not a field of this object"
-_MAX_NAME_CHARS = 40  # of a name that the client made up
+_MAX_NAME_CHARS = 40  # the longest part shown of a name that the client made up
 
 _TYPE_NAMES = {
     "int": "an integer",
     "float": "a number",
     "str": "a string",
     "bool": "true or false",
-} | {
     "array": "a list",
     "object": "an object",
 }
 
-# What msgspec says, and how we say it. `{}` is the group, or the either-or of types, or the values of an enum.
+# msgspec's messages, and ours. `{}` stands for the group, the allowed types or the values of an
+# enum.
 _COMPLAINTS = (
     (r"Expected `(?:int|float)` (\S+ \S+)", "must be {}"),
     (r"Expected `\w+` of length (.+)", "must have a length {}"),
@@ -43,37 +42,36 @@ _COMPLAINTS_ABOUT_FIELDS = (
 
 
 class UnreadableValue(InvalidRequest):
-    """JSON that no text or number can hold, in a body of which nobody has asked yet whether its names are fields."""
+    """Refuses JSON that no Python number or text can hold; field names are not checked yet."""
 
 
 def invalid_request(
     message: str, body: JsonObject, body_type: type[msgspec.Struct]
 ) -> InvalidRequest:
-    """Says what msgspec said about `body`, in the words of the other errors."""
+    """Translates msgspec's error message about `body`."""
     of_key, key_mark, place = message.rpartition(" - at `key` in `$")
     if key_mark:
         return _invalid_key(of_key, list(_steps(place.rstrip("`"))), body)
-    what, mark, at = message.rpartition(
-        " - at `$"
-    )  # the last: what stands before may quote the client
+    # The last mark counts: the text before may quote the client.
+    what, mark, at = message.rpartition(" - at `$")
     if not mark:
         what, at = message, ""
     steps = list(_steps(at.rstrip("`")))
     if ... in steps:
         steps = _with_entry_at_fault(steps, body, body_type)
-    path, value = path_of(steps), shown(_value_at(steps, body))
+    path, value = format_path(steps), shown(_value_at(steps, body))
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             limit = match[1]
             if "got" in pattern:
-                limit = _either(match[1])
+                limit = _join_types(match[1])
             elif "value" in pattern and "Invalid" in pattern:
                 allowed = _values_at(steps, inspect.type_info(body_type))
                 limit = ", ".join(dict.fromkeys(map(shown, allowed)))
             return InvalidRequest(f"{complaint.format(limit)}, given {value}", field=path)
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
-            field = path_of([*steps, match[1]])
+            field = format_path([*steps, match[1]])
             wrong = _value_at([*steps, match[1]], body)
             value = "" if wrong is None else f", given {shown(wrong)}"
             return InvalidRequest(f"{complaint}{value}", field=field)
@@ -81,10 +79,9 @@ def invalid_request(
 
 
 def _invalid_key(what: str, steps: list[Step], body: JsonObject) -> InvalidRequest:
-    path, names = path_of(steps), _value_at(steps, body)
-    longest = (
-        max(names, key=len) if isinstance(names, dict) else None
-    )  # only lengths of names are limited
+    path, names = format_path(steps), _value_at(steps, body)
+    # only the lengths of names are limited
+    longest = max(names, key=len) if isinstance(names, dict) else None
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             return InvalidRequest(
@@ -93,8 +90,9 @@ def _invalid_key(what: str, steps: list[Step], body: JsonObject) -> InvalidReque
     return InvalidRequest(f": {what}, given {shown(longest)}", field=path)
 
 
-def path_of(steps: Sequence[Step]) -> str:
-    """Writes a path as in `messages[2].content`; half characters in a client's names are replaced."""
+def format_path(steps: Sequence[Step]) -> str:
+    """Formats a path such as `messages[2].content`; replaces lone surrogates in a client's
+    names."""
     path = "".join(
         f"[{step}]" if isinstance(step, int) else f".{str(step)[:_MAX_NAME_CHARS]}"
         for step in steps
@@ -102,8 +100,8 @@ def path_of(steps: Sequence[Step]) -> str:
     return path.removeprefix(".").encode(errors="replace").decode()
 
 
-def first_path(value: object, is_at_fault: Callable[[object], bool]) -> list[Step] | None:
-    """Returns the way to the first value of that kind, in reading order."""
+def find_path(value: object, is_at_fault: Callable[[object], bool]) -> list[Step] | None:
+    """Returns the path of the first value that is at fault, in reading order, or None."""
     if is_at_fault(value):
         return []
     entries: Iterator[tuple[Step, object]] = iter(())
@@ -112,13 +110,13 @@ def first_path(value: object, is_at_fault: Callable[[object], bool]) -> list[Ste
     elif isinstance(value, list):
         entries = iter(enumerate(value))
     for step, entry in entries:
-        if (steps := first_path(entry, is_at_fault)) is not None:
+        if (steps := find_path(entry, is_at_fault)) is not None:
             return [step, *steps]
     return None
 
 
 def shown(value: object) -> str:
-    """Writes a value in JSON, of a long one the beginning."""
+    """Returns a value as JSON text; of a long value, the beginning and the length."""
     try:
         text = msgspec.json.encode(value).decode()
     except RecursionError:
@@ -134,7 +132,10 @@ def _steps(at: str) -> Iterator[Step]:
 def _with_entry_at_fault(
     steps: list[Step], body: JsonObject, body_type: type[msgspec.Struct]
 ) -> list[Step]:
-    """Puts the key of the first entry that fails alone for the first `...`: msgspec does not say which entry it is."""
+    """Replaces the first `...` in `steps` by the key of the first entry that fails by itself.
+
+    msgspec does not name the faulty entry of a map.
+    """
     depth = steps.index(...)
     entries = _value_at(steps[:depth], body)
     assert isinstance(entries, dict)
@@ -171,7 +172,8 @@ def _value_at(steps: Sequence[Step], body: object) -> object:
 
 
 def _values_at(steps: Sequence[Step], kind: inspect.Type) -> Iterator[object]:
-    """Yields those of the enum there, or of the field that tells structs apart; of several alternatives all."""
+    """Yields the allowed values of the enum, or of the tag field of structs, at the end of
+    `steps`."""
     match kind:
         case inspect.UnionType(types=kinds):
             for each in kinds:
@@ -190,6 +192,6 @@ def _values_at(steps: Sequence[Step], kind: inspect.Type) -> Iterator[object]:
             yield from _values_at(steps[1:], inner)
 
 
-def _either(types: str) -> str:
+def _join_types(types: str) -> str:
     names = [name for name in types.split(" | ") if name != "null"]
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)

@@ -1,7 +1,7 @@
-"""Bodies are parsed in one go, while no other thread runs, and what is made of them is longer than they are.
+"""Limits the number of values in a body before it is parsed.
 
-Both go by the number of values, not by the bytes, so that number is limited before anything is parsed. It is counted
-outside of strings: a text of many megabytes is one value, whatever it is about.
+Parsing blocks all other threads, and the parsed objects need more memory than the body. Both costs
+grow with the number of values. Values are counted outside of strings: a long text is one value.
 """
 
 from collections.abc import Iterator
@@ -10,21 +10,25 @@ import numpy as np
 
 from ouzel.errors import InvalidRequest
 
-MAX_SHORT_BYTES = 2**18  # nothing of that length has too many
-MAX_VALUES = 2**21  # a million token ids and more
-# objects, lists and strings, of which names of fields are some: they cost most
+# A body of this length cannot have too many values.
+MAX_SHORT_BYTES = 2**18
+MAX_VALUES = 2**21  # enough for more than a million token ids
+# Objects, lists and strings, names of fields included, cost the most.
 MAX_NESTED_OR_TEXT = MAX_SHORT_BYTES
 _CHUNK_BYTES = 2**20
 _COMMA, _QUOTE = b',"'
 _OPENING = ord("{")
-_CASE = 0x20  # by which [ differs from {
+_CASE = 0x20  # the bit that differs between [ and {
 
 
 def check_num_values(body: bytes) -> None:
-    """Raises InvalidRequest. It counts right up to where a body is no JSON any more, and there parsing ends."""
+    """Raises InvalidRequest if a body has too many values.
+
+    If the body is invalid JSON, the count is right up to the fault, where parsing ends as well.
+    """
     num_values = num_nested_or_text = 0
-    is_inside = False  # of a string
-    for chunk in _chunks(body):
+    is_inside = False  # whether the chunk begins inside a string
+    for chunk in _cut(body):
         codes = np.frombuffer(chunk.replace(rb"\\", b"").replace(rb"\"", b""), np.uint8)
         quotes = codes == _QUOTE
         inside = (np.cumsum(quotes, dtype=np.uint8) & 1) != is_inside
@@ -38,8 +42,8 @@ def check_num_values(body: bytes) -> None:
     )
 
 
-def _chunks(body: bytes) -> Iterator[bytes]:
-    """None ends within an escape."""
+def _cut(body: bytes) -> Iterator[bytes]:
+    """Yields the body in chunks. No chunk ends within an escape sequence."""
     start = 0
     while start < len(body):
         chunk = body[start : start + _CHUNK_BYTES]

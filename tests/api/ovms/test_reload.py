@@ -8,7 +8,7 @@ from ouzel.config import ServerConfig
 from tests.api.serving import running_server
 
 PATH = "/v1/config/reload"
-NO_FILE = "this server has read its models from no file: --config or --config_path names one"
+NO_FILE = "this server has read its models from no file: set --config or --config_path"
 ADMIN, USER = "sk-admin", "sk-user"
 
 

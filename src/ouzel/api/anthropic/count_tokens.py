@@ -55,7 +55,7 @@ OPERATIONS = (
         path="/v1/messages/count_tokens",
         prefixes=PREFIXES,
         summary="How many tokens the prompt of the same message would have.",
-        endpoint=lambda services: services.taking_body(
+        endpoint=lambda services: services.make_body_endpoint(
             CountTokens(services.model, services.limits, services.threads).count
         ),
         bodies=(CountTokensRequest,),

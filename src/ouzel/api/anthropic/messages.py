@@ -112,7 +112,7 @@ def _endpoint(services: Services) -> ASGIApp:
     """A model and its adapters have one engine and one bound: the conversations are held as long as the engine runs."""
     conversations = _conversations.setdefault(services.model.engine, HeldConversations())
     dialect_of_key = partial(Messages, services.model, services.limits, conversations)
-    return services.generating_by_key(dialect_of_key, conversations.num_held_bytes)
+    return services.make_generating_by_key(dialect_of_key, conversations.num_held_bytes)
 
 
 OPERATIONS = (

@@ -15,7 +15,7 @@ class NamedEvents(Framing, frozen=True, kw_only=True):
 
     def _frame(self, event: object) -> bytes:
         assert isinstance(event, msgspec.Struct)
-        return f"event: {event.__struct_config__.tag}\n".encode() + self.framed(
+        return f"event: {event.__struct_config__.tag}\n".encode() + self.frame(
             msgspec.json.encode(event)
         )
 

@@ -17,10 +17,10 @@ from starlette.requests import Request
 from ouzel.api.cohere.input_type import prompt_for
 from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
-from ouzel.api.openai.embeddings import check_dimensions, encoded_inputs
+from ouzel.api.openai.embeddings import check_dimensions, encode_inputs
 from ouzel.api.ranking.billing import CohereMeta, cohere_meta
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
@@ -109,7 +109,7 @@ class CohereFloatEmbeddings(msgspec.Struct, tag_field="response_type", tag="embe
 
 class CohereEmbed:
     def __init__(self, services: Services, *, version: Literal["1", "2"]) -> None:
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
         self._version = version
 
     async def answer(
@@ -118,13 +118,13 @@ class CohereEmbed:
         fields, texts, encoded, files = await self._making.read(partial(self._read, body), body)
         vectors, usage = await self._making.vectors(request, encoded, priority=fields.priority or 0)
         finish = partial(finished_vectors, files=files, dimensions=fields.output_dimension)
-        answer_id = exchange_of(request.scope).request_id
+        answer_id = get_exchange(request.scope).request_id
         meta = cohere_meta(self._version, usage.prompt_tokens)
         if self._version == "1" and fields.embedding_types is None:
-            floats = await self._making.written(vectors, lambda vectors: _floats(finish(vectors)))
+            floats = await self._making.write(vectors, lambda vectors: _floats(finish(vectors)))
             return CohereFloatEmbeddings(answer_id, floats, texts, meta)
         types = fields.embedding_types or ["float"]
-        by_type = await self._making.written(
+        by_type = await self._making.write(
             vectors, lambda vectors: _by_type(finish(vectors), types)
         )
         return CohereEmbeddings(answer_id, by_type, texts, meta)
@@ -145,7 +145,7 @@ class CohereEmbed:
         return (
             fields,
             texts,
-            encoded_inputs(encoder, inputs, prompt, _limit(fields, encoder)),
+            encode_inputs(encoder, inputs, prompt, _limit(fields, encoder)),
             files,
         )
 
@@ -188,7 +188,7 @@ def _by_type(vectors: NDArray[np.float32], types: Sequence[EmbeddingType]) -> Em
 
 
 def _floats(vectors: NDArray[np.float32]) -> list[list[float]]:
-    return [json_numbers(vector) for vector in vectors]
+    return [encode_numbers(vector) for vector in vectors]
 
 
 def _base64(vectors: NDArray[np.float32]) -> list[str]:
@@ -210,7 +210,7 @@ def _operation(version: Literal["1", "2"], answers: tuple[StructType, ...]) -> O
         method="post",
         path=f"/v{version}/embed",
         summary="Cohere: a vector of each text, in several types.",
-        endpoint=lambda services: services.taking_body(
+        endpoint=lambda services: services.make_body_endpoint(
             CohereEmbed(services, version=version).answer
         ),
         bodies=(CohereEmbedRequest,),

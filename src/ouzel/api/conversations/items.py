@@ -4,7 +4,7 @@ from starlette.responses import Response
 from ouzel.api.conversations.objects import Conversation, CreateItemsRequest
 from ouzel.api.conversations.stored import ConversationEndpoints, conversation_id
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
 from ouzel.api.responses.item_lists import (
@@ -29,7 +29,7 @@ class ConversationItems:
         included = included_in(Query(request.query_params, "include"))
         fields = decode_body(body, CreateItemsRequest)
         store, owner_id = self._conversations.store(request), conversation_id(request)
-        key_id = exchange_of(request.scope).key_id
+        key_id = get_exchange(request.scope).key_id
         new = await self._conversations.new_items(store, key_id).read(
             fields.items, conversation_id=owner_id
         )
@@ -39,13 +39,13 @@ class ConversationItems:
     async def list(self, request: Request) -> Response:
         query = Query(request.query_params, *PAGE_PARAMETERS)
         page, included = page_request(query), included_in(query)
-        store, key_id = self._conversations.store(request), exchange_of(request.scope).key_id
+        store, key_id = self._conversations.store(request), get_exchange(request.scope).key_id
         items = await store.conversation_page(conversation_id(request), key_id, page)
         return json_response(ItemList.of(items, included))
 
     async def retrieve(self, request: Request) -> Response:
         included = included_in(Query(request.query_params, "include"))
-        store, key_id = self._conversations.store(request), exchange_of(request.scope).key_id
+        store, key_id = self._conversations.store(request), get_exchange(request.scope).key_id
         item = await store.conversation_item(conversation_id(request), key_id, _id(request))
         if item is None:
             raise _not_found(request)
@@ -53,7 +53,7 @@ class ConversationItems:
 
     async def delete(self, request: Request) -> Response:
         """Answers with what is left: the conversation."""
-        store, key_id = self._conversations.store(request), exchange_of(request.scope).key_id
+        store, key_id = self._conversations.store(request), get_exchange(request.scope).key_id
         if not await store.delete_conversation_item(conversation_id(request), key_id, _id(request)):
             raise _not_found(request)
         return json_response(await self._conversations.find(request))
@@ -75,7 +75,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}/items",
         prefixes=PREFIXES,
         summary="Adds items at the end of a conversation.",
-        endpoint=lambda services: services.taking_body(
+        endpoint=lambda services: services.make_body_endpoint(
             ConversationItems(ConversationEndpoints.of(services)).create
         ),
         query=(INCLUDE,),

@@ -11,7 +11,7 @@ from ouzel.api.conversations.objects import (
 )
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.send import json_response
 from ouzel.errors import ConversationNotFound, InvalidRequest
 from ouzel.generation import ServedModel
@@ -35,7 +35,7 @@ class ConversationEndpoints:
         fields = decode_body(body, CreateConversationRequest)
         if self._store is None:
             raise InvalidRequest("a conversation cannot be created: this server keeps nothing")
-        key_id = exchange_of(request.scope).key_id
+        key_id = get_exchange(request.scope).key_id
         new = await self.new_items(self._store, key_id).read(fields.items or [])
         stored = await self._store.create_conversation(
             new_id("conv"), key_id, fields.metadata or {}, new
@@ -49,7 +49,7 @@ class ConversationEndpoints:
         fields = decode_body(body, UpdateConversationRequest)
         return _shown(
             await self.store(request).update_conversation(
-                conversation_id(request), exchange_of(request.scope).key_id, fields.metadata or {}
+                conversation_id(request), get_exchange(request.scope).key_id, fields.metadata or {}
             ),
             request,
         )
@@ -57,7 +57,7 @@ class ConversationEndpoints:
     async def delete(self, request: Request) -> Response:
         deleted_id = conversation_id(request)
         if not await self.store(request).delete_conversation(
-            deleted_id, exchange_of(request.scope).key_id
+            deleted_id, get_exchange(request.scope).key_id
         ):
             raise _not_found(request)
         return json_response(DeletedConversation(deleted_id))
@@ -66,7 +66,7 @@ class ConversationEndpoints:
         """Raises ConversationNotFound."""
         store = self.store(request)
         return _shown(
-            await store.conversation(conversation_id(request), exchange_of(request.scope).key_id),
+            await store.conversation(conversation_id(request), get_exchange(request.scope).key_id),
             request,
         )
 
@@ -102,7 +102,9 @@ OPERATIONS = (
         path="/v1/conversations",
         prefixes=PREFIXES,
         summary="Begins a conversation, with items or empty.",
-        endpoint=lambda services: services.taking_body(ConversationEndpoints.of(services).create),
+        endpoint=lambda services: services.make_body_endpoint(
+            ConversationEndpoints.of(services).create
+        ),
         bodies=(CreateConversationRequest,),
         answers=(Conversation,),
     ),
@@ -119,7 +121,9 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="Labels a conversation anew.",
-        endpoint=lambda services: services.taking_body(ConversationEndpoints.of(services).update),
+        endpoint=lambda services: services.make_body_endpoint(
+            ConversationEndpoints.of(services).update
+        ),
         bodies=(UpdateConversationRequest,),
         answers=(Conversation,),
     ),

@@ -18,7 +18,7 @@ from ouzel.api.document.schema_refs import JSON, REF, JsonObject, named_ref, sch
 from ouzel.api.endpoint.operation import Operation, StructType, Words
 from ouzel.api.lmi.standard import Parameters, StandardRequest
 from ouzel.api.ollama.model_name import names_taken
-from ouzel.wire.aliases import aliases_in
+from ouzel.wire.aliases import select_aliases
 
 _LMIS = ("lmi", "sagemaker")  # dialects with LMI's bodies
 _LMI_TEXTS = ("text/plain", "text/csv")  # their other types
@@ -182,7 +182,7 @@ def _add_aliases(schema: JsonObject, body: StructType) -> None:
     """Adds the other names of fields, which are read before a body is decoded."""
     properties = schema["properties"]
     assert isinstance(properties, dict)
-    for alias, name in aliases_in(body.__struct_encode_fields__).items():
+    for alias, name in select_aliases(body.__struct_encode_fields__).items():
         properties[alias] = properties[name] | {
             "description": f"The same as {name}. Default: none."
         }

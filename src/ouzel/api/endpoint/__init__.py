@@ -1,1 +1,1 @@
-"""What an endpoint is made of, and the record by which it is known."""
+"""Defines the parts of an endpoint, and the record that describes it."""

@@ -1,7 +1,7 @@
-"""The catalogue knows the models that are served now, by the names that clients may send.
+"""Finds the served models by the names that clients send.
 
-Models come and go while requests run. Whoever has found one keeps it until its request is over; what is asked later
-does not find it any more.
+Models can be added and removed while requests run. A request keeps the model that it has found;
+later requests do not find a removed model.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from ouzel.store.base import Store
 
 
 class Catalogue:
-    """The first model is that of requests which name none."""
+    """Holds the served models in order. The first model answers requests that name no model."""
 
     def __init__(
         self,
@@ -28,11 +28,11 @@ class Catalogue:
         store: Store | None,
         dialect: ResponseDialect = OPENAI,
     ) -> None:
-        """`dialect` belongs to the Responses API."""
+        """`dialect` is the dialect of the Responses API."""
         self._served: list[Services] = []
-        self._places: dict[str, int] = {}  # by the first name of a model
+        self._places: dict[str, int] = {}  # position by the first name of a model
         self._coming: list[str] = []  # names of models that are being loaded
-        self._reserved: list[str] = []  # names that others may not take meanwhile
+        self._reserved: list[str] = []  # names that no other model may take for now
         self._on_removal: list[Callable[[Services], None]] = []
         self.shared = SharedServices.of(limits, config, store, self._preparers, dialect)
         for model in models:
@@ -46,27 +46,33 @@ class Catalogue:
 
     @property
     def only(self) -> Services | None:
-        """Returns the one model, where there is one and no other is being loaded: then a name need not be looked at."""
+        """Returns the only model, or None. Then the name in a request does not matter.
+
+        A model that is being loaded counts too.
+        """
         return self._served[0] if len(self._served) == 1 and not self._coming else None
 
     @property
     def bases(self) -> list[Services]:
-        """Returns those that have engines of their own: adapters have not."""
+        """Returns the models with an engine of their own, so without adapters."""
         return [each for each in self._served if not each.model.adapter]
 
     @property
     def first(self) -> Services:
-        """Raises ModelNotFound where none is served, and EngineUnavailable where the first is being loaded."""
+        """Returns the first model.
+
+        Raises ModelNotFound if no model is served, EngineUnavailable if the first is being loaded.
+        """
         place = self._place(self._served[0]) if self._served else len(self._places) + 1
         for name in self._coming:
             if self._places.get(name, len(self._places)) < place:
-                self.check_coming(name)
+                self.check_loading(name)
         if not self._served:
             raise ModelNotFound("this server has no model now", param="model")
         return self._served[0]
 
     def first_for(self, *tasks: Task) -> Services:
-        """Returns the first model for the first of the tasks that any model has, else the first model.
+        """Returns the first model for the first task that any model has, else the first model.
 
         Raises ModelNotFound and EngineUnavailable as `first` does.
         """
@@ -82,7 +88,7 @@ class Catalogue:
 
     @property
     def state(self) -> EngineState:
-        """Returns READY where any model takes requests, else the state of the first."""
+        """Returns READY if any model takes requests, else the state of the first model."""
         states = [each.model.engine.state for each in self._served]
         if not states:
             return EngineState.CLOSED
@@ -90,6 +96,7 @@ class Catalogue:
 
     @property
     def reason(self) -> str:
+        """Returns the reason of the state, as a text for people."""
         """Says of the state to people why it is."""
         state = self.state
         reasons = [
@@ -98,27 +105,27 @@ class Catalogue:
         return reasons[0] if reasons else "this server has no model now"
 
     def find(self, name: str | None) -> Services:
-        """Returns the model with that name, and the first where none is named.
+        """Returns the model with that name; without a name, the first model.
 
-        Raises ModelNotFound, and EngineUnavailable where it is being loaded.
+        Raises ModelNotFound, or EngineUnavailable if the model is being loaded.
         """
         if not name:
             return self.first
         for each in self._served:
             if name in each.model.names:
                 return each
-        self.check_coming(name)
+        self.check_loading(name)
         raise ModelNotFound(
             f"the model {name[:100]!r} does not exist; this server has: {', '.join(self.names)}",
             param="model",
         )
 
     def coming(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        """Has requests for these models try again later, rather than do without them, while the block runs."""
-        return _listed(names, self._coming)
+        """Lets requests for these models fail with "try again later" while the block runs."""
+        return _list_names(names, self._coming)
 
-    def check_coming(self, *names: str) -> None:
-        """Raises EngineUnavailable where a model that is not served now has one of the names."""
+    def check_loading(self, *names: str) -> None:
+        """Raises EngineUnavailable if a model with one of the names is being loaded."""
         for name in names:
             if name in self._coming:
                 raise EngineUnavailable(
@@ -126,7 +133,8 @@ class Catalogue:
                 )
 
     def add(self, model: ServedModel) -> Services:
-        """Serves a model from now on. Raises InvalidRequest where one of its names is taken."""
+        """Serves a model, and its adapters, from now on. Raises InvalidRequest if a name is
+        taken."""
         adapted = (
             []
             if model.adapter
@@ -144,42 +152,47 @@ class Catalogue:
         return services
 
     def arrange(self, names: Iterable[str]) -> None:
-        """Has models stand in this order from now on, whenever they come; others stand behind them."""
+        """Orders the models by these names, also models that are added later; other models come
+        last."""
         self._places = {name: place for place, name in enumerate(names)}
         self._served.sort(key=self._place)
 
     def _place(self, services: Services) -> int:
-        """Returns that of the model; adapters have the one of theirs."""
+        """Returns the position of a model in the order. Adapters have the position of their
+        model."""
         model = services.model
         return self._places.get((model.parent_names or model.names)[0], len(self._places))
 
     def remove(self, services: Services) -> None:
-        """Serves a model no more; its engine is the caller's matter."""
+        """Removes a model from the catalogue. The caller stops its engine."""
         self._served.remove(services)
         for forget in self._on_removal:
             forget(services)
 
     def reserved(self, names: Sequence[str], field: str = "name") -> AbstractContextManager[None]:
-        """Keeps names for what is being loaded while the block runs. Raises InvalidRequest where one is taken."""
-        self._check_names(*names, field=field)
-        return _listed(names, self._reserved)
+        """Reserves the names of a model while the block loads it.
 
-    def on_removal(self, forget: Callable[[Services], None]) -> None:
-        """Has `forget` called with each model that is served no more."""
+        Raises InvalidRequest if a name is taken.
+        """
+        self._check_names(*names, field=field)
+        return _list_names(names, self._reserved)
+
+    def add_removal_listener(self, forget: Callable[[Services], None]) -> None:
+        """Registers `forget`, which is called with each removed model."""
         self._on_removal.append(forget)
 
     def _check_names(self, *names: str, field: str = "name") -> None:
         for name in names:
             if name in self.names or name in self._reserved:
                 raise InvalidRequest(
-                    f"must be the name of no other model that is served, given {name!r}",
+                    f"must differ from the names of all served models, given {name!r}",
                     field=field,
                 )
 
 
 @contextmanager
-def _listed(names: Sequence[str], in_list: list[str]) -> Iterator[None]:
-    """Has the names in the list while the block runs."""
+def _list_names(names: Sequence[str], in_list: list[str]) -> Iterator[None]:
+    """Adds the names to the list while the block runs."""
     in_list += names
     try:
         yield

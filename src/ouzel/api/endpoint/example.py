@@ -1,4 +1,4 @@
-"""A person who wants to try a model is shown a request that it answers."""
+"""Returns an example request for a model, for people who want to try it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ouzel.generation import ServedModel
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    path: str  # below /v1
+    path: str  # the path below /v1
     body: dict[str, object]
 
 

@@ -1,13 +1,14 @@
-"""Models and adapters are loaded and unloaded while others serve; the catalogue has those that are served.
+"""Loads and unloads models and adapters while other models serve. The catalogue has the served
+ones.
 
-Models are loaded one after the other, since each takes its share of the memory that is free. Whoever asks for an unload
-or an adapter may go away: it is done all the same. A model's load ends with its client.
+Models are loaded one after the other, because each takes a share of the free memory. If the client
+disconnects, an unload or the load of an adapter goes on; the load of a model is cancelled.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, TypeVar  # Any: what coroutines are never sent
+from typing import Any, TypeVar  # Any: the type of values that are sent into coroutines
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_loader import ModelLoader
@@ -27,7 +28,7 @@ Result = TypeVar("Result")
 
 class ModelChanges:
     def __init__(self, catalogue: Catalogue, loader: ModelLoader | None = None) -> None:
-        """Without a `loader` the models stay as they are."""
+        """Without a `loader` models cannot be loaded or unloaded."""
         self.catalogue = catalogue
         self._loader = loader
         self._changing = asyncio.Lock()
@@ -38,11 +39,12 @@ class ModelChanges:
         self._reload: Callable[[], Awaitable[None]] | None = None
 
     async def load(self, fields: Mapping[str, object]) -> ServedModel:
-        """Serves one more model, which these fields describe. Raises InvalidRequest."""
-        loader = self._needed_loader()
+        """Loads a model that the fields describe, and serves it. Raises InvalidRequest."""
+        loader = self._require_loader()
         async with self._changing:
             name = fields.get("name")
-            names = [name] if isinstance(name, str) else []  # what is no name, the loader refuses
+            # The loader refuses names of other types.
+            names = [name] if isinstance(name, str) else []
             with self.catalogue.reserved(names), self.catalogue.coming(names):
                 model = await self._load(loader, fields)
             try:
@@ -50,11 +52,11 @@ class ModelChanges:
             except InvalidRequest:
                 await loader.unload(model)
                 raise
-        logger.info("model %s is served now", model.names[0])
+        logger.info("model loaded: %s", model.names[0])
         return model
 
     async def _load(self, loader: ModelLoader, fields: Mapping[str, object]) -> ServedModel:
-        """Raises EngineUnavailable when the server stops meanwhile."""
+        """Raises EngineUnavailable if the server stops meanwhile."""
         if self._is_closing:
             raise EngineUnavailable("the server is shutting down", retry_after_s=1.0)
         self._loading = asyncio.create_task(loader.load(fields))
@@ -62,13 +64,16 @@ class ModelChanges:
             return await self._loading
         except asyncio.CancelledError:
             if not self._is_closing:
-                raise  # whoever asks for it has gone
+                raise  # the client has left
             raise EngineUnavailable("the server is shutting down", retry_after_s=1.0) from None
         finally:
             self._loading = None
 
     async def drain(self, timeout_s: float) -> None:
-        """Ends a load, takes no more requests, and waits for those that run, also on models that are being unloaded."""
+        """Cancels a load, refuses new requests, and waits for running requests.
+
+        Requests on models that are being unloaded are waited for too.
+        """
         self._is_closing = True
         if self._loading is not None:
             self._loading.cancel()
@@ -76,18 +81,22 @@ class ModelChanges:
         await asyncio.gather(self.catalogue.shared.runs.drain(timeout_s), *leaving)
 
     async def unload(self, name: str) -> None:
-        """Requests do not find it any more, and those that run may end. Raises ModelNotFound."""
-        loader, services = self._needed_loader(), self.catalogue.find(name)
+        """Removes a model from the catalogue; its running requests may end. Raises
+        ModelNotFound."""
+        loader, services = self._require_loader(), self.catalogue.find(name)
         if services.model.adapter:
             await self.unload_adapter(name)
             return
         for each in self.catalogue:
             if each.model.engine is services.model.engine:
                 self.catalogue.remove(each)
-        await _to_its_end(loader.unload(services.model), self._unloading)
+        await _run_to_end(loader.unload(services.model), self._unloading)
 
     async def load_adapter(self, name: str, path: str, base: str | None) -> ServedModel:
-        """Serves a model as an adapter makes it, under its name. Raises InvalidRequest and EngineUnavailable."""
+        """Loads an adapter and serves its model under the adapter's name.
+
+        Raises InvalidRequest and EngineUnavailable.
+        """
         model = self.catalogue.find(base).model
         if model.adapter:
             raise InvalidRequest(
@@ -95,10 +104,10 @@ class ModelChanges:
             )
         if not model.engine.info.max_loras:
             raise InvalidRequest(
-                f"{model.names[0]} takes no adapters: it is served without --max-loras",
+                f"{model.names[0]} takes no adapters: --max-loras is not set",
                 param="model",
             )
-        return await _to_its_end(self._load_adapter(name, path, model), self._loading_adapters)
+        return await _run_to_end(self._load_adapter(name, path, model), self._loading_adapters)
 
     async def _load_adapter(self, name: str, path: str, model: ServedModel) -> ServedModel:
         with self.catalogue.reserved([name], "lora_name"):
@@ -109,47 +118,48 @@ class ModelChanges:
         if all(each.model is not model for each in self.catalogue):
             raise ModelNotFound(f"{model.names[0]} has been unloaded", param="model")
         adapted = self.catalogue.add(model.with_adapter(name)).model
-        logger.info("adapter %s of %s is served now", name, model.names[0])
+        logger.info("adapter loaded: %s for %s", name, model.names[0])
         return adapted
 
     async def unload_adapter(self, name: str) -> None:
-        """Requests do not find it any more, and those that use it may end. Raises ModelNotFound."""
+        """Removes an adapter from the catalogue; its running requests may end. Raises
+        ModelNotFound."""
         services = next((each for each in self.catalogue if each.model.adapter == name), None)
         if services is None or not name:
             raise ModelNotFound(f"there is no adapter {name[:100]!r}", param="lora_name")
         self.catalogue.remove(services)
         await asyncio.shield(services.model.engine.adapters.unload(name))
-        logger.info("adapter %s is unloaded", name)
+        logger.info("adapter unloaded: %s", name)
 
     def reload_by(self, reload: Callable[[], Awaitable[None]]) -> None:
-        """Has models come and go by `reload` when a client asks for that."""
+        """Sets the function that reads the list of models again when a client asks for it."""
         self._reload = reload
 
     async def reload(self) -> None:
-        """Reads again which models there are. Raises InvalidRequest where no file says so; OuzelError."""
+        """Reads the list of models again. Raises InvalidRequest if no file lists the models."""
         if self._reload is None:
             raise InvalidRequest(
-                "this server has read its models from no file: --config or --config_path names one"
+                "this server has read its models from no file: set --config or --config_path"
             )
         await self._reload()
 
-    def _needed_loader(self) -> ModelLoader:
+    def _require_loader(self) -> ModelLoader:
         if self._loader is None:
-            raise InvalidRequest("the models of this server stay as they are")
+            raise InvalidRequest("the models of this server cannot be changed")
         return self._loader
 
 
-async def _to_its_end(
+async def _run_to_end(
     change: Coroutine[Any, Any, Result], under_way: set[asyncio.Task[Result]]
 ) -> Result:
-    """Makes the change, also when whoever asks for it goes away; it is `under_way` until then."""
+    """Runs a change to its end, also if the client disconnects. Until then it is in `under_way`."""
     task = asyncio.create_task(change)
     under_way.add(task)
     task.add_done_callback(under_way.discard)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        task.add_done_callback(_log_failure)  # nobody else asks for the error
+        task.add_done_callback(_log_failure)  # no one else reads the error
         raise
 
 

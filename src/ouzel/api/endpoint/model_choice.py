@@ -1,4 +1,5 @@
-"""Which of several models a request is for is said by its body, mostly; the other ways are beside who has them."""
+"""Chooses the model of a request by its body. Endpoints with other rules have functions of their
+own."""
 
 from collections.abc import Callable
 
@@ -9,13 +10,12 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.services import Services
 from ouzel.wire.model_name import names_no_model
 
-ModelChoice = Callable[
-    [Catalogue, Scope, bytes], Services
-]  # the body is empty for requests that have none
+# takes the body, empty for requests without a body
+ModelChoice = Callable[[Catalogue, Scope, bytes], Services]
 
 
 class _Names(msgspec.Struct):
-    """Each as it came: whoever reads the body says what is wrong with it."""
+    """Holds the two fields undecoded: the endpoint reports errors in them."""
 
     model: msgspec.Raw = msgspec.Raw()
     name: msgspec.Raw = msgspec.Raw()
@@ -26,14 +26,20 @@ _string = msgspec.json.Decoder(str)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def by_body(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
-    """Raises ModelNotFound. A body that cannot be read is for the first model, which refuses it."""
-    name = name_in(body)
+def choose_by_body(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+    """Returns the model that the body names. Raises ModelNotFound.
+
+    An unreadable body goes to the first model, which refuses it.
+    """
+    name = read_model_name(body)
     return catalogue.first if names_no_model(name) else catalogue.find(name)
 
 
-def name_in(body: bytes, *, has_old_field: bool = False) -> str:
-    """Returns what the field `model` says, or else, with the old field, `name`; empty for everything but a string."""
+def read_model_name(body: bytes, *, has_old_field: bool = False) -> str:
+    """Returns the model name in a body: the field `model`, else the old field `name` if allowed.
+
+    Returns an empty text if the field is not a string.
+    """
     try:
         names = _names.decode(body.removeprefix(_BYTE_ORDER_MARK))
         name = _string.decode(names.model) if names.model else ""

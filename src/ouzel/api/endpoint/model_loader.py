@@ -1,4 +1,4 @@
-"""Models come and go while a server runs: the loader is who knows how."""
+"""Declares the interface of a loader, which loads models while the server runs."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -8,9 +8,9 @@ from ouzel.generation import ServedModel
 
 class ModelLoader(Protocol):
     async def load(self, fields: Mapping[str, object]) -> ServedModel:
-        """Starts a model that has `name`, `model` and options of its own. Raises InvalidRequest."""
+        """Starts a model with the fields `name`, `model` and options. Raises InvalidRequest."""
         ...
 
     async def unload(self, model: ServedModel) -> None:
-        """Waits for what runs on it, up to a limit, and gives back what it takes."""
+        """Waits for running requests, up to a limit, and frees the model's memory."""
         ...

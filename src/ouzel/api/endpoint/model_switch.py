@@ -1,7 +1,7 @@
-"""An operation has an endpoint for each model; the switch leads each request to that of the model it names.
+"""Sends each request of an operation to the endpoint of the model that it names.
 
-Where one model is served, and no other is being loaded, it is not asked for: its endpoint reads the body, and says what
-is wrong with the name.
+If one model is served and no other is being loaded, its endpoint reads the body and checks the
+name.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from ouzel.worker_threads import LONG_BODY_BYTES
 
 
 class ModelSwitch:
-    """It is an ASGI app."""
+    """Implements an operation as an ASGI app, with one endpoint per model."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ModelSwitch:
         self._choose = choose
         self._takes_body = takes_body
         self._apps: dict[Services, ASGIApp] = {}
-        catalogue.on_removal(self._forget)
+        catalogue.add_removal_listener(self._forget)
         for services in catalogue:
             self._app(services)
 
@@ -46,10 +46,13 @@ class ModelSwitch:
         elif not self._takes_body:
             await self._app(self._choose(self._catalogue, scope, b""))(scope, receive, send)
         else:
-            await self._lead_by_body(scope, receive, send)
+            await self._switch_by_body(scope, receive, send)
 
-    async def _lead_by_body(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises ModelNotFound, and what reading a body raises."""
+    async def _switch_by_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Reads the body, and calls the endpoint of its model.
+
+        Raises ModelNotFound, and the errors of `BodyReader.read`.
+        """
         bodies = self._catalogue.shared.bodies
         first = self._check_places()
         with bodies.share() as share:
@@ -65,17 +68,19 @@ class ModelSwitch:
             await self._app(services)(scope, receive, send)
 
     def _check_places(self) -> Services:
-        """Returns the first model that is served. Raises what it says where none has a place: then nothing is read."""
+        """Returns the first model. Raises Overloaded if all models are full, before the body is
+        read."""
         served = list(self._catalogue) or [self._catalogue.first]
         if not any(each.model.engine.num_free for each in served):
-            served[0].door.place().close()
+            served[0].admission.take_place().close()
         return served[0]
 
     def _app(self, services: Services) -> ASGIApp:
         app = self._apps.get(services)
         if app is None:
-            app = _app_of(self._make(services))
-            if services in self._catalogue:  # else it went while the body was read
+            app = _make_app(self._make(services))
+            # false for a model that was removed while the body was read
+            if services in self._catalogue:
                 self._apps[services] = app
         return app
 
@@ -83,8 +88,8 @@ class ModelSwitch:
         self._apps.pop(services, None)
 
 
-def _app_of(endpoint: Endpoint) -> ASGIApp:
-    """Takes functions of a request too, as routes do."""
+def _make_app(endpoint: Endpoint) -> ASGIApp:
+    """Turns an endpoint into an ASGI app. Endpoints may be functions of a request."""
     if inspect.isfunction(endpoint) or inspect.ismethod(endpoint):
         return request_response(endpoint)
-    return endpoint  # type: ignore[return-value]  # what is no function is an app
+    return endpoint  # type: ignore[return-value]

@@ -1,6 +1,6 @@
-"""An operation of the API is a record that becomes a route and a part of the OpenAPI document.
+"""Describes an operation of the API by a record, for its route and the OpenAPI document.
 
-Every endpoint's file has its own as `OPERATIONS`; `operations.py` puts them together.
+The file of each endpoint lists its own operations in `OPERATIONS`; `operations.py` joins the lists.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
-from ouzel.api.endpoint.model_choice import ModelChoice, by_body
+from ouzel.api.endpoint.model_choice import ModelChoice, choose_by_body
 from ouzel.api.endpoint.services import Services
 from ouzel.pooling import Task
 
@@ -23,11 +23,8 @@ Words = Literal["openai", "lmi", "anthropic", "ollama", "cohere", "tei", "sagema
 Endpoint = ASGIApp | Callable[[Request], Awaitable[Response]]
 
 VECTOR_TASKS = frozenset[Task]({"embed", "score"})
-PREFIXES = (
-    "/v1",
-    "/v3",
-    "/v3/v1",
-)  # the same API: OpenAI's path, and those of OpenVINO Model Server
+# prefixes of the same API: OpenAI's path, and the paths of OpenVINO Model Server
+PREFIXES = ("/v1", "/v3", "/v3/v1")
 
 
 @dataclass(frozen=True)
@@ -39,10 +36,11 @@ class QueryField:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """`endpoint` is made for each model, of which a request means one by `choice`; or else `overall`, for all of them,
-    or `changing`, for who changes which there are.
+    """Describes an operation. It has exactly one of `endpoint`, `overall` and `changing`.
 
-    Several `bodies`, `answers` or `chunks` are alternatives.
+    `endpoint` makes an endpoint for each model; `choice` chooses the model of a request. `overall`
+    makes one endpoint for all models, `changing` an endpoint that loads and unloads models. Several
+    `bodies`, `answers` or `chunks` are alternatives.
     """
 
     method: Literal["get", "post", "delete", "websocket"]
@@ -51,36 +49,37 @@ class Operation:
     endpoint: Callable[[Services], Endpoint] | None = None
     overall: Callable[[Catalogue], Endpoint] | None = None
     changing: Callable[[ModelChanges], Endpoint] | None = None
-    choice: ModelChoice = by_body
-    prefixes: tuple[str, ...] = ()  # that also stand where the path has /v1
-    has_slashes: bool = False  # the values of the path's parameters may
-    # has it with that profile only, instead of the same path without
+    choice: ModelChoice = choose_by_body
+    prefixes: tuple[str, ...] = ()  # prefixes that may replace /v1 in the path
+    has_slashes: bool = False  # parameters of the path may contain slashes
+    # With this profile the operation replaces the operation of the same path without a profile.
     profile: Literal["lmi", "ovms"] | None = None
-    header: str | None = None  # whose sender has it, instead of the same path without
+    # With this header a request reaches this operation instead of the same path without a header.
+    header: str | None = None
     is_documented: bool = True
     query: tuple[QueryField, ...] = ()
     bodies: tuple[StructType, ...] = ()
-    answers: tuple[object, ...] = ()  # types; none: text
-    media_type: str = "text/plain"  # of an answer without types
-    chunks: tuple[StructType, ...] = ()  # of the stream that `stream` asks for
-    vector_tasks: frozenset[Task] = (
-        frozenset()
-    )  # of models that write no text; it is one of their main endpoints
-    has_page: bool = False  # for browsers, in HTML
-    is_playground: bool = False  # is left out with --no-playground
-    words: Words = "openai"  # of its framing and its errors
-    is_refused: bool = False  # whatever is asked
-    is_probe: bool = False  # 503 when requests are not taken; without an answer the status is all
-    is_scraped: bool = False  # by who collects metrics
+    answers: tuple[object, ...] = ()  # types of answers; empty for a text
+    media_type: str = "text/plain"  # media type of an answer without types
+    chunks: tuple[StructType, ...] = ()  # types of chunks, if the body sets `stream`
+    # tasks of models without text output for which this is a main endpoint
+    vector_tasks: frozenset[Task] = frozenset()
+    has_page: bool = False  # answers browsers with HTML
+    is_playground: bool = False  # removed by --no-playground
+    words: Words = "openai"  # the API whose framing and errors are used
+    is_refused: bool = False  # refuses every request
+    # Answers 503 while the server takes no requests. Without an answer only the status counts.
+    is_probe: bool = False
+    is_scraped: bool = False  # collectors of metrics call it
 
     @property
     def is_watching(self) -> bool:
-        """Tells whether machines ask for it all the time, and nobody else."""
+        """Says whether only machines call the operation, again and again."""
         return self.is_probe or self.is_scraped
 
     @property
     def main_tasks(self) -> frozenset[Task]:
-        """Returns the tasks of the models for which this is one of the most important endpoints."""
+        """Returns the tasks of the models for which this is a main endpoint."""
         return (
             frozenset[Task]({"generate"})
             if self.chunks and "{" not in self.path
@@ -89,7 +88,7 @@ class Operation:
 
     @property
     def paths(self) -> list[str]:
-        """Returns all paths of its routes, as starlette spells them."""
+        """Returns all paths of its routes, in starlette's spelling."""
         path = self.path.replace("}", ":path}") if self.has_slashes else self.path
         if not self.prefixes:
             return [path]

@@ -1,4 +1,4 @@
-"""Endpoints are made of a served model, the store, and what runs for all of them."""
+"""Holds the services that endpoints use: one record for each model, one for all models."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from starlette.types import ASGIApp
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Dialect, DialectOfKey
-from ouzel.api.http.door import Door
+from ouzel.api.http.door import RequestAdmission
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
 from ouzel.api.http.streams import Streams
@@ -23,13 +23,14 @@ from ouzel.responses.runs import Runs
 from ouzel.store.base import Store
 from ouzel.worker_threads import PreparationThreads, WorkerThreads
 
-_NUM_TOKENIZING = 1  # others have the processors too
+_NUM_TOKENIZING = 1  # one thread, to leave the processors to other work
 _MAX_WAITING_TEXTS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedServices:
-    """All models of an application have these in common; `store` is None where nothing is kept."""
+    """Holds the services that all models of an application share. Without a store, `store` is
+    None."""
 
     limits: LimitsConfig
     config: ServerConfig
@@ -41,7 +42,7 @@ class SharedServices:
     threads: PreparationThreads
     tokenizing: WorkerThreads
     responses: HttpResponses
-    dialect: ResponseDialect  # of the Responses API
+    dialect: ResponseDialect  # dialect of the Responses API
 
     @classmethod
     def of(
@@ -69,7 +70,7 @@ class SharedServices:
         )
 
     def open_requests(self) -> list[OpenRequest]:
-        """Returns the requests that are being answered, and the responses that are made in the background."""
+        """Returns the requests in progress, and the responses that run in the background."""
         requests = self.exchanges.requests()
         for run in self.runs.in_background:
             made = run.generation
@@ -87,12 +88,12 @@ class SharedServices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Services:
-    """A served model has one, and its endpoints are made of it."""
+    """Holds the services of one served model."""
 
     model: ServedModel
     shared: SharedServices
     metrics: Metrics
-    door: Door
+    admission: RequestAdmission
     summariser: Summariser
     preparer: Preparer
 
@@ -105,7 +106,7 @@ class Services:
             model=model,
             shared=shared,
             metrics=metrics,
-            door=Door(model, metrics, shared.bodies),
+            admission=RequestAdmission(model, metrics, shared.bodies),
             summariser=summariser,
             preparer=Preparer(
                 model,
@@ -146,21 +147,21 @@ class Services:
     def tokenizing(self) -> WorkerThreads:
         return self.shared.tokenizing
 
-    def generating(self, dialect: Dialect) -> ASGIApp:
-        return self.generating_by_key(lambda _: dialect)
+    def make_generating(self, dialect: Dialect) -> ASGIApp:
+        return self.make_generating_by_key(lambda _: dialect)
 
-    def generating_by_key(
+    def make_generating_by_key(
         self, dialect_of_key: DialectOfKey, num_held_bytes: Callable[[bytes], int] | None = None
     ) -> ASGIApp:
         return GeneratingEndpoint(
             dialect_of_key,
             self.model,
             self.metrics,
-            self.door,
+            self.admission,
             streams=self.streams,
             threads=self.threads,
             num_held_bytes=num_held_bytes,
         )
 
-    def taking_body(self, answer: AnswerBody) -> ASGIApp:
-        return BodyEndpoint(answer, self.door)
+    def make_body_endpoint(self, answer: AnswerBody) -> ASGIApp:
+        return BodyEndpoint(answer, self.admission)

@@ -1,7 +1,7 @@
-"""Endpoints of vectors read their texts beside the event loop, and let the engine make something of them.
+"""Reads texts on worker threads, and lets the engine make vectors or scores of them.
 
-What is written of many vectors is written beside it, too, and one vector at a time: while a library makes JSON of
-millions of numbers no other thread runs.
+Answers with many vectors are encoded on worker threads too, vector by vector: encoding millions of
+numbers in one call would block all other threads.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
 from ouzel.generation import Usage
@@ -22,12 +22,13 @@ from ouzel.pooling import Task
 from ouzel.vectors import EncodedText, TextEncoder, VectorRun
 
 MAX_TEXTS = 2048  # OpenAI's limit
-_FEW_VALUES = 4096  # which are written within a moment
+# numbers that are encoded within a moment
+_FEW_VALUES = 4096
 
 Result = TypeVar("Result")
 
 
-class VectorMaking:
+class VectorMaker:
     def __init__(self, services: Services) -> None:
         self.model = services.model
         self.encoder = TextEncoder(services.model) if services.model.sentences is not None else None
@@ -43,7 +44,10 @@ class VectorMaking:
         return self.model.engine.info.vector_size
 
     def check_task(self, *tasks: Task) -> tuple[TextEncoder, SentenceFiles]:
-        """Raises InvalidRequest where the model was made for something else; it says what would help."""
+        """Returns the encoder and the sentence files of the model, if it has one of the tasks.
+
+        Raises InvalidRequest for other models; the error says which model would help.
+        """
         encoder, sentences = self.encoder, self.model.sentences
         if encoder is not None and sentences is not None and self.task in tasks:
             return encoder, sentences
@@ -56,7 +60,7 @@ class VectorMaking:
         names = " or ".join(f"--task {task}" for task in tasks)
         raise InvalidRequest(
             f"the model {self.model.names[0]!r} {does[self.task]} and makes no {wanted}: "
-            f"serve one that does, or this one with {names} where it can be both",
+            f"serve another model, or this one with {names} if it supports both",
             param="model",
         )
 
@@ -71,8 +75,9 @@ class VectorMaking:
         priority: int = 0,
         token_ids: tuple[int, ...] = (),
     ) -> tuple[NDArray[np.float32], Usage]:
-        """Returns [texts, vector size] as the model gives them; with `token_ids` their logits."""
-        exchange = exchange_of(request.scope)
+        """Returns vectors as an array [texts, vector size], and the usage; with `token_ids` their
+        logits."""
+        exchange = get_exchange(request.scope)
         run = VectorRun(
             texts,
             self.model,
@@ -86,7 +91,7 @@ class VectorMaking:
         exchange.vectors = run
         return await run.vectors(), run.usage()
 
-    async def written(
+    async def write(
         self, vectors: NDArray[np.float32], write: Callable[[NDArray[np.float32]], Result]
     ) -> Result:
         return (
@@ -96,6 +101,6 @@ class VectorMaking:
         )
 
 
-def json_numbers(vector: NDArray[np.float32]) -> list[float]:
-    """Returns them as JSON already, which stands for the list wherever it is written."""
+def encode_numbers(vector: NDArray[np.float32]) -> list[float]:
+    """Encodes a vector as JSON. The result stands for the list of numbers in a struct."""
     return cast(list[float], msgspec.Raw(msgspec.json.encode(vector.tolist())))

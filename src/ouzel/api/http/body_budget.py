@@ -1,7 +1,7 @@
-"""Bodies are held while they are read and answered; together they have a budget of bytes.
+"""Limits the total bytes of request bodies that are held in memory.
 
-The first bytes of each are free: there are no more of those than connections, so that no long body can keep a short one
-out.
+The first bytes of each body are free, so that long bodies cannot keep short ones out. There are at
+most as many free shares as connections.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 from ouzel.errors import Overloaded
 
-FREE_BYTES = 2**16  # of each body
+# bytes of each body that do not count
+FREE_BYTES = 2**16
 _RETRY_AFTER_S = 1.0
 
 
@@ -20,7 +21,7 @@ class BodyBudget:
 
     @contextmanager
     def share(self) -> Iterator["Share"]:
-        """Gives back at the end what one body has taken."""
+        """Opens a share for one body, and returns its bytes to the budget at the end."""
         share = Share(self)
         try:
             yield share
@@ -35,29 +36,27 @@ class BodyBudget:
         self._num_bytes -= num_bytes
 
     def check(self, num_bytes: int) -> None:
-        """Raises Overloaded where there is no room for so many bytes."""
+        """Raises Overloaded if the budget lacks room for `num_bytes`."""
         if num_bytes > self._max_bytes - self._num_bytes:
-            limit = (
-                f"max_body_bytes_total is {self._max_bytes}, of which {self._num_bytes} are taken"
-            )
+            limit = f"max_body_bytes_total is {self._max_bytes}, {self._num_bytes} of them in use"
             raise Overloaded(
-                f"too many bytes of request bodies are held: {limit}", retry_after_s=_RETRY_AFTER_S
+                f"too many bytes of request bodies in memory: {limit}", retry_after_s=_RETRY_AFTER_S
             )
 
 
 class Share:
-    """One body's part of the budget, or that of all messages that a WebSocket's client waits for the answers to."""
+    """Counts the bytes of one body, or of all unanswered messages of a WebSocket."""
 
     def __init__(self, budget: BodyBudget) -> None:
         self._budget = budget
         self.num_bytes = 0
 
     def expect(self, body_bytes: int) -> None:
-        """Raises Overloaded at once where a body of that length could not be held. Nothing is kept for it."""
+        """Raises Overloaded if a body of this length does not fit now. Reserves nothing."""
         self._budget.check(max(body_bytes - FREE_BYTES, 0))
 
     def grow_to(self, body_bytes: int) -> None:
-        """Raises Overloaded where the body cannot be held any more."""
+        """Takes bytes for a body that has grown. Raises Overloaded if they do not fit."""
         more = max(body_bytes - FREE_BYTES, 0) - self.num_bytes
         if more > 0:
             self._budget.take(more)

@@ -1,4 +1,4 @@
-"""An endpoint that takes a body and answers one object is a function between the two."""
+"""Turns a function from a request body to an answer object into an ASGI endpoint."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.http.door import Door
+from ouzel.api.http.door import RequestAdmission
 from ouzel.api.http.send import send_json
 from ouzel.worker_threads import LONG_BODY_BYTES
 
@@ -15,15 +15,15 @@ AnswerBody = Callable[[Request, bytes], Awaitable[object]]
 
 
 class BodyEndpoint:
-    """It holds a place at the engine's door, so that waiting bodies are bounded."""
+    """Answers a request body by a function. The request occupies a place in the model's queue."""
 
-    def __init__(self, answer: AnswerBody, door: Door) -> None:
-        """`answer` is cancelled when the client goes away."""
+    def __init__(self, answer: AnswerBody, admission: RequestAdmission) -> None:
+        """Takes the function `answer`, which is cancelled if the client disconnects."""
         self._answer = answer
-        self._door = door
+        self._admission = admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._door.body(scope, receive) as admitted:
+        async with self._admission.admit(scope, receive) as admitted:
             answer = await self._answer(Request(scope), admitted.body)
             encode = msgspec.json.encode
             takes_long = len(admitted.body) > LONG_BODY_BYTES

@@ -1,4 +1,4 @@
-"""Bodies are read as they come, each within its limits of bytes and time, all within one budget."""
+"""Reads request bodies within limits of bytes and time, and within one budget for all bodies."""
 
 import asyncio
 from contextlib import AbstractContextManager
@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from starlette.types import Receive, Scope
 
 from ouzel.api.http.body_budget import BodyBudget, Share
-from ouzel.api.http.exchange import ClientDisconnected, exchange_of, header
+from ouzel.api.http.exchange import ClientDisconnected, get_exchange, get_header
 from ouzel.api.http.refusal import raise_refusal
 from ouzel.config import LimitsConfig
 from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedEncoding
@@ -19,16 +19,16 @@ class BodyReader:
         self._budget = BodyBudget(limits.most_body_bytes)
 
     def share(self) -> AbstractContextManager[Share]:
-        """Returns a part of the bytes for bodies, until it is left."""
+        """Returns a share of the byte budget, as a context manager."""
         return self._budget.share()
 
     async def read(self, scope: Scope, receive: Receive, share: Share) -> bytes:
-        """Returns the body; once read it is there for whoever asks again, whose share then stays empty.
+        """Returns the body, and stores it in the exchange for later calls, whose share stays empty.
 
-        Raises PayloadTooLarge and Overloaded as soon as they are known, and what still arrives after that is dropped;
-        UnsupportedEncoding, BodyTimeout, and ClientDisconnected.
+        Raises PayloadTooLarge and Overloaded as soon as possible; the rest of such a body is
+        dropped. Also raises UnsupportedEncoding, BodyTimeout and ClientDisconnected.
         """
-        exchange = exchange_of(scope)
+        exchange = get_exchange(scope)
         if exchange.body is None:
             exchange.body = await self._read(scope, receive, share)
         return exchange.body
@@ -45,8 +45,8 @@ class BodyReader:
 
 
 def _check_encoding(scope: Scope) -> None:
-    """Raises UnsupportedEncoding for a compressed body."""
-    encoding = (header(scope, b"content-encoding") or "identity").strip().lower()
+    """Raises UnsupportedEncoding if the body is compressed."""
+    encoding = (get_header(scope, b"content-encoding") or "identity").strip().lower()
     if encoding != "identity":
         raise UnsupportedEncoding(f"Content-Encoding must be identity, given {encoding[:40]}")
 
@@ -57,7 +57,7 @@ async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int, sha
         if announced > max_body_bytes:
             raise _too_large(max_body_bytes)
         share.expect(announced)
-    body = bytearray()  # pieces may be a byte long
+    body = bytearray()  # a bytearray, because pieces may be one byte long
     more = True
     while more:
         message = await receive()
@@ -73,7 +73,7 @@ async def _receive_body(scope: Scope, receive: Receive, max_body_bytes: int, sha
 
 
 def _announced_bytes(scope: Scope) -> int | None:
-    announced = header(scope, b"content-length")
+    announced = get_header(scope, b"content-length")
     return int(announced) if announced is not None and announced.isdecimal() else None
 
 

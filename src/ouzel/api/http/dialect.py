@@ -1,4 +1,7 @@
-"""A dialect reads the bodies of an endpoint and answers: it stands between generation and the words on the wire."""
+"""Declares dialects: they read the bodies of an endpoint and write its answers.
+
+A dialect stands between generation and the words on the wire.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -9,41 +12,41 @@ from ouzel.wire.decode import JsonObject
 
 
 class Answer(Protocol):
-    """Writes events in the words of one endpoint. A unary answer is the same events, folded."""
+    """Writes the events of a generation in the words of one endpoint."""
 
     is_stream: bool
-    framing: Framing  # of the stream
+    framing: Framing  # framing of the stream
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> Sequence[object]:
-        """Returns the objects of one wake-up."""
+        """Returns the chunks for the events of one wake-up."""
         ...
 
     def last_chunks(self, usage: Usage) -> Sequence[object]:
-        """Returns what follows the last event."""
+        """Returns the chunks after the last event."""
         ...
 
     def whole(self, events: Sequence[Event], usage: Usage) -> object:
-        """Returns the unary answer: all events of the request, folded."""
+        """Returns the unary answer for all events of the request."""
         ...
 
 
 class Dialect(Protocol):
-    """Reads the bodies of one endpoint and begins their answers. It is called from many threads."""
+    """Reads the bodies of one endpoint and begins their answers. Many threads call it."""
 
     def parse(self, body: bytes) -> JsonObject:
-        """Returns the fields as they came."""
+        """Returns the fields of the body, unchanged."""
         ...
 
     def prepare(
         self, fields: JsonObject, arrival_s: float
     ) -> tuple[list[GenerationRequest], Answer]:
-        """Checks and renders; several prompts become as many requests, all with the same n.
+        """Checks the fields, renders the prompts, and begins the answer.
 
-        Without any request the answer is `whole` of no events.
+        Each prompt becomes a request; all have the same `n`. Without prompts the answer is `whole`
+        of no events.
         """
         ...
 
 
-DialectOfKey = Callable[
-    [str | None], Dialect
-]  # takes the id of the request's API key; None if the server has no keys
+# takes the id of the request's API key; None if the server has no keys
+DialectOfKey = Callable[[str | None], Dialect]

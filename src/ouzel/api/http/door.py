@@ -1,6 +1,6 @@
-"""The body of a request is read, while the client is there; once it is whole it takes a place in a model's queue.
+"""Admits requests: reads the body, then takes a place in the queue of a model.
 
-A server that is full says so before it reads anything.
+A full server refuses a request before it reads the body.
 """
 
 import asyncio
@@ -19,13 +19,15 @@ from ouzel.observability import Metrics
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AdmittedBody:
+    """Holds the body of an admitted request and its place in the queue."""
+
     body: bytes
-    place: ExitStack  # is left at the end, unless it is handed on with `pop_all`
+    place: ExitStack  # closed at the end, unless the endpoint takes it with `pop_all`
 
 
-class Door:
-    """Bounds the requests that wait for a model, by its places; the bodies of all models have one reader."""
+class RequestAdmission:
+    """Limits the requests that wait for one model. All models share the reader of bodies."""
 
     def __init__(self, model: ServedModel, metrics: Metrics, bodies: BodyReader) -> None:
         self._engine = model.engine
@@ -33,26 +35,30 @@ class Door:
         self._bodies = bodies
 
     @asynccontextmanager
-    async def body(self, scope: Scope, receive: Receive) -> AsyncGenerator[Admitted, None]:
-        """Reads the body; cancels the block, and raises ClientDisconnected, when the client goes away first.
+    async def admit(self, scope: Scope, receive: Receive) -> AsyncGenerator[AdmittedBody, None]:
+        """Reads the body, takes a place in the queue and runs the block.
 
-        Raises Overloaded, EngineUnavailable, PayloadTooLarge, BodyTimeout or UnsupportedEncoding. An Overloaded of the
-        block's own counts as a refusal too.
+        If the client disconnects first, the block is cancelled and ClientDisconnected is raised.
+        Also raises Overloaded, EngineUnavailable, PayloadTooLarge, BodyTimeout and
+        UnsupportedEncoding. An Overloaded from the block counts as a refusal too.
         """
-        self.place().close()  # a full server need not read it
+        self.take_place().close()  # refuses before the body is read if the server is full
         with self._bodies.share() as share:
             with self._counting_refusals():
                 body = await self._bodies.read(scope, receive, share)
-            with self.place() as place, self._counting_refusals():
-                async with cancelled_on_disconnect(receive):
-                    yield Admitted(body, place)
+            with self.take_place() as place, self._counting_refusals():
+                async with cancel_on_disconnect(receive):
+                    yield AdmittedBody(body, place)
 
     def share(self) -> AbstractContextManager[Share]:
-        """Returns what a WebSocket takes of the bytes for bodies, until it is left."""
+        """Returns a share of the byte budget for a WebSocket, as a context manager."""
         return self._bodies.share()
 
-    def place(self) -> ExitStack:
-        """Takes a place, until the stack is left. Raises Overloaded or EngineUnavailable."""
+    def take_place(self) -> ExitStack:
+        """Takes a place in the queue until the stack is closed.
+
+        Raises Overloaded or EngineUnavailable.
+        """
         place = ExitStack()
         with self._counting_refusals():
             place.enter_context(self._engine.admit())
@@ -68,8 +74,11 @@ class Door:
 
 
 @asynccontextmanager
-async def cancelled_on_disconnect(receive: Receive) -> AsyncGenerator[None, None]:
-    """Cancels the block when the client goes away first, and raises ClientDisconnected; the body has been read."""
+async def cancel_on_disconnect(receive: Receive) -> AsyncGenerator[None, None]:
+    """Cancels the block if the client disconnects, and raises ClientDisconnected.
+
+    The body must have been read before.
+    """
     block = asyncio.current_task()
     assert block is not None
     is_gone = False

@@ -1,4 +1,4 @@
-"""Logs for which requests a stopping server waits, and which requests it aborts."""
+"""Logs the requests that a stopping server waits for, and the requests that it aborts."""
 
 import asyncio
 import itertools
@@ -12,7 +12,7 @@ from ouzel.observability import facts
 logger = logging.getLogger(__name__)
 
 _MAX_LISTED = 10
-_PAUSES_S = (5.0, 10.0, 20.0, 40.0)  # between two lines; the last pause repeats
+_PAUSES_S = (5.0, 10.0, 20.0, 40.0)  # pauses between log lines; the last pause repeats
 
 Drain = Callable[[float], Awaitable[None]]
 ListRequests = Callable[[], Sequence[OpenRequest]]
@@ -24,7 +24,7 @@ async def drain_with_log(
     list_requests: ListRequests,
     pauses_s: Iterable[float] = _PAUSES_S,
 ) -> None:
-    """Awaits `drain(timeout_s)`, which aborts requests that are open after the timeout."""
+    """Awaits `drain(timeout_s)`, which aborts requests that are still open after the timeout."""
     if timeout_s <= 0:
         _log("stopping at once: aborting %s", list_requests())
         await drain(timeout_s)
@@ -59,7 +59,7 @@ def _log(line: str, requests: Sequence[OpenRequest]) -> None:
 
 
 def _listed(requests: Sequence[OpenRequest]) -> str:
-    """Returns the number of requests and the oldest of them."""
+    """Returns the number of requests, and the oldest requests."""
     if not requests:
         return "0 open requests"
     oldest = sorted(requests, key=lambda request: request.arrival_s)

@@ -1,4 +1,4 @@
-"""`Edge` is the outermost layer: it gives a request its id, logs it in one line and counts its response."""
+"""Gives each request its id, logs it in one line and counts its response: the outermost layer."""
 
 import re
 import secrets
@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ouzel.api.http.exchange import Exchange, header, method_of, open_exchange
+from ouzel.api.http.exchange import Exchange, get_header, get_method, open_exchange
 from ouzel.api.http.open_exchanges import OpenExchanges
 from ouzel.api.http.paths import Paths
 from ouzel.api.http.request_log import log_exchange
@@ -15,24 +15,23 @@ from ouzel.api.http.request_span import end_request_span
 from ouzel.observability import Span, request_id_in_scope, span_in_scope
 
 _REQUEST_ID_HEADERS = (b"x-request-id", b"x-amzn-sagemaker-inference-id")
-_ID_HEADERS = (b"x-request-id", b"request-id")  # of answers: OpenAI's name, and Anthropic's
+# headers of answers: OpenAI's name and Anthropic's name
+_ID_HEADERS = (b"x-request-id", b"request-id")
 WARNINGS_HEADER = "x-ouzel-warnings"
 DROPPED_FORMAT_HEADER = "x-ouzel-format-ignored"
 _MAX_WARNINGS_LEN = 4000  # proxies refuse answers with long headers
 _MAX_REASON_LEN = 500
 _NOT_PRINTABLE_ASCII = re.compile(r"[^ -~]")
-BeginSpan = Callable[
-    [Iterable[tuple[bytes, bytes]], float], Span
-]  # of the headers and the time of arrival
+# takes the headers and the time of arrival
+BeginSpan = Callable[[Iterable[tuple[bytes, bytes]], float], Span]
 _SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
-CountResponse = Callable[
-    [str, int], None
-]  # takes the template of the path, empty if it is unknown, and the status
+# takes the path's template (empty for an unknown path) and the status
+CountResponse = Callable[[str, int], None]
 
 
-class Edge:
+class RequestRecorder:
     def __init__(
         self,
         app: ASGIApp,
@@ -41,7 +40,7 @@ class Edge:
         begin_span: BeginSpan | None = None,
         open_exchanges: OpenExchanges | None = None,
     ) -> None:
-        """Traces each request by the span that `begin_span` makes, if there is one."""
+        """Without `begin_span` requests are not traced."""
         self._app = app
         self._paths = paths
         self._count_response = count_response
@@ -67,15 +66,16 @@ class Edge:
                 ]
             await send(message)
 
-        method, path = method_of(scope), scope["raw_path"].decode("latin-1")
-        if scope["type"] == "websocket":  # its messages are requests, not the connection
+        method, path = get_method(scope), scope["raw_path"].decode("latin-1")
+        # the messages of a WebSocket are requests; the connection is not
+        if scope["type"] == "websocket":
             await self._app(scope, receive, send_with_id)
         else:
-            with self._open_exchanges.following(exchange, f"{method} {path}"):
+            with self._open_exchanges.track(exchange, f"{method} {path}"):
                 await self._app(scope, receive, send_with_id)
         log_exchange(exchange, method, path)
         if exchange.status is not None:
-            # Without a route the request ended before the router: it lacked a key, for example.
+            # Without a route the request ended before the router, for example for lack of a key.
             self._count_response(
                 exchange.route or self._paths.template(scope["path"]), exchange.status
             )
@@ -84,7 +84,7 @@ class Edge:
 
 
 def _warning_headers(exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
-    """Returns a header with the warnings of the request's generation, and one with why a format does not count."""
+    """Yields a header with the warnings of the generation, and one with the ignored formats."""
     if exchange.generation is None:
         return
     for name, texts, max_len in (
@@ -97,7 +97,8 @@ def _warning_headers(exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
 
 
 def _as_printable_ascii(text: str) -> str:
-    """Writes other characters as Python's escapes: a server of HTTP refuses to send control characters."""
+    """Escapes other characters as Python does, because HTTP servers refuse to send control
+    characters."""
     return _NOT_PRINTABLE_ASCII.sub(
         lambda match: match[0].encode("unicode_escape").decode("ascii"), text
     )
@@ -105,6 +106,7 @@ def _as_printable_ascii(text: str) -> str:
 
 def _request_id(scope: Scope) -> str:
     sent_id = next(
-        (value for name in _REQUEST_ID_HEADERS if (value := header(scope, name)) is not None), ""
+        (value for name in _REQUEST_ID_HEADERS if (value := get_header(scope, name)) is not None),
+        "",
     )
     return sent_id if _SANE_REQUEST_ID.fullmatch(sent_id) else secrets.token_hex(16)

@@ -1,4 +1,4 @@
-"""Every exception is answered here, by the one broad `except` of the HTTP side."""
+"""Answers every exception, in the one broad `except` of the HTTP side."""
 
 import logging
 from collections.abc import Mapping
@@ -6,10 +6,15 @@ from collections.abc import Mapping
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, exchange_of, header
-from ouzel.api.http.faults import ErrorStyle, fault_of, openai_style
+from ouzel.api.http.exchange import (
+    CLIENT_CLOSED_REQUEST,
+    ClientDisconnected,
+    get_exchange,
+    get_header,
+)
+from ouzel.api.http.faults import ErrorStyle, make_fault, openai_style
 from ouzel.api.http.refusal import raise_refusal
-from ouzel.api.http.refusal_reason import reason_of
+from ouzel.api.http.refusal_reason import make_refusal_reason
 from ouzel.api.http.send import send_json
 from ouzel.errors import STOPS, OuzelError
 
@@ -23,35 +28,38 @@ class ErrorAnswers:
         error_styles: Mapping[str, ErrorStyle],
         styles_by_header: Mapping[bytes, ErrorStyle] = {},
     ) -> None:
-        """`error_styles` are by the first segments of the path, or by its first characters where they end with a
-        slash; the first that matches counts. Errors of other paths are in OpenAI's style.
+        """`error_styles` maps prefixes of paths to styles; the first match counts.
 
-        A header that only clients of one kind send says more than the path, and an endpoint that has seen the body says
-        more than both.
+        A prefix is whole segments, or any first characters if it ends with a slash. Other paths get
+        OpenAI's style. A header that only one kind of client sends overrides the path. A style that
+        the endpoint set for the request overrides both.
         """
         self._app = app
         self._error_styles = error_styles
         self._styles_by_header = styles_by_header
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["app"] = self  # makes the router raise its 405
+        scope["app"] = self  # starlette's router raises its 405 only if this is set
         try:
             raise_refusal(scope)
             await self._app(scope, receive, send)
         except ClientDisconnected:
-            exchange_of(scope).status = CLIENT_CLOSED_REQUEST
+            get_exchange(scope).status = CLIENT_CLOSED_REQUEST
         except STOPS:
             raise
         except BaseException as error:
             await self._send_error(error, scope, send)
 
     async def _send_error(self, error: BaseException, scope: Scope, send: Send) -> None:
-        """Sends a response of its own, or one frame when the stream has begun: only streams fail after their start."""
+        """Sends an error response, or an error frame if the answer has started.
+
+        Only streams can fail after their start.
+        """
         if not isinstance(error, OuzelError):
             logger.error("unexpected error", exc_info=error)
-        exchange = exchange_of(scope)
-        fault = fault_of(error)
-        exchange.refusal = reason_of(error)
+        exchange = get_exchange(scope)
+        fault = make_fault(error)
+        exchange.refusal = make_refusal_reason(error)
         style = exchange.error_style or self._error_style(scope)
         answer = style(msgspec.structs.replace(fault, request_id=exchange.request_id))
         if exchange.status is None:
@@ -59,7 +67,7 @@ class ErrorAnswers:
                 msgspec.json.encode(answer.body), send, status=answer.status, headers=fault.headers
             )
         else:
-            exchange.status = answer.status  # for the log: the client has seen 200
+            exchange.status = answer.status  # logged only: the client has received 200
             piece = exchange.framing.frames([answer.body])
             await send(
                 {
@@ -72,7 +80,7 @@ class ErrorAnswers:
         of_client = [
             style
             for name, style in self._styles_by_header.items()
-            if header(scope, name) is not None
+            if get_header(scope, name) is not None
         ]
         of_path = [
             style

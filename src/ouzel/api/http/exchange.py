@@ -1,4 +1,4 @@
-"""One HTTP request as ASGI shows it has a record in its scope, which becomes its line in the log."""
+"""Records each HTTP request in its ASGI scope. The record becomes the request's log line."""
 
 import time
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from ouzel.api.http.refusal_reason import RefusalReason
 from ouzel.generation import Generation, SeveralGenerations, Usage
 
 _SCOPE_KEY = "ouzel.exchange"
-CLIENT_CLOSED_REQUEST = 499  # nginx's number for it; only ever in the log
+CLIENT_CLOSED_REQUEST = 499  # nginx's status for a client that left; appears only in the log
 
 
 class ClientDisconnected(Exception):
-    """Nobody reads the answer any more."""
+    """Ends a request whose client has disconnected."""
 
 
-class Followed(Protocol):
-    """The log line tells this of what was made."""
+class LoggedWork(Protocol):
+    """Declares the facts about a generation, or about vectors, in the log line."""
 
     model_name: str
     finish_reasons: list[str]
@@ -36,29 +36,35 @@ class Followed(Protocol):
 
 @dataclass(slots=True)
 class Exchange:
-    """Records what became of one request: the endpoint fills in the generation, the edge writes it all to the log."""
+    """Records the facts of one request. The endpoint adds the generation; the edge logs the
+    record."""
 
     request_id: str
     arrival_s: float = field(default_factory=time.perf_counter)
-    client: str | None = None  # the IP address of the client; None on a unix socket
-    key_id: str | None = None  # of the API key, an opaque digest; None where none is asked for
+    # the client's IP address; None on a unix socket
+    client: str | None = None
+    key_id: str | None = None  # opaque digest of the API key; None if the server needs no key
     status: int | None = None  # None until the response has started
     generation: Generation | SeveralGenerations | None = None
-    vectors: Followed | None = None  # where no text is made
-    body: bytes | None = None  # once it has been read
-    framing: Framing = SSE  # of the stream, once it has begun
+    vectors: LoggedWork | None = None  # set by endpoints that make vectors or scores
+    body: bytes | None = None  # set after the body has been read
+    framing: Framing = SSE  # framing of the stream, set when the stream begins
     envelope: Callable[[bytes], bytes] | None = None  # wraps each piece of the stream
-    # set once an endpoint with several styles knows its client
+    # set when an endpoint with several styles knows its client
     error_style: ErrorStyle | None = None
-    route: str = ""  # as its path is spelled in the table of operations, once it is found there
-    # a probe, a scrape or a file of the playground: people and machines ask for many
+    # path template in the table of operations, set by the router
+    route: str = ""
+    # a probe, a scrape or a file of the playground: such requests are frequent
     is_routine: bool = False
-    refusal: RefusalReason | None = None  # also of one that has begun to be answered
+    # set for refused requests, also if the answer had started
+    refusal: RefusalReason | None = None
 
-    def follow(self, generation: Generation | SeveralGenerations, *, has_head: bool = True) -> None:
-        """Takes the generation that the log line tells of; of several, one after the other, the last.
+    def log_generation(
+        self, generation: Generation | SeveralGenerations, *, has_head: bool = True
+    ) -> None:
+        """Sets the generation for the log line; a later generation replaces it.
 
-        Its warnings and dropped formats go into the head of the answer, if the answer has one.
+        Its warnings and dropped formats go into the headers of the answer if `has_head`.
         """
         self.generation = generation
         generation.can_tell_of_dropped = lambda: has_head and self.status is None
@@ -71,10 +77,10 @@ def open_exchange(scope: Scope, request_id: str) -> Exchange:
 
 
 def _client_address(scope: Scope) -> str | None:
-    """Returns the address of the socket, or the address in `X-Forwarded-For` if uvicorn trusts the proxy.
+    """Returns the address of the socket, or the address in `X-Forwarded-For` from a trusted proxy.
 
-    A proxy passes on text that a client may have written: text that is no address is left out of the log. So is the
-    zone of an IPv6 address (`%eth0`), for which Python accepts any text.
+    A proxy may pass on text that a client wrote. Text that is not an address stays out of the log,
+    and so does the zone of an IPv6 address (`%eth0`), for which Python accepts any text.
     """
     client = scope.get("client")
     return None if client is None else _address(client[0])
@@ -88,19 +94,19 @@ def _address(text: str) -> str:
         return "invalid"
 
 
-def exchange_of(scope: Scope) -> Exchange:
+def get_exchange(scope: Scope) -> Exchange:
     exchange = scope[_SCOPE_KEY]
     assert isinstance(exchange, Exchange)
     return exchange
 
 
-def method_of(scope: Scope) -> str:
-    """A WebSocket begins as a GET."""
+def get_method(scope: Scope) -> str:
+    """Returns the request's method. A WebSocket begins as a GET."""
     method: str = scope.get("method", "GET")
     return method
 
 
-def header(scope: Scope, name: bytes) -> str | None:
+def get_header(scope: Scope, name: bytes) -> str | None:
     for key, value in scope["headers"]:
         if key == name:
             text: str = value.decode("latin-1")

@@ -1,4 +1,4 @@
-"""One table by class says what the client is told of an exception, and a style puts it into a body."""
+"""Maps each class of exception to status, message, type and code. A style writes them as a body."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Says what went wrong, in OpenAI's terms."""
+    """Describes an error in OpenAI's terms."""
 
     status: int
     message: str
@@ -21,12 +21,12 @@ class Fault(msgspec.Struct, frozen=True):
     param: str | None
     code: str | None
     headers: Headers = msgspec.field(default_factory=list)
-    request_id: str = ""  # of the request that it ended
+    request_id: str = ""  # id of the failed request
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
     status: int
-    body: object  # JSON
+    body: object  # a value for the JSON encoder
 
 
 ErrorStyle = Callable[[Fault], ErrorAnswer]
@@ -49,8 +49,9 @@ def openai_style(fault: Fault) -> ErrorAnswer:
     )
 
 
-def fault_of(error: BaseException) -> Fault:
-    """Tells of an exception that is not ours nothing but that it happened."""
+def make_fault(error: BaseException) -> Fault:
+    """Returns the facts of an exception for the client. Exceptions that are not ours stay
+    secret."""
     match error:
         case TryLater(retry_after_s=seconds):
             return _fault(error, [(b"retry-after", str(max(1, math.ceil(seconds))).encode())])

@@ -1,13 +1,15 @@
-"""A framing tells the objects of a stream apart: as server-sent events the way OpenAI does, or as JSON lines.
+"""Frames the objects of a stream, as server-sent events in OpenAI's way or as JSON lines.
 
-After an error the stream ends without its end mark: clients raise on the error, and nothing complete was sent.
+After an error the stream ends without its end mark: clients raise the error and take nothing for
+complete.
 """
 
 from collections.abc import Iterable
 
 import msgspec
 
-# JSON leaves them raw inside strings, and clients that read with `splitlines` would end the line there.
+# JSON allows these characters in strings, but clients that use `splitlines` would end the line
+# there.
 _LINE_ENDS = [
     (char.encode(), f"\\u{ord(char):04x}".encode()) for char in ("\x85", "\u2028", "\u2029")
 ]
@@ -17,28 +19,29 @@ _encode = msgspec.json.Encoder().encode
 
 class Framing(msgspec.Struct, frozen=True, kw_only=True):
     content_type: bytes
-    before: bytes  # each object
-    after: bytes
-    end: bytes  # of a complete stream
-    comment: bytes = b""  # that readers skip; empty where they would not
+    before: bytes  # bytes before each object
+    after: bytes  # bytes after each object
+    end: bytes  # end mark of a complete stream
+    comment: bytes = b""  # bytes that readers skip; empty if the format has no comments
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
         return [
             (b"content-type", self.content_type),
             (b"cache-control", b"no-cache"),
-            (b"x-accel-buffering", b"no"),  # nginx must not collect chunks
+            # stops nginx from buffering chunks
+            (b"x-accel-buffering", b"no"),
         ]
 
     def frames(self, objects: Iterable[object]) -> bytes:
-        """Returns all of them in one piece: what came in one wake-up leaves in one write."""
+        """Frames the objects of one wake-up as one piece, which is sent in one write."""
         pieces: list[bytes] = []
         for item in objects:
             pieces += (self.before, _encode(item), self.after)
         return _with_escaped_line_ends(b"".join(pieces))
 
-    def framed(self, encoded: bytes) -> bytes:
-        """Frames an object that is JSON already."""
+    def frame(self, encoded: bytes) -> bytes:
+        """Frames an object that is encoded as JSON."""
         return self.before + _with_escaped_line_ends(encoded) + self.after
 
 

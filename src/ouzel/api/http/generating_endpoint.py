@@ -1,4 +1,4 @@
-"""Every endpoint that generates goes from the door and the body to a generation and its answer; the dialects differ."""
+"""Runs a generating request from admission to the answer; the dialects differ by endpoint."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -9,8 +9,8 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.http.dialect import Answer, Dialect, DialectOfKey
-from ouzel.api.http.door import Door
-from ouzel.api.http.exchange import Exchange, exchange_of
+from ouzel.api.http.door import RequestAdmission
+from ouzel.api.http.exchange import Exchange, get_exchange
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
 from ouzel.errors import InvalidRequest
@@ -29,37 +29,42 @@ from ouzel.wire.chat_prompt import has_own_template
 from ouzel.wire.decode import JsonObject
 from ouzel.worker_threads import PreparationThreads
 
-_MANY_LOGPROBS = 256  # writing more than this, alternatives among them, may take over a millisecond
-_MANY_EVENTS = 256  # and so may folding more events
+# encoding more logprobs than this, alternatives included, may take over a millisecond
+_MANY_LOGPROBS = 256
+# folding more events than this may take over a millisecond
+_MANY_EVENTS = 256
 _NO_USAGE = Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
 
 
 class GeneratingEndpoint:
-    """Leaving it early, for whatever reason, aborts the generation."""
+    """Generates the answers of one endpoint. Cancelling the call aborts the generation."""
 
     def __init__(
         self,
         dialect_of_key: DialectOfKey,
         model: ServedModel,
         metrics: Metrics,
-        door: Door,
+        admission: RequestAdmission,
         *,
         streams: Streams,
         threads: PreparationThreads,
         num_held_bytes: Callable[[bytes], int] | None = None,
     ) -> None:
-        """`num_held_bytes` takes a body and returns the size of the part of the request that the server holds."""
+        """`num_held_bytes` takes a body and returns the bytes that the request holds besides.
+
+        These are bytes of content that the body refers to.
+        """
         self._dialect_of_key = dialect_of_key
         self._threads = threads
         self._model = model
         self._metrics = metrics
-        self._door = door
+        self._admission = admission
         self._streams = streams
         self._num_held_bytes = num_held_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._door.body(scope, receive) as admitted:
-            await self._answer(admitted.body, exchange_of(scope), send)
+        async with self._admission.admit(scope, receive) as admitted:
+            await self._answer(admitted.body, get_exchange(scope), send)
 
     async def _answer(self, body: bytes, exchange: Exchange, send: Send) -> None:
         dialect = self._dialect_of_key(exchange.key_id)
@@ -76,14 +81,15 @@ class GeneratingEndpoint:
             exchange.framing = answer.framing
         if len(requests) == 1:
             generation = Generation(requests[0], self._model, self._metrics, key_id=exchange.key_id)
-            exchange.follow(generation)
+            exchange.log_generation(generation)
             await self._send(generation, answer, send)
             return
-        with self._model.engine.admit(len(requests) - 1):  # the first has its place since the door
+        # Admission has given the first request its place.
+        with self._model.engine.admit(len(requests) - 1):
             generations = SeveralGenerations(
                 requests, self._model, self._metrics, key_id=exchange.key_id
             )
-            exchange.follow(generations)
+            exchange.log_generation(generations)
             await self._send(generations, answer, send)
 
     def _num_bytes(self, body: bytes) -> int:
@@ -113,7 +119,9 @@ async def _frames(
 ) -> AsyncGenerator[bytes, None]:
     async with aclosing(generation.events()) as steps:
         async for events in steps:
-            yield await _written(partial(_chunk_frames, answer, events, generation.usage()), events)
+            yield await _encode_off_loop(
+                partial(_chunk_frames, answer, events, generation.usage()), events
+            )
 
 
 async def _whole(generation: Generation | SeveralGenerations, answer: Answer) -> bytes:
@@ -121,7 +129,7 @@ async def _whole(generation: Generation | SeveralGenerations, answer: Answer) ->
     async with aclosing(generation.events()) as steps:
         async for new in steps:
             events += new
-    return await _written(partial(_whole_body, answer, events, generation.usage()), events)
+    return await _encode_off_loop(partial(_whole_body, answer, events, generation.usage()), events)
 
 
 def _chunk_frames(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
@@ -136,7 +144,7 @@ def _whole_body(answer: Answer, events: Sequence[Event], usage: Usage) -> bytes:
     return msgspec.json.encode(answer.whole(events, usage))
 
 
-async def _written(write: Callable[[], bytes], events: Sequence[Event]) -> bytes:
+async def _encode_off_loop(write: Callable[[], bytes], events: Sequence[Event]) -> bytes:
     scored = (event.logprobs for event in events if not isinstance(event, Finished))
     num_logprobs = sum(1 + len(position.top) for positions in scored for position in positions)
     takes_long = num_logprobs > _MANY_LOGPROBS or len(events) > _MANY_EVENTS

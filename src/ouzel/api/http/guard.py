@@ -1,4 +1,4 @@
-"""An API key says who may pass. Only digests of the keys are kept, and they are compared in constant time."""
+"""Checks API keys. Only digests of the keys are stored; they are compared in constant time."""
 
 import hashlib
 import hmac
@@ -6,18 +6,17 @@ from collections.abc import Collection, Iterable, Iterator
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.http.exchange import exchange_of, header, method_of
+from ouzel.api.http.exchange import get_exchange, get_header, get_method
 from ouzel.errors import Unauthenticated
 
-OPEN_PATHS = frozenset(
-    {"/", "/about", "/health", "/ping", "/v2/health/live", "/v2/health/ready"}
-)  # for load balancers, which have no key, and people
+# open to load balancers, which have no key, and to people
+OPEN_PATHS = frozenset({"/", "/about", "/health", "/ping", "/v2/health/live", "/v2/health/ready"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_KEY_HEADERS = (b"x-api-key", b"api-key")  # the second is what Azure's clients send
+_KEY_HEADERS = (b"x-api-key", b"api-key")  # Azure's clients send the second header
 
 
-class Guard:
-    """Raises Unauthenticated before anything of the body is read."""
+class ApiKeyCheck:
+    """Raises Unauthenticated for requests without a valid key, before the body is read."""
 
     def __init__(
         self,
@@ -26,7 +25,8 @@ class Guard:
         open_paths: Collection[str] = OPEN_PATHS,
         own_key_paths: Collection[str] = (),
     ) -> None:
-        """Everybody may read `open_paths`; endpoints at `own_key_paths` check a key of their own for every method."""
+        """`open_paths` may be read without a key. Endpoints at `own_key_paths` check keys
+        themselves."""
         self._app = app
         self._open_paths = open_paths
         self._own_key_paths = own_key_paths
@@ -34,22 +34,22 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._is_open(scope):
-            exchange_of(scope).key_id = self._check(scope)
+            get_exchange(scope).key_id = self._check(scope)
         await self._app(scope, receive, send)
 
     def _is_open(self, scope: Scope) -> bool:
         path = scope["path"]
         return path in self._own_key_paths or (
-            path in self._open_paths and method_of(scope) in _READING
+            path in self._open_paths and get_method(scope) in _READING
         )
 
     def _check(self, scope: Scope) -> str:
-        sent_ids = [key_id(key.encode("latin-1")) for key in keys_in(scope)]
-        scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
+        sent_ids = [key_id(key.encode("latin-1")) for key in list_keys(scope)]
+        scheme, _, token = (get_header(scope, b"authorization") or "").partition(" ")
         if not sent_ids and token and scheme.lower() != "bearer":
             raise Unauthenticated(
-                f"an API key is needed, and Authorization {scheme[:40]} is none: send the key as 'X-Api-Key: KEY' "
-                "beside it, or as 'Authorization: Bearer KEY' instead"
+                f"an API key is needed, and Authorization {scheme[:40]} is none: send the key as "
+                "'X-Api-Key: KEY' beside it, or as 'Authorization: Bearer KEY' instead"
             )
         if not sent_ids:
             raise Unauthenticated("an API key is needed: send it as 'Authorization: Bearer KEY'")
@@ -64,34 +64,36 @@ class Guard:
         return matching[0]
 
 
-class AdminGuard:
-    """Lets those pass who change the server, which no other key is good for."""
+class AdminKeyCheck:
+    """Checks the admin key, which requests that change the server need. API keys do not suffice."""
 
     def __init__(self, admin_key: str) -> None:
-        """An empty key is nobody's."""
+        """With an empty key all requests are refused."""
         self._key_id = key_id(admin_key.encode()) if admin_key else None
 
     def check(self, scope: Scope) -> None:
-        """Raises Unauthenticated."""
+        """Raises Unauthenticated if the request lacks the admin key."""
         if self._key_id is None:
             raise Unauthenticated(
-                "this server has no --admin-api-key, so nobody may change what it serves"
+                "this server has no --admin-api-key, so its models cannot be changed"
             )
-        sent_ids = [key_id(key.encode("latin-1")) for key in keys_in(scope)]
+        sent_ids = [key_id(key.encode("latin-1")) for key in list_keys(scope)]
         if not any(hmac.compare_digest(self._key_id, each) for each in sent_ids):
             raise Unauthenticated("the admin key is needed: send it as 'Authorization: Bearer KEY'")
 
 
 def key_id(key: bytes) -> str:
-    """Returns an opaque name of the key: it is the same after a restart, and there is no way back."""
+    """Returns the digest of a key. It is the same after a restart, and the key cannot be
+    derived."""
     return hashlib.blake2b(key, digest_size=16, person=b"ouzel key id").hexdigest()
 
 
-def keys_in(scope: Scope) -> Iterator[str]:
-    scheme, _, token = (header(scope, b"authorization") or "").partition(" ")
+def list_keys(scope: Scope) -> Iterator[str]:
+    """Yields the API keys in the headers of a request."""
+    scheme, _, token = (get_header(scope, b"authorization") or "").partition(" ")
     if scheme.lower() == "bearer":
         yield token.strip()
     for name in _KEY_HEADERS:
-        key = header(scope, name)
+        key = get_header(scope, name)
         if key is not None:
             yield key

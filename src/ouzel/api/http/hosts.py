@@ -1,8 +1,8 @@
-"""A request names the host that it is for.
+"""Refuses requests whose Host header names another site.
 
-A page of any site can reach a server that listens on this machine only, once its site's name leads here (DNS
-rebinding): to the browser both are one origin. Such a request names the site, and is refused where nothing else
-protects the server.
+A page of any site can reach a server on this machine if the site's name resolves to this machine
+(DNS rebinding): the browser then takes both for one origin. The Host header of such a request names
+the site. It is refused if nothing else protects the server.
 """
 
 import ipaddress
@@ -19,20 +19,21 @@ _HOST = re.compile(
 )
 _MAX_SHOWN = 100
 _MAX_PASSED = 64
-_CONTAINERS_HOST = (
-    "host.docker.internal",
-    "host.containers.internal",
-)  # this machine; nobody can own such a name
+# names of this machine in containers; nobody can own such a name
+_CONTAINERS_HOST = ("host.docker.internal", "host.containers.internal")
 
 
-class Hosts:
-    """Raises InvalidRequest for a Host that is missing, repeated or malformed, and ForeignHost for another's."""
+class HostCheck:
+    """Raises InvalidRequest for a missing, repeated or malformed Host, ForeignHost for another
+    host."""
 
     def __init__(self, app: ASGIApp, allowed: frozenset[str] | None) -> None:
-        """`allowed` are names in lower case, besides which addresses and localhost are; None allows all."""
+        """`allowed` are lower-case names, besides addresses and localhost. None allows all
+        hosts."""
         self._app = app
         self._allowed = allowed
-        self._passed: set[bytes] = set()  # headers that have been allowed lately: most are the same
+        # Host headers that were allowed lately: most requests have the same
+        self._passed: set[bytes] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check(scope)
@@ -53,7 +54,7 @@ class Hosts:
 
     def _check_name(self, text: str) -> None:
         if not text and self._allowed is None:
-            return  # a URL may have no name
+            return  # an absolute URL may have an empty host
         match = _HOST.fullmatch(text)
         if match is None:
             raise InvalidRequest(
@@ -62,7 +63,7 @@ class Hosts:
         if self._allowed is not None and not self._is_allowed(
             match[1].lower().removesuffix("."), self._allowed
         ):
-            how = "--allowed-hosts names others than this machine's"
+            how = "--allowed-hosts adds names to the names of this machine"
             raise ForeignHost(
                 f"this server does not answer for the host {match[1][:_MAX_SHOWN]}: {how}"
             )
@@ -78,7 +79,7 @@ class Hosts:
 
 
 def allowed_hosts(server: ServerConfig) -> frozenset[str] | None:
-    """Returns the names that are checked for; None where all are allowed."""
+    """Returns the host names to allow, or None to allow all."""
     if "*" in server.allowed_hosts or server.uds:
         return None
     if not server.allowed_hosts and (server.api_key or not _is_loopback(server.host)):

@@ -1,4 +1,4 @@
-"""`Lifespan` runs what goes on beside the requests, from before the first until after the last."""
+"""Runs background work from before the first request until after the last."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -10,10 +10,10 @@ from ouzel.api.http.drain_log import ListRequests, drain_with_log
 
 
 class Lifespan:
-    """Answers the server's `lifespan` messages, so it is the outermost ASGI app.
+    """Answers the server's `lifespan` messages, as the outermost ASGI app.
 
-    Whichever server hosts the app, what runs is waited for when it stops: a response in the background is no request
-    that the server would know of.
+    At shutdown it waits for running responses, under any ASGI server: the server does not
+    know of responses that run in the background.
     """
 
     def __init__(
@@ -26,9 +26,10 @@ class Lifespan:
         drain_timeout_s: float,
         list_requests: ListRequests,
     ) -> None:
-        """`watch` runs all the time; at the end `drain` is awaited, `watch` cancelled, and `close` awaited.
+        """`watch` runs until the end. Then `drain` is awaited, `watch` cancelled and `close`
+        awaited.
 
-        `list_requests` returns the requests for which `drain` waits; the log names them.
+        `list_requests` returns the requests that `drain` waits for; the log names them.
         """
         self._app = app
         self._watch = watch
@@ -39,7 +40,7 @@ class Lifespan:
         self._has_drained = False
 
     async def drain(self, timeout_s: float) -> None:
-        """Takes no more requests and waits for those that run, before the server stops, which then does not wait."""
+        """Refuses new requests and waits for running ones. Call it before the server stops."""
         self._has_drained = True
         await drain_with_log(self._drain, timeout_s, self._list_requests)
 

@@ -1,8 +1,8 @@
-"""Each method of a path is a route of its own; the answer to OPTIONS, and a 405, name all methods of the path.
+"""Routes each method of a path to an endpoint of its own. OPTIONS and 405 name all methods.
 
-Routes without parameters win over routes with parameters for every method: `/v1/responses/compact` is never taken for
-the response with the id "compact". Routes write the facts of the request that they know into the exchange, from which
-the edge makes its log line.
+Routes without parameters win over routes with parameters for every method: `/v1/responses/compact`
+never matches the response with the id "compact". Routes write the facts that they know into the
+exchange, for the log line.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.http.exchange import exchange_of, header
+from ouzel.api.http.exchange import get_exchange, get_header
 from ouzel.api.http.routing_errors import MethodNotAllowed
 
 
@@ -91,18 +91,18 @@ class MethodRoute(Route):
         if (
             match is Match.NONE
             or self._needed_header is None
-            or header(scope, self._needed_header) is not None
+            or get_header(scope, self._needed_header) is not None
         ):
             return match, inner_scope
         return Match.NONE, {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = exchange_of(scope)
+        exchange = get_exchange(scope)
         exchange.route, exchange.is_routine = self._template, self._is_routine
         await super().handle(scope, receive, send)
 
 
 class SocketRoute(WebSocketRoute):
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange_of(scope).route = self.path_format
+        get_exchange(scope).route = self.path_format
         await super().handle(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Lists the requests that are being answered, so that a stopping server can log for which it waits."""
+"""Lists the requests in progress, so that a stopping server can log them."""
 
 import time
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ class OpenRequest:
 
     request_id: str
     endpoint: str
-    arrival_s: float  # time.perf_counter()
-    num_tokens: int  # generated so far
+    arrival_s: float  # seconds on the clock of time.perf_counter()
+    num_tokens: int  # tokens generated so far
 
     def __str__(self) -> str:
         age_s = time.perf_counter() - self.arrival_s
@@ -29,8 +29,8 @@ class OpenExchanges:
         self._endpoints: dict[int, tuple[Exchange, str]] = {}
 
     @contextmanager
-    def following(self, exchange: Exchange, endpoint: str) -> Iterator[None]:
-        """Lists the exchange while the block runs; `endpoint` is percent-encoded."""
+    def track(self, exchange: Exchange, endpoint: str) -> Iterator[None]:
+        """Lists the exchange while the block runs. `endpoint` is percent-encoded."""
         self._endpoints[id(exchange)] = (exchange, endpoint)
         try:
             yield
@@ -38,7 +38,7 @@ class OpenExchanges:
             del self._endpoints[id(exchange)]
 
     def requests(self) -> list[OpenRequest]:
-        """Returns the open requests; probes, scrapes and files of the playground are left out."""
+        """Returns the open requests, except probes, scrapes and files of the playground."""
         return [
             OpenRequest(exchange.request_id, endpoint, exchange.arrival_s, _num_tokens(exchange))
             for exchange, endpoint in self._endpoints.values()

@@ -1,9 +1,9 @@
-"""A path is read as the one that is meant, before anything else looks at it.
+"""Corrects the path of a request to a known path, before any other layer reads it.
 
-Clients put a base URL and an endpoint's path together in more ways than one: with a slash too many, without the `/v1`,
-with a `/v1` before what stands at the root, behind a proxy that keeps its prefix. Where that leaves no doubt the
-endpoint itself answers, without a redirect, which clients follow as a GET or not at all. What stays unknown is a 404
-that names what may have been meant.
+Clients join a base URL and the path of an endpoint in several ways: with an extra slash, without
+`/v1`, with `/v1` before a path at the root, or behind a proxy that keeps its prefix. If the
+correction is unambiguous, the endpoint answers directly. There is no redirect: clients follow
+redirects as GET, or not at all. For other paths the 404 suggests a path.
 """
 
 import re
@@ -17,12 +17,13 @@ from ouzel.api.http.routing_errors import UnknownUrl
 
 _SLASHES = re.compile("/{2,}")
 _MAX_SHOWN = 200
-_MAX_COMPARED = 100  # characters of a path that is like none: comparing takes its time
+# a longer unknown path is not compared: comparing takes time
+_MAX_COMPARED = 100
 _LIKENESS = 0.85
 
 
 class Paths:
-    """Knows the paths of an application, finds the path that a client means, and hints at one in errors."""
+    """Holds the paths of an application, and corrects or suggests paths."""
 
     def __init__(
         self,
@@ -33,8 +34,9 @@ class Paths:
         socket_paths: Collection[str] = (),
         root_path: str = "",
     ) -> None:
-        """Takes `routes` as pairs of a method and a path in starlette's spelling, and the `shown_paths` that are
-        compared with an unknown path. A client may leave out the first of `prefixes`.
+        """Takes `routes` as pairs of a method and a path in starlette's spelling.
+
+        Unknown paths are compared with `shown_paths`. A client may omit the first of `prefixes`.
         """
         routes = list(routes)
         self._plain = frozenset(path for _, path in routes if "{" not in path)
@@ -52,55 +54,54 @@ class Paths:
         return path in self._plain or self._others.match(path) is not None
 
     def template(self, path: str) -> str:
-        """Returns the path as its operation spells it, without values of a client; empty if it is unknown."""
+        """Returns the path as its operation spells it, without a client's values, or an empty
+        text."""
         if path in self._plain:
             return path
         return next(
             (shown for _, (pattern, shown, _) in self._templates if pattern.match(path)), ""
         )
 
-    def meant(self, path: str) -> str:
-        """Returns the known path that this one stands for, else the path as it is."""
+    def correct(self, path: str) -> str:
+        """Returns the known path for a path, else the path without the root path."""
         if path in self._plain:
             return path
         inner = self._without_root(path)
         return next((each for each in self._candidates(inner) if each in self), inner)
 
     def _without_root(self, path: str) -> str:
-        """A proxy may pass its prefix on or take it off."""
+        """Removes the root path: proxies pass their prefix on, or remove it."""
         if self._root_path and f"{path}/".startswith(f"{self._root_path}/"):
             return path[len(self._root_path) :] or "/"
         return path
 
     def _candidates(self, path: str) -> Iterable[str]:
         if not path.startswith("/"):
-            yield (
-                "/" if path == "*" else path
-            )  # OPTIONS of the whole server; else what could not be read
+            # "*" is OPTIONS of the whole server; the other paths could not be read
+            yield "/" if path == "*" else path
             return
         path = _SLASHES.sub("/", path).rstrip("/") or "/"
         yield path
         yield f"{self._prefixes[0]}{path[1:]}" if self._prefixes else path
         for prefix in self._prefixes:
             at_root = path.removeprefix(prefix[:-1])
-            if path.startswith(prefix) and not at_root.startswith(
-                self._prefixes
-            ):  # a doubled one is a mistake
+            # a prefix twice is a mistake
+            if path.startswith(prefix) and not at_root.startswith(self._prefixes):
                 yield at_root
 
-    def unknown(
+    def make_error(
         self, method: str, path: str, *, main_paths: Iterable[str], is_websocket: bool
     ) -> UnknownUrl:
-        """Returns the error for an unknown path, with a hint: a path like it, else the `main_paths`."""
+        """Returns the error for an unknown path. It suggests a similar path, or names
+        `main_paths`."""
         hint = self._socket_hint() if is_websocket else self._hint(method, path, main_paths)
         return UnknownUrl(f"unknown URL: {method} {path[:_MAX_SHOWN]}{hint}")
 
     def _hint(self, method: str, path: str, main_paths: Iterable[str]) -> str:
         ends = [path[match.start() :].lower() for match in re.finditer("/", path[:_MAX_SHOWN])]
-        meant = (self._hinted_path(method, self.meant(end)) for end in ends if end.strip("/"))
-        near = next(
-            (each for each in meant if each), None
-        )  # behind a prefix too many, or in other letters
+        corrected = (self._hinted_path(method, self.correct(end)) for end in ends if end.strip("/"))
+        # The path may have an unknown prefix, or other upper-case letters.
+        near = next((each for each in corrected if each), None)
         if near is None and len(path) <= _MAX_COMPARED:
             similar = get_close_matches(path, self._shown_paths, n=3, cutoff=_LIKENESS)
             near = next((each for each in similar if self._hinted_path(method, each)), None)
@@ -110,56 +111,54 @@ class Paths:
         return f"; this server has no such endpoint; it has {listed}" if listed else ""
 
     def _hinted_path(self, method: str, path: str) -> str | None:
-        """Returns the path of the endpoint that `path` leads to, with parameters by name as `{model}`.
+        """Returns the template of the endpoint at `path`, with parameters as `{model}`, or None.
 
-        An id in the client's path may name no object, so that a hint with the id would promise too much.
+        The id in the client's path may name no object, so the hint shows the template.
         """
         wanted = "GET" if method == "HEAD" else method
         matching = [
             (own, shown) for own, (pattern, shown, _) in self._templates if pattern.match(path)
         ]
         of_method = [shown for own, shown in matching if own == wanted]
-        plain = [
-            shown for _, shown in matching if shown == path
-        ]  # a 405 there names the right method
+        # a 405 at this path names the right method
+        plain = [shown for _, shown in matching if shown == path]
         return next(iter(of_method + plain), None)
 
     def _socket_hint(self) -> str:
-        return (
-            f"; WebSockets are opened at {self._listed(self._socket_paths)}"
-            if self._socket_paths
-            else ""
-        )
+        if not self._socket_paths:
+            return ""
+        return f"; WebSockets are opened at {self._listed(self._socket_paths)}"
 
     def _listed(self, paths: Iterable[str]) -> str:
         return ", ".join(f"{self._root_path}{path}" for path in paths)
 
 
-class MeantPaths:
-    """Gives the application the path that is meant; the log has the one that was sent."""
+class PathCorrection:
+    """Replaces the path of each request by the known path. The log shows the original path."""
 
     def __init__(self, app: ASGIApp, paths: Paths) -> None:
         self._app = app
         self._paths = paths
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Changes the scope in place, for what the protocol refuses later stands there too. No coroutine of its own:
-        each wake-up of a request would pass through it.
+        """Changes the scope in place: an error of the protocol may be added to this scope later.
+
+        This is not a coroutine, because each wake-up of a request would pass through it.
         """
-        scope["path"] = self._paths.meant(scope["path"])
+        scope["path"] = self._paths.correct(scope["path"])
         return self._app(scope, receive, send)
 
 
 class UnknownPath:
-    """Stands for every path that no endpoint has."""
+    """Answers every path without an endpoint by an error."""
 
     def __init__(self, paths: Paths, main_paths: Callable[[], Iterable[str]] = tuple) -> None:
-        """`main_paths` returns the most important endpoints of the models that are served now."""
+        """`main_paths` returns the main endpoints of the models that are served now."""
         self._paths = paths
         self._main_paths = main_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        raise self._paths.unknown(
+        raise self._paths.make_error(
             scope.get("method", "GET"),
             scope["path"],
             main_paths=self._main_paths(),

@@ -1,4 +1,5 @@
-"""The query of a URL is read with the care of a body: what is wrong is named, what nobody knows is logged."""
+"""Reads the query of a URL as strictly as a body: errors name the parameter, the log the
+unknown."""
 
 from collections.abc import Collection
 
@@ -13,7 +14,8 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 class Query:
     def __init__(self, params: QueryParams, *known: str) -> None:
-        """`known` are the parameters of the endpoint. Lists are spelled `name=a&name=b` or `name[]=a`."""
+        """`known` are the parameters of the endpoint. Lists are spelled `name=a&name=b` or
+        `name[]=a`."""
         self._values: dict[str, list[str]] = {}
         for name, value in params.multi_items():
             self._values.setdefault(name.removesuffix("[]"), []).append(value)
@@ -30,7 +32,7 @@ class Query:
         return values[-1] if values else None
 
     def boolean(self, name: str) -> bool:
-        """Returns False when it is not given."""
+        """Returns the parameter's value, or False if it is absent."""
         text = self.text(name)
         if text is None:
             return False

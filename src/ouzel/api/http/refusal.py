@@ -1,7 +1,7 @@
-"""What the protocol finds wrong with a request is told as all else is, by the application: in its style, with an id, a
-log line and an error object.
+"""Passes errors of the HTTP protocol to the application, which answers them like all errors.
 
-The protocol leaves the error in the request's scope. One that could not be read has a scope without method and path.
+So they have an id, a log line and an error object in the right style. The protocol stores the error
+in the scope of the request. A request that could not be read has a scope without method and path.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _SCOPE_KEY = "ouzel.refusal"
-UNREAD = "-"  # the method and the path of what could not be read
+# the method and the path of a request that could not be read
+UNREAD = "-"
 
 
 def refuse(scope: MutableMapping[str, Any], error: OuzelError) -> None:
@@ -23,13 +24,13 @@ def refuse(scope: MutableMapping[str, Any], error: OuzelError) -> None:
 
 
 def raise_refusal(scope: Mapping[str, Any]) -> None:
-    """Raises the error that the protocol has left, if any."""
+    """Raises the error that the protocol stored in the scope, if any."""
     error = scope.get(_SCOPE_KEY)
     if error is not None:
         raise error
 
 
-def unread_scope(protocol: "HttpToolsProtocol") -> Scope:
+def make_unread_scope(protocol: "HttpToolsProtocol") -> Scope:
     return {
         "type": "http",
         "asgi": {"version": protocol.asgi_version, "spec_version": "2.3"},

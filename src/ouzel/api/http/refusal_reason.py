@@ -1,7 +1,8 @@
-"""The log says why a request was refused, in our words alone: nothing that the client wrote may stand there.
+"""Writes the reason of a refusal for the log, without any text of the client.
 
-A complaint names the limit and then the value; so it is told up to where a value may begin: behind "given", a colon or
-a quotation mark. A field's path is told up to an object whose names are the client's own.
+An error message names the limit first and the value last. It is cut before "given", a colon or a
+quotation mark, where the value may begin. The path of a field is cut behind an object with names
+that the client chooses.
 """
 
 import re
@@ -32,11 +33,15 @@ _CLIENTS_OBJECTS = frozenset(
     }
 )
 _MAX_CHARS = 160
-_UNTOLD = "…"  # instead of what may be the client's
+# stands for text that may be the client's
+_UNTOLD = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalReason:
+    """Holds the reason of a refusal. `error` is the code of the answer, or its type without a
+    code."""
+
     """`error` is the code of the answer, or its type where it has no code."""
 
     error: str
@@ -44,7 +49,7 @@ class RefusalReason:
     reason: str
 
 
-def reason_of(error: BaseException) -> RefusalReason:
+def make_refusal_reason(error: BaseException) -> RefusalReason:
     if not isinstance(error, OuzelError):
         return RefusalReason(OuzelError.type, None, UNEXPECTED)
     reason = _our_part(error)
@@ -53,7 +58,8 @@ def reason_of(error: BaseException) -> RefusalReason:
 
 def _our_part(error: OuzelError) -> str:
     if isinstance(error, MethodNotAllowed):
-        return f"allowed: {error.allowed}"  # the method and the path stand in the line already
+        # the log line has the method and the path already
+        return f"allowed: {error.allowed}"
     complaint = str(error.args[0]).removeprefix(":").strip()
     return _CLIENTS_PART.sub("", complaint)[:_MAX_CHARS].rstrip()
 
@@ -67,7 +73,8 @@ def _our_field(error: OuzelError, reason: str) -> str | None:
 
 
 def _our_part_of_path(path: str, *, has_own_end: bool) -> str:
-    """The end of the path of an unknown field is the client's."""
+    """Cuts a field's path before names that the client chose. An unknown field's last name is
+    one."""
     names = path.split(".")
     num_own = len(names) if has_own_end else len(names) - 1
     for position, name in enumerate(names[:num_own]):

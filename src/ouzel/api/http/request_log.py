@@ -1,4 +1,4 @@
-"""A request has one log line, and so has a response that a WebSocket asked for."""
+"""Logs each request, and each response that a WebSocket asked for, in one line."""
 
 import logging
 import time
@@ -9,11 +9,11 @@ from ouzel.observability import facts
 
 logger = logging.getLogger(__name__)
 
-_FINGERPRINT_LEN = 8  # hexadecimal digits
+_FINGERPRINT_LEN = 8  # length in hexadecimal digits
 
 
 def log_exchange(exchange: Exchange, method: str, path: str) -> None:
-    """Logs routine requests at DEBUG unless they fail. `path` is percent-encoded, so it has no line breaks."""
+    """Logs a request; routine requests that succeed at DEBUG. `path` must be percent-encoded."""
     is_error = (exchange.status or 0) >= HTTPStatus.BAD_REQUEST
     level = logging.DEBUG if exchange.is_routine and not is_error else logging.INFO
     if not logger.isEnabledFor(level):
@@ -51,7 +51,7 @@ def _values(exchange: Exchange) -> dict[str, object]:
 
 
 def fingerprint(key_id: str) -> str:
-    """Returns the beginning of a key's id: enough to tell the keys of a server apart, too little to find a key."""
+    """Returns the first digits of a key's id: they tell keys apart, but do not lead to a key."""
     return key_id[:_FINGERPRINT_LEN]
 
 

@@ -1,14 +1,15 @@
-"""A request that is traced has a span from its arrival to the end of its answer."""
+"""Traces a request by a span from its arrival to the end of its answer."""
 
 from http import HTTPStatus
 
 from starlette.types import Scope
 
-from ouzel.api.http.exchange import Exchange, header, method_of
+from ouzel.api.http.exchange import Exchange, get_header, get_method
 from ouzel.generation import span_attributes
 from ouzel.observability import Attributes, Span
 
-_MAX_CHARACTERS = 1024  # of what a client writes as it likes
+# limit for texts that the client chooses
+_MAX_CHARACTERS = 1024
 
 
 def end_request_span(span: Span, exchange: Exchange, scope: Scope) -> None:
@@ -16,7 +17,7 @@ def end_request_span(span: Span, exchange: Exchange, scope: Scope) -> None:
     status = exchange.status or HTTPStatus.INTERNAL_SERVER_ERROR
     if exchange.is_routine and status < HTTPStatus.BAD_REQUEST:
         return
-    method = method_of(scope)
+    method = get_method(scope)
     attributes: dict[str, str | int] = {
         "http.request.method": method,
         "http.response.status_code": status,
@@ -25,23 +26,22 @@ def end_request_span(span: Span, exchange: Exchange, scope: Scope) -> None:
     }
     if exchange.route:
         attributes["http.route"] = exchange.route
-    agent = header(scope, b"user-agent")
+    agent = get_header(scope, b"user-agent")
     if agent:
         attributes["user_agent.original"] = agent[:_MAX_CHARACTERS]
     _end(span, exchange, f"{method} {exchange.route}".rstrip(), status, attributes)
 
 
 def end_message_span(span: Span, exchange: Exchange, name: str) -> None:
-    """Exports that of a request which came by a WebSocket."""
+    """Exports the span of a request that came by a WebSocket."""
     _end(span, exchange, name, exchange.status or HTTPStatus.INTERNAL_SERVER_ERROR, {})
 
 
 def _end(span: Span, exchange: Exchange, name: str, status: int, attributes: Attributes) -> None:
     generation = exchange.generation
     generated: Attributes = {}
-    if (
-        generation is not None and generation.finish_reasons
-    ):  # one in the background has a span of its own
+    # a background response has a span of its own
+    if generation is not None and generation.finish_reasons:
         generated = span_attributes(generation)
     error = str(int(status)) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
     span.end(

@@ -1,4 +1,4 @@
-"""An answer in JSON goes out in one piece."""
+"""Sends JSON answers in one piece."""
 
 from collections.abc import Sequence
 from http import HTTPStatus

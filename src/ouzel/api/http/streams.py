@@ -1,10 +1,12 @@
-"""A stream goes out piece by piece, and says that it lives while there is nothing to say.
+"""Sends a stream piece by piece, with comments while there is nothing to send.
 
 Rules
-1. The response starts with the first piece, so that what fails before it has an honest status; or with the first
-   comment, when no piece has come for `keepalive_s`: clients and proxies give up on silence.
-2. While a piece or a comment is on its way nothing else is sent: at most one of them waits for the client to read.
-3. One timer a stream looks after that. A piece costs no more than reading the clock.
+1. The response starts with the first piece, so that an error before it has its own status. It
+   starts
+   with a comment if no piece comes for `keepalive_s`: clients and proxies give up on silence.
+2. While a piece or a comment is being sent, nothing else is sent: at most one of them waits for the
+   client to read.
+3. One timer per stream watches for silence. A piece costs no more than reading the clock.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ from ouzel.api.http.framing import Framing
 
 class Streams:
     def __init__(self, keepalive_s: float) -> None:
-        """No comments are sent with 0."""
+        """`keepalive_s` 0 sends no comments."""
         self._keepalive_s = keepalive_s
 
     async def send(
@@ -30,9 +32,9 @@ class Streams:
         *,
         end: Callable[[], bytes],
     ) -> None:
-        """Asks `end` for the last bytes when the pieces are over.
+        """Sends the pieces, then the bytes that `end` returns.
 
-        An exception of theirs leaves the response open, for the error's frame, or not begun.
+        An exception from `pieces` leaves the response open for the error's frame, or not started.
         """
         stream = _Stream(framing, send, self._keepalive_s)
         async with aclosing(pieces):
@@ -56,17 +58,16 @@ class _Stream:
         self._is_started = False
         self._is_sending = False
         self._sent_at = self._loop.time()
-        self._comment: asyncio.Task[None] | None = None  # on its way
+        self._comment: asyncio.Task[None] | None = None  # the comment that is being sent
         self._timer: asyncio.TimerHandle | None = None
         if keepalive_s and framing.comment:
-            self._look_after(keepalive_s)
+            self._schedule_check(keepalive_s)
 
     async def send(self, piece: bytes, *, more: bool = True) -> None:
         if self._comment is not None:
             await self._comment
-        is_silent = (
-            self._is_started and not piece
-        )  # tokens without text, for example: the client hears nothing
+        # tokens without text, for example: the client receives nothing
+        is_silent = self._is_started and not piece
         self._is_sending = True
         await self._send_piece(piece, more=more)
         if not is_silent:
@@ -74,7 +75,7 @@ class _Stream:
         self._is_sending = False
 
     async def settle(self) -> None:
-        """Sends no comment from now on, and waits for the one that is on its way."""
+        """Stops the comments, and waits for a comment that is being sent."""
         if self._timer is not None:
             self._timer.cancel()
         if self._comment is not None:
@@ -102,14 +103,14 @@ class _Stream:
         self._sent_at = self._loop.time()
         self._comment = None
 
-    def _look_after(self, delay_s: float) -> None:
-        self._timer = self._loop.call_later(delay_s, self._look)
+    def _schedule_check(self, delay_s: float) -> None:
+        self._timer = self._loop.call_later(delay_s, self._check_silence)
 
-    def _look(self) -> None:
+    def _check_silence(self) -> None:
         silent_s = self._loop.time() - self._sent_at
         if silent_s < self._keepalive_s:
-            self._look_after(self._keepalive_s - silent_s)
+            self._schedule_check(self._keepalive_s - silent_s)
             return
         if self._comment is None and not self._is_sending:
             self._comment = self._loop.create_task(self._send_comment())
-        self._look_after(self._keepalive_s)
+        self._schedule_check(self._keepalive_s)

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl
 from starlette.types import Scope
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import name_in
+from ouzel.api.endpoint.model_choice import read_model_name
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.exchange import header
+from ouzel.api.http.exchange import get_header
 from ouzel.api.lmi.adapters import UnknownAdapter, names_in
 from ouzel.errors import ModelNotFound
 from ouzel.generation import ServedModel
@@ -29,11 +29,11 @@ def by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     adapters = [adapter] if adapter else names_in(body)
     if adapters:
         return _adapted(catalogue, adapters)
-    name = _named(scope, attributes, "model_name") or name_in(body)
+    name = _named(scope, attributes, "model_name") or read_model_name(body)
     for each in catalogue:
         if name in _spellings(each.model.names):
             return each
-    catalogue.check_coming(name)
+    catalogue.check_loading(name)
     return catalogue.first
 
 
@@ -66,12 +66,12 @@ def check_model(model: ServedModel, scope: Scope, attributes: Mapping[str, str])
 
 def adapter_beside_body(scope: Scope, attributes: Mapping[str, str]) -> str:
     """Returns the name of an adapter in a header, the query or a custom attribute; else an empty text."""
-    return header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter") or ""
+    return get_header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter") or ""
 
 
 def read_attributes(scope: Scope) -> dict[str, str]:
     """Returns the custom attributes by their names in small letters."""
-    text = header(scope, _CUSTOM_ATTRIBUTES) or ""
+    text = get_header(scope, _CUSTOM_ATTRIBUTES) or ""
     pairs = (pair.partition("=") for pair in text.split(";") if pair.strip())
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
@@ -81,7 +81,7 @@ def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
     path = scope["path_params"]
     return next(
         (place[key] for place in (path, query, attributes) if place.get(key)),
-        header(scope, key.encode()),
+        get_header(scope, key.encode()),
     )
 
 

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Answer
-from ouzel.api.http.exchange import header
+from ouzel.api.http.exchange import get_header
 from ouzel.api.http.framing import JSON_LINES
 from ouzel.api.lmi.adapters import take_adapters
 from ouzel.api.lmi.chat import ChatSchema, LmiChatCompletion, LmiChunk
@@ -105,23 +105,23 @@ class Invocations:
         log_ignored({f"custom attribute {name}" for name in attributes.keys() - _READ_ATTRIBUTES})
         _refuse(scope, attributes)
         check_model(self._model, scope, attributes)
-        content_type = header(scope, b"content-type") or "application/json"
+        content_type = get_header(scope, b"content-type") or "application/json"
         adapter = adapter_beside_body(scope, attributes)
         if self._vectors is not None:
             answer = partial(
                 self._vectors.answer, content_type=content_type, adapter_beside_body=adapter
             )
-            await self._services.taking_body(answer)(scope, receive, send)
+            await self._services.make_body_endpoint(answer)(scope, receive, send)
             return
         invocation = Invocation(
             self._schemas,
             self._model,
             content_type=content_type,
             takes_events="text/event-stream"
-            in (header(scope, _ACCEPT) or header(scope, b"accept") or ""),
+            in (get_header(scope, _ACCEPT) or get_header(scope, b"accept") or ""),
             adapter_beside_body=adapter,
         )
-        await self._services.generating(invocation)(scope, receive, send)
+        await self._services.make_generating(invocation)(scope, receive, send)
 
 
 class Invocation(msgspec.Struct, frozen=True):
@@ -171,7 +171,7 @@ def _adapted(
 
 def _refuse(scope: Scope, attributes: Mapping[str, str]) -> None:
     for name, neutral in _REFUSED.items():
-        value = attributes.get(name, header(scope, name.encode()))
+        value = attributes.get(name, get_header(scope, name.encode()))
         if value is not None and value.lower() != neutral:
             raise InvalidRequest(
                 f"is not supported by this server, given {value[:60]!r}", field=name

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.http.exchange import exchange_of, header
+from ouzel.api.http.exchange import get_exchange, get_header
 from ouzel.api.lmi.choice import by_name
 from ouzel.api.lmi.event_stream import MEDIA_TYPE, PartsSend, encode_part
 from ouzel.api.lmi.invocations import ANSWERS, BODIES, CHUNKS, make_invocations
@@ -35,13 +35,13 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         for name, reason in _REFUSED_HEADERS.items():
-            if value := header(scope, name.encode()):
+            if value := get_header(scope, name.encode()):
                 raise InvalidRequest(
                     f"is not supported by this server: {reason}, given {value[:_MAX_SHOWN]!r}",
                     field=name,
                 )
         if self._sends_messages:
-            exchange_of(scope).envelope = encode_part
+            get_exchange(scope).envelope = encode_part
             send = PartsSend(send)
         await self._invocations(scope, receive, send)
 

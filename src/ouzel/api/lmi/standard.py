@@ -28,9 +28,9 @@ from ouzel.wire.fields import CompletionFields, StopString
 from ouzel.wire.options import (
     check_completion,
     check_num_logprobs,
-    listed,
-    options_of,
-    truncation_of,
+    list_texts,
+    read_options,
+    read_truncation,
 )
 from ouzel.wire.validation_errors import shown
 
@@ -179,7 +179,7 @@ class StandardSchema:
         return _in_our_words(parameters)
 
     def _options(self, parameters: Parameters) -> GenerationOptions:
-        options = options_of(parameters, self._model, self._limits)
+        options = read_options(parameters, self._model, self._limits)
         check_completion(parameters)
         check_num_logprobs(parameters.top_n_tokens, self._limits, param="top_n_tokens")
         return replace(
@@ -190,7 +190,7 @@ class StandardSchema:
             else options.max_tokens_param,
             takes_all_left=options.takes_all_left and not parameters.max_new_tokens,
             default_max_tokens=self._default_max_tokens,
-            stop_strings=(*listed(parameters.stop), *listed(parameters.stop_sequences)),
+            stop_strings=(*list_texts(parameters.stop), *list_texts(parameters.stop_sequences)),
             num_prompt_logprobs=0 if parameters.decoder_input_details else None,
         )
 
@@ -235,7 +235,7 @@ class StandardSchema:
             )
 
     def _render(self, text: str, parameters: Parameters, options: GenerationOptions) -> Prompt:
-        truncation = truncation_of(parameters, options.most_tokens)
+        truncation = read_truncation(parameters, options.most_tokens)
         if parameters.truncate is not None:
             max_model_len = self._model.engine.info.max_model_len
             truncation = Truncation(min(parameters.truncate, max_model_len), keeps_end=True)

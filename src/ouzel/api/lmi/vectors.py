@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
+from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
 from ouzel.api.lmi.content import read_content
 from ouzel.api.lmi.vector_request import VectorInputs, read_vector_inputs
-from ouzel.api.openai.embeddings import encoded_inputs
+from ouzel.api.openai.embeddings import encode_inputs
 from ouzel.api.ranking.encoded_pairs import Scoring
 from ouzel.api.ranking.pair_scores import PairScores
 from ouzel.checkpoint.sentence_files import SentenceFiles
@@ -26,7 +26,7 @@ Numbers = list[float]
 
 class VectorInvocations:
     def __init__(self, services: Services) -> None:
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
         self._scores = PairScores(services, searches=True)
         self._always_lists = services.config.lmi_vector_lists
 
@@ -45,7 +45,7 @@ class VectorInvocations:
             return lists if inputs.is_list else lists[0]
         texts, files = await self._making.read(partial(self._encoded, inputs), body)
         vectors, _ = await self._making.vectors(request, texts)
-        written = await self._making.written(vectors, partial(_written, inputs, files))
+        written = await self._making.write(vectors, partial(_written, inputs, files))
         return written if inputs.is_list or self._always_lists else written[0]
 
     def _read(self, body: bytes, *, content_type: str, adapter_beside_body: str) -> VectorInputs:
@@ -58,7 +58,7 @@ class VectorInvocations:
         encoder, files = self._making.check_task("embed")
         limit = encoder.limit(None, truncate=inputs.parameters.truncate, field="truncate")
         texts = [(text.field, text.text) for text in inputs.texts]
-        return encoded_inputs(encoder, texts, files.default_prompt, limit), files
+        return encode_inputs(encoder, texts, files.default_prompt, limit), files
 
 
 def _scoring(inputs: VectorInputs) -> Scoring:
@@ -71,4 +71,4 @@ def _written(
     finished = finished_vectors(
         vectors, files, dimensions=None, normalises=inputs.parameters.normalize
     )
-    return [json_numbers(vector) for vector in finished]
+    return [encode_numbers(vector) for vector in finished]

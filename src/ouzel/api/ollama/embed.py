@@ -12,8 +12,8 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.ollama.answer import nanoseconds
 from ouzel.api.ollama.model_name import by_tagged_name, check_name
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
@@ -21,7 +21,7 @@ from ouzel.api.openai.embeddings import check_dimensions
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
 from ouzel.wire.decode import decode_body
-from ouzel.wire.options import listed
+from ouzel.wire.options import list_texts
 
 _KeepAlive = Annotated[object, Meta(description="A hint: the model stays loaded.")]
 
@@ -76,7 +76,7 @@ class OllamaEmbeddingsAnswer(msgspec.Struct):
 
 class OllamaEmbedding:
     def __init__(self, services: Services) -> None:
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
 
     async def embed(self, request: Request, body: bytes) -> OllamaEmbedAnswer:
         """Without a text it only tells that the model is there, as Ollama does."""
@@ -87,11 +87,11 @@ class OllamaEmbedding:
         num_tokens = 0
         if texts:
             vectors, usage = await self._making.vectors(request, texts)
-            embeddings = await self._making.written(
+            embeddings = await self._making.write(
                 vectors, partial(_written, fields.dimensions, files)
             )
             num_tokens = usage.prompt_tokens
-        now_s, arrival_s = time.perf_counter(), exchange_of(request.scope).arrival_s
+        now_s, arrival_s = time.perf_counter(), get_exchange(request.scope).arrival_s
         durations = nanoseconds(now_s - arrival_s), nanoseconds(begin_s - arrival_s)
         return OllamaEmbedAnswer(name, embeddings, *durations, num_tokens)
 
@@ -109,7 +109,7 @@ class OllamaEmbedding:
         check_name(fields.model, self._making.model.names)
         encoder, files = self._making.check_task("embed")
         check_dimensions(fields.dimensions, self._making.vector_size, files)
-        texts = [] if fields.input in ("", []) else listed(fields.input)
+        texts = [] if fields.input in ("", []) else list_texts(fields.input)
         if texts:
             check_num_texts(texts, field="input")
         limit = _limit(encoder, fields.options, cuts=fields.truncate is not False)
@@ -139,7 +139,9 @@ def _written(
     dimensions: int | None, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[list[float]]:
     return list(
-        map(json_numbers, finished_vectors(vectors, files, dimensions=dimensions, normalises=True))
+        map(
+            encode_numbers, finished_vectors(vectors, files, dimensions=dimensions, normalises=True)
+        )
     )
 
 
@@ -148,7 +150,7 @@ OPERATIONS = (
         method="post",
         path="/api/embed",
         summary="Ollama: vectors of texts.",
-        endpoint=lambda services: services.taking_body(OllamaEmbedding(services).embed),
+        endpoint=lambda services: services.make_body_endpoint(OllamaEmbedding(services).embed),
         choice=by_tagged_name,
         bodies=(OllamaEmbedRequest,),
         answers=(OllamaEmbedAnswer,),
@@ -159,7 +161,7 @@ OPERATIONS = (
         method="post",
         path="/api/embeddings",
         summary="Ollama: the vector of a text, in the older form.",
-        endpoint=lambda services: services.taking_body(OllamaEmbedding(services).embeddings),
+        endpoint=lambda services: services.make_body_endpoint(OllamaEmbedding(services).embeddings),
         choice=by_tagged_name,
         bodies=(OllamaEmbeddingsRequest,),
         answers=(OllamaEmbeddingsAnswer,),

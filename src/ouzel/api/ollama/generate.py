@@ -198,7 +198,9 @@ OPERATIONS = (
         method="post",
         path="/api/generate",
         summary="Ollama: answers a prompt, goes on from it, or fills in before a suffix.",
-        endpoint=lambda services: services.generating(Generating(services.model, services.limits)),
+        endpoint=lambda services: services.make_generating(
+            Generating(services.model, services.limits)
+        ),
         choice=by_tagged_name,
         bodies=(OllamaGenerateRequest,),
         answers=(OllamaGenerated,),

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from starlette.types import Scope
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import name_in
+from ouzel.api.endpoint.model_choice import read_model_name
 from ouzel.api.endpoint.services import Services
 from ouzel.errors import ModelNotFound
 
@@ -25,11 +25,11 @@ def names_taken(served_names: Iterable[str]) -> list[str]:
 
 def by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     """Chooses the model; a name's tag may be left out. Raises ModelNotFound, and EngineUnavailable."""
-    name = name_in(body, has_old_field=True)
+    name = read_model_name(body, has_old_field=True)
     for each in catalogue:
         if name and full_name(name) in map(full_name, each.model.names):
             return each
-    catalogue.check_coming(name, name.removesuffix(_LATEST))
+    catalogue.check_loading(name, name.removesuffix(_LATEST))
     check_name(name, ())
     return catalogue.first
 

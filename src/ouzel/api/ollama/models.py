@@ -17,7 +17,7 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.api.ollama.answer import rfc3339
 from ouzel.api.ollama.model_name import by_tagged_name, check_name, full_name
-from ouzel.api.openai.models import capabilities_of
+from ouzel.api.openai.models import list_capabilities
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import decode_body
 
@@ -188,7 +188,7 @@ def _digest(model: ServedModel) -> str:
 
 def _capabilities(model: ServedModel) -> list[str]:
     """Returns them by Ollama's names."""
-    ours = capabilities_of(model)
+    ours = list_capabilities(model)
     names = {
         "embedding": "embedding",
         "completion": "completion",
@@ -271,7 +271,7 @@ OPERATIONS = (
         method="post",
         path="/api/show",
         summary="Ollama: what a model is and can do.",
-        endpoint=lambda services: services.taking_body(ModelCard(services.model).show),
+        endpoint=lambda services: services.make_body_endpoint(ModelCard(services.model).show),
         choice=by_tagged_name,
         bodies=(OllamaShowRequest,),
         answers=(OllamaModelCard,),

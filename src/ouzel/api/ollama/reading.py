@@ -9,7 +9,7 @@ import msgspec
 
 from ouzel.api.ollama.body import OllamaBody, in_ollamas_words
 from ouzel.api.ollama.options import ModelOptions, sampling_of
-from ouzel.api.openai.models import capabilities_of
+from ouzel.api.openai.models import list_capabilities
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, GenerationRequest, Prompt, ServedModel, accept
@@ -86,7 +86,7 @@ def _thinking_of(body: OllamaBody, model: ServedModel) -> dict[str, object]:
         if not has_switch:
             log_ignored({"think"})  # some clients always send it
         return {"enable_thinking": False} if has_switch else {}
-    if "reasoning" not in capabilities_of(model):
+    if "reasoning" not in list_capabilities(model):
         raise InvalidRequest(
             f'"{body.model or model.names[0]}" does not support thinking', param="think"
         )

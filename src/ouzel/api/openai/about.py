@@ -1,4 +1,4 @@
-"""GET /version, /load and /tokenizer_info say what vLLM's say; tools that measure servers read them."""
+"""Answers GET /version, /load and /tokenizer_info as vLLM does, for benchmark tools."""
 
 import msgspec
 from starlette.requests import Request
@@ -10,7 +10,8 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.generation import ServedModel
 
-_TOKENIZER_CLASS = "PreTrainedTokenizerFast"  # transformers' name for what reads a tokenizer.json
+# transformers' class for a tokenizer.json
+_TOKENIZER_CLASS = "PreTrainedTokenizerFast"
 
 
 class Version(msgspec.Struct):
@@ -22,7 +23,8 @@ class Load(msgspec.Struct):
 
 
 class TokenizerConfig(msgspec.Struct, kw_only=True):
-    """Is a `tokenizer_config.json`; further named tokens of the model's stand beside these."""
+    """Describes a tokenizer like `tokenizer_config.json`. More named tokens may stand beside these
+    fields."""
 
     tokenizer_class: str = _TOKENIZER_CLASS
     model_max_length: int
@@ -32,7 +34,7 @@ class TokenizerConfig(msgspec.Struct, kw_only=True):
     pad_token: str | None = None
     unk_token: str | None = None
     additional_special_tokens: list[str]
-    add_bos_token: bool  # where special tokens are added to a text
+    add_bos_token: bool  # whether the tokenizer adds special tokens to a text
     add_eos_token: bool
 
 
@@ -69,12 +71,12 @@ class TokenizerInfo:
             model_max_length=self._model.engine.info.max_model_len,
             chat_template=sources.get("default", next(iter(sources.values()), None)),
             additional_special_tokens=[text for text in special if text not in named.values()],
-            add_bos_token=around[:1] == self._ids_of("bos_token"),
-            add_eos_token=around[-1:] == self._ids_of("eos_token"),
+            add_bos_token=around[:1] == self._find_ids("bos_token"),
+            add_eos_token=around[-1:] == self._find_ids("eos_token"),
         )
         return {**msgspec.structs.asdict(config), **named}
 
-    def _ids_of(self, name: str) -> list[int | None]:
+    def _find_ids(self, name: str) -> list[int | None]:
         return [self._model.tokenizer.token_id(self._model.tokenizer.special_tokens.get(name, ""))]
 
 

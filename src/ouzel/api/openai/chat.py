@@ -1,4 +1,4 @@
-"""POST /chat/completions makes of a body a request of the engine and an answer."""
+"""Reads requests to POST /chat/completions, and begins their answers."""
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
@@ -12,8 +12,6 @@ from ouzel.wire.decode import JsonObject, parse_object
 
 
 class ChatCompletions:
-    """Implements `Dialect`."""
-
     parse = staticmethod(parse_object)
 
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
@@ -31,7 +29,7 @@ class ChatCompletions:
 def accept_chat(
     request: ChatCompletionRequest, chat: Chat, model: ServedModel, arrival_s: float
 ) -> tuple[ChatAnswer, GenerationRequest]:
-    """Renders the prompt of a chat, in whatever words it came, and begins its answer in OpenAI's."""
+    """Renders the prompt of a chat from any API, and begins an answer in OpenAI's form."""
     prompt = model.renderer.render_chat(
         request.messages, chat.rendering, truncation=chat.truncation
     )
@@ -53,8 +51,8 @@ OPERATIONS = (
         method="post",
         path="/v1/chat/completions",
         prefixes=PREFIXES,
-        summary="Answers a chat. With LMI's profile in LMI's words.",
-        endpoint=lambda services: services.generating(
+        summary="Answers a chat; with LMI's profile in LMI's form.",
+        endpoint=lambda services: services.make_generating(
             ChatCompletions(services.model, services.limits)
         ),
         bodies=(ChatCompletionRequest,),

@@ -1,4 +1,4 @@
-"""POST /chat/completions answers with one object, or with chunks."""
+"""Writes the answers of POST /chat/completions: one object, or chunks."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, assert_never
@@ -59,7 +59,7 @@ class ChunkDelta(msgspec.Struct):
     reasoning_content: str | UnsetType = UNSET
     reasoning: str | UnsetType = UNSET  # the name of OpenRouter, Ollama and vLLM
     tool_calls: list[ChunkToolCall] | UnsetType = UNSET
-    function_call: ToolFunction | UnsetType = UNSET  # in answers to the old `functions`
+    function_call: ToolFunction | UnsetType = UNSET  # answers the old `functions`
 
 
 class ChunkChoice(msgspec.Struct):
@@ -78,14 +78,17 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
     system_fingerprint: str
     choices: list[ChunkChoice]
     usage: UsageObject | UnsetType | None = UNSET
-    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # with the first chunk
-    prompt_token_ids: list[int] | UnsetType = UNSET  # with the first chunk
-    # with the first chunk, where the request has tools that were left out
+    prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # sent in the first chunk
+    prompt_token_ids: list[int] | UnsetType = UNSET  # sent in the first chunk
+    # sent in the first chunk, if tools of the request were left out
     warnings: Sequence[str] | UnsetType = UNSET
 
 
 class ChatMessage(msgspec.Struct):
-    """What the `openai` client has no type for is null rather than absent: reading it is no error then."""
+    """Holds the message of a choice. Null stands for fields without a type in the `openai` client.
+
+    Reading an absent field would be an error in the client.
+    """
 
     content: str | None
     role: Literal["assistant"] = "assistant"
@@ -114,12 +117,10 @@ class ChatCompletion(msgspec.Struct, tag_field="object", tag="chat.completion"):
     usage: UsageObject
     prompt_logprobs: PromptLogprobs | None = None
     prompt_token_ids: list[int] | UnsetType = UNSET
-    warnings: Sequence[str] | UnsetType = UNSET  # where the request has tools that were left out
+    warnings: Sequence[str] | UnsetType = UNSET  # present if tools of the request were left out
 
 
 class ChatAnswer:
-    """Implements `Answer`."""
-
     def __init__(
         self,
         envelope: Envelope,
@@ -135,19 +136,18 @@ class ChatAnswer:
         self._envelope = envelope
         self._model = model
         self._shows_token_ids = request.return_token_ids or False
-        self._prompt_token_ids = (
-            prompt.token_ids if self._shows_token_ids else UNSET
-        )  # in a stream until shown
-        self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # likewise, once they are known
-        self._warnings: Sequence[str] | UnsetType = warnings or UNSET  # in a stream until shown
+        # A stream sends these three in its first chunk.
+        self._prompt_token_ids = prompt.token_ids if self._shows_token_ids else UNSET
+        self._prompt_logprobs: PromptLogprobs | UnsetType = UNSET  # set when they are known
+        self._warnings: Sequence[str] | UnsetType = warnings or UNSET
         self._scores_prompt = request.prompt_logprobs is not None
         self._text_of = (
             token_text(model, as_token_ids=request.return_tokens_as_token_ids)
             if request.logprobs
             else None
         )
-        self._streamed_usage = StreamedUsage.of_request(request)
-        self._introduced: set[int] = set()  # choices whose chunk with the role has been made
+        self._streamed_usage = StreamedUsage.from_request(request)
+        self._introduced: set[int] = set()  # choices whose chunk with the role was sent
         self._called: set[int] = set()  # choices that call tools
         self._speaks_of_functions = request.functions is not None
         self._view = ChatView(
@@ -155,11 +155,11 @@ class ChatAnswer:
         )
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[ChatCompletionChunk]:
-        chunk_usage = self._streamed_usage.of_chunk(usage)
+        chunk_usage = self._streamed_usage.for_chunk(usage)
         chunks = [
             self._chunk([choice], chunk_usage)
-            for event in self._view.of(events)
-            for choice in self._choices_of(event)
+            for event in self._view.show(events)
+            for choice in self._read_choices(event)
         ]
         if self._scores_prompt and (positions := prompt_logprobs_in(events)) is not None:
             self._prompt_logprobs = prompt_logprobs(positions, self._model)
@@ -179,7 +179,7 @@ class ChatAnswer:
             envelope.created,
             envelope.model,
             envelope.system_fingerprint,
-            [self._whole_choice(choice) for choice in fold(self._view.of(events))],
+            [self._whole_choice(choice) for choice in fold(self._view.show(events))],
             usage_object(usage),
             None if positions is None else prompt_logprobs(positions, self._model),
             self._prompt_token_ids,
@@ -199,18 +199,17 @@ class ChatAnswer:
             usage,
         )
 
-    def _choices_of(self, event: Event) -> Iterator[ChunkChoice]:
+    def _read_choices(self, event: Event) -> Iterator[ChunkChoice]:
         match event:
             case PromptScored():
-                return  # belongs to no choice
+                return  # it belongs to no choice
             case Output(index, deltas, token_ids, logprobs):
                 shown = self._logprobs(logprobs) if logprobs else None
                 shown_ids = token_ids if self._shows_token_ids else UNSET
                 is_first = index not in self._introduced
                 if not deltas and (is_first or shown is not None or shown_ids):
-                    deltas = [
-                        ContentDelta("")
-                    ]  # the first token, or what is told of one, without text of its own
+                    # a first token without text, or token ids or logprobs without text
+                    deltas = [ContentDelta("")]
                 for delta in deltas:
                     chunk_delta = self._chunk_delta(index, delta, is_first=is_first)
                     yield ChunkChoice(index, chunk_delta, shown, token_ids=shown_ids)
@@ -299,7 +298,8 @@ def _function(delta: ToolCallDelta) -> ToolFunction:
 
 
 def _last_answer(messages: object) -> str:
-    """Returns the text of the last of messages that have been rendered, nothing of one that is not the assistant's."""
+    """Returns the text of the last rendered message, or an empty text if it is not the
+    assistant's."""
     assert isinstance(messages, list)
     last = messages[-1]
     if last["role"] != "assistant":

@@ -1,4 +1,4 @@
-"""A chat's events are shown as its request wants them: without reasoning, with it in the content, after an echo."""
+"""Shows reasoning and echo as the request demands: hidden, in the content, or after an echo."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,11 +15,13 @@ from ouzel.generation import (
 )
 from ouzel.wire.shown_text import ReasoningPlace
 
-_MARKS = ("<think>", "</think>")  # where a model's own are not known
+# used if the model's own marks are not known
+_MARKS = ("<think>", "</think>")
 
 
 class ChatView:
-    """Turns events into those that are shown; it is told of all, in their order."""
+    """Turns the events of a request into the events that its answer shows. It needs all events in
+    order."""
 
     def __init__(self, place: ReasoningPlace, echo: str, model: ServedModel) -> None:
         self._place = place
@@ -27,22 +29,23 @@ class ChatView:
         family = model.output_format.reasoning
         marks = None if family is None else family.reasoning
         self._start, self._end = _MARKS if marks is None else (marks.start, marks.end)
-        self._echoed: set[int] = set()  # choices
-        self._thinking: set[int] = set()  # choices whose reasoning, in the content, has not ended
+        self._echoed: set[int] = set()  # indexes of choices
+        # choices with unfinished reasoning in the content
+        self._thinking: set[int] = set()
 
-    def of(self, events: Sequence[Event]) -> Sequence[Event]:
+    def show(self, events: Sequence[Event]) -> Sequence[Event]:
         is_plain = self._place == "apart" and not self._echo
-        return events if is_plain else [shown for event in events for shown in self._shown(event)]
+        return events if is_plain else [shown for event in events for shown in self._show(event)]
 
-    def _shown(self, event: Event) -> Iterator[Event]:
+    def _show(self, event: Event) -> Iterator[Event]:
         if not isinstance(event, PromptScored) and self._echo and event.index not in self._echoed:
             self._echoed.add(event.index)
             yield Output(event.index, [ContentDelta(self._echo)], [], [])
         if isinstance(event, Output) and self._place != "apart":
-            event = replace(event, deltas=list(self._placed(event.index, event.deltas)))
+            event = replace(event, deltas=list(self._place_reasoning(event.index, event.deltas)))
         yield event
 
-    def _placed(self, index: int, deltas: Sequence[Delta]) -> Iterator[Delta]:
+    def _place_reasoning(self, index: int, deltas: Sequence[Delta]) -> Iterator[Delta]:
         for delta in deltas:
             is_reasoning = isinstance(delta, ReasoningDelta)
             if self._place == "nowhere":

@@ -1,4 +1,4 @@
-"""POST /completions goes on from prompts, which are texts or token ids."""
+"""Continues prompts, which are texts or token ids: POST /completions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, assert_never
@@ -45,10 +45,15 @@ from ouzel.wire.logprobs import (
     join_logprobs,
     token_text,
 )
-from ouzel.wire.options import check_completion, num_alternatives, options_of, truncation_of
+from ouzel.wire.options import (
+    check_completion,
+    read_num_alternatives,
+    read_options,
+    read_truncation,
+)
 from ouzel.wire.prompt_field import OnePrompt, PromptField, read_prompts
 
-_DEFAULT_MAX_TOKENS = 16  # OpenAI's
+_DEFAULT_MAX_TOKENS = 16  # OpenAI's default
 
 
 class CompletionRequest(CompletionFields, kw_only=True):
@@ -58,7 +63,8 @@ class CompletionRequest(CompletionFields, kw_only=True):
             int,
             Meta(
                 ge=-1,
-                description="Alternatives per token; at most the server's max_logprobs; -1: the whole vocabulary.",
+                description="Alternatives per token; at most the server's max_logprobs; -1: the "
+                "whole vocabulary.",
             ),
         ]
         | None
@@ -67,27 +73,27 @@ class CompletionRequest(CompletionFields, kw_only=True):
     suffix: Annotated[
         str | None,
         Meta(
-            description="What follows the completion: fills in the middle, for models with such tokens."
+            description="The text after the completion: fills in the middle, for models with "
+            "special tokens for it."
         ),
     ] = None
     echo: Annotated[
-        bool | None, Meta(description="Shows the prompt, and its logprobs, before the completion.")
+        bool | None,
+        Meta(description="Returns the prompt, and its logprobs, before the completion."),
     ] = None
     add_special_tokens: Annotated[
-        bool | None, Meta(description="Puts the model's first token before a text.")
+        bool | None, Meta(description="Adds the model's first token before a text.")
     ] = None
 
 
 def decode_completion(fields: JsonObject) -> CompletionRequest:
-    """Decodes a parsed body, in which null is not the default limit of tokens but none, as in vLLM."""
+    """Decodes a parsed body. As in vLLM, `max_tokens` null means no limit, not the default."""
     if "max_tokens" in fields and fields["max_tokens"] is None:
         fields = {**fields, "max_tokens": -1}
     return decode_object(fields, CompletionRequest)
 
 
 class Completions:
-    """Implements `Dialect`."""
-
     parse = staticmethod(parse_object)
 
     def __init__(
@@ -128,19 +134,22 @@ class Completions:
         )
 
     def _options(self, body: CompletionRequest) -> GenerationOptions:
-        options = options_of(body, self._model, self._limits)
+        options = read_options(body, self._model, self._limits)
         check_completion(body)
         _check_suffix(body)
         if body.logprob_token_ids and body.logprobs is None:
             raise InvalidRequest(
                 f"needs logprobs, given {body.logprob_token_ids}", field="logprob_token_ids"
             )
-        num_logprobs = num_alternatives(body.logprobs, self._model, self._limits, param="logprobs")
-        num_scored = num_alternatives(
+        num_logprobs = read_num_alternatives(
+            body.logprobs, self._model, self._limits, param="logprobs"
+        )
+        num_scored = read_num_alternatives(
             body.prompt_logprobs, self._model, self._limits, param="prompt_logprobs"
         )
         if body.echo and num_logprobs is not None:
-            num_scored = max(num_logprobs, num_scored or 0)  # enough for both
+            # enough for the echo and for prompt_logprobs
+            num_scored = max(num_logprobs, num_scored or 0)
         return replace(
             options,
             default_max_tokens=self._default_max_tokens,
@@ -153,7 +162,7 @@ class Completions:
 
     def _prompts(self, body: CompletionRequest, options: GenerationOptions) -> list[Prompt]:
         max_prompts = min(self._limits.max_prompts, self._model.engine.max_admitted)
-        truncation = truncation_of(body, options.most_tokens)
+        truncation = read_truncation(body, options.most_tokens)
         entries = read_prompts(body.prompt, max_prompts=max_prompts, n=options.choosing.best_of)
         return [self._render(body, path, prompt, truncation) for path, prompt in entries]
 
@@ -173,7 +182,10 @@ class Completions:
 
 
 def _check_suffix(body: CompletionRequest) -> None:
-    """A prompt laid out around a gap is neither what was sent nor to be cut."""
+    """Raises InvalidRequest if a suffix stands beside an echo or truncation.
+
+    The prompt around a gap differs from the text that was sent, and cannot be cut.
+    """
     if not body.suffix:
         return
     if body.echo:
@@ -190,12 +202,14 @@ class CompletionChoice(msgspec.Struct):
     finish_reason: str | None = None
     stop_reason: int | str | UnsetType | None = UNSET
     token_ids: list[int] | UnsetType = UNSET
-    prompt_token_ids: list[int] | UnsetType = UNSET  # in a stream with the choice's first chunk
-    prompt_logprobs: PromptLogprobs | UnsetType | None = UNSET  # likewise
+    # sent in the first chunk of the choice
+    prompt_token_ids: list[int] | UnsetType = UNSET
+    # sent in the first chunk of the choice
+    prompt_logprobs: PromptLogprobs | UnsetType | None = UNSET
 
 
 class Completion(msgspec.Struct, tag_field="object", tag="text_completion"):
-    """Unary answers and chunks have one shape."""
+    """Holds a unary answer or a chunk: they have the same shape."""
 
     id: str
     created: int
@@ -206,8 +220,6 @@ class Completion(msgspec.Struct, tag_field="object", tag="text_completion"):
 
 
 class CompletionAnswer:
-    """Implements `Answer`."""
-
     def __init__(
         self,
         envelope: Envelope,
@@ -234,18 +246,17 @@ class CompletionAnswer:
             )
             for prompt in prompts
         ]
-        self._streamed_usage = StreamedUsage.of_request(body)
-        self._begun: set[int] = set()  # choices of which something has been shown
-        self._num_chars: dict[
-            int, int
-        ] = {}  # by index: of the tokens whose logprobs have been shown
+        self._streamed_usage = StreamedUsage.from_request(body)
+        self._begun: set[int] = set()  # choices of which a piece was sent
+        # characters of the tokens with shown logprobs, by the index of the choice
+        self._num_chars: dict[int, int] = {}
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[Completion]:
-        chunk_usage = self._streamed_usage.of_chunk(usage)
+        chunk_usage = self._streamed_usage.for_chunk(usage)
         return [
             self._completion([choice], chunk_usage)
             for event in events
-            for choice in self._choices_of(event)
+            for choice in self._read_choices(event)
         ]
 
     def last_chunks(self, usage: Usage) -> list[Completion]:
@@ -254,7 +265,7 @@ class CompletionAnswer:
     def whole(self, events: Sequence[Event], usage: Usage) -> Completion:
         for event in events:
             if isinstance(event, PromptScored):
-                self._prompt_of(event.index).scores = event.logprobs
+                self._find_prompt(event.index).scores = event.logprobs
         return self._completion(
             [self._whole_choice(choice) for choice in fold(events)], usage_object(usage)
         )
@@ -272,18 +283,18 @@ class CompletionAnswer:
             usage,
         )
 
-    def _prompt_of(self, index: int) -> ShownPrompt:
+    def _find_prompt(self, index: int) -> ShownPrompt:
         return self._prompts[index // self._n]
 
-    def _choices_of(self, event: Event) -> Iterator[CompletionChoice]:
+    def _read_choices(self, event: Event) -> Iterator[CompletionChoice]:
         match event:
             case PromptScored(index, scores):
-                self._prompt_of(index).scores = scores
+                self._find_prompt(index).scores = scores
             case Output(index, deltas, token_ids, logprobs):
                 text = "".join(delta.text for delta in deltas if isinstance(delta, ContentDelta))
                 yield self._piece(index, text, token_ids, self._logprobs(index, logprobs))
             case Finished(index):
-                yield _ended(self._piece(index, "", [], None), event)
+                yield _end_piece(self._piece(index, "", [], None), event)
             case unreachable:
                 assert_never(unreachable)
 
@@ -291,14 +302,16 @@ class CompletionAnswer:
         logprobs = self._logprobs(choice.index, choice.logprobs)
         piece = self._piece(choice.index, choice.content, choice.token_ids, logprobs)
         if piece.prompt_logprobs is UNSET:
-            piece.prompt_logprobs = None  # rather than absent: the client's type does not know it
+            # null rather than absent, because the client's type does not know the field
+            piece.prompt_logprobs = None
         piece.stop_reason = None
-        return _ended(piece, choice.finished)
+        return _end_piece(piece, choice.finished)
 
     def _piece(
         self, index: int, text: str, token_ids: list[int], logprobs: CompletionLogprobs | None
     ) -> CompletionChoice:
-        """Returns what is new of a choice; its first piece begins with what is shown of the prompt."""
+        """Returns the new part of a choice. The first part begins with the shown parts of the
+        prompt."""
         piece = CompletionChoice(index, text, logprobs)
         if self._body.return_token_ids:
             piece.token_ids = token_ids
@@ -308,7 +321,7 @@ class CompletionAnswer:
         return piece
 
     def _put_prompt_before(self, piece: CompletionChoice) -> None:
-        body, prompt = self._body, self._prompt_of(piece.index)
+        body, prompt = self._body, self._find_prompt(piece.index)
         if body.return_token_ids:
             piece.prompt_token_ids = prompt.token_ids
         if body.prompt_logprobs is not None:
@@ -327,7 +340,7 @@ class CompletionAnswer:
         if self._body.logprobs is None:
             return None
         if index not in self._num_chars:
-            self._num_chars[index] = self._prompt_of(index).logprobs[1] if self._body.echo else 0
+            self._num_chars[index] = self._find_prompt(index).logprobs[1] if self._body.echo else 0
         shown, self._num_chars[index] = completion_logprobs(
             positions,
             self._model,
@@ -338,7 +351,7 @@ class CompletionAnswer:
         return shown
 
 
-def _ended(piece: CompletionChoice, finished: Finished) -> CompletionChoice:
+def _end_piece(piece: CompletionChoice, finished: Finished) -> CompletionChoice:
     piece.finish_reason = public_finish_reason(finished.reason, called=False)
     if finished.stop_reason is not None:
         piece.stop_reason = finished.stop_reason
@@ -350,8 +363,10 @@ OPERATIONS = (
         method="post",
         path="/v1/completions",
         prefixes=PREFIXES,
-        summary="Goes on from a prompt.",
-        endpoint=lambda services: services.generating(Completions(services.model, services.limits)),
+        summary="Continues a prompt.",
+        endpoint=lambda services: services.make_generating(
+            Completions(services.model, services.limits)
+        ),
         bodies=(CompletionRequest,),
         answers=(Completion,),
         chunks=(Completion,),

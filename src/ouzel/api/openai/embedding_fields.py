@@ -1,4 +1,4 @@
-"""What requests for embeddings and for scores have in common, and how the `input` of embeddings is read."""
+"""Defines the fields that embeddings and scores share, and reads the `input` of embeddings."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -33,7 +33,7 @@ class VectorFields(msgspec.Struct, kw_only=True):
             int,
             Meta(
                 ge=-1,
-                description="Cuts longer texts to so many tokens; -1: to what the model takes.",
+                description="Cuts longer texts to this number of tokens; -1: to the model's limit.",
             ),
         ]
         | None
@@ -41,14 +41,18 @@ class VectorFields(msgspec.Struct, kw_only=True):
     truncate: Annotated[
         bool | None,
         Meta(
-            description="true cuts texts to what the model takes, as truncate_prompt_tokens -1 does; false refuses "
-            "longer ones."
+            description="true cuts texts to the model's limit, as truncate_prompt_tokens -1 does; "
+            "false refuses longer texts."
         ),
     ] = None
     priority: (
-        Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None
+        Annotated[
+            int,
+            Meta(ge=-(2**31), lt=2**31, description="Requests with a smaller number run first."),
+        ]
+        | None
     ) = None
-    user: Annotated[str | None, Meta(description="A hint: nothing depends on it.")] = None
+    user: Annotated[str | None, Meta(description="A hint without effect.")] = None
 
 
 def read_inputs(value: str | list[object], *, field: str = "input") -> list[tuple[str, OneInput]]:
@@ -64,7 +68,7 @@ def read_inputs(value: str | list[object], *, field: str = "input") -> list[tupl
 
 
 def text_paths(texts: str | list[str], *, field: str) -> list[str]:
-    """Returns where in the body each of them is."""
+    """Returns the path of each text in the body."""
     return (
         [field] if isinstance(texts, str) else [f"{field}[{index}]" for index in range(len(texts))]
     )

@@ -1,4 +1,4 @@
-"""POST /embeddings makes a vector of each text, as the model's sentence-transformers files say."""
+"""Makes a vector of each text, as the model's sentence-transformers files say: POST /embeddings."""
 
 import base64
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
+from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
 from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
@@ -27,13 +27,14 @@ class EmbeddingsRequest(VectorFields, kw_only=True):
     input: InputField
     encoding_format: Annotated[
         Literal["float", "base64"] | None,
-        Meta(description="base64: of float32 numbers, little-endian."),
+        Meta(description="base64: float32 numbers, little-endian."),
     ] = None
     dimensions: (
         Annotated[
             int,
             Meta(
-                ge=0, description="Fewer values, the first ones, with the length 1 again; 0: all."
+                ge=0,
+                description="Keeps this number of first values, scaled to the length 1; 0: all.",
             ),
         ]
         | None
@@ -41,18 +42,19 @@ class EmbeddingsRequest(VectorFields, kw_only=True):
     normalize: Annotated[
         bool | None,
         Meta(
-            description="Whether vectors have the length 1; as the model's files say when not given."
+            description="Scales vectors to the length 1, or does not; default: as the model's "
+            "files say."
         ),
     ] = None
     prompt_name: Annotated[
         str | None,
         Meta(
-            description="Which of the model's prompts (query, document, ...) stands before every text."
+            description="The name of the model's prompt (query, document, ...) before every text."
         ),
     ] = None
     add_special_tokens: Annotated[
         bool | None,
-        Meta(description="Puts the tokenizer's special tokens around a text; true when not given."),
+        Meta(description="Adds the tokenizer's special tokens around a text; default: true."),
     ] = None
 
 
@@ -74,12 +76,12 @@ class EmbeddingList(msgspec.Struct, tag_field="object", tag="list"):
 
 class Embeddings:
     def __init__(self, services: Services) -> None:
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
 
     async def answer(self, request: Request, body: bytes) -> EmbeddingList:
         fields, texts, files = await self._making.read(partial(self._read, body), body)
         vectors, usage = await self._making.vectors(request, texts, priority=fields.priority or 0)
-        data = await self._making.written(vectors, partial(_written, fields, files))
+        data = await self._making.write(vectors, partial(_write, fields, files))
         num_tokens = usage.prompt_tokens
         return EmbeddingList(
             data, self._making.model.names[0], EmbeddingsUsage(num_tokens, num_tokens)
@@ -88,27 +90,26 @@ class Embeddings:
     def _read(self, body: bytes) -> tuple[EmbeddingsRequest, list[EncodedText], SentenceFiles]:
         fields = decode_body(body, EmbeddingsRequest)
         try:
-            return fields, *self._encoded(fields)
+            return fields, *self._encode(fields)
         except InvalidRequest as error:
             raise as_named(error, partial(parse_object, body)) from error.__cause__
 
-    def _encoded(self, fields: EmbeddingsRequest) -> tuple[list[EncodedText], SentenceFiles]:
+    def _encode(self, fields: EmbeddingsRequest) -> tuple[list[EncodedText], SentenceFiles]:
         check_model(fields.model, self._making.model)
         encoder, files = self._making.check_task("embed")
-        fields.dimensions = (
-            fields.dimensions or None
-        )  # infinity's clients send 0 where their user gives none
+        # infinity's clients send 0 if their user sets no number
+        fields.dimensions = fields.dimensions or None
         check_dimensions(fields.dimensions, self._making.vector_size, files)
-        prompt = prompt_of(fields.prompt_name, files)
+        prompt = find_prompt(fields.prompt_name, files)
         truncation = fields.truncate_prompt_tokens
         limit = encoder.limit(truncation, truncate=fields.truncate, field="truncate_prompt_tokens")
         special = fields.add_special_tokens is not False
-        return encoded_inputs(
+        return encode_inputs(
             encoder, read_inputs(fields.input), prompt, limit, special=special
         ), files
 
 
-def encoded_inputs(
+def encode_inputs(
     encoder: TextEncoder,
     inputs: Iterable[tuple[str, OneInput]],
     prompt: str,
@@ -116,13 +117,12 @@ def encoded_inputs(
     *,
     special: bool = True,
 ) -> list[EncodedText]:
-    """Encodes inputs that stand behind their paths in the body; `prompt` comes before each text."""
-    return [
-        _encoded(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs
-    ]
+    """Encodes inputs, which are pairs of a path in the body and a value; `prompt` precedes each
+    text."""
+    return [_encode(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs]
 
 
-def _encoded(
+def _encode(
     encoder: TextEncoder,
     path: str,
     entry: OneInput,
@@ -131,27 +131,28 @@ def _encoded(
     *,
     special: bool,
 ) -> EncodedText:
-    """Token ids are taken as they are."""
+    """Encodes a text, or checks token ids, which stay unchanged."""
     if isinstance(entry, str):
         return encoder.text(prompt + entry, limit, field=path, add_special_tokens=special)
     return encoder.token_ids(entry, limit, field=path)
 
 
 def check_dimensions(dimensions: int | None, vector_size: int, files: SentenceFiles) -> None:
-    """Raises InvalidRequest for more than there are, and for fewer of a model whose files do not allow that."""
+    """Raises InvalidRequest for more dimensions than vectors have, or for fewer if the model
+    forbids it."""
     if dimensions is None or dimensions == vector_size:
         return
     if dimensions > vector_size:
         raise InvalidRequest(f"must be <= {vector_size}, given {dimensions}", field="dimensions")
     if not files.is_matryoshka:
         raise InvalidRequest(
-            f"must be {vector_size}, given {dimensions}: the model's files do not say that it was trained for fewer "
-            "(see --matryoshka)",
+            f"must be {vector_size}, given {dimensions}: the model's files do not say that it was "
+            "trained for fewer (see --matryoshka)",
             field="dimensions",
         )
 
 
-def prompt_of(name: str | None, files: SentenceFiles, *, field: str = "prompt_name") -> str:
+def find_prompt(name: str | None, files: SentenceFiles, *, field: str = "prompt_name") -> str:
     if name is None:
         return files.default_prompt
     if name not in files.prompts:
@@ -162,13 +163,13 @@ def prompt_of(name: str | None, files: SentenceFiles, *, field: str = "prompt_na
     return files.prompts[name]
 
 
-def _written(
+def _write(
     fields: EmbeddingsRequest, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[EmbeddingObject]:
     finished = finished_vectors(
         vectors, files, dimensions=fields.dimensions, normalises=fields.normalize
     )
-    write = _base64 if fields.encoding_format == "base64" else json_numbers
+    write = _base64 if fields.encoding_format == "base64" else encode_numbers
     return [EmbeddingObject(index, write(vector)) for index, vector in enumerate(finished)]
 
 
@@ -181,8 +182,8 @@ OPERATIONS = (
         method="post",
         path="/v1/embeddings",
         prefixes=PREFIXES,
-        summary="A vector of each text, of a model that makes embeddings.",
-        endpoint=lambda services: services.taking_body(Embeddings(services).answer),
+        summary="Makes a vector of each text; for embedding models.",
+        endpoint=lambda services: services.make_body_endpoint(Embeddings(services).answer),
         bodies=(EmbeddingsRequest,),
         answers=(EmbeddingList,),
         vector_tasks=frozenset({"embed"}),

@@ -1,4 +1,4 @@
-"""Every object of an answer repeats the envelope; the last one, or all, have the usage."""
+"""Writes the envelope that all objects of an answer share, and the usage."""
 
 import secrets
 import time
@@ -10,7 +10,7 @@ from ouzel.wire.fields import CompletionFields
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """Every object of one answer repeats it."""
+    """Holds the fields that every object of an answer repeats."""
 
     id: str
     created: int
@@ -29,14 +29,14 @@ def new_envelope(prefix: str, model: ServedModel) -> Envelope:
 
 class PromptTokensDetails(msgspec.Struct):
     cached_tokens: int
-    image_tokens: int | msgspec.UnsetType = msgspec.UNSET  # of a prompt with pictures
+    # set for a prompt with images
+    image_tokens: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class CompletionTokensDetails(msgspec.Struct):
     reasoning_tokens: int
-    accepted_prediction_tokens: (
-        int  # of all proposals: the client's prediction is one source of several
-    )
+    # all accepted proposals: the client's prediction is one of several sources
+    accepted_prediction_tokens: int
     rejected_prediction_tokens: int
 
 
@@ -65,19 +65,22 @@ def usage_object(usage: Usage) -> UsageObject:
 
 
 class StreamedUsage(msgspec.Struct, frozen=True):
-    """Says when the chunks of a stream carry the usage."""
+    """Decides which chunks of a stream carry the usage."""
 
     at_end: bool
     running: bool
 
     @classmethod
-    def of_request(cls, body: CompletionFields) -> "StreamedUsage":
+    def from_request(cls, body: CompletionFields) -> "StreamedUsage":
         options = body.stream_options
         running = options is not None and bool(options.continuous_usage_stats)
         return cls(running or (options is not None and bool(options.include_usage)), running)
 
-    def of_chunk(self, usage: Usage) -> UsageObject | msgspec.UnsetType | None:
-        """Returns null for every chunk but the last one where the usage is asked for, else nothing, as OpenAI does."""
+    def for_chunk(self, usage: Usage) -> UsageObject | msgspec.UnsetType | None:
+        """Returns the usage of a chunk: null if only the last chunk has the usage, as OpenAI does.
+
+        If the request does not ask for the usage, the field is absent.
+        """
         if self.running:
             return usage_object(usage)
         return None if self.at_end else msgspec.UNSET

@@ -1,4 +1,4 @@
-"""GET /health and /metrics are for the machines that watch."""
+"""Answers GET /health and GET /metrics, for monitoring."""
 
 from dataclasses import replace
 from http import HTTPStatus
@@ -25,7 +25,8 @@ class EngineHealth(msgspec.Struct):
 class Health(msgspec.Struct):
     status: str
     reason: str | msgspec.UnsetType = msgspec.UNSET
-    engines: list[EngineHealth] | msgspec.UnsetType = msgspec.UNSET  # each of several
+    # each engine, if there are several
+    engines: list[EngineHealth] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Watch:
@@ -33,7 +34,7 @@ class Watch:
         self._catalogue = catalogue
 
     async def health(self, request: Request) -> Response:
-        """Answers 200 while requests are taken, for whichever model, else 503 with the state and its reason."""
+        """Answers 200 if any model takes requests, else 503 with the state and its reason."""
         state, reason = self._catalogue.state, self._catalogue.reason
         each = [
             EngineHealth(served.model.names[0], engine.state.value, engine.reason)
@@ -57,7 +58,7 @@ class Watch:
 
 
 def _readings(model: ServedModel) -> list[EngineReading]:
-    """An adapter has no engine of its own."""
+    """Reads the engines of a model. An adapter has no engine of its own."""
     return [] if model.adapter else [_reading(engine) for engine in model.engine.members]
 
 
@@ -103,7 +104,7 @@ OPERATIONS = (
     Operation(
         method="get",
         path="/health",
-        summary="200 while requests are taken, else 503.",
+        summary="Answers 200 while the server takes requests, else 503.",
         overall=lambda catalogue: Watch(catalogue).health,
         answers=(Health,),
         is_probe=True,

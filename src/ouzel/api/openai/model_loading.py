@@ -1,4 +1,4 @@
-"""POST /models/load and /models/unload change what is served. They are for who has the admin key alone."""
+"""Loads and unloads models for holders of the admin key: POST /models/load and /models/unload."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,8 +7,8 @@ from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.http.door import cancelled_on_disconnect
-from ouzel.api.http.guard import AdminGuard
+from ouzel.api.http.door import cancel_on_disconnect
+from ouzel.api.http.guard import AdminKeyCheck
 from ouzel.api.http.send import send_json
 from ouzel.api.openai.models import ModelObject, model_object
 from ouzel.config.adapters import fault_of_name
@@ -17,13 +17,10 @@ from ouzel.wire.decode import JsonObject, log_ignored, parse_object
 from ouzel.wire.validation_errors import shown
 
 LOAD_PATH, UNLOAD_PATH = "/v1/models/load", "/v1/models/unload"
-LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH = (
-    "/v1/load_lora_adapter",
-    "/v1/unload_lora_adapter",
-)  # vLLM's
-PATHS = frozenset(
-    {LOAD_PATH, UNLOAD_PATH, LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH}
-)  # that have a key of their own
+# vLLM's paths
+LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"
+# paths that check the admin key themselves
+PATHS = frozenset({LOAD_PATH, UNLOAD_PATH, LOAD_ADAPTER_PATH, UNLOAD_ADAPTER_PATH})
 
 
 class UnloadedModel(msgspec.Struct, tag_field="object", tag="model"):
@@ -33,21 +30,22 @@ class UnloadedModel(msgspec.Struct, tag_field="object", tag="model"):
 
 class ModelChangeEndpoint:
     def __init__(self, changes: ModelChanges, change: Callable[[bytes], Awaitable[object]]) -> None:
-        """`change` takes the body and returns the answer; it is cancelled when the client goes away."""
+        """`change` takes the body and returns the answer; it is cancelled if the client
+        disconnects."""
         self._bodies = changes.catalogue.shared.bodies
-        self._guard = AdminGuard(changes.catalogue.shared.config.admin_api_key)
+        self._admin_key = AdminKeyCheck(changes.catalogue.shared.config.admin_api_key)
         self._change = change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._guard.check(scope)
+        self._admin_key.check(scope)
         with self._bodies.share() as share:
             body = await self._bodies.read(scope, receive, share)
-        async with cancelled_on_disconnect(receive):
+        async with cancel_on_disconnect(receive):
             answer = await self._change(body)
         await send_json(msgspec.json.encode(answer), send)
 
 
-def _loading(changes: ModelChanges) -> ModelChangeEndpoint:
+def _make_loading(changes: ModelChanges) -> ModelChangeEndpoint:
     async def load(body: bytes) -> ModelObject:
         model = await changes.load(parse_object(body))
         return model_object(model.names[0], model)
@@ -55,7 +53,7 @@ def _loading(changes: ModelChanges) -> ModelChangeEndpoint:
     return ModelChangeEndpoint(changes, load)
 
 
-def _unloading(changes: ModelChanges) -> ModelChangeEndpoint:
+def _make_unloading(changes: ModelChanges) -> ModelChangeEndpoint:
     async def unload(body: bytes) -> UnloadedModel:
         name = _text(parse_object(body), "name")
         await changes.unload(name)
@@ -64,7 +62,7 @@ def _unloading(changes: ModelChanges) -> ModelChangeEndpoint:
     return ModelChangeEndpoint(changes, unload)
 
 
-def _loading_adapters(changes: ModelChanges) -> ModelChangeEndpoint:
+def _make_adapter_loading(changes: ModelChanges) -> ModelChangeEndpoint:
     async def load(body: bytes) -> ModelObject:
         fields = parse_object(body)
         log_ignored(fields.keys() - {"lora_name", "lora_path", "model"})
@@ -77,7 +75,7 @@ def _loading_adapters(changes: ModelChanges) -> ModelChangeEndpoint:
     return ModelChangeEndpoint(changes, load)
 
 
-def _unloading_adapters(changes: ModelChanges) -> ModelChangeEndpoint:
+def _make_adapter_unloading(changes: ModelChanges) -> ModelChangeEndpoint:
     async def unload(body: bytes) -> UnloadedModel:
         fields = parse_object(body)
         log_ignored(fields.keys() - {"lora_name"})
@@ -99,29 +97,29 @@ OPERATIONS = (
     Operation(
         method="post",
         path=LOAD_ADAPTER_PATH,
-        summary="vLLM's: loads an adapter, of `model` where that is not the first.",
-        changing=_loading_adapters,
+        summary="vLLM's: loads an adapter, for the first model or for `model`.",
+        changing=_make_adapter_loading,
         is_documented=False,
     ),
     Operation(
         method="post",
         path=UNLOAD_ADAPTER_PATH,
-        summary="vLLM's: unloads an adapter, once its requests are over.",
-        changing=_unloading_adapters,
+        summary="vLLM's: unloads an adapter after its requests have ended.",
+        changing=_make_adapter_unloading,
         is_documented=False,
     ),
     Operation(
         method="post",
         path=LOAD_PATH,
         summary="Loads a model, with options of its own: docs/how-to/serve-several-models.md.",
-        changing=_loading,
-        is_documented=False,  # for operators
+        changing=_make_loading,
+        is_documented=False,  # an interface of operators
     ),
     Operation(
         method="post",
         path=UNLOAD_PATH,
-        summary="Unloads a model, once its requests are over.",
-        changing=_unloading,
+        summary="Unloads a model after its requests have ended.",
+        changing=_make_unloading,
         is_documented=False,
     ),
 )

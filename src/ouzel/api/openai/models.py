@@ -1,4 +1,4 @@
-"""GET /models and /models/{id} say what is served, how long its context is and what it can do."""
+"""Lists the served models, their context length and capabilities: GET /models and /models/{id}."""
 
 import msgspec
 from starlette.requests import Request
@@ -11,7 +11,7 @@ from ouzel.generation import ServedModel
 
 
 class Architecture(msgspec.Struct):
-    """It has OpenRouter's names, which clients look for."""
+    """Holds OpenRouter's fields, which clients look for."""
 
     modality: str
     input_modalities: list[str]
@@ -21,12 +21,12 @@ class Architecture(msgspec.Struct):
 class ModelObject(msgspec.Struct, tag_field="object", tag="model"):
     id: str
     created: int
-    max_model_len: int  # vLLM's name, which clients look for
-    context_length: int  # the same, under OpenRouter's name
+    max_model_len: int  # vLLM's name, which clients read
+    context_length: int  # the same number under OpenRouter's name
     architecture: Architecture
     capabilities: list[str]
     owned_by: str = "ouzel"
-    root: str | None = None  # vLLM's: of an adapter the model that it adapts, here and in `parent`
+    root: str | None = None  # vLLM's: the base model of an adapter, as `parent`
     parent: str | None = None
 
 
@@ -58,7 +58,7 @@ def model_object(name: str, model: ServedModel) -> ModelObject:
         max_model_len=max_model_len,
         context_length=max_model_len,
         architecture=_architecture(model),
-        capabilities=capabilities_of(model),
+        capabilities=list_capabilities(model),
         root=parent,
         parent=parent,
     )
@@ -79,7 +79,7 @@ def _architecture(model: ServedModel) -> Architecture:
     return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
 
 
-def capabilities_of(model: ServedModel) -> list[str]:
+def list_capabilities(model: ServedModel) -> list[str]:
     task = model.engine.info.task
     if task != "generate":
         return ["embedding", "rerank"] if task == "embed" else ["rerank"]
@@ -103,7 +103,7 @@ OPERATIONS = (
         method="get",
         path="/v1/models",
         prefixes=PREFIXES,
-        summary="What is served. In Anthropic's form for who sends `anthropic-version`.",
+        summary="Lists the served models; with the header `anthropic-version` in Anthropic's form.",
         overall=lambda catalogue: Models(catalogue).list,
         answers=(ModelList,),
     ),
@@ -112,7 +112,8 @@ OPERATIONS = (
         path="/v1/models/{name}",
         prefixes=PREFIXES,
         has_slashes=True,
-        summary="One served model. In Anthropic's form for who sends `anthropic-version`.",
+        summary="Describes a served model; with the header `anthropic-version` in Anthropic's "
+        "form.",
         overall=lambda catalogue: Models(catalogue).retrieve,
         answers=(ModelObject,),
     ),

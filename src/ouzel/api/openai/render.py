@@ -1,7 +1,7 @@
-"""POST /chat/completions/render and /completions/render show what the engine would be given, and generate nothing.
+"""Shows the engine's input without generating: POST /chat/completions/render, /completions/render.
 
-The answers are vLLM's, with the prompt's text beside its ids: one object for a chat, one for each prompt of a
-completion. The body is checked as for an answer, so what is rendered would be generated.
+The answers are vLLM's, with the prompt's text beside its ids: one object for a chat, one for each
+prompt of a completion. The body is checked as for generation.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Dialect
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.chat import ChatCompletions
 from ouzel.api.openai.completions import CompletionRequest, Completions
 from ouzel.generation import GenerationRequest
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class RenderedSampling(msgspec.Struct, kw_only=True):
-    """Has every default filled in."""
+    """Holds the sampling parameters with every default filled in."""
 
     n: int
     max_tokens: int
@@ -58,11 +58,14 @@ class RenderedPrompt(msgspec.Struct, kw_only=True):
     stream: bool
     priority: int
     cache_salt: str | None
-    features: None = None  # of images; there are none
+    features: None = None  # vLLM's field for images, always null
 
 
 class Rendering:
-    """Takes the bodies of a dialect. What is long is done in the threads of texts to tokenize: nobody generates yet."""
+    """Renders the bodies of a dialect. Long bodies use the threads for tokenization.
+
+    So rendering does not delay requests that generate.
+    """
 
     def __init__(self, services: Services, dialect: Dialect, *, is_chat: bool) -> None:
         self._model_name = services.model.names[0]
@@ -73,16 +76,16 @@ class Rendering:
 
     async def render(self, request: Request, body: bytes) -> msgspec.Raw:
         is_short = len(body) <= LONG_BODY_BYTES
-        fields = await self._done(partial(self._dialect.parse, body), is_short=is_short)
-        work = partial(self._rendered, fields, exchange_of(request.scope).arrival_s)
+        fields = await self._run(partial(self._dialect.parse, body), is_short=is_short)
+        work = partial(self._render, fields, get_exchange(request.scope).arrival_s)
         if has_own_template(fields):
             return await self._preparing.run(work, len(body), has_own_template=True)
-        return await self._done(work, is_short=is_short)
+        return await self._run(work, is_short=is_short)
 
-    async def _done(self, work: Callable[[], Result], *, is_short: bool) -> Result:
+    async def _run(self, work: Callable[[], Result], *, is_short: bool) -> Result:
         return await (run_here(work) if is_short else self._threads.run(work))
 
-    def _rendered(self, fields: JsonObject, arrival_s: float) -> msgspec.Raw:
+    def _render(self, fields: JsonObject, arrival_s: float) -> msgspec.Raw:
         requests, answer = self._dialect.prepare(fields, arrival_s)
         rendered = [self._prompt(request, is_stream=answer.is_stream) for request in requests]
         return msgspec.Raw(msgspec.json.encode(rendered[0] if self._is_chat else rendered))
@@ -137,8 +140,8 @@ OPERATIONS = (
         method="post",
         path="/v1/chat/completions/render",
         prefixes=PREFIXES,
-        summary="The prompt of a chat, and how it would be sampled; nothing is generated.",
-        endpoint=lambda services: services.taking_body(_chats(services).render),
+        summary="Returns the prompt and the sampling parameters of a chat; generates nothing.",
+        endpoint=lambda services: services.make_body_endpoint(_chats(services).render),
         bodies=(ChatCompletionRequest,),
         answers=(RenderedPrompt,),
     ),
@@ -146,8 +149,9 @@ OPERATIONS = (
         method="post",
         path="/v1/completions/render",
         prefixes=PREFIXES,
-        summary="The prompts of a completion, and how they would be sampled; nothing is generated.",
-        endpoint=lambda services: services.taking_body(_completions(services).render),
+        summary="Returns the prompts and the sampling parameters of a completion; generates "
+        "nothing.",
+        endpoint=lambda services: services.make_body_endpoint(_completions(services).render),
         bodies=(CompletionRequest,),
         answers=(list[RenderedPrompt],),
     ),

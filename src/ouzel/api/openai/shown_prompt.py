@@ -1,4 +1,5 @@
-"""Completions show of a prompt, before its choices, its text and logprobs (echo), its ids and scores (vLLM)."""
+"""Holds the parts of a prompt that completions show: text and logprobs (echo), ids and scores
+(vLLM)."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,13 +11,13 @@ from ouzel.wire.logprobs import (
     PromptLogprobs,
     TokenText,
     echoed_logprobs,
+    keep_top,
     prompt_logprobs,
-    with_num_top,
 )
 
 
 class ShownPrompt:
-    """It is written once and shown by all choices."""
+    """Holds the shown parts of a prompt. All choices share them, so each is written once."""
 
     def __init__(
         self,
@@ -24,14 +25,13 @@ class ShownPrompt:
         model: ServedModel,
         text_of: TokenText,
         *,
-        num_logprobs: int
-        | None,  # alternatives that the request asked for, in the echo and in prompt_logprobs
+        # alternatives that the request demands, in the echo and in prompt_logprobs
+        num_logprobs: int | None,
         num_prompt_logprobs: int | None,
     ) -> None:
         self.token_ids = prompt.token_ids
-        self.scores: Sequence[
-            PositionLogprobs
-        ] = ()  # of every token but the first; known before the first choice
+        # scores of every token but the first; known before the first choice
+        self.scores: Sequence[PositionLogprobs] = ()
         self._prompt = prompt
         self._model = model
         self._text_of = text_of
@@ -40,7 +40,8 @@ class ShownPrompt:
 
     @cached_property
     def text(self) -> str:
-        """Returns it up to the last whole character: one that has only begun is completed by the choice."""
+        """Returns the prompt's text up to the last whole character. The choice completes a partial
+        one."""
         tokenizer, prompt = self._model.tokenizer, self._prompt
         unfinished = tokenizer.detokenizer(
             skip_special_tokens=False, prompt_token_ids=prompt.token_ids
@@ -49,12 +50,10 @@ class ShownPrompt:
 
     @cached_property
     def logprobs(self) -> tuple[CompletionLogprobs, int]:
-        """Returns beside them how many characters of the text have begun."""
-        scores = with_num_top(self.scores, self._num_logprobs or 0)
+        """Returns the logprobs of the prompt, and the number of characters that have begun."""
+        scores = keep_top(self.scores, self._num_logprobs or 0)
         return echoed_logprobs(self._prompt, scores, self._model, self._text_of)
 
     @cached_property
     def prompt_logprobs(self) -> PromptLogprobs:
-        return prompt_logprobs(
-            with_num_top(self.scores, self._num_prompt_logprobs or 0), self._model
-        )
+        return prompt_logprobs(keep_top(self.scores, self._num_prompt_logprobs or 0), self._model)

@@ -1,7 +1,8 @@
-"""POST /tokenize turns a text or a chat into token ids, as the engine would see them, and /detokenize turns them back.
+"""Converts between texts or chats and token ids: POST /tokenize and /detokenize.
 
-Both shapes in use are read: `text` is OpenVINO Model Server's, `prompt` and `messages` are vLLM's. Texts may be longer
-than the context, since documents are split by their tokens; what takes long is done in threads that nothing else needs.
+The ids are the engine's input. The field `text` is OpenVINO Model Server's; `prompt` and `messages`
+are vLLM's. Texts may exceed the context, because clients split documents by tokens. Long work runs
+on threads that nothing else uses.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,12 +36,15 @@ from ouzel.wire.model_name import ModelName
 from ouzel.wire.options import check_model
 from ouzel.worker_threads import LONG_BODY_BYTES, PreparationThreads, WorkerThreads, run_here
 
-_MAX_TOKENS = 2**20  # in one answer that pads, or to be turned into text
-_MAX_TEXT_BYTES = 2**20  # of all texts together; more where the context holds more
+# limit for an answer with padding, and for a request with token ids
+_MAX_TOKENS = 2**20
+# limit for all texts of a request together; larger for models with a long context
+_MAX_TEXT_BYTES = 2**20
 _CONTEXT_BYTES_PER_TOKEN = 8
 _MAX_TEXTS = 4096
 _INPUTS = ("text", "prompt", "messages")
-_GOES_WITH = {  # by field: the inputs
+# fields that only some inputs allow, with these inputs
+_GOES_WITH = {
     "max_length": ("text",),
     "pad_to_max_length": ("text",),
     "padding_side": ("text",),
@@ -71,9 +75,7 @@ class TokenizeRequest(msgspec.Struct, kw_only=True):
         str | None, Meta(description="A text; answered with the token ids and their count.")
     ] = None
     messages: Messages | None = None
-    tools: Annotated[
-        JsonObjects | None, Meta(description="The tools that the chat template shows.")
-    ] = None
+    tools: Annotated[JsonObjects | None, Meta(description="Tools for the chat template.")] = None
     chat_template: ChatTemplateText = None
     chat_template_kwargs: TemplateKwargs = None
     add_generation_prompt: AddGenerationPrompt = None
@@ -83,14 +85,14 @@ class TokenizeRequest(msgspec.Struct, kw_only=True):
     enable_thinking: Thinking = None
     thinking: Thinking = None
     add_special_tokens: AddSpecialTokens = None
-    max_length: Annotated[int, Meta(ge=1, description="Cuts longer texts at their end.")] | None = (
+    max_length: Annotated[int, Meta(ge=1, description="Cuts longer texts at the end.")] | None = (
         None
     )
     pad_to_max_length: Annotated[
         bool | None, Meta(description="Pads shorter texts to max_length.")
     ] = None
     padding_side: Annotated[
-        Literal["left", "right"] | None, Meta(description="Where the padding goes.")
+        Literal["left", "right"] | None, Meta(description="The side of the padding.")
     ] = None
     return_token_strs: Annotated[
         bool | None, Meta(description="Returns the text of each token, as logprobs do.")
@@ -108,13 +110,13 @@ class DetokenizeRequest(msgspec.Struct, kw_only=True):
 
 
 class TokenizedText(msgspec.Struct):
-    """`text` is answered with `tokens` alone: a list for each of several."""
+    """Holds token ids. `text` is answered with `tokens` alone, a list for each of several texts."""
 
     tokens: Sequence[int | list[int]]
     count: int | UnsetType = UNSET
     max_model_len: int | UnsetType = UNSET
     token_strs: list[str] | UnsetType | None = UNSET
-    prompt: str | UnsetType = UNSET  # what `messages` were rendered to
+    prompt: str | UnsetType = UNSET  # the rendered text of `messages`
 
 
 class DetokenizedText(msgspec.Struct):
@@ -134,25 +136,23 @@ class Tokenizing:
         )
 
     async def tokenize(self, _: Request, body: bytes) -> msgspec.Raw:
-        fields = await self._done(
-            partial(parse_object, body), is_short=len(body) <= LONG_BODY_BYTES
-        )
-        work = partial(_encoded, self._tokenized, fields)
+        fields = await self._run(partial(parse_object, body), is_short=len(body) <= LONG_BODY_BYTES)
+        work = partial(_encode_answer, self._tokenize, fields)
         if has_own_template(fields):
             return await self._preparing.run(work, len(body), has_own_template=True)
         is_short = len(body) <= LONG_BODY_BYTES and not fields.get("pad_to_max_length")
-        return await self._done(work, is_short=is_short)
+        return await self._run(work, is_short=is_short)
 
     async def detokenize(self, _: Request, body: bytes) -> msgspec.Raw:
-        return await self._done(
-            lambda: _encoded(self._detokenized, parse_object(body)),
+        return await self._run(
+            lambda: _encode_answer(self._detokenize, parse_object(body)),
             is_short=len(body) <= LONG_BODY_BYTES,
         )
 
-    async def _done(self, work: Callable[[], Result], *, is_short: bool) -> Result:
+    async def _run(self, work: Callable[[], Result], *, is_short: bool) -> Result:
         return await (run_here(work) if is_short else self._threads.run(work))
 
-    def _tokenized(self, fields: JsonObject) -> TokenizedText:
+    def _tokenize(self, fields: JsonObject) -> TokenizedText:
         _check_num("text", fields, _MAX_TEXTS)
         request = decode_object(fields, TokenizeRequest)
         check_model(request.model, self._model)
@@ -162,13 +162,13 @@ class Tokenizing:
         if request.text is not None:
             return TokenizedText(self._texts_to_ids(request, request.text))
         if request.prompt is not None:
-            return self._counted(
-                request, self._encoded(request.prompt, request.add_special_tokens is not False)
+            return self._count(
+                request, self._encode(request.prompt, request.add_special_tokens is not False)
             )
         rendering = chat_rendering(request, tools=request.tools)
         check = partial(self._check_len, "messages")
         text, token_ids = self._model.renderer.encode_chat(request.messages, rendering, check=check)
-        counted = self._counted(request, token_ids)
+        counted = self._count(request, token_ids)
         counted.prompt = text
         return counted
 
@@ -179,7 +179,7 @@ class Tokenizing:
             limit = f"must have <= {self._max_text_bytes} bytes of UTF-8"
             raise InvalidRequest(f"{limit}, given {num_bytes}", field=field)
 
-    def _detokenized(self, fields: JsonObject) -> DetokenizedText:
+    def _detokenize(self, fields: JsonObject) -> DetokenizedText:
         _check_num("tokens", fields, _MAX_TOKENS)
         request = decode_object(fields, DetokenizeRequest)
         check_model(request.model, self._model)
@@ -198,7 +198,7 @@ class Tokenizing:
             )
         )
 
-    def _counted(self, request: TokenizeRequest, token_ids: list[int]) -> TokenizedText:
+    def _count(self, request: TokenizeRequest, token_ids: list[int]) -> TokenizedText:
         texts = (
             [self._tokenizer.token_text(token_id) for token_id in token_ids]
             if request.return_token_strs
@@ -214,13 +214,14 @@ class Tokenizing:
         texts = [text] if isinstance(text, str) else text
         pad = self._padding(request, len(texts))
         special = request.add_special_tokens is not False
-        all_ids = [pad(self._encoded(each, special, request.max_length)) for each in texts]
+        all_ids = [pad(self._encode(each, special, request.max_length)) for each in texts]
         return all_ids[0] if isinstance(text, str) else all_ids
 
-    def _encoded(
+    def _encode(
         self, text: str, add_special_tokens: bool, max_length: int | None = None
     ) -> list[int]:
-        """The special tokens that the tokenizer puts around a text stay when the text is cut."""
+        """Encodes a text and cuts it to `max_length` tokens. A cut text keeps its special
+        tokens."""
         token_ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
         if max_length is None or len(token_ids) <= max_length:
             return token_ids
@@ -254,7 +255,10 @@ class Tokenizing:
         pad_token = self._tokenizer.special_tokens.get("pad_token")
         pad_ids = self._tokenizer.encode(pad_token, add_special_tokens=False) if pad_token else []
         if len(pad_ids) != 1:
-            message = "pad_to_max_length must be false, given true: this model's tokenizer has no padding token"
+            message = (
+                "pad_to_max_length must be false, given true: this model's tokenizer has no "
+                "padding token"
+            )
             raise InvalidRequest(message, param="pad_to_max_length")
 
         def pad(token_ids: list[int]) -> list[int]:
@@ -264,13 +268,13 @@ class Tokenizing:
         return pad
 
 
-def _encoded(answer: Callable[[JsonObject], object], fields: JsonObject) -> msgspec.Raw:
-    """Writes the answer too: it may be a million numbers."""
+def _encode_answer(answer: Callable[[JsonObject], object], fields: JsonObject) -> msgspec.Raw:
+    """Runs `answer`, and encodes its result as JSON here, because it may hold a million numbers."""
     return msgspec.Raw(msgspec.json.encode(answer(fields)))
 
 
 def _check_num(field: str, fields: JsonObject, limit: int) -> None:
-    """Refuses before millions of entries are looked at one by one for what is wrong with them."""
+    """Refuses a list with too many entries, before each entry is checked."""
     value = fields.get(field)
     if isinstance(value, list) and len(value) > limit:
         raise InvalidRequest(f"must have <= {limit} entries, given {len(value)}", field=field)
@@ -294,7 +298,7 @@ def _check_combination(request: TokenizeRequest) -> None:
         raise InvalidRequest("needs pad_to_max_length to be true", field="padding_side")
 
 
-def _tokenizing(services: Services) -> Tokenizing:
+def _make_tokenizing(services: Services) -> Tokenizing:
     return Tokenizing(services.model, services.tokenizing, services.threads)
 
 
@@ -302,9 +306,9 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/v1/tokenize",
-        prefixes=("", *PREFIXES),  # vLLM has these two at the root
-        summary="Token ids of a text or a chat.",
-        endpoint=lambda services: services.taking_body(_tokenizing(services).tokenize),
+        prefixes=("", *PREFIXES),  # vLLM has these paths at the root
+        summary="Returns the token ids of a text or a chat.",
+        endpoint=lambda services: services.make_body_endpoint(_make_tokenizing(services).tokenize),
         bodies=(TokenizeRequest,),
         answers=(TokenizedText,),
     ),
@@ -312,8 +316,10 @@ OPERATIONS = (
         method="post",
         path="/v1/detokenize",
         prefixes=("", *PREFIXES),
-        summary="The text of token ids.",
-        endpoint=lambda services: services.taking_body(_tokenizing(services).detokenize),
+        summary="Returns the text of token ids.",
+        endpoint=lambda services: services.make_body_endpoint(
+            _make_tokenizing(services).detokenize
+        ),
         bodies=(DetokenizeRequest,),
         answers=(DetokenizedText,),
     ),

@@ -126,7 +126,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         profile="ovms",
         is_documented=False,
-        endpoint=lambda services: services.generating(
+        endpoint=lambda services: services.make_generating(
             verbose_if_asked(OvmsChat(services.model, services.limits), services)
         ),
     ),

@@ -100,7 +100,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         profile="ovms",
         is_documented=False,
-        endpoint=lambda services: services.generating(
+        endpoint=lambda services: services.make_generating(
             verbose_if_asked(OvmsCompletions(services.model, services.limits), services)
         ),
     ),

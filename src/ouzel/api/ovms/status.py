@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.http.guard import AdminGuard
+from ouzel.api.http.guard import AdminKeyCheck
 from ouzel.api.http.send import json_response
 from ouzel.api.ovms.errors import ConfigNotReloaded
 from ouzel.config import ServerConfig
@@ -68,12 +68,12 @@ class Reload:
         self._changes = changes
         self._status = Status(changes.catalogue)
         config = changes.catalogue.shared.config
-        self._guard = AdminGuard(config.admin_api_key) if needs_admin_key(config) else None
+        self._admin_key = AdminKeyCheck(config.admin_api_key) if needs_admin_key(config) else None
 
     async def reload(self, request: Request) -> Response:
         """Answers when the models have come and gone, with the state of each."""
-        if self._guard is not None:
-            self._guard.check(request.scope)
+        if self._admin_key is not None:
+            self._admin_key.check(request.scope)
         try:
             await asyncio.shield(
                 asyncio.ensure_future(self._changes.reload())

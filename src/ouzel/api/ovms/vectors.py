@@ -35,7 +35,7 @@ def _operation(path: str, make_answer: Callable[[Services], AnswerBody]) -> Oper
         prefixes=PREFIXES,
         profile="ovms",
         is_documented=False,
-        endpoint=lambda services: services.taking_body(
+        endpoint=lambda services: services.make_body_endpoint(
             OvmsVectors(services, make_answer(services)).answer
         ),
     )

@@ -6,7 +6,7 @@ A document that is too long is cut, refused, or divided into pieces: then its pa
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.endpoint.vector_making import VectorMaker
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit
@@ -61,7 +61,7 @@ class EncodedPairs:
 
 
 def encode_pairs(
-    scoring: Scoring, making: VectorMaking, *, searches: bool, cuts_queries: bool = False
+    scoring: Scoring, making: VectorMaker, *, searches: bool, cuts_queries: bool = False
 ) -> EncodedPairs:
     """Raises InvalidRequest. `searches`: the prompts of the model's files for queries and documents are used."""
     encoder, files = making.check_task("score", "embed")

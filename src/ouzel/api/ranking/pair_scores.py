@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.endpoint.vector_making import VectorMaker
 from ouzel.api.openai.embedding_fields import VectorFields
 from ouzel.api.openai.embeddings import EmbeddingsUsage
 from ouzel.api.ranking.encoded_pairs import EncodedPairs, Pair, Scoring, encode_pairs
@@ -68,7 +68,7 @@ class Scores:
 class PairScores:
     def __init__(self, services: Services, *, searches: bool = False) -> None:
         """`searches`: a pair is a query and a document, for which a model that makes embeddings may have prompts."""
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
         self._searches = searches
         # OpenVINO Model Server cuts the query to half of the model's tokens.
         self._cuts_queries = services.config.profile == "ovms"
@@ -107,9 +107,7 @@ class PairScores:
             request, encoded.texts, priority=scoring.priority, token_ids=ids
         )
         if encoded.places:
-            return await self._making.written(
-                vectors, partial(cosines, files, encoded.places)
-            ), usage
+            return await self._making.write(vectors, partial(cosines, files, encoded.places)), usage
         logits = relevance(vectors) if ids else vectors
         values: list[float] = score_values(logits, files, activates=scoring.activates)[
             :, 0

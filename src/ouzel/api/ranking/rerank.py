@@ -172,7 +172,9 @@ def _operation(
         path=path,
         prefixes=prefixes,
         summary=f"Orders documents by how well they answer a query, as {whose} does.",
-        endpoint=lambda services: services.taking_body(Rerank(services, version=version).answer),
+        endpoint=lambda services: services.make_body_endpoint(
+            Rerank(services, version=version).answer
+        ),
         bodies=(RerankRequest,),
         answers=(RerankResults,),
         vector_tasks=VECTOR_TASKS,

@@ -14,7 +14,7 @@ from ouzel.api.ranking.encoded_pairs import Pair, Scoring, Text
 from ouzel.api.ranking.pair_scores import PairFields, PairScores
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import decode_body
-from ouzel.wire.options import listed
+from ouzel.wire.options import list_texts
 
 _Texts = str | Annotated[list[str], Meta(min_length=1)]
 
@@ -65,7 +65,9 @@ def _pairs(fields: ScoreRequest) -> list[Pair]:
 
 
 def _texts(texts: str | list[str], field: str) -> list[Text]:
-    return [Text(*each) for each in zip(listed(texts), text_paths(texts, field=field), strict=True)]
+    return [
+        Text(*each) for each in zip(list_texts(texts), text_paths(texts, field=field), strict=True)
+    ]
 
 
 OPERATIONS = (
@@ -74,7 +76,7 @@ OPERATIONS = (
         path="/v1/score",
         prefixes=("", *PREFIXES),
         summary="How well pairs of texts fit, as vLLM says it.",
-        endpoint=lambda services: services.taking_body(Score(services).answer),
+        endpoint=lambda services: services.make_body_endpoint(Score(services).answer),
         bodies=(ScoreRequest,),
         answers=(ScoreList,),
         vector_tasks=VECTOR_TASKS,

@@ -10,7 +10,7 @@ from msgspec import Meta
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.generation import ServedModel
 from ouzel.responses.compaction.summariser import Summariser
 from ouzel.responses.context import context_of
@@ -62,7 +62,7 @@ class CompactResponse:
         fields = decode_body(body, CompactRequest)
         check_model(fields.model, self._model)
         check_generates(self._model)
-        exchange = exchange_of(request.scope)
+        exchange = get_exchange(request.scope)
         continuation = ResponsesRequest(
             model=self._model.names[0],
             input=fields.input,
@@ -82,7 +82,7 @@ class CompactResponse:
             messages,
             key_id=exchange.key_id,
             arrival_s=exchange.arrival_s,
-            on_generation=exchange.follow,
+            on_generation=exchange.log_generation,
         )
         users = [msgspec.Raw(item.body) for item in stored_items(filter(_is_users, items))]
         return CompactedResponse(
@@ -103,7 +103,7 @@ OPERATIONS = (
         path="/v1/responses/compact",
         prefixes=PREFIXES,
         summary="Puts a summary in the place of what was answered.",
-        endpoint=lambda services: services.taking_body(
+        endpoint=lambda services: services.make_body_endpoint(
             CompactResponse(services.summariser, services.model, services.store).compact
         ),
         bodies=(CompactRequest,),

@@ -4,7 +4,7 @@ import msgspec
 from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.responses.preparer import Preparer
 from ouzel.responses.request import ResponsesRequest
 
@@ -23,7 +23,7 @@ class CountInputTokens:
 
     async def count(self, request: Request, body: bytes) -> InputTokens:
         """Prepares the response, and makes nothing of it."""
-        exchange = exchange_of(request.scope)
+        exchange = get_exchange(request.scope)
         prepared = await self._preparer.prepare(
             body,
             key_id=exchange.key_id,
@@ -40,7 +40,9 @@ OPERATIONS = (
         path="/v1/responses/input_tokens",
         prefixes=PREFIXES,
         summary="How many tokens the prompt of the same response would have.",
-        endpoint=lambda services: services.taking_body(CountInputTokens(services.preparer).count),
+        endpoint=lambda services: services.make_body_endpoint(
+            CountInputTokens(services.preparer).count
+        ),
         bodies=(InputTokensRequest,),
         answers=(InputTokens,),
     ),

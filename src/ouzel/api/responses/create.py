@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.door import Door
-from ouzel.api.http.exchange import Exchange, exchange_of
+from ouzel.api.http.door import RequestAdmission
+from ouzel.api.http.exchange import Exchange, get_exchange
 from ouzel.api.http.framing import Framing
 from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
@@ -22,24 +22,29 @@ class CreateResponse:
     """When the client goes away first, the response is cancelled, unless it is made in the background."""
 
     def __init__(
-        self, runs: Runs, preparer: Preparer, door: Door, framing: Framing, streams: Streams
+        self,
+        runs: Runs,
+        preparer: Preparer,
+        admission: RequestAdmission,
+        framing: Framing,
+        streams: Streams,
     ) -> None:
         self._preparer = preparer
         self._runs = runs
-        self._door = door
+        self._admission = admission
         self._framing = framing
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._door.body(scope, receive) as admitted:
-            await self._answer(admitted.body, exchange_of(scope), admitted.place, send)
+        async with self._admission.admit(scope, receive) as admitted:
+            await self._answer(admitted.body, get_exchange(scope), admitted.place, send)
 
     async def _answer(self, body: bytes, exchange: Exchange, place: ExitStack, send: Send) -> None:
         prepared = await self._preparer.prepare(
             body, key_id=exchange.key_id, arrival_s=exchange.arrival_s
         )
         with self._runs.running(prepared, key_id=exchange.key_id, place=place) as run:
-            exchange.follow(run.generation)
+            exchange.log_generation(run.generation)
             if prepared.is_stream:
                 exchange.framing = self._framing
                 framing = EventFraming(self._framing, prepared.obfuscates)
@@ -57,7 +62,7 @@ OPERATIONS = (
         endpoint=lambda services: CreateResponse(
             services.runs,
             services.preparer,
-            services.door,
+            services.admission,
             stream_framing(services.config),
             services.streams,
         ),

@@ -30,7 +30,7 @@ class EventFraming(msgspec.Struct, frozen=True):
         name = event_name(event)
         if self.obfuscates and name.endswith(b".delta"):
             event = obfuscated(event)
-        return b"event: " + name + b"\n" + self.framing.framed(event)
+        return b"event: " + name + b"\n" + self.framing.frame(event)
 
 
 def stream_framing(config: ServerConfig) -> Framing:

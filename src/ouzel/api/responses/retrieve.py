@@ -10,8 +10,8 @@ from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
-from ouzel.api.http.door import cancelled_on_disconnect
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.door import cancel_on_disconnect
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.framing import Framing
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import send_json
@@ -69,9 +69,9 @@ class RetrieveResponse:
             if run is None
             else run.follow(after)
         )
-        exchange_of(scope).framing = self._framing
+        get_exchange(scope).framing = self._framing
         framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
-        async with cancelled_on_disconnect(receive):
+        async with cancel_on_disconnect(receive):
             await send_events(_with_included(following, included), framing, self._streams, send)
 
     async def _follow(

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
 from ouzel.api.responses.item_lists import (
@@ -39,7 +39,9 @@ class StoredResponseEndpoints:
 
     async def find(self, request: Request) -> StoredResponse:
         """Raises ResponseNotFound."""
-        stored = await self.store(request).response(_id(request), exchange_of(request.scope).key_id)
+        stored = await self.store(request).response(
+            _id(request), get_exchange(request.scope).key_id
+        )
         if stored is None:
             raise _not_found(request)
         return stored
@@ -60,7 +62,7 @@ class StoredResponseEndpoints:
 
         Raises InvalidRequest for a response that has ended otherwise than by being cancelled.
         """
-        run = self._runs.find(_id(request), exchange_of(request.scope).key_id)
+        run = self._runs.find(_id(request), get_exchange(request.scope).key_id)
         stored = await self.find(request) if run is None or run.is_kept else None
         if run is not None:
             run.cancel()
@@ -81,7 +83,7 @@ class StoredResponseEndpoints:
         query = Query(request.query_params, *PAGE_PARAMETERS)
         page, included = page_request(query), included_in(query)
         store = self.store(request)
-        items = await store.input_items(_id(request), exchange_of(request.scope).key_id, page)
+        items = await store.input_items(_id(request), get_exchange(request.scope).key_id, page)
         if items is None:
             raise _not_found(request)
         return json_response(ItemList.of(items, included))

@@ -10,9 +10,9 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking, json_numbers
+from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
 from ouzel.api.openai.embedding_fields import InputField, read_inputs
-from ouzel.api.openai.embeddings import check_dimensions, encoded_inputs, prompt_of
+from ouzel.api.openai.embeddings import check_dimensions, encode_inputs, find_prompt
 from ouzel.api.tei.fields import PromptName, TeiFields
 from ouzel.api.tei.shape import by_work
 from ouzel.checkpoint.sentence_files import SentenceFiles
@@ -37,21 +37,21 @@ class TeiEmbedRequest(TeiFields, kw_only=True):
 
 class Embed:
     def __init__(self, services: Services) -> None:
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
 
     async def answer(self, request: Request, body: bytes) -> list[list[float]]:
         fields, texts, files = await self._making.read(partial(self._read, body), body)
         vectors, _ = await self._making.vectors(request, texts)
-        return await self._making.written(vectors, partial(_written, fields, files))
+        return await self._making.write(vectors, partial(_written, fields, files))
 
     def _read(self, body: bytes) -> tuple[TeiEmbedRequest, list[EncodedText], SentenceFiles]:
         fields = decode_body(body, TeiEmbedRequest)
         check_model(fields.model, self._making.model)
         encoder, files = self._making.check_task("embed")
         check_dimensions(fields.dimensions, self._making.vector_size, files)
-        prompt = prompt_of(fields.prompt_name, files)
+        prompt = find_prompt(fields.prompt_name, files)
         inputs = read_inputs(fields.inputs, field="inputs")
-        return fields, encoded_inputs(encoder, inputs, prompt, fields.limit(encoder)), files
+        return fields, encode_inputs(encoder, inputs, prompt, fields.limit(encoder)), files
 
 
 def _written(
@@ -59,7 +59,7 @@ def _written(
 ) -> list[list[float]]:
     normalises = fields.normalize is not False
     finished = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=normalises)
-    return [json_numbers(vector) for vector in finished]
+    return [encode_numbers(vector) for vector in finished]
 
 
 OPERATIONS = (
@@ -67,7 +67,7 @@ OPERATIONS = (
         method="post",
         path="/embed",
         summary="TEI: a vector of each text.",
-        endpoint=lambda services: services.taking_body(Embed(services).answer),
+        endpoint=lambda services: services.make_body_endpoint(Embed(services).answer),
         choice=by_work,
         bodies=(TeiEmbedRequest,),
         answers=(list[list[float]],),

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from ouzel import __version__
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.endpoint.vector_making import MAX_TEXTS, VectorMaking
+from ouzel.api.endpoint.vector_making import MAX_TEXTS, VectorMaker
 from ouzel.api.http.send import json_response
 from ouzel.checkpoint.sentence_files import SentenceFiles
 
@@ -54,7 +54,7 @@ class Info:
 
     async def info(self, _: Request) -> Response:
         services = self._catalogue.first_for("embed", "score")
-        making = VectorMaking(services)
+        making = VectorMaker(services)
         encoder, files = making.check_task("embed", "score")
         info = making.model.engine.info
         return json_response(
@@ -75,7 +75,7 @@ class Info:
         )
 
 
-def _model_type(making: VectorMaking, files: SentenceFiles) -> ModelType:
+def _model_type(making: VectorMaker, files: SentenceFiles) -> ModelType:
     if making.task == "embed":
         return ModelType(embedding=EmbeddingModel("+".join(files.modes)))
     return ModelType(reranker=RerankerModel({"0": _ONE_LABEL}, {_ONE_LABEL: 0}))

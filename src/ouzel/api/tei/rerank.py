@@ -12,8 +12,8 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.endpoint.vector_making import VectorMaker
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.ranking.encoded_pairs import Scoring, Text
 from ouzel.api.ranking.pair_scores import PairScores
@@ -56,14 +56,14 @@ class TeiRerank:
 
 class EitherRerank:
     def __init__(self, services: Services) -> None:
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
         self._teis = TeiRerank(services)
         self._others = Rerank(services)
 
     async def answer(self, request: Request, body: bytes) -> list[Rank] | RerankResults:
         if not await self._making.read(lambda: shape_of(body).is_ranking, body):
             return await self._others.answer(request, body)
-        exchange_of(request.scope).error_style = tei_style
+        get_exchange(request.scope).error_style = tei_style
         return await self._teis.answer(request, body)
 
 
@@ -87,7 +87,7 @@ OPERATIONS = (
         method="post",
         path="/rerank",
         is_documented=False,  # beside the paths that have the one form or the other, /v1/rerank and the root
-        endpoint=lambda services: services.taking_body(EitherRerank(services).answer),
+        endpoint=lambda services: services.make_body_endpoint(EitherRerank(services).answer),
         choice=by_work,
     ),
 )

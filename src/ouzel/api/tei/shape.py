@@ -7,7 +7,7 @@ import msgspec
 from starlette.types import Scope
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import by_body, name_in
+from ouzel.api.endpoint.model_choice import choose_by_body, read_model_name
 from ouzel.api.endpoint.services import Services
 from ouzel.wire.model_name import names_no_model
 
@@ -40,8 +40,8 @@ def is_given(value: msgspec.Raw) -> bool:
 
 def by_work(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     """Chooses the model that the body names, else the first one that can do the work. Raises ModelNotFound."""
-    if not names_no_model(name_in(body)):
-        return by_body(catalogue, scope, body)
+    if not names_no_model(read_model_name(body)):
+        return choose_by_body(catalogue, scope, body)
     shape = shape_of(body)
     if shape.is_ranking:
         return catalogue.first_for("score", "embed")

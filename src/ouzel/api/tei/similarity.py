@@ -9,9 +9,9 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaking
+from ouzel.api.endpoint.vector_making import VectorMaker
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
-from ouzel.api.openai.embeddings import encoded_inputs, prompt_of
+from ouzel.api.openai.embeddings import encode_inputs, find_prompt
 from ouzel.api.ranking.pair_scores import cosines
 from ouzel.api.tei.fields import CutFields, PromptName
 from ouzel.api.tei.shape import by_work
@@ -45,13 +45,13 @@ class SimilarityRequest(msgspec.Struct, kw_only=True):
 
 class Similarity:
     def __init__(self, services: Services) -> None:
-        self._making = VectorMaking(services)
+        self._making = VectorMaker(services)
 
     async def answer(self, request: Request, body: bytes) -> list[float]:
         texts, files = await self._making.read(partial(self._read, body), body)
         vectors, _ = await self._making.vectors(request, texts)
         others = [(0, place) for place in range(1, len(texts))]  # each compared with the first
-        return await self._making.written(vectors, partial(cosines, files, others))
+        return await self._making.write(vectors, partial(cosines, files, others))
 
     def _read(self, body: bytes) -> tuple[list[EncodedText], SentenceFiles]:
         fields = decode_body(body, SimilarityRequest)
@@ -61,8 +61,8 @@ class Similarity:
         check_num_texts([fields.inputs.source_sentence, *sentences], field="inputs.sentences")
         paths = ["inputs.source_sentence", *text_paths(sentences, field="inputs.sentences")]
         inputs = list(zip(paths, [fields.inputs.source_sentence, *sentences], strict=True))
-        prompt = prompt_of(parameters.prompt_name, files, field="parameters.prompt_name")
-        return encoded_inputs(encoder, inputs, prompt, parameters.limit(encoder)), files
+        prompt = find_prompt(parameters.prompt_name, files, field="parameters.prompt_name")
+        return encode_inputs(encoder, inputs, prompt, parameters.limit(encoder)), files
 
 
 OPERATIONS = (
@@ -70,7 +70,7 @@ OPERATIONS = (
         method="post",
         path="/similarity",
         summary="TEI: how much a sentence is like others.",
-        endpoint=lambda services: services.taking_body(Similarity(services).answer),
+        endpoint=lambda services: services.make_body_endpoint(Similarity(services).answer),
         choice=by_work,
         bodies=(SimilarityRequest,),
         answers=(list[float],),

@@ -1,4 +1,4 @@
-"""Connections are accepted as long as there is room, and while the system has descriptors for them."""
+"""Accepts connections while the server has room for them and the system has descriptors."""
 
 import asyncio
 import logging
@@ -11,15 +11,16 @@ from ouzel.api.http.server.connections import Connections, Wait
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = 64  # accepted before others have their turn
-_PAUSE_S = 0.5  # after the system has refused
-_PAUSE_WHILE_FULL_S = 0.001  # after each for which another had to make way: a flood costs little
+_AT_ONCE = 64  # connections accepted before other tasks run
+_PAUSE_S = 0.5  # the pause after the system has refused a connection
+# The pause after each connection that displaced another: a flood costs little.
+_PAUSE_WHILE_FULL_S = 0.001
 _GONE = (BlockingIOError, InterruptedError, ConnectionAbortedError)
-_SHUTDOWN_TIMEOUT_S = 2.0  # for a client's half of the end of TLS
+_SHUTDOWN_TIMEOUT_S = 2.0  # limit for the client's half of the end of TLS
 
 
 class Acceptor:
-    """It closes with the server; what has been accepted stays open."""
+    """Accepts the connections of one listener. Closing it leaves accepted connections open."""
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class Acceptor:
         handshake_timeout_s: float,
         backlog: int,
     ) -> None:
-        """Listens. Raises OSError where the address is another's."""
+        """Starts to listen. Raises OSError if another process uses the address."""
         self._listener = listener
         self._fileno = listener.fileno()
         self._make_protocol = make_protocol
@@ -57,7 +58,7 @@ class Acceptor:
             self._pause.cancel()
 
     async def wait_closed(self) -> None:
-        """Waits for those that were being opened."""
+        """Waits for the connections that are still being opened."""
         if self._opening:
             await asyncio.wait(self._opening)
 
@@ -65,14 +66,14 @@ class Acceptor:
         for _ in range(_AT_ONCE):
             is_full = not self._connections.has_room
             if is_full and self._opening and self._tls is None:
-                return  # they are open in a moment, and then wait as others do
+                # These connections are open in a moment; then one of them can be closed.
+                return
             try:
                 accepted, _ = self._listener.accept()
             except _GONE:
                 return
-            except (
-                OSError
-            ) as error:  # no descriptors, or no memory: asking again at once would only cost time
+            except OSError as error:
+                # There are no descriptors, or no memory: an immediate retry would fail as well.
                 logger.warning("no connections are accepted for %g s: %s", _PAUSE_S, error.strerror)
                 self._rest(_PAUSE_S)
                 return
@@ -104,14 +105,15 @@ class Acceptor:
             await self._loop.connect_accepted_socket(
                 make, accepted, ssl=self._tls, **self._timeouts_s
             )
-        except OSError as error:  # the client has left, or speaks no TLS that we do, or none
+        # The client has left, does not speak TLS, or supports none of our versions.
+        except OSError as error:
             logger.debug("a connection was not opened: %s", error)
         finally:
             opening.end()
 
 
 class _Opening:
-    """A connection of which TLS is still being agreed on; without TLS for a moment."""
+    """Holds a connection during its TLS handshake; without TLS, only for a moment."""
 
     def __init__(self, accepted: socket.socket, connections: Connections) -> None:
         self.accepted = accepted
@@ -123,14 +125,14 @@ class _Opening:
         self._connections.open.discard(self)
         self._connections.move(self, Wait.HEAD, None)
 
-    def wait_is_over(self) -> None:
-        """The client has had its time."""
-        with suppress(OSError):  # where it has hung up already
+    def end_wait(self) -> None:
+        """Closes the connection after its time limit."""
+        with suppress(OSError):  # the client may have closed the connection already
             self.accepted.shutdown(socket.SHUT_RDWR)
 
     def close_for_newcomer(self) -> None:
-        """Closes at once, for another connection."""
-        self.wait_is_over()
+        """Closes at once, to make room for a new connection."""
+        self.end_wait()
         self.end()
 
-    shutdown = wait_is_over  # with the server
+    shutdown = end_wait  # called when the server stops

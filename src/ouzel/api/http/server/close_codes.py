@@ -1,4 +1,4 @@
-"""A WebSocket ends by one of these codes (RFC 6455, section 7.4.1, and IANA's registry)."""
+"""Defines the close codes of WebSockets (RFC 6455, section 7.4.1, and IANA's registry)."""
 
 NORMAL_END = 1000
 INVALID_TEXT = 1007

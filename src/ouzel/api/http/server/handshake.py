@@ -1,6 +1,7 @@
-"""A request that asks for a WebSocket is held against the protocol before it becomes one.
+"""Checks the handshake of a WebSocket before the connection is upgraded.
 
-What is wrong is then told as it is of other requests; the library would use words of its own, or log a traceback.
+So errors are answered like errors of other requests. The library would use its own words, or log a
+traceback.
 """
 
 import logging
@@ -8,13 +9,14 @@ from collections.abc import Sequence
 
 from ouzel.errors import HeadTooLarge, InvalidRequest
 
-MAX_LINE_BYTES = 8190  # of a header; the library's limit
+MAX_LINE_BYTES = 8190  # limit of a header line in the websockets library
 _silent = logging.Logger("silent", logging.CRITICAL + 1)
 
 
 def check_handshake(method: bytes, url: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Raises InvalidRequest."""
-    from websockets.datastructures import Headers  # noqa: PLC0415  only a server that is asked for one needs it
+    """Raises InvalidRequest for a faulty handshake."""
+    # imported here, because only servers with WebSockets need them
+    from websockets.datastructures import Headers  # noqa: PLC0415
     from websockets.http11 import Request  # noqa: PLC0415
     from websockets.server import ServerProtocol  # noqa: PLC0415
 

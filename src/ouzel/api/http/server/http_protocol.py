@@ -1,11 +1,12 @@
-"""uvicorn's HTTP is made safe here from clients that read nothing, never finish, or send what is no HTTP.
+"""Makes uvicorn's HTTP safe from clients that do not read, never finish, or send no HTTP.
 
-A connection waits for its client in one of the states of `connections.py`, or it has a request that is being answered.
-What cannot be read is answered by the application, through `refusal.py`; after that the connection is closed, and
-nothing more of it is used.
-
-Reading goes on while requests wait for the answers to earlier ones of their connection: else it would not be seen that
-the client has left. So what they may send is bounded.
+Rules
+1. A connection waits for its client in one of the states of `connections.py`, or it has a request
+   in progress.
+2. Errors of the protocol are answered by the application, through `refusal.py`. Then the connection
+   is closed, and its further input is dropped.
+3. Reading goes on while requests wait for answers to earlier requests of their connection: else a
+   disconnect would go unnoticed. So pipelined bytes are limited.
 """
 
 import asyncio
@@ -14,11 +15,11 @@ import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from ouzel.api.http.refusal import refuse, unread_scope
+from ouzel.api.http.refusal import make_unread_scope, refuse
 from ouzel.api.http.server.connections import Connections, Wait
 from ouzel.api.http.server.handshake import check_handshake
-from ouzel.api.http.server.last_words import LastWords, last_cycle
-from ouzel.api.http.server.upgrade_offer import head_without_offer
+from ouzel.api.http.server.last_words import DelayedClose, make_last_cycle
+from ouzel.api.http.server.upgrade_offer import write_head
 from ouzel.api.http.server.write_watch import WriteWatch
 from ouzel.config import LimitsConfig
 from ouzel.errors import (
@@ -32,9 +33,11 @@ from ouzel.errors import (
 
 MAX_HEAD_BYTES = 2**16
 MAX_HEADERS = 100
-MAX_PIPELINED = 16  # requests that wait for the answers to earlier ones of their connection
-MAX_PIPELINED_BYTES = 2**18  # of their bodies
-MAX_BODY_PIECE = 2**15  # as many bytes as the application is given at a time, but of the last piece
+# requests that wait for the answers to earlier requests of their connection
+MAX_PIPELINED = 16
+MAX_PIPELINED_BYTES = 2**18  # total bytes of the bodies of these requests
+# most bytes that the application receives at a time, except for the last piece
+MAX_BODY_PIECE = 2**15
 _RETRY_AFTER_S = 1.0
 
 
@@ -45,20 +48,20 @@ class HttpProtocol(HttpToolsProtocol):
     shared: Connections
     _write_watch: WriteWatch
     _wait: Wait | None = None
-    # the one whose answer is being made; `cycle` has come last
+    # the request in progress; `cycle` is the request that was read last
     _answered: RequestResponseCycle | None = None
     _is_in_head = False
-    _has_offer = False  # of another protocol, in the head that has just been read
-    _ignores_input = False  # what comes is dropped
-    _num_head_bytes = 0  # of an unfinished head, as far as is known
-    _num_fed = 0  # bytes that came last
-    _begins_with_head = False  # what came last
-    # of a body, since the last piece of its content: lengths of chunks, extensions, trailers
+    _has_offer = False  # the last head offered another protocol
+    _ignores_input = False  # further input is dropped
+    _num_head_bytes = 0  # bytes known to belong to the unfinished head
+    _num_fed = 0  # bytes of the newest input
+    _begins_with_head = False  # the newest input begins with a head
+    # bytes of a body since its last content: lengths of chunks, extensions, trailers
     _num_framing_bytes = 0
 
-    # What comes
+    # Input
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's is as narrow
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._write_watch = WriteWatch(transport, self.write_timeout_s)
         self._wait_for(Wait.HEAD)
@@ -79,14 +82,14 @@ class HttpProtocol(HttpToolsProtocol):
             if self.pipeline:
                 self.flow.resume_reading()
                 self._check_pipelined()
-        self._wait_for(self._what_is_missing())
+        self._wait_for(self._find_wait())
 
     def _feed(self, data: bytes) -> None:
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             if self._has_offer:
-                self._pass_over_offer(data[upgrade.args[0] :])
+                self._ignore_offer(data[upgrade.args[0] :])
             elif not self._ignores_input:
                 self._upgrade()
         except httptools.HttpParserError as error:
@@ -99,7 +102,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._begins_with_head = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._is_in_head:  # what a client says behind its body is dropped
+        if self._is_in_head:  # trailers after a body are dropped
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -107,7 +110,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._num_framing_bytes = 0
         if self._ignores_input:
             return
-        fault = self._fault_of_head()
+        fault = self._check_head()
         if fault is None and self.parser.should_upgrade() and not self._should_upgrade():
             self._has_offer = True
         elif fault is None:
@@ -116,12 +119,14 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(fault)
 
     def on_body(self, body: bytes) -> None:
-        """Keeps small pieces together, so that who trickles wakes nobody up."""
+        """Collects small pieces, so that a client that sends single bytes does not wake the
+        application."""
         self._num_framing_bytes = 0
         if self._ignores_input or self.cycle.response_complete:
             return
         if len(self.cycle.body) + len(body) < self.body_piece_bytes:
-            self.cycle.body += body  # `on_message_complete` wakes the application up at the latest
+            # `on_message_complete` wakes the application at the end
+            self.cycle.body += body
         else:
             super().on_body(body)
 
@@ -129,24 +134,25 @@ class HttpProtocol(HttpToolsProtocol):
         if self._ignores_input or self._has_offer:
             return
         if self.cycle is not None:
-            self.cycle.more_body = False  # also of one that has been answered before it was read
+            self.cycle.more_body = False  # also for a request that was answered before it was read
         super().on_message_complete()
 
-    def _fault_of_head(self) -> OuzelError | None:
+    def _check_head(self) -> OuzelError | None:
         if self.parser.get_method() == b"CONNECT":
             return InvalidRequest("this is no request in HTTP/1.1: CONNECT is for proxies")
         if len(self.headers) > MAX_HEADERS:
             return HeadTooLarge(
                 f"a request must have <= {MAX_HEADERS} headers, given {len(self.headers)}"
             )
-        if self._num_head_bytes + self._num_fed > MAX_HEAD_BYTES:  # at most so much
+        # an upper bound of the head's length
+        if self._num_head_bytes + self._num_fed > MAX_HEAD_BYTES:
             num_bytes = len(self.url) + sum(
                 len(name) + len(value) + 4 for name, value in self.headers
             )
             if num_bytes > MAX_HEAD_BYTES:
                 return _head_too_large()
         if len(self.pipeline) >= MAX_PIPELINED:
-            limit = f"{MAX_PIPELINED} requests of this connection wait for their turn, which is the limit"
+            limit = f"{MAX_PIPELINED} requests of this connection wait already, the most allowed"
             return Overloaded(limit, retry_after_s=_RETRY_AFTER_S)
         if self._wait is not None and self.shared.is_busy:
             limit = f"max_connections is {self.shared.max_connections}"
@@ -165,7 +171,7 @@ class HttpProtocol(HttpToolsProtocol):
                 limit = f"<= {MAX_HEAD_BYTES} bytes long together"
                 self._refuse(
                     HeadTooLarge(
-                        f"a body's trailers, and what its chunks have besides data, must be {limit}"
+                        f"the trailers of a body and the framing of its chunks must be {limit}"
                     )
                 )
         elif self._num_head_bytes > MAX_HEAD_BYTES:
@@ -175,21 +181,23 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _check_pipelined(self) -> None:
         if sum(len(cycle.body) for cycle, _ in self.pipeline) > MAX_PIPELINED_BYTES:
-            limit = f"bodies must be <= {MAX_PIPELINED_BYTES} bytes long together"
-            complaint = f"while requests wait for answers to earlier ones of their connection, their {limit}"
-            self._refuse(Overloaded(complaint, retry_after_s=_RETRY_AFTER_S))
+            message = (
+                "while requests wait for answers to earlier requests of their connection, "
+                f"their bodies must be <= {MAX_PIPELINED_BYTES} bytes long together"
+            )
+            self._refuse(Overloaded(message, retry_after_s=_RETRY_AFTER_S))
 
-    def _pass_over_offer(self, rest: bytes) -> None:
+    def _ignore_offer(self, rest: bytes) -> None:
         self._has_offer = False
-        head = head_without_offer(
+        head = write_head(
             self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers
         )
         self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # a setting of uvicorn
         self._feed(head + rest)
 
     def _upgrade(self) -> None:
-        """To a WebSocket."""
+        """Turns the connection into a WebSocket."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._refuse(
                 InvalidRequest(
@@ -202,33 +210,37 @@ class HttpProtocol(HttpToolsProtocol):
             except InvalidRequest as error:
                 self._refuse(error)
             else:
-                self._ignores_input, self.cycle = True, None  # type: ignore[assignment]  # as uvicorn does before the first
-                self._write_watch.end()  # the WebSocket's pings tell whether anybody reads
+                # uvicorn expects no cycle before the first request
+                self._ignores_input, self.cycle = True, None  # type: ignore[assignment]
+                self._write_watch.end()  # the WebSocket's pings notice a client that does not read
                 self.handle_websocket_upgrade()
 
     def _refuse(self, error: OuzelError) -> None:
-        """Answers with the error after all that has been asked before, and closes."""
+        """Answers with the error, after the answers to earlier requests, and closes the
+        connection."""
         self._ignores_input = True
         self.flow.resume_reading()
         cycle = self.cycle
-        if cycle is not None and cycle.more_body and not self._is_in_head:  # its body is at fault
+        # The body of the newest request is at fault.
+        if cycle is not None and cycle.more_body and not self._is_in_head:
             if cycle.response_complete:
                 self.transport.close()
-            refuse(cycle.scope, error)  # type: ignore[arg-type]  # a dictionary of the request's own
-            cycle.transport = self._last_words()
+            refuse(cycle.scope, error)  # type: ignore[arg-type]
+            cycle.transport = self._delay_close()
             cycle.more_body = cycle.keep_alive = False
             cycle.message_event.set()
             return
-        scope = unread_scope(self)
+        scope = make_unread_scope(self)
         refuse(scope, error)
-        self.cycle = last_cycle(self, scope, self._last_words())
+        self.cycle = make_last_cycle(self, scope, self._delay_close())
         if cycle is None or cycle.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:
             self.pipeline.appendleft((self.cycle, self.app))
 
-    def _last_words(self) -> asyncio.Transport:
-        return LastWords(self.transport, self.flow)  # type: ignore[return-value]  # as much of one as an answer uses
+    def _delay_close(self) -> asyncio.Transport:
+        # It has as much of a transport as an answer uses.
+        return DelayedClose(self.transport, self.flow)  # type: ignore[return-value]
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._answered = cycle
@@ -236,7 +248,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     # Waiting
 
-    def _what_is_missing(self) -> Wait | None:
+    def _find_wait(self) -> Wait | None:
         cycle = self.cycle
         if self._ignores_input:
             return Wait.LEAVING if cycle is not None and cycle.response_complete else None
@@ -252,7 +264,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._wait = wait
 
     def on_response_complete(self) -> None:
-        """Goes on with the next request. Its own timer for idle connections is what uvicorn would do besides."""
+        """Starts the next request. uvicorn's method would also start its own idle timer."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             is_unread = self.transport.get_write_buffer_size() > 0
@@ -263,10 +275,10 @@ class HttpProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-        self._wait_for(self._what_is_missing())
+        self._wait_for(self._find_wait())
 
-    def wait_is_over(self) -> None:
-        """The client has had its time."""
+    def end_wait(self) -> None:
+        """Ends a connection after its time limit: an unfinished head gets an error."""
         self._wait = None
         if self._is_in_head:
             self._refuse(
@@ -276,14 +288,14 @@ class HttpProtocol(HttpToolsProtocol):
             self.close_for_newcomer()
 
     def close_for_newcomer(self) -> None:
-        """Closes at once: an ordinary close waits for a client that has not read its answer."""
+        """Closes at once. An ordinary close would wait for the client to read its answer."""
         self._wait_for(None)
         self.transport.abort()
 
-    # What goes
+    # Output
 
     def pause_writing(self) -> None:
-        """More waits to be sent than the transport likes to hold."""
+        """Starts the timer for a client that does not read: the transport's buffer is full."""
         super().pause_writing()
         self._write_watch.begin()
 
@@ -293,7 +305,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._write_watch.end()
 
     def shutdown(self) -> None:
-        """The server stops: requests that have not arrived are no longer waited for."""
+        """Stops waiting for incomplete requests, because the server stops."""
         if self._wait is Wait.BODY and not self.cycle.response_started:
             self.close_for_newcomer()
         else:
@@ -315,8 +327,8 @@ def _head_too_large() -> HeadTooLarge:
     )
 
 
-def http_protocol(connections: Connections, limits: LimitsConfig) -> type[HttpProtocol]:
-    """Returns a class that has what all connections share, for uvicorn takes a class and makes its objects."""
+def make_protocol_class(connections: Connections, limits: LimitsConfig) -> type[HttpProtocol]:
+    """Returns a protocol class for one server. uvicorn takes a class and creates its instances."""
     shared = {
         "shared": connections,
         "write_timeout_s": limits.write_timeout_s,

@@ -1,4 +1,4 @@
-"""uvicorn serves the application by its fast parts, and ours where clients could hurt others."""
+"""Runs the application on uvicorn, with our parts where clients could harm others."""
 
 import asyncio
 import contextlib
@@ -11,14 +11,14 @@ from starlette.types import ASGIApp
 
 from ouzel.api.http.server.acceptor import Acceptor
 from ouzel.api.http.server.connections import MAX_CONNECTIONS, Connections
-from ouzel.api.http.server.http_protocol import http_protocol
+from ouzel.api.http.server.http_protocol import make_protocol_class
 from ouzel.config import LimitsConfig
 
 _PING_EVERY_S = 20.0
 
 
 class HttpServer(uvicorn.Server):
-    """Listens on sockets it is given. It leaves out uvicorn's signal handlers, and its log line for each request."""
+    """Serves on open sockets, without uvicorn's signal handlers and log lines of requests."""
 
     def __init__(
         self,
@@ -34,24 +34,25 @@ class HttpServer(uvicorn.Server):
             idle_timeout_s=limits.idle_timeout_s,
         )
         super().__init__(_config(app, limits, self._connections, has_lifespan=has_lifespan))
-        self.server_state.connections = self._connections.open  # type: ignore[assignment]  # uvicorn's own set
+        # uvicorn's own set of connections is replaced
+        self.server_state.connections = self._connections.open  # type: ignore[assignment]
         self._header_timeout_s = limits.header_timeout_s
         self._tls = tls
         self.listening = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Raises OSError where an address is another's."""
+        """Raises OSError if another process uses an address."""
         await self.lifespan.startup()
-        assert sockets is not None, "the listener is given"
-        self.servers = [self._acceptor(listener) for listener in sockets]  # type: ignore[misc]  # closes as one does
+        assert sockets is not None, "the sockets must be open"
+        self.servers = [self._make_acceptor(listener) for listener in sockets]  # type: ignore[misc]
         self.started = True
         self.listening.set()
 
-    def _acceptor(self, listener: socket.socket) -> Acceptor:
+    def _make_acceptor(self, listener: socket.socket) -> Acceptor:
         loop = asyncio.get_running_loop()
 
         def make_protocol() -> asyncio.Protocol:
-            return self.config.http_protocol_class(  # type: ignore[call-arg]  # it is ours
+            return self.config.http_protocol_class(  # type: ignore[call-arg]
                 config=self.config,
                 server_state=self.server_state,
                 app_state=self.lifespan.state,
@@ -69,7 +70,7 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The command's own handlers drain first, and do not raise the signal again."""
+        """Installs nothing: the command's own handlers drain the server first."""
         yield
 
 
@@ -78,13 +79,15 @@ def _config(
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        loop="auto",  # uvloop where it is installed
-        http=http_protocol(connections, limits),
-        ws="ouzel.api.http.server.socket_protocol:SocketProtocol",  # by name: only a server that starts imports it
+        loop="auto",  # uvloop, if it is installed
+        http=make_protocol_class(connections, limits),
+        # a name, because only a server that starts imports the class
+        ws="ouzel.api.http.server.socket_protocol:SocketProtocol",
         ws_max_size=limits.max_body_bytes,
         ws_ping_interval=min(_PING_EVERY_S, limits.write_timeout_s),
         ws_ping_timeout=limits.write_timeout_s,
-        ws_per_message_deflate=False,  # costs more time than it saves on messages of a few hundred bytes
+        # Compression costs more time than it saves on messages of a few hundred bytes.
+        ws_per_message_deflate=False,
         lifespan="on" if has_lifespan else "off",
         log_config=None,
         access_log=False,

@@ -1,6 +1,7 @@
-"""A connection on which a refused client may still be sending is closed a moment late.
+"""Delays the close of a connection on which a refused client may still be sending.
 
-Closed at once, with bytes that nobody has read, it would be reset, and the client might never see why.
+An immediate close with unread input would reset the connection, and the client might never read the
+error.
 """
 
 import asyncio
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 _CLOSE_AFTER_S = 1.0
 
 
-class LastWords:
-    """Has as much of a transport as an answer needs."""
+class DelayedClose:
+    """Implements the part of a transport that an answer uses, with a delayed close."""
 
     def __init__(self, transport: asyncio.Transport, flow: FlowControl) -> None:
         self._transport = transport
@@ -30,19 +31,19 @@ class LastWords:
         return self._transport.is_closing()
 
     def close(self) -> None:
-        """Says that nothing more comes, and drops what the client sends until it closes too, or is late."""
+        """Ends the output, and drops input until the client closes or the delay is over."""
         self._flow.resume_reading()
         if self._transport.can_write_eof() and not self._transport.is_closing():
             self._transport.write_eof()
         asyncio.get_running_loop().call_later(_CLOSE_AFTER_S, self._transport.abort)
 
 
-def last_cycle(
+def make_last_cycle(
     protocol: "HttpToolsProtocol", scope: Scope, transport: asyncio.Transport
 ) -> RequestResponseCycle:
-    """A request that has no body, and is answered on this transport."""
+    """Returns the cycle of a request without a body, which is answered on `transport`."""
     cycle = RequestResponseCycle(
-        scope=scope,  # type: ignore[arg-type]  # Starlette's type is a wider one
+        scope=scope,  # type: ignore[arg-type]
         transport=transport,
         flow=protocol.flow,
         logger=protocol.logger,

@@ -1,4 +1,7 @@
-"""uvicorn's WebSockets are made safe from clients that read nothing or never end; `handshake.py` sees their start."""
+"""Makes uvicorn's WebSockets safe from clients that do not read or never finish.
+
+`handshake.py` checks how they begin.
+"""
 
 import asyncio
 
@@ -8,24 +11,26 @@ from websockets.frames import Frame
 
 from ouzel.api.http.server.close_codes import INVALID_TEXT, SERVER_STOPS
 
-_LAST_WORDS_S = 1.0
+_CLOSE_AFTER_S = 1.0
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
     _unsent_pong = b""
-    _message: bytearray  # of the fragments that have come
+    _message: bytearray  # the fragments received so far
 
     def shutdown(self) -> None:
-        """Tells the application, which closes; uvicorn's own would cut off the end of what has just been drained."""
+        """Tells the application to close. uvicorn's method would cut off the end of a drained
+        answer."""
         if self.handshake_complete and not self.close_sent and self.initial_response is None:
             self.queue.put_nowait({"type": "websocket.disconnect", "code": SERVER_STOPS})
         else:
             super().shutdown()
 
-    async def send(self, message: Message) -> None:  # type: ignore[override]  # uvicorn's own type is a narrower one
-        """Raises OSError where nobody is there; uvicorn would go on for a while, with a warning for each message.
+    async def send(self, message: Message) -> None:  # type: ignore[override]
+        """Raises OSError if the client has left. uvicorn would log a warning for each message.
 
-        A response instead of a WebSocket completes the handshake: uvicorn would log that as an error.
+        A response instead of a WebSocket completes the handshake: uvicorn would log that as an
+        error.
         """
         if message["type"] == "websocket.send" and self.transport.is_closing():
             raise BrokenPipeError("the client has left the WebSocket")
@@ -36,8 +41,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.handshake_complete = True
 
     def handle_ping(self) -> None:
-        """Answers only the newest ping of a client that does not read: it may send them for ever."""
-        pongs = self.conn.data_to_send()  # of all pings that have come together, at the first
+        """Answers only the newest ping of a client that does not read: it may send pings for
+        ever."""
+        # the first call has the pongs of all pings that arrived together
+        pongs = self.conn.data_to_send()
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
         elif pongs:
@@ -50,7 +57,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.transport.write(pong)
 
     def handle_cont(self, event: Frame) -> None:
-        """Joins fragments as they come, for one may be a byte long, or empty."""
+        """Joins fragments as they arrive, because a fragment may be one byte long, or empty."""
         if self.frames:
             self._message, self.frames = bytearray(self.frames[0]), []
         self._message += event.data
@@ -60,7 +67,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.send_receive_event_to_app()
 
     def send_receive_event_to_app(self) -> None:
-        """Uvicorn would log a traceback of a client that sends no UTF-8."""
+        """Refuses text that is not UTF-8. uvicorn would log a traceback."""
         if self.curr_msg_data_type == "text" and not _is_utf8(self.frames[0]):
             self.conn.fail(INVALID_TEXT, "invalid UTF-8")
             self.handle_parser_exception()
@@ -72,14 +79,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self._abort_if_unread()
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
-        """The application has ended."""
+        """Closes the connection after the application has ended."""
         super().on_task_complete(task)
         self._abort_if_unread()
 
     def _abort_if_unread(self) -> None:
-        """A connection that is closed stays open for as long as something is to be read from it."""
+        """Aborts a connection after a delay: unread output would keep it open."""
         if self.transport.get_write_buffer_size():
-            self.loop.call_later(_LAST_WORDS_S, self.transport.abort)
+            self.loop.call_later(_CLOSE_AFTER_S, self.transport.abort)
 
 
 def _is_utf8(data: bytes) -> bool:

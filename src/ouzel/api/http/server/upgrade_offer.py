@@ -1,7 +1,7 @@
-"""A client may offer to go on in another protocol, as `curl --http2` and Java's HttpClient offer HTTP/2.
+"""Ignores the offer of another protocol: `curl --http2` and Java's HttpClient offer HTTP/2.
 
-The offer may be passed over. But the parser takes what follows such a head for the other protocol, and its body with
-it; so the request is read again, without the offer.
+The parser takes all bytes after such a head for the other protocol, the body included. So the
+request is parsed again, without the offer.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 _OFFER = (b"upgrade", b"http2-settings")
 
 
-def head_without_offer(
+def write_head(
     method: bytes, url: bytes, http_version: str, headers: Sequence[tuple[bytes, bytes]]
 ) -> bytes:
     lines = [b"%b %b HTTP/%b" % (method, url, http_version.encode())]

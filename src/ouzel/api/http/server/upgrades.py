@@ -1,6 +1,7 @@
-"""Until a WebSocket is accepted, what answers it is an HTTP response like any other.
+"""Turns HTTP responses into refusals of a WebSocket, until the WebSocket is accepted.
 
-So whoever refuses a request need not know what it was to become: errors have the same body, headers and log line.
+So a layer that refuses a request need not know of WebSockets: errors have the same body, headers
+and log line.
 """
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,7 +10,8 @@ from ouzel.api.http.server.close_codes import SERVER_FAILED
 
 
 class Upgrades:
-    """A response after the accept closes the connection: there is no other way."""
+    """Sends responses for WebSockets. After the accept, a response can only close the
+    connection."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

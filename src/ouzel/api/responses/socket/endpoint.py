@@ -5,7 +5,7 @@ from starlette.types import Receive, Scope, Send
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.body_budget import Share
-from ouzel.api.http.exchange import exchange_of
+from ouzel.api.http.exchange import get_exchange
 from ouzel.api.responses.socket.connection import Connection
 from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
@@ -66,7 +66,7 @@ class ResponsesSocket:
             self._catalogue,
             recent=recent,
             steering=steering,
-            exchange=exchange_of(scope),
+            exchange=get_exchange(scope),
             path=path,
         )
         return Connection(

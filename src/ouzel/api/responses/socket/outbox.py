@@ -4,7 +4,7 @@ import msgspec
 from starlette.types import Send
 
 from ouzel.api.http.exchange import ClientDisconnected
-from ouzel.api.http.faults import fault_of
+from ouzel.api.http.faults import make_fault
 from ouzel.api.responses.socket.events import ErrorEvent
 
 _encode = msgspec.json.Encoder().encode
@@ -33,6 +33,6 @@ class Outbox:
 
     async def put_error(self, error: BaseException) -> int:
         """Returns its status."""
-        fault = fault_of(error)
+        fault = make_fault(error)
         await self.put(ErrorEvent.of(fault))
         return fault.status

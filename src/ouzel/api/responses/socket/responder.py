@@ -6,10 +6,10 @@ from contextlib import ExitStack, aclosing
 from http import HTTPStatus
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import name_in
+from ouzel.api.endpoint.model_choice import read_model_name
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
-from ouzel.api.http.faults import fault_of
-from ouzel.api.http.refusal_reason import reason_of
+from ouzel.api.http.faults import make_fault
+from ouzel.api.http.refusal_reason import make_refusal_reason
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_message_span
 from ouzel.api.responses.event_framing import event_name, obfuscated
@@ -61,7 +61,7 @@ class Responder:
     def log_refused(self, error: OuzelError) -> None:
         """Logs a message that was none, or was refused before it became a request."""
         exchange = self._next_exchange()
-        exchange.status, exchange.refusal = error.status, reason_of(error)
+        exchange.status, exchange.refusal = error.status, make_refusal_reason(error)
         before = request_id_in_scope.set(exchange.request_id)
         log_exchange(exchange, "message", self._path)
         request_id_in_scope.reset(before)
@@ -87,7 +87,7 @@ class Responder:
         )
         span_in_scope.set(span)
         try:
-            with self._catalogue.shared.exchanges.following(exchange, f"{_NAME} {self._path}"):
+            with self._catalogue.shared.exchanges.track(exchange, f"{_NAME} {self._path}"):
                 active = await self._make(create, exchange, outbox)
             exchange.status = HTTPStatus.OK
             return await self._steering.follow_up(active, outbox)
@@ -99,7 +99,7 @@ class Responder:
         except (
             BaseException
         ) as error:  # broad: the connection, and all else that runs on it, outlives one request
-            exchange.refusal = reason_of(error)
+            exchange.refusal = make_refusal_reason(error)
             exchange.status = await self._refuse(create, error, outbox, is_automatic=is_automatic)
             return None
         finally:
@@ -111,8 +111,8 @@ class Responder:
             span_in_scope.set(connection_span)
 
     async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
-        services = self._catalogue.find(name_in(create.text))
-        with services.door.place() as place:
+        services = self._catalogue.find(read_model_name(create.text))
+        with services.admission.take_place() as place:
             prepared = await services.preparer.prepare_object(
                 create.body,
                 key_id=exchange.key_id,
@@ -132,7 +132,7 @@ class Responder:
         outbox: Outbox,
     ) -> Active:
         with self._runs.running(prepared, key_id=exchange.key_id, place=place) as run:
-            exchange.follow(run.generation, has_head=False)
+            exchange.log_generation(run.generation, has_head=False)
             active = self._steering.begin(run, create)
             try:
                 async with aclosing(run.follow()) as following:
@@ -174,7 +174,7 @@ class Responder:
         if not is_automatic:
             self._steering.wait_again(create)
             return await outbox.put_error(error)
-        fault = fault_of(error)
+        fault = make_fault(error)
         await give_back(
             create.steers, SteerError("successor_creation_failed", fault.message), 0, outbox
         )
