@@ -1,4 +1,6 @@
-"""The OpenVINO backend makes a ModelRunner of a model directory, on a CPU (or what else OpenVINO has)."""
+"""The OpenVINO backend makes a ModelRunner of a model directory, on a CPU (or what else OpenVINO
+has).
+"""
 
 import logging
 import time
@@ -70,11 +72,12 @@ def create_runner(
     memory_share: float = 1.0,
     free_bytes: int | None = None,
 ) -> ModelRunner:
-    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend.
+    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user
+    can mend.
 
-    With `num_blocks` the KV cache has so many, whatever memory they take; else the memory decides, of which this model
-    has a share. The type of the cache depends on `free_bytes`, the free memory of the machine: engines that are to
-    have the same type are given the same number.
+    With `num_blocks` the KV cache has so many, whatever memory they take; else the memory decides,
+    of which this model has a share. The type of the cache depends on `free_bytes`, the free memory
+    of the machine: engines that are to have the same type are given the same number.
     """
     started = time.perf_counter()
     core = ov.Core()
@@ -125,8 +128,8 @@ def checked_runner(
 ) -> OpenVINORunner | None:
     """Returns None where weights of an earlier start fail the self-check: their entry is gone then.
 
-    Raises SelfCheckFailed where the weights were made just now, and F16Unfit where an f16 cache was chosen that does
-    not suit the model or the memory.
+    Raises SelfCheckFailed where the weights were made just now, and F16Unfit where an f16 cache was
+    chosen that does not suit the model or the memory.
     """
     language_model = load(core, Path(model.model), config, model)
     if engine.deterministic:
@@ -181,7 +184,8 @@ def check_or_warm_up(
     *,
     is_rotary: bool,
 ) -> None:
-    """Raises SelfCheckFailed, and ModelLoadError where a deterministic engine cannot keep the bits of a row.
+    """Raises SelfCheckFailed, and ModelLoadError where a deterministic engine cannot keep the bits
+    of a row.
 
     Either way the weights have been brought into the layout of the processor.
     """
@@ -213,7 +217,9 @@ def make_runner(
     memory_share: float = 1.0,
     keeps_context: bool = False,
 ) -> OpenVINORunner:
-    """Raises F16Unfit with `keeps_context`, where the memory does not hold a request of full length."""
+    """Raises F16Unfit with `keeps_context`, where the memory does not hold a request of full
+    length.
+    """
     check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)

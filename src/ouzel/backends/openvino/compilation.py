@@ -23,22 +23,25 @@ _TYPES = {
 _COMPRESSED = {"u8", "i8", "u4", "i4"}
 _CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 
-# Where the graph is in f32, activations are quantised to int8 in groups of so many channels, for the integer
-# instructions. The plugin's own value is 32; 64 makes a prefill and a step with 32 sequences a sixth faster and moves
-# the logits of the demo model by 2.2 % instead of 2.0 % (128: a fifth faster, 2.5 %). A group must fit into the
-# smallest matrix: where it does not, steps with one and with several sequences take different paths, and their logits
-# differ by percents. It must fit into the groups of the weights, too: products of 8 rows take 2.4 times the time with
-# groups of 64 where those of the weights are of 32.
+# Where the graph is in f32, activations are quantised to int8 in groups of so many channels, for
+# the integer instructions. The plugin's own value is 32; 64 makes a prefill and a step with 32
+# sequences a sixth faster and moves the logits of the demo model by 2.2 % instead of 2.0 % (128: a
+# fifth faster, 2.5 %). A group must fit into the smallest matrix: where it does not, steps with one
+# and with several sequences take different paths, and their logits differ by percents. It must fit
+# into the groups of the weights, too: products of 8 rows take 2.4 times the time with groups of 64
+# where those of the weights are of 32.
 ACTIVATION_GROUP_SIZES = (64, 32)
 
-# Keys of a u8 cache are quantised by token, in groups of so many channels. The plugin's own way, by channel over the
-# tokens of a block, writes a partly filled block anew with every token, so that what is cached depends on how the
-# prompt was cut and on what was tried before (docs/decisions/0013-kv-cache-quantisation.md).
+# Keys of a u8 cache are quantised by token, in groups of so many channels. The plugin's own way, by
+# channel over the tokens of a block, writes a partly filled block anew with every token, so that
+# what is cached depends on how the prompt was cut and on what was tried before
+# (docs/decisions/0013-kv-cache-quantisation.md).
 KEY_GROUP_SIZE = 32
 
-# The plugin keeps the code that it has generated for each number of rows: 5000 entries by itself, about ten for each
-# number. Where requests differ, that grows for hours (the demo model: 400 MB after 600 requests). With so many entries
-# it ends at 290 MB, and steps take no longer; with 64 or none they take a fifth longer.
+# The plugin keeps the code that it has generated for each number of rows: 5000 entries by itself,
+# about ten for each number. Where requests differ, that grows for hours (the demo model: 400 MB
+# after 600 requests). With so many entries it ends at 290 MB, and steps take no longer; with 64 or
+# none they take a fifth longer.
 NUM_KEPT_PRIMITIVES = 512
 
 
@@ -99,7 +102,9 @@ def _compiled(
 
 
 def _expected_precision(core: ov.Core, engine: EngineConfig) -> str:
-    """Says in which precision a graph will be compiled; `precision_name` says it of one that has been compiled."""
+    """Says in which precision a graph will be compiled; `precision_name` says it of one that has
+    been compiled.
+    """
     if engine.precision != "auto":
         return engine.precision
     return "bf16" if "BF16" in capabilities(core, engine.device) else "f32"
@@ -111,7 +116,9 @@ def expected_type(core: ov.Core, engine: EngineConfig) -> ov.Type:
 
 
 def capabilities(core: ov.Core, device: str) -> set[str]:
-    """Returns the capabilities that OpenVINO may use, by its names. Raises RuntimeError if the device is missing."""
+    """Returns the capabilities that OpenVINO may use, by its names. Raises RuntimeError if the
+    device is missing.
+    """
     found = set(core.get_property(device, "OPTIMIZATION_CAPABILITIES"))
     return found - {"BF16"} if device == "CPU" and withholds_bf16() else found
 
@@ -121,7 +128,8 @@ def check_options(core: ov.Core, engine: EngineConfig) -> None:
         raise ModelLoadError(f"kv_cache_dtype f32 needs precision f32, given {engine.precision}")
     if engine.kv_cache_dtype == "bf16" and engine.precision in ("f32", "int8"):
         raise ModelLoadError(
-            f"kv_cache_dtype bf16 needs precision bf16, given {engine.precision}; f16 and u8 go with both"
+            f"kv_cache_dtype bf16 needs precision bf16, given {engine.precision}; f16 and u8 go "
+            "with both"
         )
     try:
         found = capabilities(core, engine.device)

@@ -107,6 +107,7 @@ class EncoderLoader:
             model = self._build(self._config, weights, self._plan, self._num_labels)
         except RuntimeError as error:
             raise ModelLoadError(
-                f"OpenVINO makes no {self._config.model_type} of this config.json: {str(error).splitlines()[0]}"
+                f"OpenVINO makes no {self._config.model_type} of this config.json: "
+                f"{str(error).splitlines()[0]}"
             ) from error
         return replace(model, weights=str(self._plan))

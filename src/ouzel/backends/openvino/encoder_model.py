@@ -16,7 +16,9 @@ ScorePooling = Literal["cls", "mean"]
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderModel:
-    """Its graph gives hidden rows of all tokens, [T, hidden_size], or where it scores, logits [B, labels]."""
+    """Its graph gives hidden rows of all tokens, [T, hidden_size], or where it scores, logits [B,
+    labels].
+    """
 
     graph: ov.Model
     arrays: list[

@@ -46,7 +46,9 @@ def is_encoder(directory: Path) -> bool:
 
 
 def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRunner:
-    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend."""
+    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user
+    can mend.
+    """
     started = time.perf_counter()
     core, directory = ov.Core(), Path(model.model)
     check_options(core, engine)
@@ -144,7 +146,9 @@ class _Facts:
 
 
 def longest_text(model: ModelConfig, loaded: EncoderModel, max_tokens: int | None) -> int:
-    """The model's files may say that a text is shorter than it could be, and the user that it is not."""
+    """The model's files may say that a text is shorter than it could be, and the user that it is
+    not.
+    """
     wanted = model.max_model_len or min(max_tokens or loaded.max_positions, loaded.max_positions)
     return context_length(wanted, loaded.max_positions)
 
@@ -172,7 +176,8 @@ def check_encoder(runner: PoolingRunner) -> None:
     logger.debug("self-check: a text beside another changes the vectors by %.5f", change)
     if not change <= _LARGEST_CHANGE:  # so that NaN fails
         raise ModelLoadError(
-            f"self-check: computing texts together changes their vectors by {change:.0%}; rounding explains "
+            f"self-check: computing texts together changes their vectors by {change:.0%}; rounding "
+            "explains "
             f"{_LARGEST_CHANGE:.0%} at most. This model does not run correctly on this device"
         )
 

@@ -1,4 +1,6 @@
-"""What would be loaded of a model directory, and what it would take; only headers and config.json are read."""
+"""What would be loaded of a model directory, and what it would take; only headers and config.json
+are read.
+"""
 
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -69,7 +71,8 @@ class Inspection:
     num_state_slots: int  # 0: the model has no recurrent layers
     state_slot_bytes: int
     task: Task
-    vector_size: int  # values of a vector, or scores of a pair; 0: neither is made, or by the logits of two tokens
+    # values of a vector, or scores of a pair; 0: neither is made, or by the logits of two tokens
+    vector_size: int
 
     @property
     def weight_bytes(self) -> int:
@@ -193,7 +196,9 @@ def nothing_alone() -> ov.Model:
 
 
 def attention_alone(model: LanguageModel) -> LanguageModel:
-    """Returns a graph that has nothing of the model but its caches: compiling it says what they are."""
+    """Returns a graph that has nothing of the model but its caches: compiling it says what they
+    are.
+    """
     graph = PagedGraph()
     nodes = chain.from_iterable(each.get_ops() for each in model.graphs)
     outputs = [

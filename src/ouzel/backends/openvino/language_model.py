@@ -18,7 +18,9 @@ from ouzel.backends.openvino.vision_model import VisionModel
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionGraphs:
-    """A model whose last layer predicts further tokens gives hidden rows, and these make something of them."""
+    """A model whose last layer predicts further tokens gives hidden rows, and these make something
+    of them.
+    """
 
     head: ov.Model  # logits of `hidden_rows`
     layer: ov.Model  # hidden rows for the tokens behind `input_ids`, of these and `hidden_rows`
@@ -29,7 +31,9 @@ class PredictionGraphs:
 
 @dataclass(frozen=True, slots=True)
 class VectorHead:
-    """A model makes a vector of each prompt, of its last token: the hidden row, or a value for each label."""
+    """A model makes a vector of each prompt, of its last token: the hidden row, or a value for each
+    label.
+    """
 
     num_labels: int = 0  # 0: the hidden row
 
@@ -87,12 +91,15 @@ class LanguageModel:
 
     @property
     def default_positions(self) -> int:
-        """Returns the context that is served unless the user names one: with LongRoPE the original context."""
+        """Returns the context that is served unless the user names one: with LongRoPE the original
+        context.
+        """
         return min([self.max_positions, *(rope.default_positions for rope in self.ropes.values())])
 
     def context_length(self, option: int | None) -> int:
-        """Returns the tokens of the longest request, for a context that the user may have named. Raises
-        ModelLoadError."""
+        """Returns the tokens of the longest request, for a context that the user may have named.
+        Raises ModelLoadError.
+        """
         return context_length(option, self.max_positions, self.default_positions)
 
     def for_context(self, max_model_len: int) -> "LanguageModel":

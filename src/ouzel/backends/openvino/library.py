@@ -1,11 +1,12 @@
 """OpenVINO is imported here only, because its import would report to its makers.
 
-`import openvino` starts a thread that sends an event to an analytics host, and writes a client id and statistics to the
-home directory. It takes a stand-in that does nothing where the package `openvino_telemetry` is missing: so that is
-declared missing in this process first. An embedding program that has imported either before has decided for itself.
+`import openvino` starts a thread that sends an event to an analytics host, and writes a client id
+and statistics to the home directory. It takes a stand-in that does nothing where the package
+`openvino_telemetry` is missing: so that is declared missing in this process first. An embedding
+program that has imported either before has decided for itself.
 
-Half of that import is the converter of other frameworks' models, `openvino.convert_model`, which is left out in the
-same way and may be imported later from where it is, `openvino.tools.ovc`.
+Half of that import is the converter of other frameworks' models, `openvino.convert_model`, which is
+left out in the same way and may be imported later from where it is, `openvino.tools.ovc`.
 """
 
 import sys
@@ -40,7 +41,8 @@ __all__ = [
 
 @cache
 def internal_operations() -> NodeFactory:
-    """Returns the factory that knows the operations of the CPU plugin, which are in no opset. It loads that library.
+    """Returns the factory that knows the operations of the CPU plugin, which are in no opset. It
+    loads that library.
 
     Raises RuntimeError where it cannot be loaded.
     """

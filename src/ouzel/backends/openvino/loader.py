@@ -61,8 +61,9 @@ def load_checkpoint(
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
-    """With `predicts` the layer that predicts further tokens is loaded, too; with `adapter_rank` the model takes
-    adapters; with `vector_head` it makes vectors. Raises ModelLoadError."""
+    """With `predicts` the layer that predicts further tokens is loaded, too; with `adapter_rank`
+    the model takes adapters; with `vector_head` it makes vectors. Raises ModelLoadError.
+    """
     text, vision = config.text_model(), vision_family(config)
     stored, build_text = find_weights(directory, text), family(text.model_type)
     plan = plan_for(stored, plan)
@@ -111,7 +112,9 @@ def load_checkpoint(
 def find_entry(
     directory: Path, config: HfConfig, model: ModelConfig, vector_head: VectorHead | None
 ) -> Path:
-    """Returns the cache entry of a checkpoint, whether or not it has been made. Raises ModelLoadError."""
+    """Returns the cache entry of a checkpoint, whether or not it has been made. Raises
+    ModelLoadError.
+    """
     stored = find_weights(directory, config.text_model())
     kind = entry_kind(plan_for(stored, model.weight_plan), model.mtp, vector_head)
     return preferred_path(
@@ -120,7 +123,9 @@ def find_entry(
 
 
 def plan_for(stored: StoredWeights, plan: WeightPlan) -> WeightPlan:
-    """Returns the plan by which the cache names an entry: plain numbers have nothing to keep or to recompress."""
+    """Returns the plan by which the cache names an entry: plain numbers have nothing to keep or to
+    recompress.
+    """
     return plan if stored.compressed_as else replace(plan.with_auto(AUTO_WIDTH), recompress=False)
 
 
@@ -135,7 +140,9 @@ def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None)
 
 
 def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> str:
-    """Names the weights as users read them, such as `gguf as i8 (int4)`; `index` is the index of a weight cache."""
+    """Names the weights as users read them, such as `gguf as i8 (int4)`; `index` is the index of a
+    weight cache.
+    """
     has_auto = plan != plan.with_auto(AUTO_WIDTH)
     if not stored.compressed_as or not (
         has_auto or any(matrix.is_as_under_auto for matrix in held_matrices(index))
@@ -156,7 +163,9 @@ def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]
 
 
 def refuse_options(model: ModelConfig) -> None:
-    """Raises ModelLoadError for what is asked of a directory that has graphs, and takes building them."""
+    """Raises ModelLoadError for what is asked of a directory that has graphs, and takes building
+    them.
+    """
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
     if model.task == "embed":
@@ -175,7 +184,8 @@ def measure_checkpoint(
     predicts: bool = False,
     vector_head: VectorHead | None = None,
 ) -> tuple[LanguageModel, MeasuredWeights]:
-    """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises ModelLoadError like that.
+    """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises
+    ModelLoadError like that.
 
     A head that may be a copy of the embedding is compared with it all the same.
     """
@@ -249,14 +259,16 @@ def built(
         return replace(model, vision=encoder, sees_images_whole=images.sees_whole)
     except RuntimeError as error:
         raise ModelLoadError(
-            f"OpenVINO makes no {config.model_type} of this config.json: {str(error).splitlines()[0]}"
+            f"OpenVINO makes no {config.model_type} of this config.json: "
+            f"{str(error).splitlines()[0]}"
         ) from error
 
 
 def text_model(config: HfConfig, weights: Weights) -> HfConfig:
     """Says of a checkpoint of several modes whether its head is the embedding, as its tensors do.
 
-    What stands in `text_config` and beside it may differ, either being a default of one of two classes.
+    What stands in `text_config` and beside it may differ, either being a default of one of two
+    classes.
     """
     text = config.text_model()
     if text is config:
@@ -308,7 +320,8 @@ def hint_at_calibration(plan: WeightPlan, index: Mapping[str, Any]) -> None:
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
     num_matrices = sum("encoding" in entry for entry in weights.index.values())
     logger.info(
-        "%s is quantised (%s): %d matrices are kept exactly as stored, %d others are compressed; in all %s",
+        "%s is quantised (%s): %d matrices are kept exactly as stored, %d others are compressed; "
+        "in all %s",
         directory,
         summary,
         weights.num_kept,
@@ -318,7 +331,9 @@ def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
 
 
 def load_preferred(entry: Path, build: Build) -> LanguageModel | None:
-    """Loads the calibrated weights where they are kept and whole, else the weights that the entry itself has."""
+    """Loads the calibrated weights where they are kept and whole, else the weights that the entry
+    itself has.
+    """
     preferred = preferred_path(entry)
     loaded = load_cached(preferred, build)
     if loaded is not None and preferred != entry:

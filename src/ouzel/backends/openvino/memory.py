@@ -21,10 +21,12 @@ def memory_error(option: str, num_bytes: int) -> ModelLoadError:
 
 @contextmanager
 def pages_given_back(mappings: Sequence[mmap.mmap]) -> Iterator[None]:
-    """Takes pages of the mappings that were read out of this process's memory, while the block runs and at its end.
+    """Takes pages of the mappings that were read out of this process's memory, while the block runs
+    and at its end.
 
-    The first run of a model copies its weights from a mapping into the layout of the processor. Without this the
-    peak would hold both. A page that is needed again is mapped again, from the page cache or the file.
+    The first run of a model copies its weights from a mapping into the layout of the processor.
+    Without this the peak would hold both. A page that is needed again is mapped again, from the
+    page cache or the file.
     """
     if not mappings or not hasattr(mmap, "MADV_DONTNEED"):
         yield

@@ -1,10 +1,13 @@
-"""The CPU plugin must not compute a gated feed-forward layer as one operation where it has one thread.
+"""The CPU plugin must not compute a gated feed-forward layer as one operation where it has one
+thread.
 
-On a CPU with AMX and in bf16 the plugin makes one operation, `LLMMLP`, of down(activation(gate(x)) * up(x)) whose
-matrices are not compressed. `LLMMLP` divides its work among pairs of threads: with one thread it divides by zero pairs,
-and SIGFPE ends the process (docs/decisions/0035-one-thread-on-amx.md). The plugin replaces products of three dimensions
-only, and only products that may broadcast. Both factors of such a product have the same shape, so that forbidding the
-product to broadcast changes no number, and the plugin computes the layer as three operations.
+On a CPU with AMX and in bf16 the plugin makes one operation, `LLMMLP`, of down(activation(gate(x))
+* up(x)) whose matrices are not compressed. `LLMMLP` divides its work among pairs of threads: with
+one thread it divides by zero pairs, and SIGFPE ends the process
+(docs/decisions/0035-one-thread-on-amx.md). The plugin replaces products of three dimensions only,
+and only products that may broadcast. Both factors of such a product have the same shape, so that
+forbidding the product to broadcast changes no number, and the plugin computes the layer as three
+operations.
 """
 
 from collections.abc import Iterator
@@ -35,7 +38,9 @@ def num_threads_on_cpu(core: ov.Core, properties: dict[str, object]) -> int:
 
 
 def gate_products(graph: ov.Model) -> Iterator[Node]:
-    """Yields the products of two values that come from products of the same rows with a matrix, or with two."""
+    """Yields the products of two values that come from products of the same rows with a matrix, or
+    with two.
+    """
     for node in graph.get_ops():
         if node.get_type_name() == "MatMul":
             product = node.input_value(0).get_node()
@@ -49,7 +54,9 @@ def gate_products(graph: ov.Model) -> Iterator[Node]:
 
 
 def rows_behind(value: Node) -> tuple[str, int] | None:
-    """Names the output whose rows the nearest matrix before this value multiplies, None where there is no matrix."""
+    """Names the output whose rows the nearest matrix before this value multiplies, None where there
+    is no matrix.
+    """
     node = value.get_node()
     while node.get_type_name() != "MatMul":
         sources = [each.get_node() for each in node.input_values()]

@@ -1,6 +1,8 @@
-"""Hidden rows of texts become a vector of each, as the checkpoint's sentence-transformers files say.
+"""Hidden rows of texts become a vector of each, as the checkpoint's sentence-transformers files
+say.
 
-It is done here and not in the graph, which computes in bf16 where that is the precision: sums are taken in float32.
+It is done here and not in the graph, which computes in bf16 where that is the precision: sums are
+taken in float32.
 """
 
 from collections.abc import Callable
@@ -38,7 +40,9 @@ class VectorPooling:
         self._dense = [read_dense(each) for each in files.dense]
 
     def vectors(self, rows: Rows, begins: NDArray[np.int32]) -> Rows:
-        """Takes [T, hidden size], and where texts begin with the end of the last; returns [B, vector_size]."""
+        """Takes [T, hidden size], and where texts begin with the end of the last; returns [B,
+        vector_size].
+        """
         pooled = np.concatenate([_POOLED[mode](rows, begins) for mode in self._modes], axis=1)
         for layer in self._dense:
             pooled = layer.apply(pooled)
@@ -46,7 +50,9 @@ class VectorPooling:
 
 
 def pooled_size(files: SentenceFiles, hidden_size: int) -> int:
-    """Returns the values of a vector. Raises ModelLoadError where a Dense layer does not fit behind what is before."""
+    """Returns the values of a vector. Raises ModelLoadError where a Dense layer does not fit behind
+    what is before.
+    """
     size = hidden_size * len(files.modes)
     for each in files.dense:
         if each.num_inputs != size:

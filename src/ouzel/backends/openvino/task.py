@@ -1,8 +1,9 @@
 """What a model is served for: its files say it, or the user does where it could be both.
 
-A checkpoint whose config.json names a model for sequence classification scores. One that sentence-transformers wrote
-(modules.json) makes embeddings, unless `config_sentence_transformers.json` calls it a CrossEncoder. An encoder makes
-embeddings, and so does a decoder without its head (Qwen3Model). Everything else generates.
+A checkpoint whose config.json names a model for sequence classification scores. One that
+sentence-transformers wrote (modules.json) makes embeddings, unless
+`config_sentence_transformers.json` calls it a CrossEncoder. An encoder makes embeddings, and so
+does a decoder without its head (Qwen3Model). Everything else generates.
 """
 
 from pathlib import Path
@@ -44,7 +45,9 @@ def architecture_of(config: HfConfig) -> str:
 
 
 def num_labels_of(config: HfConfig) -> int:
-    """Transformers writes the labels' names unless there are two; where it says nothing there are two."""
+    """Transformers writes the labels' names unless there are two; where it says nothing there are
+    two.
+    """
     labels = config.values.get("id2label")
     num_labels = len(labels) if isinstance(labels, dict) else config.size("num_labels", 2)
     if not 1 <= num_labels <= _MAX_LABELS:

@@ -18,7 +18,9 @@ def vector_size(model: LanguageModel) -> int:
 
 
 def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> VectorHead | None:
-    """Returns None where tokens are made, as by a model whose yes and no are the score. Raises ModelLoadError."""
+    """Returns None where tokens are made, as by a model whose yes and no are the score. Raises
+    ModelLoadError.
+    """
     task = task_of(config, directory, model.task)
     if task == "generate" or (task == "score" and not architecture_of(config).endswith(CLASSIFIES)):
         return None
@@ -35,7 +37,8 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
     files = read_sentence_files(directory, "decoder", pooling=model.pooling_mode)
     if files.modes != ("lasttoken",) or files.dense:
         raise ModelLoadError(
-            f"{directory}: of a {config.model_type} the pooling must be lasttoken, without a Dense layer; "
+            f"{directory}: of a {config.model_type} the pooling must be lasttoken, without a Dense "
+            "layer; "
             f"found {', '.join(files.modes)}"
         )
     return VectorHead()

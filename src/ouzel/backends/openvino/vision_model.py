@@ -25,14 +25,17 @@ def one_after_the_other(
 
 @dataclass(frozen=True, kw_only=True)
 class VisionModel:
-    """Its graphs are run one after the other: each takes the rows of the one before, so that others can go between."""
+    """Its graphs are run one after the other: each takes the rows of the one before, so that others
+    can go between.
+    """
 
     parts: list[ov.Model]
     arrays: list[
         NDArray[np.generic]
     ]  # the graphs' constants point into them: keep them as long as the compiled models
     passes: Passes  # -> the inputs of each pass through all parts, by name
-    join: Join = one_after_the_other  # the features of all passes, each [levels, rows, hidden_size] -> the image's
+    # the features of all passes, each [levels, rows, hidden_size] -> the image's
+    join: Join = one_after_the_other
     left_out: tuple[
         str, ...
     ] = ()  # what names of tensors begin with that a checkpoint may have besides

@@ -1,8 +1,9 @@
 """The environment may withhold instructions from oneDNN, by which OpenVINO computes.
 
-OpenVINO asks the processor itself what it has, and chooses bf16 and int8 activations also where oneDNN may not use
-their instructions. A graph in bf16 then ends the process while it is compiled (SIGSEGV), and no product of int8
-activations can be made. What is withheld must be taken for missing.
+OpenVINO asks the processor itself what it has, and chooses bf16 and int8 activations also where
+oneDNN may not use their instructions. A graph in bf16 then ends the process while it is compiled
+(SIGSEGV), and no product of int8 activations can be made. What is withheld must be taken for
+missing.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""An adapter is a directory of PEFT's: `adapter_config.json` says what it is, `adapter_model.safetensors` has A and B.
+"""An adapter is a directory of PEFT's: `adapter_config.json` says what it is,
+`adapter_model.safetensors` has A and B.
 
-For each matrix W [rows, columns] that it adapts, W x becomes W x + scale * B (A x). What else PEFT can write is
-refused by name: there is nothing in an adapter that is left out in silence.
+For each matrix W [rows, columns] that it adapts, W x becomes W x + scale * B (A x). What else PEFT
+can write is refused by name: there is nothing in an adapter that is left out in silence.
 """
 
 import math
@@ -104,7 +105,8 @@ class AdapterFiles:
         for half, values in (("A", a), ("B", b)):
             if not (np.abs(values) <= _LARGEST).all():
                 raise ModelLoadError(
-                    f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} is not finite, or larger than bf16 holds"
+                    f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} is not finite, or "
+                    "larger than bf16 holds"
                 )
         return a, b
 
@@ -131,14 +133,16 @@ class AdapterFiles:
         suffix = next((suffix for suffix in _HALVES if stored.endswith(suffix)), None)
         if suffix is None:
             raise ModelLoadError(
-                f"{path}: tensor {brief(stored)} is not of a LoRA adapter, or of a kind not supported"
+                f"{path}: tensor {brief(stored)} is not of a LoRA adapter, or of a kind not "
+                "supported"
             )
         module = stored.removeprefix(_ROOT).removesuffix(suffix)
         name = plain_name(module)
         if name not in self._matrices:
             kinds = ", ".join(sorted({each.rpartition(".")[2] for each in self._matrices}))
             raise ModelLoadError(
-                f"{path}: {name} cannot be adapted; what can be, in the layers of this model: {kinds}"
+                f"{path}: {name} cannot be adapted; what can be, in the layers of this model: "
+                f"{kinds}"
             )
         self._modules[name] = module
         return name, _HALVES[suffix]
@@ -156,12 +160,14 @@ class AdapterFiles:
             location = halves[half]
             if location.shape != shape:
                 raise ModelLoadError(
-                    f"{path}: tensor {brief(location.name)} has the shape {list(location.shape)}, the model asks for "
+                    f"{path}: tensor {brief(location.name)} has the shape {list(location.shape)}, "
+                    "the model asks for "
                     f"{list(shape)}"
                 )
             if location.dtype not in PLAIN_TYPES:
                 raise ModelLoadError(
-                    f"{path}: tensor {brief(location.name)} is stored as {location.dtype}; supported are "
+                    f"{path}: tensor {brief(location.name)} is stored as {location.dtype}; "
+                    "supported are "
                     f"{', '.join(PLAIN_TYPES)}"
                 )
         if not 1 <= rank <= max_rank:
@@ -171,12 +177,15 @@ class AdapterFiles:
         return rank
 
     def _check_ranks(self) -> None:
-        """The scale is of the rank that the config says: another one in the file is a mistake somewhere."""
+        """The scale is of the rank that the config says: another one in the file is a mistake
+        somewhere.
+        """
         ranks = self._values_by_pattern(self._config.rank_pattern or {}, "rank_pattern")
         for name, rank in self._ranks.items():
             if (said := ranks.get(name, self._config.r)) != rank:
                 raise ModelLoadError(
-                    f"{self._directory / CONFIG_FILE} says that the rank of {name} is {said:g}, it is {rank}"
+                    f"{self._directory / CONFIG_FILE} says that the rank of {name} is {said:g}, it "
+                    f"is {rank}"
                 )
 
     def _values_by_pattern(self, patterns: Mapping[str, float], key: str) -> dict[str, float]:
@@ -212,7 +221,8 @@ def read_config(directory: Path) -> AdapterConfig:
         _CHANGES_BASE
     ):
         raise ModelLoadError(
-            f"{path}: init_lora_weights {brief(config.init_lora_weights)} has changed the base weights: save the "
+            f"{path}: init_lora_weights {brief(config.init_lora_weights)} has changed the base "
+            "weights: save the "
             "adapter as a usual one (path_initial_model_for_weight_conversion)"
         )
     return config

@@ -17,7 +17,9 @@ def num_adapters(model: ModelConfig) -> int:
 
 
 def max_rank(model: ModelConfig) -> int:
-    """Returns the largest rank that an adapter may have; 0 where there is to be none. Raises ModelLoadError."""
+    """Returns the largest rank that an adapter may have; 0 where there is to be none. Raises
+    ModelLoadError.
+    """
     if not num_adapters(model):
         return 0
     if model.max_lora_rank is not None:
@@ -31,14 +33,17 @@ def max_rank(model: ModelConfig) -> int:
 
 
 def left_by_adapters(shape: AdapterShape | None, model: ModelConfig, free_bytes: int) -> int:
-    """Returns how much is free beside all adapters that may come. Raises ModelLoadError where they take more."""
+    """Returns how much is free beside all adapters that may come. Raises ModelLoadError where they
+    take more.
+    """
     if shape is None:
         return free_bytes
     count = num_adapters(model)
     num_bytes = count * shape.slot_bytes
     if num_bytes > free_bytes:
         raise ModelLoadError(
-            f"max_loras, max_lora_rank: {count} adapters of rank {shape.rank} take {num_bytes / 2**30:.2f} GiB, "
+            f"max_loras, max_lora_rank: {count} adapters of rank {shape.rank} take "
+            f"{num_bytes / 2**30:.2f} GiB, "
             f"{free_bytes / 2**30:.2f} are free"
         )
     return free_bytes - num_bytes

@@ -24,7 +24,8 @@ def used_slots(slots: Slots | None) -> range:
 def row_inputs(
     slots: Slots | None, num_rows: int, sampled_rows: NDArray[np.int64], parts: Iterable[PartRange]
 ) -> dict[str, NDArray[np.generic]]:
-    """Takes the slot of each row, or None where no row has an adapter, and which parts matrices have of their groups'.
+    """Takes the slot of each row, or None where no row has an adapter, and which parts matrices
+    have of their groups'.
 
     Groups' products are [slots, parts, W, rows of a part].
     """
@@ -48,8 +49,9 @@ def _answers(places: Indices, width: int, parts: PartRange) -> Indices:
 
 
 def _arranged(slots: Slots, used: range) -> tuple[Indices, Indices]:
-    """Returns the rows of each used slot, filled up with others where there are fewer than of another; and where what
-    is added to each row is among these."""
+    """Returns the rows of each used slot, filled up with others where there are fewer than of
+    another; and where what is added to each row is among these.
+    """
     if not used:  # one that adds zeros, which it is cheapest to add to all rows alike
         return np.zeros((1, 1), np.int32), np.zeros(1, np.int32)
     adapted = np.flatnonzero(slots >= 0)

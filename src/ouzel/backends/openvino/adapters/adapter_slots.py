@@ -1,7 +1,9 @@
-"""The matrices of adapters lie in slots: inputs of the compiled model, which a step takes as many of as it uses.
+"""The matrices of adapters lie in slots: inputs of the compiled model, which a step takes as many
+of as it uses.
 
-All slots of a group of matrices lie one after the other, in one mapping of memory that belongs to nobody else: pages
-are taken when a slot is filled, and given back when it is cleared. The base weights know nothing of it.
+All slots of a group of matrices lie one after the other, in one mapping of memory that belongs to
+nobody else: pages are taken when a slot is filled, and given back when it is cleared. The base
+weights know nothing of it.
 """
 
 import math
@@ -108,7 +110,9 @@ class AdapterSlots:
             _give_back(self._memory, stack.values[slot].reshape(-1).view(np.uint8), begin)
 
     def inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
-        """Gives the request the slots that the batch uses, and returns what each row has to do with them."""
+        """Gives the request the slots that the batch uses, and returns what each row has to do with
+        them.
+        """
         used = used_slots(batch.adapter_slots)
         if used != self._present:
             for name, tensor in self._tensors(used).items():

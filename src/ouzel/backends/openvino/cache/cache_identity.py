@@ -1,4 +1,6 @@
-"""What lies in a KV cache means the same to another process only if all that it was computed with is the same."""
+"""What lies in a KV cache means the same to another process only if all that it was computed with
+is the same.
+"""
 
 import hashlib
 import json
@@ -21,11 +23,12 @@ def cache_identity(
 ) -> str:
     """Returns a name that a file can have. `model` is that of the context that is served.
 
-    In it are the files of the weights and how they are encoded, the versions of openvino and ouzel (`model.identity`),
-    the rotation, the scales of the keys, the precision of inference and the processor with its instructions, the shapes
-    and types of the tables, and `--deterministic`, without which blocks of prompts may have rows of generated tokens.
-    How many rows the tables have is not, and the number of threads is not: sums may round differently by it, as they do
-    by the size of a batch.
+    In it are the files of the weights and how they are encoded, the versions of openvino and ouzel
+    (`model.identity`), the rotation, the scales of the keys, the precision of inference and the
+    processor with its instructions, the shapes and types of the tables, and `--deterministic`,
+    without which blocks of prompts may have rows of generated tokens. How many rows the tables have
+    is not, and the number of threads is not: sums may round differently by it, as they do by the
+    size of a batch.
     """
     facts = [
         FORMAT,

@@ -1,11 +1,14 @@
-"""The KV cache is chosen by its effect on the model at hand: a short real text runs with an f32 and with a u8 cache.
+"""The KV cache is chosen by its effect on the model at hand: a short real text runs with an f32 and
+with a u8 cache.
 
-The trial runs in f32. In bf16 two runs of the same model differ by more than the caches do: an f16 cache with scaled
-keys, which changes nothing in exact numbers, moves SmolLM2-135M by a KL of 6e-3 there, and by 8e-7 in f32.
+The trial runs in f32. In bf16 two runs of the same model differ by more than the caches do: an f16
+cache with scaled keys, which changes nothing in exact numbers, moves SmolLM2-135M by a KL of 6e-3
+there, and by 8e-7 in f32.
 
-Where u8 moves the logits too far, the scales of the keys are measured with an f32 cache at several places of the
-context: a pair of channels that turns slowly has other values at position 30,000 than at the start. The runners of a
-trial are made one after the other, so that no two of them hold weights at the same time.
+Where u8 moves the logits too far, the scales of the keys are measured with an f32 cache at several
+places of the context: a pair of channels that turns slowly has other values at position 30,000 than
+at the start. The runners of a trial are made one after the other, so that no two of them hold
+weights at the same time.
 """
 
 import logging
@@ -64,7 +67,9 @@ class CacheTrial:
     make_runner: MakeRunner
 
     def judge(self) -> CacheVerdict | None:
-        """Returns None where there is no text to judge by, or where the logits are no finite numbers."""
+        """Returns None where there is no text to judge by, or where the logits are no finite
+        numbers.
+        """
         token_ids = self.read_token_ids()
         if token_ids is None:
             return None
@@ -81,7 +86,9 @@ class CacheTrial:
         return CacheVerdict(plain=plain, scaled=scaled, scales=kept)
 
     def read_token_ids(self) -> Tokens | None:
-        """Returns the text as the model's own tokenizer reads it, cut to the context; None where that is too short."""
+        """Returns the text as the model's own tokenizer reads it, cut to the context; None where
+        that is too short.
+        """
         text = (
             files("ouzel.backends.openvino").joinpath("trial_text.txt").read_text(encoding="utf-8")
         )
@@ -103,7 +110,9 @@ class CacheTrial:
     def run(
         self, dtype: KvCacheDtype, token_ids: Tokens, scales: KeyScales | None = None
     ) -> Floats:
-        """Returns the logits of rows behind the first quarter, or the vectors of the prompts that end there."""
+        """Returns the logits of rows behind the first quarter, or the vectors of the prompts that
+        end there.
+        """
         rows = np.linspace(len(token_ids) // 4, len(token_ids) - 1, NUM_COMPARED_ROWS).astype(
             np.int64
         )
@@ -117,7 +126,9 @@ class CacheTrial:
         )
 
     def measure_scales(self, token_ids: Tokens) -> KeyScales:
-        """Returns for each channel its largest key, relative to the median of the channels of its head."""
+        """Returns for each channel its largest key, relative to the median of the channels of its
+        head.
+        """
         largest: dict[str, Floats] = {}
         parts = np.array_split(token_ids, NUM_PLACES)
         last = max(self.max_model_len - len(parts[0]), 0)

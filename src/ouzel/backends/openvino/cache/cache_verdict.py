@@ -1,12 +1,14 @@
-"""The verdict on the KV cache of a model: how far a u8 cache moves its logits, without and with scales of the keys.
+"""The verdict on the KV cache of a model: how far a u8 cache moves its logits, without and with
+scales of the keys.
 
-The verdict is made once, at the first load of the model with a u8 cache (cache_trial.py). It is kept in a file:
+The verdict is made once, at the first load of the model with a u8 cache (cache_trial.py). It is
+kept in a file:
 
     <entry>/kv_cache.json                         beside the weights
     <name>-ir-<digest of the path>/kv_cache.json  of a directory with OpenVINO's graphs, of which no weights are kept
 
-With the verdict the file has the facts on which the verdict depends, and the path of such a directory. The verdict does
-not depend on the options of the engine, because the trial runs in f32.
+With the verdict the file has the facts on which the verdict depends, and the path of such a
+directory. The verdict does not depend on the options of the engine, because the trial runs in f32.
 """
 
 import json
@@ -39,7 +41,9 @@ Cache = Literal["u8", "u8 with scaled keys", "f16"]
 
 
 class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Divergences are the mean KL of the next token to an f32 cache; for embeddings one minus the cosine."""
+    """Divergences are the mean KL of the next token to an f32 cache; for embeddings one minus the
+    cosine.
+    """
 
     plain: float | None  # of a u8 cache; None: there was no trial
     # of a u8 cache with scales of the keys; None: these were not needed

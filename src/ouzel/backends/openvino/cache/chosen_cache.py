@@ -1,6 +1,8 @@
-"""A model gets an f16 cache where the memory holds enough of one, and else the u8 cache that its verdict chooses.
+"""A model gets an f16 cache where the memory holds enough of one, and else the u8 cache that its
+verdict chooses.
 
-The verdict is made where none is kept yet, and only for models that get a u8 cache: by the memory, or by name.
+The verdict is made where none is kept yet, and only for models that get a u8 cache: by the memory,
+or by name.
 """
 
 import logging
@@ -32,7 +34,9 @@ NEAR_THE_END = "u8, because keys or values of this model lie near the end of f16
 
 
 def is_chosen(core: ov.Core, engine: EngineConfig) -> bool:
-    """Tells whether the options and the device leave a choice: the plugin's own cache is u8, or the user names u8."""
+    """Tells whether the options and the device leave a choice: the plugin's own cache is u8, or the
+    user names u8.
+    """
     if engine.device != "CPU":
         return False
     by_itself = core.get_property(engine.device, "KV_CACHE_PRECISION")
@@ -61,7 +65,9 @@ def find_choice(
     free_bytes: int,
     num_blocks: int | None = None,
 ) -> CacheChoice:
-    """Chooses by the memory that is free for the model beside its weights, and by the verdict that is kept."""
+    """Chooses by the memory that is free for the model beside its weights, and by the verdict that
+    is kept.
+    """
     if not is_chosen(core, engine):
         return CacheChoice(engine, None)
     verdict = kept_verdict(entry, model)
@@ -85,7 +91,8 @@ def find_choice(
 def may_be_tried(language_model: LanguageModel, model: ModelConfig) -> bool:
     """Tells whether a trial says enough of a u8 cache of the model.
 
-    It does not where a head gives a value for each label, nor for a model without a tokenizer of its own.
+    It does not where a head gives a value for each label, nor for a model without a tokenizer of
+    its own.
     """
     head = language_model.vector_head
     if head is not None and head.num_labels:
@@ -116,7 +123,9 @@ def choose_cache(
     free_bytes: int,
     num_blocks: int | None,
 ) -> tuple[LanguageModel, CacheChoice]:
-    """Returns the model, of which the graph may have been changed, and the options with the type of the cache."""
+    """Returns the model, of which the graph may have been changed, and the options with the type of
+    the cache.
+    """
     entry = language_model.cache_entry
     choice = find_choice(
         core, language_model, model, engine, entry, free_bytes=free_bytes, num_blocks=num_blocks
@@ -163,7 +172,9 @@ def make_verdict(
 
 
 def remember_overflow(entry: Path | None, model: ModelConfig) -> None:
-    """Notes that the next starts need no f16 cache to see that the model's keys or values do not fit into one."""
+    """Notes that the next starts need no f16 cache to see that the model's keys or values do not
+    fit into one.
+    """
     verdict = kept_verdict(entry, model) or CacheVerdict(plain=None)
     remember_verdict(entry, model, msgspec.structs.replace(verdict, overflows_f16=True))
 

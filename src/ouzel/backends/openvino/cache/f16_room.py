@@ -1,7 +1,9 @@
-"""An f16 cache is faster than u8 and nearer to the model: it is taken where the memory holds enough of it.
+"""An f16 cache is faster than u8 and nearer to the model: it is taken where the memory holds enough
+of it.
 
-The memory is enough where the part that the cache may take holds some requests of full length (decision 0045). The type
-is a property of the compiled model, so all sizes are computed from the graph before it is compiled.
+The memory is enough where the part that the cache may take holds some requests of full length
+(decision 0045). The type is a property of the compiled model, so all sizes are computed from the
+graph before it is compiled.
 """
 
 from collections.abc import Sequence
@@ -68,7 +70,9 @@ def f16_room(
     free_bytes: int,
     num_blocks: int | None,
 ) -> F16Room:
-    """Takes the memory that is free for the model without its weights. With `num_blocks` the cache has so many."""
+    """Takes the memory that is free for the model without its weights. With `num_blocks` the cache
+    has so many.
+    """
     block_bytes = f16_block_bytes(language_model.graphs)
     if num_blocks is not None:
         num_bytes = cache_bytes(None, free_bytes)
@@ -101,7 +105,9 @@ def num_wanted(max_model_len: int, max_num_seqs: int) -> int:
 
 
 def f16_block_bytes(graphs: Sequence[ov.Model]) -> int:
-    """Returns the bytes of a block in all layers; layers that read another layer's cache have none of their own."""
+    """Returns the bytes of a block in all layers; layers that read another layer's cache have none
+    of their own.
+    """
     row_bytes: dict[str, int] = {}
     for graph in graphs:
         for node in graph.get_ops():

@@ -1,7 +1,7 @@
 """The KV cache is paged: memory decides how many blocks there are, and tensors hold them.
 
-They are the compiled model's inputs `key_cache.N` and `value_cache.N` (dimension 0 is the number of blocks, dimension 2
-of value_cache the block size).
+They are the compiled model's inputs `key_cache.N` and `value_cache.N` (dimension 0 is the number of
+blocks, dimension 2 of value_cache the block size).
 """
 
 import logging
@@ -42,7 +42,9 @@ def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
 def context_length(
     asked: int | None, max_positions: int, default_positions: int | None = None
 ) -> int:
-    """Returns the tokens of the longest request; `default_positions` counts unless the user asked for a length."""
+    """Returns the tokens of the longest request; `default_positions` counts unless the user asked
+    for a length.
+    """
     if asked is not None and asked > max_positions:
         raise ModelLoadError(
             f"max_model_len must be <= {max_positions}, the model's own limit, given {asked}"
@@ -68,7 +70,9 @@ def plan_cache(
     kv_cache_gib: float | None,
     free_bytes: int,
 ) -> CachePlan:
-    """Raises ModelLoadError where what is asked for, or a share of what is free, does not hold two blocks."""
+    """Raises ModelLoadError where what is asked for, or a share of what is free, does not hold two
+    blocks.
+    """
     block_size = block_size_of(tables)
     block_bytes = sum(table.row_bytes for table in tables)
     wanted = max_num_seqs * -(-max_model_len // block_size)
@@ -77,7 +81,8 @@ def plan_cache(
         num_blocks = min(wanted, num_blocks)
     if num_blocks < 2:
         raise ModelLoadError(
-            f"the KV cache needs at least {2 * block_bytes / 2**30:.4f} GiB (two blocks of {block_size} tokens), "
+            f"the KV cache needs at least {2 * block_bytes / 2**30:.4f} GiB (two blocks of "
+            f"{block_size} tokens), "
             + (
                 f"kv_cache_gib is {kv_cache_gib}"
                 if kv_cache_gib is not None
@@ -132,8 +137,9 @@ class KvCache:
         }
 
     def largest(self, num_tokens: int, names: Container[str]) -> float:
-        """Returns the largest absolute key or value of the first tokens, of a cache that holds floats; infinity where
-        one of them is no number. `names` are the tensors to read."""
+        """Returns the largest absolute key or value of the first tokens, of a cache that holds
+        floats; infinity where one of them is no number. `names` are the tensors to read.
+        """
         with np.errstate(invalid="ignore"):
             read = (
                 self._read(tensor, num_tokens)

@@ -22,10 +22,11 @@ def plan_memory(
     num_blocks: int | None = None,
     keeps_context: bool = False,
 ) -> tuple[CachePlan, StatePlan]:
-    """Takes the tables of the KV cache and of the states. Raises ModelLoadError where the memory is too little.
+    """Takes the tables of the KV cache and of the states. Raises ModelLoadError where the memory is
+    too little.
 
-    With `num_blocks` the cache has so many, whatever memory they take. Raises F16Unfit with `keeps_context`, where the
-    memory does not hold a request of full length.
+    With `num_blocks` the cache has so many, whatever memory they take. Raises F16Unfit with
+    `keeps_context`, where the memory does not hold a request of full length.
     """
     cache, states = tables
     state_plan = plan_states(states, engine, free_bytes)

@@ -1,6 +1,8 @@
-"""Matrices are factorised by all threads of numpy's BLAS, and encoded by threads of ours with one of BLAS each.
+"""Matrices are factorised by all threads of numpy's BLAS, and encoded by threads of ours with one
+of BLAS each.
 
-Otherwise each call of our threads would wait for the threads of the others: four times the processor time was seen.
+Otherwise each call of our threads would wait for the threads of the others: four times the
+processor time was seen.
 """
 
 import ctypes

@@ -1,4 +1,6 @@
-"""A cache entry is made with a calibration: the model reads a text, and its weights are encoded by what it read."""
+"""A cache entry is made with a calibration: the model reads a text, and its weights are encoded by
+what it read.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,7 +105,8 @@ def make_calibrated_entry(
 def calibrated(
     source: Source, plan: WeightPlan, scratch: Path, text: CalibrationText
 ) -> Iterator[tuple[Calibration, ListedWeights]]:
-    """Gives the calibration of a plan, and what its graph asks for; both need files in `scratch` until the block ends.
+    """Gives the calibration of a plan, and what its graph asks for; both need files in `scratch`
+    until the block ends.
 
     Raises ModelLoadError where nothing has four bits by that plan, or nothing could be calibrated.
     """
@@ -120,8 +123,10 @@ def calibrated(
         )
     if not any(is_calibrated(each.wanted) for each in targets):
         raise ModelLoadError(
-            f"models of type {source.config.model_type} like {source.directory.name} are not calibrated: matrices are "
-            f"encoded in groups of {GROUP_SIZE} columns, and the model has no matrix of whole groups beside experts"
+            f"models of type {source.config.model_type} like {source.directory.name} are not "
+            "calibrated: matrices are "
+            f"encoded in groups of {GROUP_SIZE} columns, and the model has no matrix of whole "
+            "groups beside experts"
         )
     with EntryWriter(
         scratch / "calibration"
@@ -144,7 +149,9 @@ def list_weights(source: Source, plan: WeightPlan) -> ListedWeights:
 
 
 def _may_have_four_bits(target: Target, plan: WeightPlan) -> bool:
-    """Tells whether the plan has it in int4, or names int4 alone: then embedding and head are calibrated, too."""
+    """Tells whether the plan has it in int4, or names int4 alone: then embedding and head are
+    calibrated, too.
+    """
     is_plain_int4 = replace(plan, recompress=False) == read_weights("int4")
     return target.encoding.values == "i4" or (is_plain_int4 and target.encoding.values == "u8")
 

@@ -98,7 +98,9 @@ class Calibration:
         )
 
     def _num_sweeps(self, wanted: MatrixSpec) -> int:
-        """Returns none for matrices that gain little by refinement: products added to a sum, and wide ones."""
+        """Returns none for matrices that gain little by refinement: products added to a sum, and
+        wide ones.
+        """
         key = wanted.key
         is_divided = self._recording.has(key) and self._recording.is_divided(key)
         return 0 if is_divided or wanted.shape[-1] > MAX_COLUMNS else REFINING_SWEEPS
@@ -150,7 +152,9 @@ def calibrate(tensors: Tensors, targets: Sequence[Target], recording: Recording)
 
 
 def is_calibrated(wanted: MatrixSpec) -> bool:
-    """Tells whether the encoding of a matrix can be calibrated: not one of experts, nor one without whole groups."""
+    """Tells whether the encoding of a matrix can be calibrated: not one of experts, nor one without
+    whole groups.
+    """
     return len(wanted.shape) == 2 and wanted.shape[-1] % GROUP_SIZE == 0
 
 

@@ -1,17 +1,22 @@
-"""Four-bit encoding in which the rounding error of a column is corrected in the columns that follow.
+"""Four-bit encoding in which the rounding error of a column is corrected in the columns that
+follow.
 
-The loss of a rounded matrix Q is the squared error of its products, trace(E H E'), where E = W - Q, and H is the sum
-of x x' over recorded input rows x. With H = (I + U) D (I + U)', U strictly upper triangular and D diagonal:
+The loss of a rounded matrix Q is the squared error of its products, trace(E H E'), where E = W - Q,
+and H is the sum of x x' over recorded input rows x. With H = (I + U) D (I + U)', U strictly upper
+triangular and D diagonal:
 
     loss = sum over columns k of D[k] * |w'[k] - q[k]|^2,    w'[k] = w[k] + sum over j < k of E[j] * U[j, k]
 
-So column k is rounded from w'[k] instead of w[k]. This is GPTQ (Frantar et al., 2022) in the form of LDLQ (Chee et
-al., 2023), which takes one Cholesky factor and no inverse. D also weights the search for the scale of a group.
+So column k is rounded from w'[k] instead of w[k]. This is GPTQ (Frantar et al., 2022) in the form
+of LDLQ (Chee et al., 2023), which takes one Cholesky factor and no inverse. D also weights the
+search for the scale of a group.
 
-Afterwards refinement.py improves levels and scales. The rows of a matrix are independent of each other, given H.
+Afterwards refinement.py improves levels and scales. The rows of a matrix are independent of each
+other, given H.
 
-A wide matrix is cut into blocks of columns, each with an H of its own: correlations between blocks are left out. The
-work grows with the square and the cube of the columns, and a few thousand rows say little of so many correlations.
+A wide matrix is cut into blocks of columns, each with an H of its own: correlations between blocks
+are left out. The work grows with the square and the cube of the columns, and a few thousand rows
+say little of so many correlations.
 """
 
 from collections.abc import Sequence
@@ -26,7 +31,8 @@ from ouzel.backends.openvino.weights.encodings import Parts, pack_nibbles
 
 Floats = NDArray[np.float32]
 
-# A few thousand rows say less of H than of its diagonal: without these, products of another text lose more.
+# A few thousand rows say less of H than of its diagonal: without these, products of another text
+# lose more.
 SHRINKAGE = 0.2  # share of H outside its diagonal that is left out
 DAMPING = 0.1  # of the mean of H's diagonal, added to the diagonal
 # of a block; two blocks instead of one cost down_proj 5 % more error, three 11 %
@@ -75,7 +81,8 @@ def factorise(moments: Floats, damping: float = DAMPING) -> Feedback:
 def decompose(matrix: Floats) -> None:
     """Puts Cholesky's lower factor in place of the matrix.
 
-    A few columns at a time, so that most of the work is in matrix products: numpy's own takes six times as long.
+    A few columns at a time, so that most of the work is in matrix products: numpy's own takes six
+    times as long.
     """
     for begin in range(0, len(matrix), CHOLESKY_COLUMNS):
         end = begin + CHOLESKY_COLUMNS
@@ -88,7 +95,9 @@ def decompose(matrix: Floats) -> None:
 
 
 def column_blocks(columns: int, group_size: int) -> list[slice]:
-    """Returns the fewest blocks of MAX_COLUMNS columns at most, of whole groups and about equal size."""
+    """Returns the fewest blocks of MAX_COLUMNS columns at most, of whole groups and about equal
+    size.
+    """
     num_blocks, num_groups = -(-columns // MAX_COLUMNS), columns // group_size
     bounds = [index * num_groups // num_blocks * group_size for index in range(num_blocks + 1)]
     return [slice(begin, end) for begin, end in pairwise(bounds)]
@@ -129,9 +138,11 @@ def encode_with_feedback(
 
 
 def search_weighted(columns: Floats, importance: Floats) -> Floats:
-    """Returns the scale of each group, representable in f16; a column of a group is a row of `columns`.
+    """Returns the scale of each group, representable in f16; a column of a group is a row of
+    `columns`.
 
-    For each target the best scale in closed form is tried, as `search_some_scales` does it without weights.
+    For each target the best scale in closed form is tried, as `search_some_scales` does it without
+    weights.
     """
     low, high = columns.min(axis=0), columns.max(axis=0)
     extreme = np.where(-low >= high, low, high)

@@ -1,7 +1,8 @@
 """A calibrated checkpoint is written as compressed-tensors, which transformers and Ouzel read.
 
-Matrices of layers are `pack-quantized`: int4, or int8 for the ones that suffer most, symmetric in groups of 64 columns
-with f16 scales. Embedding, head, norms and biases stay floats. quantized/compressed_tensors.py has the layout.
+Matrices of layers are `pack-quantized`: int4, or int8 for the ones that suffer most, symmetric in
+groups of 64 columns with f16 scales. Embedding, head, norms and biases stay floats.
+quantized/compressed_tensors.py has the layout.
 """
 
 import json
@@ -35,7 +36,8 @@ from ouzel.observability.progress import stage
 
 PLAN = replace(read_weights("int4,embedding=bf16,head=bf16"), recompress=True)
 WEIGHTS_FILE = "model.safetensors"
-# Classes of transformers, by which vLLM chooses its own; a config.json that was made of a GGUF file names none.
+# Classes of transformers, by which vLLM chooses its own; a config.json that was made of a GGUF file
+# names none.
 CLASSES = {
     "gemma2": "Gemma2ForCausalLM",
     "gemma3_text": "Gemma3ForCausalLM",
@@ -94,7 +96,9 @@ class Export:
 def export_checkpoint(
     directory: Path, config: HfConfig, made: Path, text: CalibrationText
 ) -> Export:
-    """Writes weights and config.json into the directory `made`. Raises ModelLoadError where it cannot be done."""
+    """Writes weights and config.json into the directory `made`. Raises ModelLoadError where it
+    cannot be done.
+    """
     if config.text_model() is not config:
         raise ModelLoadError(
             f"ouzel quantize takes language models alone, found a {config.model_type}"
@@ -117,7 +121,8 @@ def refuse_experts(wanted: MatrixSpec, tensors: Tensors) -> None:
     origin = origin_of(wanted, "int4", tensors)
     if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
         raise ModelLoadError(
-            f"ouzel quantize does not take checkpoints with experts or latent attention yet, found {wanted.key}"
+            "ouzel quantize does not take checkpoints with experts or latent attention yet, found "
+            f"{wanted.key}"
         )
 
 
@@ -168,7 +173,9 @@ def packed(values: NDArray[np.generic], bits: int) -> NDArray[np.generic]:
 
 
 def float_tensor(tensor: Tensor, rows: Rows) -> OutputTensor:
-    """Takes the narrowest type that holds the numbers exactly; a matrix that none does becomes bf16."""
+    """Takes the narrowest type that holds the numbers exactly; a matrix that none does becomes
+    bf16.
+    """
     if all(_is_bf16(chunk) for chunk in rows()):
         dtype = "BF16"
     elif all((chunk.astype(np.float16) == chunk).all() for chunk in rows()):

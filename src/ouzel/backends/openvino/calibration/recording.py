@@ -1,12 +1,13 @@
 """The input rows of each matrix product are recorded while the model reads a text.
 
-The graph says which matrices share an input: each MatMul by a constant is one product, and the constant points into
-the array of its matrix. The inputs become further outputs of the graph. Their rows wait in a temporary file in bf16,
-because the second moments of all inputs of a model would take more memory than the model.
+The graph says which matrices share an input: each MatMul by a constant is one product, and the
+constant points into the array of its matrix. The inputs become further outputs of the graph. Their
+rows wait in a temporary file in bf16, because the second moments of all inputs of a model would
+take more memory than the model.
 
-Layers add the products of some matrices to the sum that runs through the model. An error in such a product matters by
-its size relative to the sum, and a few tokens have sums a hundred times as large as others. So the input rows of these
-matrices are divided by the norm of the sum at their token.
+Layers add the products of some matrices to the sum that runs through the model. An error in such a
+product matters by its size relative to the sum, and a few tokens have sums a hundred times as large
+as others. So the input rows of these matrices are divided by the norm of the sum at their token.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,9 @@ class CalibrationText:
     token_ids: Sequence[int]
 
     def chunks(self, max_tokens: int) -> list[NDArray[np.int64]]:
-        """Cuts the text into sequences that the model reads one by one; `max_tokens` is the model's own limit."""
+        """Cuts the text into sequences that the model reads one by one; `max_tokens` is the model's
+        own limit.
+        """
         num_tokens = min(CHUNK_TOKENS, max_tokens)
         start = self.start[: num_tokens - 1]
         step = num_tokens - len(start)
@@ -88,7 +91,9 @@ class Recording:
         return self._inputs[key].offset
 
     def is_divided(self, key: str) -> bool:
-        """Tells whether the rows were divided by the norm of the sum that their products are added to."""
+        """Tells whether the rows were divided by the norm of the sum that their products are added
+        to.
+        """
         return self._inputs[key].is_divided
 
     def mean_squares(self, key: str) -> NDArray[np.float32]:
@@ -120,7 +125,9 @@ class ProductInput:
 
 
 def find_product_inputs(graph: ov.Model, wanted: Mapping[int, MatrixSpec]) -> list[ProductInput]:
-    """Returns each distinct input of the products by whole matrices; slices of experts are left out."""
+    """Returns each distinct input of the products by whole matrices; slices of experts are left
+    out.
+    """
     found: dict[tuple[str, int], ProductInput] = {}
     for node in graph.get_ops():
         if node.get_type_name() != "MatMul":
@@ -138,7 +145,9 @@ def find_product_inputs(graph: ov.Model, wanted: Mapping[int, MatrixSpec]) -> li
 
 
 def _sum_with(product: Node) -> Node | None:
-    """Returns the sum of a product and other numbers that the model computes; None where it is not added at once."""
+    """Returns the sum of a product and other numbers that the model computes; None where it is not
+    added at once.
+    """
     while True:
         users = list(product.get_target_inputs())
         if len(users) != 1 or users[0].get_node().get_type_name() not in ("Add", "Multiply"):

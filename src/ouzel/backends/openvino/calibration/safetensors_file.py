@@ -1,4 +1,6 @@
-"""A safetensors file is written tensor by tensor; its header comes first, so shapes and types are known before."""
+"""A safetensors file is written tensor by tensor; its header comes first, so shapes and types are
+known before.
+"""
 
 import json
 import math

@@ -1,8 +1,10 @@
-"""Of the matrices that may have four bits, the ones that suffer most from it get eight, as far as a budget goes.
+"""Of the matrices that may have four bits, the ones that suffer most from it get eight, as far as a
+budget goes.
 
-A matrix suffers by the error of its products relative to the products themselves, with the mean squares of its inputs
-as weights; where a product is added to the sum that runs through the model, by its error relative to the sum. Matrices
-are taken in the order of the error that a further bit saves.
+A matrix suffers by the error of its products relative to the products themselves, with the mean
+squares of its inputs as weights; where a product is added to the sum that runs through the model,
+by its error relative to the sum. Matrices are taken in the order of the error that a further bit
+saves.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,8 +18,9 @@ from ouzel.backends.openvino.weights.encodings import int4_group_size, search_sc
 MAX_BITS = 4.6  # a weight on average, scales included
 SCALE_BITS = 16
 ADDED_BITS = 4  # that a weight in int8 has beyond one in int4
-# How much more an error relative to the sum changes the next token than an error relative to a product: the gradients
-# of SmolLM2-135M give 2.3 and 0.2 nats, the former nearly the same in all layers.
+# How much more an error relative to the sum changes the next token than an error relative to a
+# product: the gradients of SmolLM2-135M give 2.3 and 0.2 nats, the former nearly the same in all
+# layers.
 SUM_FACTOR = 11.0
 
 
@@ -38,7 +41,8 @@ def suffering(
 ) -> float:
     """Measures plain rounding of a matrix to four bits.
 
-    It takes the matrix's rows and the mean squares of its inputs, which may be divided by the norms of sums.
+    It takes the matrix's rows and the mean squares of its inputs, which may be divided by the norms
+    of sums.
     """
     error = total = 0.0
     for rows in chunks:

@@ -1,8 +1,9 @@
-"""Keys and values of an f16 cache must lie within the range of f16: what is larger becomes infinite there.
+"""Keys and values of an f16 cache must lie within the range of f16: what is larger becomes infinite
+there.
 
-Inference in int8 and f32 has the range of f32, and no calculation beforehand tells how large keys become. So the
-largest key or value of the self-check's tokens is read from the cache. Other texts may have larger ones: a quarter of
-the range is the limit.
+Inference in int8 and f32 has the range of f32, and no calculation beforehand tells how large keys
+become. So the largest key or value of the self-check's tokens is read from the cache. Other texts
+may have larger ones: a quarter of the range is the limit.
 """
 
 import logging
@@ -19,13 +20,16 @@ logger = logging.getLogger(__name__)
 
 
 class F16Unfit(Exception):
-    """An f16 cache that was chosen, not named, does not suit the model or the memory; the message says why."""
+    """An f16 cache that was chosen, not named, does not suit the model or the memory; the message
+    says why.
+    """
 
 
 @contextmanager
 def range_checked(runner: OpenVINORunner, *, is_named: bool) -> Iterator[None]:
-    """Checks the range when the block has run a self-check, whether or not the check fails: it does where keys are
-    infinite."""
+    """Checks the range when the block has run a self-check, whether or not the check fails: it does
+    where keys are infinite.
+    """
     try:
         yield
     except SelfCheckFailed:
@@ -35,7 +39,9 @@ def range_checked(runner: OpenVINORunner, *, is_named: bool) -> Iterator[None]:
 
 
 def check_range(runner: OpenVINORunner, *, is_named: bool) -> None:
-    """Reads what the self-check has left in the cache. Raises F16Unfit, unless the user has named f16."""
+    """Reads what the self-check has left in the cache. Raises F16Unfit, unless the user has named
+    f16.
+    """
     num_tokens = num_checked_tokens(runner.info)
     if runner.info.kv_cache_dtype != "f16" or not num_tokens:
         return

@@ -1,4 +1,6 @@
-"""A step of one sequence alone, whose blocks are the first ones of the KV cache: for checks, trials and recordings."""
+"""A step of one sequence alone, whose blocks are the first ones of the KV cache: for checks, trials
+and recordings.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,9 @@ def lone_batch(
     shift: int = 0,
     slots: tuple[int, int] = WHOLE_SLOTS,
 ) -> ForwardBatch:
-    """Makes the batch of token ids that follow `num_past` tokens in the cache; positions are moved by `shift`."""
+    """Makes the batch of token ids that follow `num_past` tokens in the cache; positions are moved
+    by `shift`.
+    """
     end = num_past + len(token_ids)
     num_blocks = -(-end // info.block_size)
     return ForwardBatch(

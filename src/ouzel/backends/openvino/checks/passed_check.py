@@ -1,8 +1,10 @@
-"""A check that kept weights have passed is not made again while all that the check depends on stays as it was.
+"""A check that kept weights have passed is not made again while all that the check depends on stays
+as it was.
 
-Each check has a file in the cache entry, `self_check.json` or `row_check.json`, with the facts that held: which weights
-(what the system says of their file and index), which processor, which settings, and which code of ours. The versions of
-openvino and ouzel, and the checkpoint with its config.json, are in the entry's name already.
+Each check has a file in the cache entry, `self_check.json` or `row_check.json`, with the facts that
+held: which weights (what the system says of their file and index), which processor, which settings,
+and which code of ours. The versions of openvino and ouzel, and the checkpoint with its config.json,
+are in the entry's name already.
 """
 
 import hashlib
@@ -80,7 +82,9 @@ def facts_of_check(core: ov.Core, engine: EngineConfig, entry: Path, max_model_l
 
 
 def facts_of_row_check(facts: Facts, info: EngineInfo, num_threads: int) -> Facts:
-    """Adds to the facts of the self-check the sizes of steps, and the threads that the model has got."""
+    """Adds to the facts of the self-check the sizes of steps, and the threads that the model has
+    got.
+    """
     sizes = (info.block_size, info.max_num_seqs, info.max_num_batched_tokens)
     return facts | {"rows": str([info.precision, info.kv_cache_dtype, *sizes, num_threads])}
 

@@ -1,8 +1,9 @@
-"""The promise of `--deterministic` is tried before a model is served: a row has the same bits in each company.
+"""The promise of `--deterministic` is tried before a model is served: a row has the same bits in
+each company.
 
-Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows; of experts, by the
-number of rows that go to each. So the rows of a prompt and of generated tokens are computed alone, in chunks, beside
-few others, and in a step that is full.
+Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows;
+of experts, by the number of rows that go to each. So the rows of a prompt and of generated tokens
+are computed alone, in chunks, beside few others, and in a step that is full.
 """
 
 import logging
@@ -36,27 +37,33 @@ def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: i
     """Raises ModelLoadError for a model whose rows depend on others by its nature."""
     if state_tables_of(language_model.graph, ov.Type.f32):
         raise ModelLoadError(
-            "deterministic: the states of recurrent layers depend on how a prompt is cut into chunks; "
+            "deterministic: the states of recurrent layers depend on how a prompt is cut into "
+            "chunks; "
             f"a {model_type} cannot be served with it"
         )
     if language_model.sees_images_whole:
         raise ModelLoadError(
-            f"deterministic: a {model_type} sees an image whole, and cannot be served with it; serve its language "
+            f"deterministic: a {model_type} sees an image whole, and cannot be served with it; "
+            "serve its language "
             "model alone"
         )
     if num_adapters:
         raise ModelLoadError(
-            f"deterministic: must not stand beside lora and max_loras, given {num_adapters} adapters"
+            f"deterministic: must not stand beside lora and max_loras, given {num_adapters} "
+            "adapters"
         )
 
 
 def check_rows(runner: ModelRunner) -> None:
-    """Raises ModelLoadError where a row has other bits in other company. Uses the first blocks of the cache."""
+    """Raises ModelLoadError where a row has other bits in other company. Uses the first blocks of
+    the cache.
+    """
     info = runner.info
     num_tokens = min(_NUM_BLOCKS * info.block_size, info.max_model_len) - _NUM_GENERATED
     if num_tokens < _LEAST_PROMPT:
         raise ModelLoadError(
-            f"deterministic: max_model_len must be >= {_LEAST_PROMPT + _NUM_GENERATED}, given {info.max_model_len}"
+            f"deterministic: max_model_len must be >= {_LEAST_PROMPT + _NUM_GENERATED}, given "
+            f"{info.max_model_len}"
         )
     tokens = (
         np.random.default_rng(0).integers(0, info.vocab_size, num_tokens + _NUM_GENERATED).tolist()
@@ -79,8 +86,10 @@ def check_rows(runner: ModelRunner) -> None:
         )
         if num_other:
             raise ModelLoadError(
-                f"deterministic: on this processor the logits of {name} have other bits in {num_other} of "
-                f"{len(others)} steps with other rows (precision {info.precision}, weights {info.weights}). Another "
+                f"deterministic: on this processor the logits of {name} have other bits in "
+                f"{num_other} of "
+                f"{len(others)} steps with other rows (precision {info.precision}, weights "
+                f"{info.weights}). Another "
                 "--precision or --weights may do; else serve the model without --deterministic"
             )
 
@@ -112,7 +121,8 @@ _COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
 
 
 def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
-    """Gives the company any tokens, which go to any experts: an expert may multiply many rows by another kernel.
+    """Gives the company any tokens, which go to any experts: an expert may multiply many rows by
+    another kernel.
 
     They lie in the block of the padding, which no request reads.
     """
@@ -132,7 +142,9 @@ def _in_steps(
 def _rows(
     runner: ModelRunner, tokens: list[int], cuts: list[tuple[int, int]], make_company: MakeCompany
 ) -> Rows:
-    """Returns the logits of the tokens from cut to cut, whose rows stand in the middle of their company."""
+    """Returns the logits of the tokens from cut to cut, whose rows stand in the middle of their
+    company.
+    """
     info = runner.info
     own: list[Span] = [
         (list(range(-(-end // info.block_size))), begin, tokens[begin:end]) for begin, end in cuts

@@ -1,11 +1,12 @@
 """A model must agree with itself: that is checked at start-up, in the serving precision.
 
-The same few tokens are run in one chunk, in three chunks (which read the paged cache, and the state that the one before
-left), and with all positions shifted by thousands (rotary positions are relative, so nothing may change). What differs
-is rounding: 1-5 % of the logits in bf16 with a u8 cache. A graph whose positions lose bits passes every short test and
-is 25 % and more off here. So may a model be that amplifies rounding, but that is as far off when it is shifted by a few
-positions, which no graph loses. Nor is one prompt proof, whose tokens may go to other experts for a rounding's sake:
-what is broken is so with each.
+The same few tokens are run in one chunk, in three chunks (which read the paged cache, and the state
+that the one before left), and with all positions shifted by thousands (rotary positions are
+relative, so nothing may change). What differs is rounding: 1-5 % of the logits in bf16 with a u8
+cache. A graph whose positions lose bits passes every short test and is 25 % and more off here. So
+may a model be that amplifies rounding, but that is as far off when it is shifted by a few
+positions, which no graph loses. Nor is one prompt proof, whose tokens may go to other experts for a
+rounding's sake: what is broken is so with each.
 """
 
 import logging
@@ -24,7 +25,8 @@ logger = logging.getLogger(__name__)
 NUM_PROMPTS = 3  # one of which is enough
 NUM_TOKENS = 40  # more than one block of 32
 MIDDLE_CHUNK = 13
-COMPARED_ROWS = 8  # the last ones, which are the last chunk: states of short convolutions last for two or three rows
+# the last ones, which are the last chunk: states of short convolutions last for two or three rows
+COMPARED_ROWS = 8
 SHIFT = 4000  # positions
 NEAR_SHIFT = 64  # positions: with it they are below 256, which bf16 holds exactly
 CHUNK_SLOTS = ((0, 1), (1, 2), (2, 1))
@@ -39,16 +41,19 @@ class SelfCheckFailed(ModelLoadError):
 
 
 def num_checked_tokens(info: EngineInfo) -> int:
-    """Returns how many tokens a check leaves in the first blocks of the cache; 0: the context is too short for one."""
+    """Returns how many tokens a check leaves in the first blocks of the cache; 0: the context is
+    too short for one.
+    """
     num_tokens = min(NUM_TOKENS, info.max_model_len)
     return num_tokens if num_tokens >= COMPARED_ROWS + MIDDLE_CHUNK + COMPARED_ROWS else 0
 
 
 def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary: bool) -> None:
-    """Raises SelfCheckFailed when the model does not agree with itself. Uses the first blocks of the cache.
+    """Raises SelfCheckFailed when the model does not agree with itself. Uses the first blocks of
+    the cache.
 
-    With `is_rotary` positions are relative, within so many; else (learned positions, perhaps) a shift may change the
-    logits.
+    With `is_rotary` positions are relative, within so many; else (learned positions, perhaps) a
+    shift may change the logits.
     """
     num_tokens = num_checked_tokens(runner.info)
     if not num_tokens:
@@ -67,14 +72,17 @@ def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary:
 
 
 def warm_up(runner: ModelRunner) -> None:
-    """Runs the first chunk of a check, where it has been passed before. Raises SelfCheckFailed for no numbers."""
+    """Runs the first chunk of a check, where it has been passed before. Raises SelfCheckFailed for
+    no numbers.
+    """
     num_tokens = min(NUM_TOKENS, runner.info.max_model_len)
     if num_tokens < COMPARED_ROWS:
         return
     token_ids = np.random.default_rng(0).integers(0, runner.info.vocab_size, num_tokens)
     if not np.isfinite(run_chunk(runner, token_ids, slice(0, num_tokens))).all():
         raise SelfCheckFailed(
-            "self-check: the logits are no numbers. This model does not run correctly on this device"
+            "self-check: the logits are no numbers. This model does not run correctly on this "
+            "device"
         )
 
 
@@ -105,8 +113,10 @@ def check_prompt(
     )
     if not chunk_change <= LARGEST_CHUNK_CHANGE:  # so that NaN fails
         raise SelfCheckFailed(
-            f"self-check: computing the prompt in several chunks changes the logits by {chunk_change:.0%}; "
-            f"rounding explains {LARGEST_CHUNK_CHANGE:.0%} at most. This model does not run correctly on this device"
+            "self-check: computing the prompt in several chunks changes the logits by "
+            f"{chunk_change:.0%}; "
+            f"rounding explains {LARGEST_CHUNK_CHANGE:.0%} at most. This model does not run "
+            "correctly on this device"
         )
     if shift_change <= LARGEST_SHIFT_CHANGE:
         return
@@ -120,8 +130,10 @@ def check_prompt(
         )
     elif not shift_change <= largest:
         raise SelfCheckFailed(
-            f"self-check: shifting all positions by {shift} changes the logits by {shift_change:.0%}; rounding "
-            f"explains {largest:.0%} at most. Positions lose precision in this model's graph: try --precision f32"
+            f"self-check: shifting all positions by {shift} changes the logits by "
+            f"{shift_change:.0%}; rounding "
+            f"explains {largest:.0%} at most. Positions lose precision in this model's graph: try "
+            "--precision f32"
         )
 
 
@@ -144,8 +156,9 @@ def run_chunk(
 
 
 def relative_change(logits: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
-    """Measures relative to the spread of the reference: a common offset of all logits means nothing, unless there is
-    one alone."""
+    """Measures relative to the spread of the reference: a common offset of all logits means
+    nothing, unless there is one alone.
+    """
     with np.errstate(all="ignore"):  # infinite logits give NaN, which fails
         spread = (
             reference - reference.mean(axis=1, keepdims=True)

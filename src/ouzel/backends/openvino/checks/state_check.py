@@ -1,8 +1,9 @@
 """Operations with states are held against numpy before a model is served.
 
-They belong to the runtime's CPU plugin, whose next version may have another order of inputs, another layout of states
-or other attributes under the same names. So each that a graph has is run by itself, in the sizes that it has there, on
-two sequences: one begins, reading the slot of zeros, and one goes on.
+They belong to the runtime's CPU plugin, whose next version may have another order of inputs,
+another layout of states or other attributes under the same names. So each that a graph has is run
+by itself, in the sizes that it has there, on two sequences: one begins, reading the slot of zeros,
+and one goes on.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,9 @@ LARGEST_ERROR = 1e-3  # relative; rounding is 1e-6
 
 @dataclass(frozen=True)
 class Reference:
-    """`compute` takes all inputs of one sequence, its state among them, and returns its rows and its next state."""
+    """`compute` takes all inputs of one sequence, its state among them, and returns its rows and
+    its next state.
+    """
 
     compute: Callable[..., tuple[Array, Array]]
     state_index: int  # which of the inputs is the table of states
@@ -42,7 +45,9 @@ class Reference:
 
 
 def check_operations(core: ov.Core, graph: ov.Model, device: str) -> None:
-    """Raises ModelLoadError, with the operation's name, where one does not compute what our graphs take it for."""
+    """Raises ModelLoadError, with the operation's name, where one does not compute what our graphs
+    take it for.
+    """
     checked = set()
     for node in graph.get_ops():
         reference = REFERENCES.get(node.get_type_name())
@@ -72,7 +77,8 @@ def check_operation(core: ov.Core, node: Node, reference: Reference, device: str
         error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
         if not error <= LARGEST_ERROR:  # so that NaN fails
             raise ModelLoadError(
-                f"the operation {name} of this runtime, OpenVINO {ov.get_version()}, gives {what} that are "
+                f"the operation {name} of this runtime, OpenVINO {ov.get_version()}, gives {what} "
+                "that are "
                 f"{error:.0%} off: the model's layers would be computed wrongly"
             )
 
@@ -101,7 +107,9 @@ def random_inputs(node: Node, reference: Reference) -> list[Array]:
 
 
 def run(core: ov.Core, node: Node, arrays: list[Array], device: str) -> Array:
-    """Runs the operation with the attributes of the node, in f32; the table among the arrays is written to."""
+    """Runs the operation with the attributes of the node, in f32; the table among the arrays is
+    written to.
+    """
     inputs = [*arrays, *(np.array(values, np.int32) for values in PAGING)]
     shapes = [node.get_input_partial_shape(index) for index in range(len(inputs))]
     parameters = [

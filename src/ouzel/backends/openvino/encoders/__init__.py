@@ -1,7 +1,8 @@
-"""Each family of encoders has a file here, named after the `model_type` of its config.json, with _ for -.
+"""Each family of encoders has a file here, named after the `model_type` of its config.json, with _
+for -.
 
-Each has `build(config, weights, plan, num_labels) -> EncoderModel`: with labels it scores, else its vectors are made of
-its hidden rows. A new file is found by its name; nothing is registered.
+Each has `build(config, weights, plan, num_labels) -> EncoderModel`: with labels it scores, else its
+vectors are made of its hidden rows. A new file is found by its name; nothing is registered.
 """
 
 import importlib

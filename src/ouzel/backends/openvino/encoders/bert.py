@@ -47,7 +47,8 @@ class BertShape:
         )
         if shape.hidden_size % shape.num_heads:
             raise ModelLoadError(
-                f"config.json: hidden_size {shape.hidden_size} is no multiple of num_attention_heads {shape.num_heads}"
+                f"config.json: hidden_size {shape.hidden_size} is no multiple of "
+                f"num_attention_heads {shape.num_heads}"
             )
         if config.text("position_embedding_type", "absolute") != "absolute":
             raise config.refuse("position_embedding_type", "absolute")

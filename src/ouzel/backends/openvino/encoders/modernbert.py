@@ -1,7 +1,8 @@
-"""ModernBERT (gte-modernbert and its rerankers): rotary positions, gated layers, two of three with a window.
+"""ModernBERT (gte-modernbert and its rerankers): rotary positions, gated layers, two of three with
+a window.
 
-Reference: transformers, models/modernbert/modeling_modernbert.py. Layers are normalised before each half, but the first
-one's mixer.
+Reference: transformers, models/modernbert/modeling_modernbert.py. Layers are normalised before each
+half, but the first one's mixer.
 """
 
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,8 @@
 """nomic-bert is BERT with rotary positions, gated feed-forward layers and no biases.
 
-Reference: transformers, models/nomic_bert/modeling_nomic_bert.py. Checkpoints of before it was there (nomic-embed-text
-v1 and v1.5) have other names in config.json and for their tensors, and one matrix for queries, keys and values.
+Reference: transformers, models/nomic_bert/modeling_nomic_bert.py. Checkpoints of before it was
+there (nomic-embed-text v1 and v1.5) have other names in config.json and for their tensors, and one
+matrix for queries, keys and values.
 """
 
 from ouzel.backends.openvino.encoder_model import EncoderModel

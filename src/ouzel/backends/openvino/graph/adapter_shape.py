@@ -1,7 +1,9 @@
-"""What a graph takes of adapters: the matrices that can be adapted, in groups of those that take the same rows.
+"""What a graph takes of adapters: the matrices that can be adapted, in groups of those that take
+the same rows.
 
-A group's A are one matrix side by side, [columns, matrices * rank]. Its B are cut into parts of as many rows as divide
-all of them, [parts, rank, rows of a part]: one product makes them all, and multiplies no zeros.
+A group's A are one matrix side by side, [columns, matrices * rank]. Its B are cut into parts of as
+many rows as divide all of them, [parts, rank, rows of a part]: one product makes them all, and
+multiplies no zeros.
 """
 
 import math

@@ -1,11 +1,11 @@
 """Adapters add (x @ A) @ B to the product of a matrix, each to the rows of its own sequences.
 
-A and B of all slots are inputs of the graph: any of them can be changed between steps, and nothing is compiled again.
-The rows of a step are gathered by adapter, [slots, most rows of one, columns], so that one product of batches serves
-all; what comes of it is gathered back. Rows of no adapter ask for one that is not there, which the runtime's Gather
-makes zeros. A step that uses no adapter takes A and B of rank 0: all of this is empty then. Small operations cost by
-their number more than by their work, so matrices that take the same rows share theirs
-(docs/decisions/0033-adapters.md).
+A and B of all slots are inputs of the graph: any of them can be changed between steps, and nothing
+is compiled again. The rows of a step are gathered by adapter, [slots, most rows of one, columns],
+so that one product of batches serves all; what comes of it is gathered back. Rows of no adapter ask
+for one that is not there, which the runtime's Gather makes zeros. A step that uses no adapter takes
+A and B of rank 0: all of this is empty then. Small operations cost by their number more than by
+their work, so matrices that take the same rows share theirs (docs/decisions/0033-adapters.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -123,7 +123,9 @@ def _group_of(adapted: Sequence[_Adapted]) -> AdaptedGroup:
 
 
 def _by_part(inner: Node, group: AdaptedGroup) -> Node:
-    """Makes [slots, parts, W, rank] of [slots, W, matrices * rank], where there are several matrices."""
+    """Makes [slots, parts, W, rank] of [slots, W, matrices * rank], where there are several
+    matrices.
+    """
     num_matrices = len(group.matrices)
     if num_matrices == 1:
         return inner

@@ -1,9 +1,11 @@
-"""LLaVA-NeXT and LLaVA-OneVision see the whole picture, and then tiles of it in the best of some resolutions.
+"""LLaVA-NeXT and LLaVA-OneVision see the whole picture, and then tiles of it in the best of some
+resolutions.
 
 Reference: transformers, models/llava_next/modeling_llava_next.py and llava_onevision.
 
-The rows of all tiles but the first are laid out as one grid. What is only border of the picture is taken away again,
-and a learned row ends each line. OneVision scales the grid down where it has more rows than so many tiles.
+The rows of all tiles but the first are laid out as one grid. What is only border of the picture is
+taken away again, and a learned row ends each line. OneVision scales the grid down where it has more
+rows than so many tiles.
 """
 
 import math
@@ -70,7 +72,8 @@ class AnyRes:
         down, across = height // self.tile_size, width // self.tile_size
         if (num_tiles := image.shape[0] - 1) != down * across:
             raise EngineFailed(
-                f"a picture of {image.size[0]}x{image.size[1]} must have {down * across} tiles by image_grid_pinpoints "
+                f"a picture of {image.size[0]}x{image.size[1]} must have {down * across} tiles by "
+                "image_grid_pinpoints "
                 f"of config.json, the image processor's are {num_tiles}"
             )
         tiles = rows.reshape(down, across, self.side, self.side, -1)
@@ -88,21 +91,25 @@ def read_resolutions(
         values = [list(each) for each in defaults]
     if not isinstance(values, list) or not 1 <= len(values) <= MAX_RESOLUTIONS:
         raise ModelLoadError(
-            f"config.json: {key} must be a list of 1 to {MAX_RESOLUTIONS} resolutions, found {brief(values)}"
+            f"config.json: {key} must be a list of 1 to {MAX_RESOLUTIONS} resolutions, found "
+            f"{brief(values)}"
         )
     resolutions = []
     for value in values:
         height, width = config.with_values(**{key: value}).integers(key, 2)
         if min(height, width) < 1 or height % tile_size or width % tile_size:
             raise ModelLoadError(
-                f"config.json: {key} must be multiples of image_size {tile_size}, found {height}x{width}"
+                f"config.json: {key} must be multiples of image_size {tile_size}, found "
+                f"{height}x{width}"
             )
         resolutions.append((height, width))
     return resolutions
 
 
 def best_resolution(size: Resolution, resolutions: list[Resolution]) -> Resolution:
-    """Returns the one that keeps most of a picture's pixels; of several the smallest, and of these the first."""
+    """Returns the one that keeps most of a picture's pixels; of several the smallest, and of these
+    the first.
+    """
     own_height, own_width = size
 
     def merit(resolution: Resolution) -> tuple[int, int]:
@@ -115,7 +122,9 @@ def best_resolution(size: Resolution, resolutions: list[Resolution]) -> Resoluti
 
 
 def without_borders(grid: Grid, size: Resolution) -> Grid:
-    """Takes away as many lines above and below, or rows at both ends of all lines, as show nothing of the picture."""
+    """Takes away as many lines above and below, or rows at both ends of all lines, as show nothing
+    of the picture.
+    """
     (height, width), (lines, columns) = size, grid.shape[:2]
     if width / height > columns / lines:
         border = (lines - int(round(height * (columns / width), 7))) // 2
@@ -133,7 +142,8 @@ def scaled_down(grid: Grid, max_rows: int) -> Grid:
 
 
 def blended(grid: Grid, num: int, axis: int) -> Grid:
-    """Resizes one axis to `num`: each new place has a blend of the two that are nearest to its middle.
+    """Resizes one axis to `num`: each new place has a blend of the two that are nearest to its
+    middle.
 
     A very long picture may have none left.
     """

@@ -43,11 +43,13 @@ def paged_attention(
     writes_cache: bool = True,
     sees_images_whole: bool = True,
 ) -> Node:
-    """Takes queries, keys [T, heads, key_dim] and values as rows; returns [T, query heads * value_dim].
+    """Takes queries, keys [T, heads, key_dim] and values as rows; returns [T, query heads *
+    value_dim].
 
-    A token sees `sliding_window` tokens, itself included; 0 stands for all. `sinks` are one logit for each query head.
-    A layer that does not write its cache reads what an earlier layer wrote there, and its keys and values count for
-    nothing. With `sees_images_whole` the tokens of an image see each other, where the model has that at all.
+    A token sees `sliding_window` tokens, itself included; 0 stands for all. `sinks` are one logit
+    for each query head. A layer that does not write its cache reads what an earlier layer wrote
+    there, and its keys and values count for nothing. With `sees_images_whole` the tokens of an
+    image see each other, where the model has that at all.
     """
     arguments = [
         merge_heads(query),

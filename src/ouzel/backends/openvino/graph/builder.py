@@ -33,8 +33,10 @@ class Builder:
         adapter_rank: int = 0,
         vector_head: VectorHead | None = None,
     ) -> None:
-        """With `images` the language model takes them; with `predicts` it has a layer that predicts further tokens;
-        with `adapter_rank` it takes adapters of that rank; with `vector_head` it makes vectors, and no tokens."""
+        """With `images` the language model takes them; with `predicts` it has a layer that predicts
+        further tokens; with `adapter_rank` it takes adapters of that rank; with `vector_head` it
+        makes vectors, and no tokens.
+        """
         self.vector_head = vector_head
         self._makes_vectors = False
         self.graph = PagedGraph(keeps_rows=predicts)
@@ -51,7 +53,9 @@ class Builder:
         self._query_scale: QueryScale | None = None
 
     def beside(self, asked: str, stored: str) -> "Builder":
-        """Returns one for another graph of the same weights, where names that begin with `asked` begin otherwise."""
+        """Returns one for another graph of the same weights, where names that begin with `asked`
+        begin otherwise.
+        """
         return Builder(RenamedWeights(self._weights, asked, stored), self._plan)
 
     def has(self, name: str) -> bool:
@@ -64,7 +68,9 @@ class Builder:
         return angles_input(self.graph, name, 2 * len(rope.inverse_frequencies))
 
     def query_scale(self, scale: QueryScale) -> Node:
-        """Adds an input for the scale of each row's queries, which the host computes; returns [T, 1, 1]."""
+        """Adds an input for the scale of each row's queries, which the host computes; returns [T,
+        1, 1].
+        """
         self._query_scale = scale
         return ops.reshape(
             self.graph.input("query_scale", [-1], ov.Type.f32), integers(-1, 1, 1), False
@@ -105,7 +111,8 @@ class Builder:
     ) -> Node:
         """Returns [heads, len(rows), columns] of a tensor that has `num_rows` rows for each head.
 
-        It is not compressed further than to bf16: the plugin would unpack such a matrix in every step.
+        It is not compressed further than to bf16: the plugin would unpack such a matrix in every
+        step.
         """
         shape = (num_heads, len(rows), num_columns)
         tensor = Tensor(name + ".weight", (num_heads * num_rows, num_columns))
@@ -115,7 +122,9 @@ class Builder:
         )
 
     def experts(self, wanted: MatrixSpec) -> Matrix:
-        """Returns [experts, rows, columns], of which the graph makes one expression, or one for each expert."""
+        """Returns [experts, rows, columns], of which the graph makes one expression, or one for
+        each expert.
+        """
         return self._weights.matrix(wanted, self._plan.experts)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
@@ -132,13 +141,16 @@ class Builder:
         width = self._plan.tied if is_head else self._plan.embedding
         if width is None:
             raise ModelLoadError(
-                "config.json ties embedding and head, which are one matrix: --weights must name the same width for "
+                "config.json ties embedding and head, which are one matrix: --weights must name "
+                "the same width for "
                 f"both, given embedding={self._plan.embedding} and head={self._plan.head}"
             )
         return self._weight(name, num_rows, num_columns, width)
 
     def embedded(self, embedding: Node, image_token_id: int | None = None) -> Node:
-        """With `image_token_id`, that is what tokens of images count for; `with_images` comes before."""
+        """With `image_token_id`, that is what tokens of images count for; `with_images` comes
+        before.
+        """
         token_ids = self.graph.token_ids
         if image_token_id is not None and self._images is not None:
             token_ids = self._images.token_ids(token_ids, image_token_id)
@@ -165,7 +177,9 @@ class Builder:
     def vector_model(
         self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int
     ) -> LanguageModel:
-        """Takes the rows behind the final norm: they are the vectors, or the head makes labels of them."""
+        """Takes the rows behind the final norm: they are the vectors, or the head makes labels of
+        them.
+        """
         assert self.vector_head is not None
         self._makes_vectors = True
         if self.vector_head.num_labels:
@@ -185,7 +199,9 @@ class Builder:
         max_positions: int,
         prediction: PredictionGraphs | None = None,
     ) -> LanguageModel:
-        """Takes the logits, or with a prediction the hidden rows. Raises ModelLoadError where one lacks."""
+        """Takes the logits, or with a prediction the hidden rows. Raises ModelLoadError where one
+        lacks.
+        """
         assert self._image_shape is None or self._images is not None, (
             "this family takes no images yet"
         )

@@ -27,7 +27,8 @@ class ChunkLength:
         return self._shapes[sizes]
 
     def corner(self, matrix: NDArray[np.float32]) -> Node:
-        """Returns [1, 1, length, length], the first rows and columns of [LONGEST_CHUNK, LONGEST_CHUNK].
+        """Returns [1, 1, length, length], the first rows and columns of [LONGEST_CHUNK,
+        LONGEST_CHUNK].
 
         The runtime would bring it to four axes before a product, which is no more float32 then.
         """

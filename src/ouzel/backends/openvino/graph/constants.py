@@ -1,5 +1,6 @@
-"""Constants hold a graph's weights, so that the CPU plugin keeps them compressed: Convert, Subtract and Multiply on
-constants become the weights of FullyConnected and Gather."""
+"""Constants hold a graph's weights, so that the CPU plugin keeps them compressed: Convert, Subtract
+and Multiply on constants become the weights of FullyConnected and Gather.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

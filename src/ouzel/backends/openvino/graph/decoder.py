@@ -1,9 +1,10 @@
 """Llama and its many kin share this decoder.
 
-x = embedding(token ids); per layer x += mixer(norm(x)) and x += feed_forward(norm(x)); logits = head(norm(x)). Behind
-the last mixer no row depends on another, so from there on only the sampled ones are computed. The mixer is
-self-attention, unless a family gives another. What else differs between families are the fields of DecoderShape.
-Families whose layers are arranged otherwise put the same parts together themselves.
+x = embedding(token ids); per layer x += mixer(norm(x)) and x += feed_forward(norm(x)); logits =
+head(norm(x)). Behind the last mixer no row depends on another, so from there on only the sampled
+ones are computed. The mixer is self-attention, unless a family gives another. What else differs
+between families are the fields of DecoderShape. Families whose layers are arranged otherwise put
+the same parts together themselves.
 """
 
 from collections.abc import Callable
@@ -77,7 +78,8 @@ class DecoderShape:
         *,
         rotates_partly: bool = False,  # the family knows `partial_rotary_factor`
     ) -> "DecoderShape":
-        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own.
+        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's
+        own.
 
         A family whose defaults are others gives them by `HfConfig.with_defaults`.
         """
@@ -97,7 +99,9 @@ class DecoderShape:
 
 
 def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
-    """Reads them as Qwen writes them: `use_sliding_window`, then by `layer_types` or from `max_window_layers` on."""
+    """Reads them as Qwen writes them: `use_sliding_window`, then by `layer_types` or from
+    `max_window_layers` on.
+    """
     config = config.with_defaults(sliding_window=4096, max_window_layers=28)
     num_layers = config.size("num_hidden_layers")
     if not config.flag("use_sliding_window", False) or not config.has("sliding_window"):
@@ -112,7 +116,8 @@ def every_layer_but(interval: int) -> Callable[[int], bool]:
 
 
 def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tuple[int, ...]:
-    """Returns `sliding_window` for the layers that have it by `layer_types`, or where that is missing by `has_window`.
+    """Returns `sliding_window` for the layers that have it by `layer_types`, or where that is
+    missing by `has_window`.
 
     Raises ModelLoadError where a layer has a window of no size.
     """
@@ -126,7 +131,8 @@ def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tupl
     for kind in kinds:
         if kind not in ("sliding_attention", "full_attention"):
             raise ModelLoadError(
-                f"config.json: layer_types must be of sliding_attention and full_attention, found {brief(kind)}"
+                "config.json: layer_types must be of sliding_attention and full_attention, found "
+                f"{brief(kind)}"
             )
     return tuple(
         config.size("sliding_window") if kind == "sliding_attention" else 0 for kind in kinds

@@ -1,5 +1,5 @@
-"""DeepSeek's decoder, which others took over: latent attention, and in all layers but the first ones experts, of which
-some are for every token.
+"""DeepSeek's decoder, which others took over: latent attention, and in all layers but the first
+ones experts, of which some are for every token.
 
 Reference: transformers, models/deepseek_v2 and deepseek_v3.
 """

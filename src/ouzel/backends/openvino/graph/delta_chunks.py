@@ -1,12 +1,13 @@
 """The gated delta rule for a chunk of a sequence's tokens at once, in products of matrices.
 
-Behind token i of a chunk a head's state is S_i = exp(g_i) S_0 + sum over j <= i of exp(g_i - g_j) u_j k_j^T. Here g
-sums the chunk's log_decay up to a token, and U, what the tokens add, solves
+Behind token i of a chunk a head's state is S_i = exp(g_i) S_0 + sum over j <= i of exp(g_i - g_j)
+u_j k_j^T. Here g sums the chunk's log_decay up to a token, and U, what the tokens add, solves
 
     (1 + A) U = beta (V - exp(g) K S_0^T)  where  A_ij = beta_i exp(g_i - g_j) k_i k_j  for j < i, else 0.
 
-What does not need S_0 is computed for all chunks together; a loop carries the state from one chunk to the next.
-Source: Yang, Kautz, Hatamizadeh: Gated Delta Networks, arXiv 2412.06464, 3.3 (with S as its transpose).
+What does not need S_0 is computed for all chunks together; a loop carries the state from one chunk
+to the next. Source: Yang, Kautz, Hatamizadeh: Gated Delta Networks, arXiv 2412.06464, 3.3 (with S
+as its transpose).
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,9 @@ _SAME = np.eye(LONGEST_CHUNK, dtype=np.float32)
 
 @dataclass(frozen=True)
 class Chunks:
-    """[N, heads, C, ...], of N chunks of C tokens; queries and keys have fewer heads, each for as many value heads."""
+    """[N, heads, C, ...], of N chunks of C tokens; queries and keys have fewer heads, each for as
+    many value heads.
+    """
 
     length: ChunkLength
     query: Node
@@ -40,7 +43,9 @@ class Chunks:
     def cut(
         cls, length: ChunkLength, mixed: tuple[Node, Node, Node], rates: tuple[Node, Node]
     ) -> "Chunks":
-        """Takes queries, keys and values, [N * C, heads, dim], and log_decay and beta, [N * C, value heads]."""
+        """Takes queries, keys and values, [N * C, heads, dim], and log_decay and beta, [N * C,
+        value heads].
+        """
         query, key, value = (by_head(rows, length) for rows in mixed)
         log_decay, beta = (column(rows, length) for rows in rates)
         return cls(
@@ -54,7 +59,9 @@ class Chunks:
         )
 
     def scaled(self, of_key_heads: Node, factors: Node) -> Node:
-        """Multiplies what each key head has, [N, key heads, C, X], by the factors, [N, value heads, C, X or 1]."""
+        """Multiplies what each key head has, [N, key heads, C, X], by the factors, [N, value heads,
+        C, X or 1].
+        """
         if num_heads(factors) == self.num_key_heads:
             return ops.multiply(of_key_heads, factors)
         pattern = self.length.shape(0, self.num_key_heads, -1, None, last_size(factors))
@@ -70,8 +77,8 @@ class Chunks:
 def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, Node]:
     """Returns the answers, [N * C, value heads, value_dim], and the state behind each chunk.
 
-    A chunk begins with its state among `begins`, [N, value heads, value_dim, key_dim], or with that of the chunk
-    before where `goes_on`, [N], says so.
+    A chunk begins with its state among `begins`, [N, value heads, value_dim, key_dim], or with that
+    of the chunk before where `goes_on`, [N], says so.
     """
     decay, beta, minus_beta = chunks.decay, chunks.beta, ops.multiply(chunks.beta, real(-1.0))
     since = fraction(
@@ -104,16 +111,19 @@ def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, No
 
 
 def fraction(decay: Node) -> Node:
-    """Returns exp(decay), or 1e-13 where it is less: no sum changes, and denormal numbers take ten times as long."""
+    """Returns exp(decay), or 1e-13 where it is less: no sum changes, and denormal numbers take ten
+    times as long.
+    """
     return ops.exp(ops.maximum(decay, real(_LARGEST_DECAY)))
 
 
 def inverse_of_one_less(matrices: Node, length: ChunkLength) -> Node:
-    """Returns (1 - A)^-1, where A is what [..., C, C] has below the diagonal; the rest is not looked at.
+    """Returns (1 - A)^-1, where A is what [..., C, C] has below the diagonal; the rest is not
+    looked at.
 
-    The inverse of [[P, 0], [-R, Q]] is [[P', 0], [Q' R P', Q']], with those of P and Q. So from blocks of one on, whose
-    inverse is one, blocks of twice the size follow, all of them in two products. That does not lose digits where keys
-    are alike, as a sum of powers of A does.
+    The inverse of [[P, 0], [-R, Q]] is [[P', 0], [Q' R P', Q']], with those of P and Q. So from
+    blocks of one on, whose inverse is one, blocks of twice the size follow, all of them in two
+    products. That does not lose digits where keys are alike, as a sum of powers of A does.
     """
     inverse: Node = length.corner(_SAME)
     size = 1
@@ -127,13 +137,17 @@ def inverse_of_one_less(matrices: Node, length: ChunkLength) -> Node:
 
 
 def below_diagonal_blocks(size: int) -> NDArray[np.float32]:
-    """Returns 1 where the lower left quarters of the blocks of 2 * `size` along the diagonal are, and 0 elsewhere."""
+    """Returns 1 where the lower left quarters of the blocks of 2 * `size` along the diagonal are,
+    and 0 elsewhere.
+    """
     block = np.arange(LONGEST_CHUNK) // size
     return np.array((block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1), np.float32)
 
 
 def carried(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]:
-    """Runs the chunks one after the other. Returns answers, [N, heads, C, value_dim], and states, [N, ...]."""
+    """Runs the chunks one after the other. Returns answers, [N, heads, C, value_dim], and states,
+    [N, ...].
+    """
     sliced = {"begins": begins, "goes_on": goes_on, **of_chunks}
     inner = {
         name: ops.parameter([1, *shape_of_one(value)], output_of(value).get_element_type())

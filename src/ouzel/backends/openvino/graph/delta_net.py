@@ -1,6 +1,7 @@
 """Gated delta nets in the place of attention, as Qwen3-Next and Qwen3.5 have them.
 
-Reference: transformers, models/qwen3_5/modeling_qwen3_5.py and models/qwen3_next/modeling_qwen3_next.py.
+Reference: transformers, models/qwen3_5/modeling_qwen3_5.py and
+models/qwen3_next/modeling_qwen3_next.py.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,8 @@ class DeltaNetShape:
         )
         if num_value_heads % num_key_heads:
             raise ModelLoadError(
-                f"config.json: linear_num_value_heads {num_value_heads} is no multiple of linear_num_key_heads "
+                f"config.json: linear_num_value_heads {num_value_heads} is no multiple of "
+                "linear_num_key_heads "
                 f"{num_key_heads}"
             )
         return cls(
@@ -71,7 +73,9 @@ def delta_net(b: Builder, rows: Node, prefix: str, layer: int, shape: DeltaNetSh
 
 
 def project(b: Builder, rows: Node, prefix: str, shape: DeltaNetShape) -> list[Node]:
-    """Returns what is convolved, the gate, beta and the step, of which the last two are small and stay exact."""
+    """Returns what is convolved, the gate, beta and the step, of which the last two are small and
+    stay exact.
+    """
     heads, hidden = shape.heads, shape.hidden_size
     value, num_heads = heads.value_size, heads.num_value_heads
     if not shape.is_fused:
@@ -103,7 +107,9 @@ def project(b: Builder, rows: Node, prefix: str, shape: DeltaNetShape) -> list[N
 
 
 def order_by_kind(num_heads: int, *sizes: int) -> tuple[int, ...]:
-    """Returns the order that brings rows, which come head by head and in each by kind, to kind by kind."""
+    """Returns the order that brings rows, which come head by head and in each by kind, to kind by
+    kind.
+    """
     by_head = np.arange(num_heads * sum(sizes)).reshape(num_heads, sum(sizes))
     kinds = np.split(by_head, np.cumsum(sizes)[:-1], axis=1)
     return tuple(np.concatenate([kind.reshape(-1) for kind in kinds]).tolist())

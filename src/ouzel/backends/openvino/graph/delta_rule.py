@@ -1,11 +1,13 @@
-"""The gated delta rule: a head's state S decays, learns what it lacks of the value, and answers the query.
+"""The gated delta rule: a head's state S decays, learns what it lacks of the value, and answers the
+query.
 
-S = exp(log_decay) S;  S += (beta (v - S k)) k^T;  the answer is S q / sqrt(key_dim), where q and k are of length 1.
-Source: transformers, models/qwen3_5/modeling_qwen3_5.py.
+S = exp(log_decay) S;  S += (beta (v - S k)) k^T;  the answer is S q / sqrt(key_dim), where q and k
+are of length 1. Source: transformers, models/qwen3_5/modeling_qwen3_5.py.
 
-The runtime has an operation for it, PagedGatedDeltaNet, which takes one token after the other, each slowly. So
-sequences with one token in a step go through Mamba-2's operation, twice, in half the time, and the others are computed
-in chunks, by products of matrices (delta_chunks.py; decision 0018).
+The runtime has an operation for it, PagedGatedDeltaNet, which takes one token after the other, each
+slowly. So sequences with one token in a step go through Mamba-2's operation, twice, in half the
+time, and the others are computed in chunks, by products of matrices (delta_chunks.py; decision
+0018).
 """
 
 from dataclasses import dataclass
@@ -49,7 +51,9 @@ class DeltaHeads:
         return self.num_value_heads, self.value_dim, self.key_dim
 
     def split(self, mixed: Node) -> tuple[Node, Node, Node]:
-        """Makes queries, keys and values, [T, heads, dim], of the rows that they lie in beside each other."""
+        """Makes queries, keys and values, [T, heads, dim], of the rows that they lie in beside each
+        other.
+        """
         query, key, value = split(mixed, self.key_size, self.key_size, self.value_size)
         return (
             split_heads(query, self.num_key_heads, self.key_dim),
@@ -59,7 +63,8 @@ class DeltaHeads:
 
 
 def delta_rule(graph: PagedGraph, mixed: Node, rates: Node, layer: int, heads: DeltaHeads) -> Node:
-    """Returns [T, value heads, value_dim]. `mixed` has queries, keys and values, `rates` log_decay and beta.
+    """Returns [T, value heads, value_dim]. `mixed` has queries, keys and values, `rates` log_decay
+    and beta.
 
     The states that sequences in chunks have at the end are the output `next_state.delta.<layer>`.
     """
@@ -73,10 +78,12 @@ def delta_rule(graph: PagedGraph, mixed: Node, rates: Node, layer: int, heads: D
 
 
 def delta_table(graph: PagedGraph, layer: int, heads: DeltaHeads) -> Node:
-    """Returns [slots, value heads, value_dim, key_dim] in f32, also where the rest of the model is in bf16.
+    """Returns [slots, value heads, value_dim, key_dim] in f32, also where the rest of the model is
+    in bf16.
 
-    The runtime would make a table bf16 that its operation takes as it comes in; each step would round the states then,
-    and take longer (decision 0018). The reshaped one is the same memory, which the operation writes to.
+    The runtime would make a table bf16 that its operation takes as it comes in; each step would
+    round the states then, and take longer (decision 0018). The reshaped one is the same memory,
+    which the operation writes to.
     """
     num_heads, value_dim, key_dim = heads.state_shape
     table = state_table(graph, "delta", layer, num_heads, value_dim * key_dim)
@@ -86,7 +93,9 @@ def delta_table(graph: PagedGraph, layer: int, heads: DeltaHeads) -> Node:
 def single_rows(
     graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads: DeltaHeads
 ) -> Node:
-    """A row's rule is two scans: what the decayed state has at the key is read, then what it lacks is taken in."""
+    """A row's rule is two scans: what the decayed state has at the key is read, then what it lacks
+    is taken in.
+    """
     chunking = graph.chunking
     own_rows = gather(mixed, chunking.single_rows)
     query, key, value = of_unit_length(own_rows, heads)

@@ -1,7 +1,9 @@
-"""An encoder's graph under construction: rows of all texts, one after the other, as in a language model's.
+"""An encoder's graph under construction: rows of all texts, one after the other, as in a language
+model's.
 
-Matrices are multiplied by the rows as they come. Attention has a batch axis: rows are gathered into as many as the
-longest text has, and those of the texts are gathered back from what comes of it. So padding costs attention only.
+Matrices are multiplied by the rows as they come. Attention has a batch axis: rows are gathered into
+as many as the longest text has, and those of the texts are gathered back from what comes of it. So
+padding costs attention only.
 """
 
 from collections.abc import Sequence
@@ -46,7 +48,9 @@ class EncoderBuilder:
         return self._weights.has(self._prefix + name)
 
     def beside(self) -> "EncoderBuilder":
-        """Returns one for the same graph, whose names have no prefix: heads stand beside the encoder."""
+        """Returns one for the same graph, whose names have no prefix: heads stand beside the
+        encoder.
+        """
         other = EncoderBuilder.__new__(EncoderBuilder)
         other.__dict__.update(self.__dict__)
         other._prefix = ""

@@ -1,18 +1,20 @@
-"""A mixture of experts: each token is computed by a few of many feed-forward layers, and their results are added.
+"""A mixture of experts: each token is computed by a few of many feed-forward layers, and their
+results are added.
 
     y[t] = sum over the chosen experts e of weight[t, e] * down_e(glu(gate_e(x[t]), up_e(x[t])))
 
 Experts without a gate compute down_e(activation(up_e(x[t]))).
 
-A row is a token for one of its experts; rows are sorted by expert, so that those of an expert lie together. Two forms
-of their products compute the same:
+A row is a token for one of its experts; rows are sorted by expert, so that those of an expert lie
+together. Two forms of their products compute the same:
 
 sliced   a product for each expert with its slice of the rows; an expert without rows is skipped
 grouped  one product for all, GroupedMatMul, which becomes the plugin's GatherMatmul
 
-The plugin packs the weights of a slice's product when it has rows for the first time: int4 takes 10 ms an expert or
-more. The self-check's 40 tokens do that at start-up for 99 of 100 experts where 8 of 64 are chosen, for 92 where 8 of
-128 are, if all are as likely; those that are left are packed by the first request that needs them.
+The plugin packs the weights of a slice's product when it has rows for the first time: int4 takes 10
+ms an expert or more. The self-check's 40 tokens do that at start-up for 99 of 100 experts where 8
+of 64 are chosen, for 92 where 8 of 128 are, if all are as likely; those that are left are packed by
+the first request that needs them.
 """
 
 from collections.abc import Callable
@@ -30,10 +32,11 @@ from ouzel.backends.openvino.library import ops, ops17
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor
 from ouzel.checkpoint.hf_config import HfConfig
 
-# Measured with AMX (decision 0016): for 256 tokens a grouped product takes 10 to 25 times the time of
-# slices, for 8 tokens 1.3 to 2 times. Slices cost nodes: for one token slices take 1.0 times the time of
-# a grouped product with 64 experts, 1.8 times with 128 and 4 times with 256; with 128 experts each layer
-# takes 1.5 s to compile. Without AMX a grouped product of 256 tokens takes 4 times the time of slices.
+# Measured with AMX (decision 0016): for 256 tokens a grouped product takes 10 to 25 times the time
+# of slices, for 8 tokens 1.3 to 2 times. Slices cost nodes: for one token slices take 1.0 times the
+# time of a grouped product with 64 experts, 1.8 times with 128 and 4 times with 256; with 128
+# experts each layer takes 1.5 s to compile. Without AMX a grouped product of 256 tokens takes 4
+# times the time of slices.
 MAX_SLICED_EXPERTS = 128
 
 Glu = Callable[..., Node]  # of gate and up, or of up alone where there is no gate
@@ -43,8 +46,8 @@ Glu = Callable[..., Node]  # of gate and up, or of up alone where there is no ga
 class ExpertTensors:
     """It says where a checkpoint keeps its experts; names follow the layer's prefix.
 
-    There is a tensor for each expert and matrix, `experts.<number>.<name>.weight`, or one for all experts, in which up
-    is below gate or their rows alternate.
+    There is a tensor for each expert and matrix, `experts.<number>.<name>.weight`, or one for all
+    experts, in which up is below gate or their rows alternate.
     """
 
     gate: str = "gate_proj"  # empty: experts have none
@@ -179,7 +182,9 @@ def wanted(
     name_of_all: str,
     size: tuple[int, int],
 ) -> MatrixSpec:
-    """Returns a matrix of each expert, [rows, columns], made of the tensors with these names below each other."""
+    """Returns a matrix of each expert, [rows, columns], made of the tensors with these names below
+    each other.
+    """
     num_experts, (num_rows, columns) = shape.num_experts, size
     stored = (columns, num_rows) if shape.tensors.is_transposed else size
     whole = Tensor(prefix + name_of_all, (num_experts, *stored), shape.tensors.is_transposed)

@@ -1,4 +1,6 @@
-"""Some families take features of a layer before an encoder's last, or of several layers side by side."""
+"""Some families take features of a layer before an encoder's last, or of several layers side by
+side.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +14,9 @@ MAX_LAYERS = 64  # whose features are taken; those that are published take 4 and
 
 
 def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
-    """Reads `vision_feature_layer`: one or several, where 0 is what enters the first layer, and -1 is the last."""
+    """Reads `vision_feature_layer`: one or several, where 0 is what enters the first layer, and -1
+    is the last.
+    """
     key = "vision_feature_layer"
     several = isinstance(config.values.get(key), list)
     layers = config.integers(key) if several else [config.integer(key)]

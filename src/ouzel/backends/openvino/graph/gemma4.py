@@ -1,8 +1,9 @@
-"""The decoder of Gemma 4: layers of two kinds, of which the last may share the keys and values of earlier ones.
+"""The decoder of Gemma 4: layers of two kinds, of which the last may share the keys and values of
+earlier ones.
 
-x += norm(attention(norm(x))); x += norm(feed_forward(norm(x))), to which experts beside it may add norm(theirs); where
-the checkpoint has embeddings for each layer, x += norm(projection(gelu(gate(x)) * embedding of the layer)); then
-x *= a scalar of the layer.
+x += norm(attention(norm(x))); x += norm(feed_forward(norm(x))), to which experts beside it may add
+norm(theirs); where the checkpoint has embeddings for each layer, x += norm(projection(gelu(gate(x))
+* embedding of the layer)); then x *= a scalar of the layer.
 
 Reference: transformers, models/gemma4/modeling_gemma4.py.
 """
@@ -192,7 +193,9 @@ def feed_forward(b: Builder, x: Node, index: int, shape: Gemma4Shape) -> Node:
 def mixture_beside(
     b: Builder, x: Node, prefix: str, shape: Gemma4Shape, experts: Gemma4Experts
 ) -> Node:
-    """The router reads the rows normalised without weights and scaled; what it chooses, normalised by other weights."""
+    """The router reads the rows normalised without weights and scaled; what it chooses, normalised
+    by other weights.
+    """
     hidden_size = shape.hidden_size
     scale = b.array(prefix + "router.scale", hidden_size) * np.float32(hidden_size**-0.5)
     seen = ops.multiply(normalised(x, shape.norm), b.graph.array(scale))
@@ -207,7 +210,9 @@ def mixture_beside(
 
 
 def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:
-    """Returns [T, size] for each layer, of the tokens and of their embeddings; empty where there are none."""
+    """Returns [T, size] for each layer, of the tokens and of their embeddings; empty where there
+    are none.
+    """
     table = shape.layer_embeddings
     if table is None:
         return []

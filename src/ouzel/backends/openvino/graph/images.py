@@ -1,7 +1,9 @@
-"""Where a language model's rows stand for images, these have features of the vision encoder instead of embeddings.
+"""Where a language model's rows stand for images, these have features of the vision encoder instead
+of embeddings.
 
-The inputs `image_rows` and `image_features` say which rows and what; a step without images has none, which costs
-nothing. Of DeepStack further features enter behind the first layers (Meng 2024, arXiv 2406.04334).
+The inputs `image_rows` and `image_features` say which rows and what; a step without images has
+none, which costs nothing. Of DeepStack further features enter behind the first layers (Meng 2024,
+arXiv 2406.04334).
 """
 
 from dataclasses import dataclass

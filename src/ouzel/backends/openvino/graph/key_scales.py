@@ -1,13 +1,15 @@
-"""Keys are divided by a scale for each channel, and queries are multiplied by it: their products stay the same.
+"""Keys are divided by a scale for each channel, and queries are multiplied by it: their products
+stay the same.
 
-A quantised cache has one range for a group of channels. Where a few channels are a hundred times larger than the
-others, as with the biases of Qwen2's keys, they take the whole range. Divided by their scales, all channels of a group
-need alike ranges.
+A quantised cache has one range for a group of channels. Where a few channels are a hundred times
+larger than the others, as with the biases of Qwen2's keys, they take the whole range. Divided by
+their scales, all channels of a group need alike ranges.
 
-Where nothing but a rotation comes between the products by compressed matrices and the attention, the scales become a
-part of these matrices, and take no time (scaled_product.py). A rotation mixes the two channels of a pair, which
-therefore have one scale: the root of the mean square of their two, rounded to a power of two, so that the products stay
-exact. All other layers have their scales behind the rotation, in two operations for each layer.
+Where nothing but a rotation comes between the products by compressed matrices and the attention,
+the scales become a part of these matrices, and take no time (scaled_product.py). A rotation mixes
+the two channels of a pair, which therefore have one scale: the root of the mean square of their
+two, rounded to a power of two, so that the products stay exact. All other layers have their scales
+behind the rotation, in two operations for each layer.
 """
 
 from collections.abc import Mapping
@@ -31,7 +33,9 @@ NUM_ROTARY_DIMS = "num_rotary_dims"
 
 
 def mark_rows(query: Node, key: Node, cache: Node, num_rotary_dims: int) -> None:
-    """Notes that nothing but a rotation of the first channels of each head comes between these rows and attention."""
+    """Notes that nothing but a rotation of the first channels of each head comes between these rows
+    and attention.
+    """
     for prefix, rows in ((QUERY_ROWS, query), (KEY_ROWS, key)):
         node = output_of(rows).get_node()
         node.set_friendly_name(prefix + cache.get_friendly_name())

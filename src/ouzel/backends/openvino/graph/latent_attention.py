@@ -1,9 +1,11 @@
-"""Multi-head latent attention (DeepSeek-V2, 2024): one small latent row stands for the keys and values of all heads.
+"""Multi-head latent attention (DeepSeek-V2, 2024): one small latent row stands for the keys and
+values of all heads.
 
-The rows of `kv_b_proj` would make of a latent row the key and the value of each head. Products of queries and keys do
-not change when the key's half is applied to the query instead, and the value's half to what attention returns. So
-attention runs on the latent rows: one key-value head, whose value is the latent row, and whose key is that and a
-rotary key next to it, which all heads share. Only these are cached.
+The rows of `kv_b_proj` would make of a latent row the key and the value of each head. Products of
+queries and keys do not change when the key's half is applied to the query instead, and the value's
+half to what attention returns. So attention runs on the latent rows: one key-value head, whose
+value is the latent row, and whose key is that and a rotary key next to it, which all heads share.
+Only these are cached.
 
 Reference: transformers, models/deepseek_v2/modeling_deepseek_v2.py.
 """
@@ -45,7 +47,8 @@ class LatentShape:
         hidden_size, num_heads = config.size("hidden_size"), config.size("num_attention_heads")
         if (num_kv_heads := config.size("num_key_value_heads", num_heads)) != num_heads:
             raise ModelLoadError(
-                f"config.json: num_key_value_heads must be num_attention_heads {num_heads} in latent attention, "
+                f"config.json: num_key_value_heads must be num_attention_heads {num_heads} in "
+                "latent attention, "
                 f"found {num_kv_heads}"
             )
         plain_dim, rotary_dim = config.size("qk_nope_head_dim"), config.size("qk_rope_head_dim")
@@ -68,7 +71,9 @@ class LatentShape:
 
 
 def yarn_factor(config: HfConfig) -> float:
-    """Returns what the products are multiplied by where the context is extended and `mscale_all_dim` says so."""
+    """Returns what the products are multiplied by where the context is extended and
+    `mscale_all_dim` says so.
+    """
     scaling = rope_section(config)
     weight = scaling.number("mscale_all_dim", 0.0)
     if rope_type(scaling) == "default" or not weight or (factor := scaling.number("factor")) <= 1:
@@ -169,7 +174,9 @@ def halves_last(num_plain: int, shape: LatentShape) -> tuple[int, ...] | None:
 
 
 def per_head(heads: Node, matrices: Node, *, is_transposed: bool) -> Node:
-    """Multiplies [T, heads, m] by [heads, m, n], or by the transposes of [heads, n, m]; returns [T, heads, n]."""
+    """Multiplies [T, heads, m] by [heads, m, n], or by the transposes of [heads, n, m]; returns [T,
+    heads, n].
+    """
     swapped = integers(1, 0, 2)
     return ops.transpose(
         ops.matmul(ops.transpose(heads, swapped), matrices, False, is_transposed), swapped

@@ -1,4 +1,5 @@
-"""LLaVA and its kin take features of chosen layers of a tower, and a projector brings them to the size of the text.
+"""LLaVA and its kin take features of chosen layers of a tower, and a projector brings them to the
+size of the text.
 
 Reference: transformers, models/llava/modeling_llava.py, llava_next and llava_onevision.
 """
@@ -59,7 +60,9 @@ def skips_first(config: HfConfig) -> bool:
 def tile_features(
     b: VisionBuilder, config: HfConfig, tower: str = "clip_vision_model"
 ) -> tuple[Node, TileFeatures]:
-    """Returns the features [tiles * rows, hidden size of the text]. `tower` is where `vision_config` names none."""
+    """Returns the features [tiles * rows, hidden size of the text]. `tower` is where
+    `vision_config` names none.
+    """
     shape = TileFeatures.read(config, tower)
     rows = behind_layers(b, embedded_tiles(b, shape.vit), shape.vit, shape.layers)
     if shape.skips_first:

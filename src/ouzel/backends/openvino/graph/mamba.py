@@ -1,6 +1,7 @@
 """Mamba-2 layers, as Granite 4 H and Nemotron-H have them in the place of attention.
 
-Reference: transformers, models/granitemoehybrid/modeling_granitemoehybrid.py and nemotron_h/modeling_nemotron_h.py.
+Reference: transformers, models/granitemoehybrid/modeling_granitemoehybrid.py and
+nemotron_h/modeling_nemotron_h.py.
 """
 
 import math
@@ -50,7 +51,9 @@ class MambaShape:
 
 
 def smallest_step(config: HfConfig) -> float:
-    """Reads `time_step_limit`, of which the upper end must be infinity, as transformers 4 or 5 writes it."""
+    """Reads `time_step_limit`, of which the upper end must be infinity, as transformers 4 or 5
+    writes it.
+    """
     limit = config.values.get("time_step_limit")
     if limit is None:
         return 0.0

@@ -1,8 +1,9 @@
-"""Short names for what all parts of graphs are made of. Activations are [T, ...]: all scheduled tokens of all
-sequences, one after the other, without a batch axis.
+"""Short names for what all parts of graphs are made of. Activations are [T, ...]: all scheduled
+tokens of all sequences, one after the other, without a batch axis.
 
-Small constants are made once, and shared by all that ask for the same: a third of the nodes of a graph of 28 layers,
-each of which every pass of the compiler would visit. Nothing changes a constant.
+Small constants are made once, and shared by all that ask for the same: a third of the nodes of a
+graph of 28 layers, each of which every pass of the compiler would visit. Nothing changes a
+constant.
 """
 
 from functools import cache
@@ -57,9 +58,11 @@ def output_of(node: Node) -> Node:
 
 
 def constant_of(matrix: Node) -> Node | None:
-    """Returns the constant that holds the values of an encoded matrix or bias; None for everything else.
+    """Returns the constant that holds the values of an encoded matrix or bias; None for everything
+    else.
 
-    Conversions, zero points, scales and a reshape may come between the constant and the node `matrix`.
+    Conversions, zero points, scales and a reshape may come between the constant and the node
+    `matrix`.
     """
     while matrix.get_type_name() in _DECODING:
         matrix = matrix.input_value(0).get_node()

@@ -18,7 +18,9 @@ _STATE_PAGING = ("state_slots", "state_slots_begins", "state_interval")
 
 @dataclass(frozen=True)
 class Chunking:
-    """Which of a step's rows are single ones of their sequences, and which are computed in chunks (chunked_rows.py)."""
+    """Which of a step's rows are single ones of their sequences, and which are computed in chunks
+    (chunked_rows.py).
+    """
 
     single_rows: Node  # of the sequences that have one
     paging: tuple[Node, ...]  # these sequences, as in `state_paging`
@@ -58,7 +60,9 @@ class PagedGraph:
 
     @cached_property
     def state_paging(self) -> tuple[Node, ...]:
-        """Adds the inputs by which operations with states know which slots each sequence reads and writes."""
+        """Adds the inputs by which operations with states know which slots each sequence reads and
+        writes.
+        """
         past_lens, subsequence_begins, *_ = self.paging
         slots, slots_begins, interval = (
             self.input(name, [-1], ov.Type.i32) for name in _STATE_PAGING
@@ -109,7 +113,9 @@ class PagedGraph:
         return self._constants.matrix(matrix)
 
     def sampled(self, rows: Node) -> Node:
-        """Gathers the rows whose logits are wanted; of a product by a matrix, before it is computed."""
+        """Gathers the rows whose logits are wanted; of a product by a matrix, before it is
+        computed.
+        """
         if self._keeps_rows:
             return rows
         self.has_sampled = True

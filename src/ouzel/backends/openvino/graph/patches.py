@@ -1,7 +1,9 @@
-"""Pictures of any size are cut into patches, which are turned by their place and all see each other.
+"""Pictures of any size are cut into patches, which are turned by their place and all see each
+other.
 
-Patches come merged square after merged square, each square's patches row by row; so rows of features follow reading
-order. One pass is one picture: then all patches see each other without a mask.
+Patches come merged square after merged square, each square's patches row by row; so rows of
+features follow reading order. One pass is one picture: then all patches see each other without a
+mask.
 """
 
 import numpy as np
@@ -20,7 +22,9 @@ def merged_order(grid: NDArray[np.generic], merge: int) -> NDArray[np.generic]:
 
 
 def patch_grids(pixels: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    """Makes [tiles, rows, columns, numbers of a patch] of [tiles, 3, height, width]; the last pixels may be left."""
+    """Makes [tiles, rows, columns, numbers of a patch] of [tiles, 3, height, width]; the last
+    pixels may be left.
+    """
     rows, columns = (side // size for side in pixels.shape[2:])
     cut = pixels[:, :, : rows * size, : columns * size].reshape(-1, 3, rows, size, columns, size)
     return cut.transpose(0, 2, 4, 1, 3, 5).reshape(-1, rows, columns, 3 * size**2)

@@ -1,6 +1,7 @@
 """Pixtral's encoder has RMS norms and no biases, and turns its patches by their row and column.
 
-Reference: transformers, models/pixtral/modeling_pixtral.py; Pixtral 12B (Agrawal 2024, arXiv 2410.07073).
+Reference: transformers, models/pixtral/modeling_pixtral.py; Pixtral 12B (Agrawal 2024, arXiv
+2410.07073).
 """
 
 from dataclasses import dataclass
@@ -57,7 +58,8 @@ class PixtralShape:
         )
         if shape.hidden_size % (4 * shape.num_heads):
             raise ModelLoadError(
-                f"config.json: vision_config: hidden_size {shape.hidden_size} must be a multiple of four times "
+                f"config.json: vision_config: hidden_size {shape.hidden_size} must be a multiple "
+                "of four times "
                 f"num_attention_heads {shape.num_heads}"
             )
         if vision.size("head_dim", shape.head_dim) != shape.head_dim:
@@ -79,7 +81,9 @@ def read_theta(vision: HfConfig, default: float = 10000.0) -> float:
 
 
 def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...]) -> Node:
-    """Returns the rows as they are behind each of these layers, side by side: [patches, layers * hidden_size]."""
+    """Returns the rows as they are behind each of these layers, side by side: [patches, layers *
+    hidden_size].
+    """
     kernel = (shape.hidden_size, 3, shape.patch_size, shape.patch_size)
     pixels = b.input("patches", [-1, int(np.prod(kernel[1:]))], ov.Type.f32)
     rows = b.patches(pixels, f"{TOWER}patch_conv", kernel, has_bias=False)

@@ -1,7 +1,8 @@
 """Some operations must be computed in float32 where the rest of the model is in bf16 or f16.
 
-The CPU plugin leaves the precision of an operation alone that has the runtime attribute DisablePrecisionConversion.
-Python cannot make one; it comes with an IR that has it, and is passed on from there.
+The CPU plugin leaves the precision of an operation alone that has the runtime attribute
+DisablePrecisionConversion. Python cannot make one; it comes with an IR that has it, and is passed
+on from there.
 """
 
 from functools import cache

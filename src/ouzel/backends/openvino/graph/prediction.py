@@ -1,13 +1,14 @@
 """A layer behind the others predicts the token after the next (multi-token prediction).
 
-Entry t is made of the hidden row of token t, which is what the head takes, and of token t+1's embedding:
-x = projection(norm(embedding), norm(hidden row)); then a layer like those of the model with full attention, at
-position t, and a norm. The model's own head makes logits for token t+2 of it. Where entries follow one another without
-the model, the row that came of one is the hidden row of the next.
+Entry t is made of the hidden row of token t, which is what the head takes, and of token t+1's
+embedding: x = projection(norm(embedding), norm(hidden row)); then a layer like those of the model
+with full attention, at position t, and a norm. The model's own head makes logits for token t+2 of
+it. Where entries follow one another without the model, the row that came of one is the hidden row
+of the next.
 
-Sources: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read them, and for
-DeepSeek's names vLLM's deepseek_mtp.py and SGLang's deepseek_nextn.py, which differ in what the hidden row of a
-further entry is: here it is the one behind the norm, as in the latter.
+Sources: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read
+them, and for DeepSeek's names vLLM's deepseek_mtp.py and SGLang's deepseek_nextn.py, which differ
+in what the hidden row of a further entry is: here it is the one behind the norm, as in the latter.
 """
 
 from collections.abc import Callable
@@ -92,7 +93,8 @@ def check(config: HfConfig, b: Builder, names: PredictionNames) -> None:
     """Raises ModelLoadError where the checkpoint has no such layer, or another one."""
     if not b.has(names.projection + ".weight"):
         raise ModelLoadError(
-            f"mtp: the checkpoint has no layer that predicts further tokens ({names.projection}.weight)"
+            "mtp: the checkpoint has no layer that predicts further tokens "
+            f"({names.projection}.weight)"
         )
     if (number := config.integer(names.count_key, 1)) != 1:
         raise ModelLoadError(f"config.json: {names.count_key} must be 1 for --mtp, found {number}")

@@ -1,7 +1,9 @@
-"""Where a product with weights is multiplied by a number, its input is multiplied by the number instead.
+"""Where a product with weights is multiplied by a number, its input is multiplied by the number
+instead.
 
-Granite and MiniCPM multiply the output of each half of a layer by a number, and Cohere2 and Gemma 4 their logits.
-OpenVINO's plugin would multiply the weights by it when it compiles, and keep them in bf16 or f32 instead of integers.
+Granite and MiniCPM multiply the output of each half of a layer by a number, and Cohere2 and Gemma 4
+their logits. OpenVINO's plugin would multiply the weights by it when it compiles, and keep them in
+bf16 or f32 instead of integers.
 """
 
 from ouzel.backends.openvino.graph.nodes import constant_of

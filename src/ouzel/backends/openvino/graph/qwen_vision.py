@@ -1,6 +1,8 @@
-"""The vision encoders of the Qwens: patches of a picture of any size, turned by their row and column, merged by four.
+"""The vision encoders of the Qwens: patches of a picture of any size, turned by their row and
+column, merged by four.
 
-Reference: transformers, models/qwen2_vl/modeling_qwen2_vl.py, qwen2_5_vl and qwen3_vl; Qwen2-VL (Wang 2024).
+Reference: transformers, models/qwen2_vl/modeling_qwen2_vl.py, qwen2_5_vl and qwen3_vl; Qwen2-VL
+(Wang 2024).
 
 One pass is one picture, or two frames of a video.
 """
@@ -68,7 +70,8 @@ class QwenVisionShape:
         )
         if shape.hidden_size % (4 * shape.num_heads):
             raise ModelLoadError(
-                f"config.json: {hidden_key} {shape.hidden_size} must be a multiple of four times num_heads "
+                f"config.json: {hidden_key} {shape.hidden_size} must be a multiple of four times "
+                "num_heads "
                 f"{shape.num_heads}"
             )
         return shape
@@ -126,7 +129,9 @@ def passes_of(shape: QwenVisionShape, *others: Callable[[int, int], Inputs]) -> 
 
 
 def patches(frames: NDArray[np.float32], shape: QwenVisionShape) -> NDArray[np.float32]:
-    """Returns flat patches of [frames, 3, height, width], whose last frame is repeated where it is short of frames."""
+    """Returns flat patches of [frames, 3, height, width], whose last frame is repeated where it is
+    short of frames.
+    """
     frames = frames[np.minimum(np.arange(shape.frames), len(frames) - 1)]
     size, merge = shape.patch_size, shape.merge
     rows, columns = (side // (size * merge) for side in frames.shape[2:])
@@ -139,7 +144,9 @@ def patches(frames: NDArray[np.float32], shape: QwenVisionShape) -> NDArray[np.f
 def cos_sin(
     rows: int, columns: int, shape: QwenVisionShape
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """A quarter of a head's dimensions turns by the row, a quarter by the column, and so do those that go with them."""
+    """A quarter of a head's dimensions turns by the row, a quarter by the column, and so do those
+    that go with them.
+    """
     places = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.merge).astype(
         np.float64
     )

@@ -1,11 +1,12 @@
 """Rotary position embedding has its angles computed on the host, in float64, for every variant.
 
-The model graph takes cos and sin of the scheduled positions as inputs, so positions never pass through bf16 (a graph
-that computes them itself may be wrong by a quarter at position 4,000). Formulas: transformers,
-`modeling_rope_utils.py`; papers: linear (Chen 2023), YaRN (Peng 2023), llama3 (Llama 3.1 release), LongRoPE
-(Ding 2024).
+The model graph takes cos and sin of the scheduled positions as inputs, so positions never pass
+through bf16 (a graph that computes them itself may be wrong by a quarter at position 4,000).
+Formulas: transformers, `modeling_rope_utils.py`; papers: linear (Chen 2023), YaRN (Peng 2023),
+llama3 (Llama 3.1 release), LongRoPE (Ding 2024).
 
-config.json writes the variant as `rope_scaling` + `rope_theta` (transformers 4) or as `rope_parameters` (5).
+config.json writes the variant as `rope_scaling` + `rope_theta` (transformers 4) or as
+`rope_parameters` (5).
 """
 
 import logging
@@ -44,7 +45,9 @@ class Rope:
 
     @property
     def default_positions(self) -> int:
-        """Returns the longest context that the usual frequencies serve: with LongRoPE the original context."""
+        """Returns the longest context that the usual frequencies serve: with LongRoPE the original
+        context.
+        """
         return (
             self.max_positions
             if self.beyond is None
@@ -52,24 +55,27 @@ class Rope:
         )
 
     def for_context(self, max_model_len: int) -> "Rope":
-        """Chooses the frequencies that serve requests of up to so many tokens, all with the same ones.
+        """Chooses the frequencies that serve requests of up to so many tokens, all with the same
+        ones.
 
-        Transformers chooses by the tokens that a sequence has by now. Keys in the cache are turned already, and other
-        requests read them: so one server keeps to one choice.
+        Transformers chooses by the tokens that a sequence has by now. Keys in the cache are turned
+        already, and other requests read them: so one server keeps to one choice.
         """
         if self.beyond is None:
             return self
         is_long = max_model_len > self.beyond.original_positions
         if is_long:
             logger.info(
-                "LongRoPE: max_model_len is %d, so the long factors serve all requests, short ones too; up to %d the "
+                "LongRoPE: max_model_len is %d, so the long factors serve all requests, short ones "
+                "too; up to %d the "
                 "short factors would, which answer short requests better",
                 max_model_len,
                 self.beyond.original_positions,
             )
         else:
             logger.info(
-                "LongRoPE: max_model_len is %d, so the short factors serve all requests; --max-model-len up to %d "
+                "LongRoPE: max_model_len is %d, so the short factors serve all requests; "
+                "--max-model-len up to %d "
                 "takes the long factors",
                 max_model_len,
                 self.max_positions,
@@ -96,9 +102,11 @@ class Rope:
 
 
 def read_rope(config: HfConfig, head_dim: int, *, rotates_partly: bool = False) -> Rope:
-    """Only a family that `rotates_partly` knows `partial_rotary_factor`, the share of each head that is turned.
+    """Only a family that `rotates_partly` knows `partial_rotary_factor`, the share of each head
+    that is turned.
 
-    Raises ModelLoadError also where the numbers are each possible and the angles they come to are not.
+    Raises ModelLoadError also where the numbers are each possible and the angles they come to are
+    not.
     """
     num_dims = rotated_dims(config, head_dim, rotates_partly=rotates_partly)
     try:
@@ -128,7 +136,8 @@ def read_ropes_by_kind(
 ) -> tuple[Rope, Rope]:
     """Returns the ropes of layers that see all tokens and of layers with a window.
 
-    `rope_parameters` has a section for each kind; the older `rope_theta` and `rope_scaling` are of the former only.
+    `rope_parameters` has a section for each kind; the older `rope_theta` and `rope_scaling` are of
+    the former only.
     """
     sections = config.section("rope_parameters") or HfConfig(
         {"full_attention": config.values.get("rope_scaling")}
@@ -157,7 +166,8 @@ def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> in
     num_dims = int(head_dim * share)
     if num_dims % 2 or not 0 < num_dims <= head_dim:
         raise ModelLoadError(
-            f"config.json: partial_rotary_factor must leave an even number of the {head_dim} dimensions of a head, "
+            f"config.json: partial_rotary_factor must leave an even number of the {head_dim} "
+            "dimensions of a head, "
             f"found {share}"
         )
     return num_dims
@@ -189,14 +199,16 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
             return longrope(plain, scaling, original, max_positions)
         case unknown:
             raise ModelLoadError(
-                f"config.json: rope type {unknown} is not supported; supported: {', '.join(SUPPORTED)}"
+                f"config.json: rope type {unknown} is not supported; supported: "
+                f"{', '.join(SUPPORTED)}"
             )
 
 
 def rope_section(config: HfConfig) -> HfConfig:
     """Returns what is written about rotary positions, in the newer key or the older one.
 
-    Raises ModelLoadError where both are there, as after an edit of config.json, and say different things.
+    Raises ModelLoadError where both are there, as after an edit of config.json, and say different
+    things.
     """
     newer, older = config.section("rope_parameters"), config.section("rope_scaling")
     if newer is None or older is None:
@@ -228,7 +240,8 @@ def plain_frequencies(theta: float, num_dims: int) -> NDArray[np.float64]:
 
 
 def dynamic_theta(theta: float, scaling: HfConfig, num_dims: int) -> float:
-    """Without `alpha` it changes only beyond max_position_embeddings, where we do not go; Hunyuan has that.
+    """Without `alpha` it changes only beyond max_position_embeddings, where we do not go; Hunyuan
+    has that.
 
     Reference: transformers, models/hunyuan_v1_dense/modeling_hunyuan_v1_dense.py.
     """
@@ -254,7 +267,9 @@ def llama3_frequencies(
 def yarn_rope(
     plain: NDArray[np.float64], theta: float, scaling: HfConfig, original: int, max_positions: int
 ) -> Rope:
-    """Keeps dimensions that turn often within the original context, and divides slow ones by the factor."""
+    """Keeps dimensions that turn often within the original context, and divides slow ones by the
+    factor.
+    """
     factor = scaling.number("factor", max_positions / original)
     dimensions = 2 * len(plain)
 

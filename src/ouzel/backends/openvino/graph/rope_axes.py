@@ -1,6 +1,8 @@
-"""Of a model that sees, each frequency turns by one of three positions: time, row or column (M-RoPE).
+"""Of a model that sees, each frequency turns by one of three positions: time, row or column
+(M-RoPE).
 
-In a text all three are equal, so that nothing changes. Reference: Qwen2-VL (Wang 2024); interleaved since Qwen3-VL.
+In a text all three are equal, so that nothing changes. Reference: Qwen2-VL (Wang 2024); interleaved
+since Qwen3-VL.
 """
 
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Rotary positions in a graph: the host computes the angles (rope.py), and the graph turns queries and keys by them.
+"""Rotary positions in a graph: the host computes the angles (rope.py), and the graph turns queries
+and keys by them.
 
 Written so that the CPU plugin fuses it (its concat axes must be -1).
 """
@@ -12,7 +13,9 @@ from ouzel.backends.openvino.library import ops, ov
 
 @dataclass(frozen=True)
 class Angles:
-    """They are the inputs `rope_cos.<name>` and `rope_sin.<name>`, [T, num_dims / 2], doubled to [T, 1, num_dims]."""
+    """They are the inputs `rope_cos.<name>` and `rope_sin.<name>`, [T, num_dims / 2], doubled to
+    [T, 1, num_dims].
+    """
 
     cos: Node
     sin: Node
@@ -29,7 +32,9 @@ def angles_input(graph: PagedGraph, name: str, num_dims: int) -> Angles:
 
 
 def rotate(heads: Node, angles: Angles, head_dim: int) -> Node:
-    """Turns the first `angles.num_dims` of [T, heads, head_dim], whose halves are the two coordinates."""
+    """Turns the first `angles.num_dims` of [T, heads, head_dim], whose halves are the two
+    coordinates.
+    """
     num_dims = angles.num_dims
     if num_dims < head_dim:
         turned = rotate(part(heads, 0, num_dims, 2), angles, num_dims)

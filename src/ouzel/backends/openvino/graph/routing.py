@@ -1,8 +1,9 @@
 """A router chooses the experts of each token, and how much each of them counts.
 
-Formulas: transformers, the `...TopkRouter` of each family. Scores are computed in float32 in every precision, since the
-chosen experts change where two scores are closer than their rounding. The rows they are computed of have the model's
-precision: in bf16 they may still choose another expert than in float32.
+Formulas: transformers, the `...TopkRouter` of each family. Scores are computed in float32 in every
+precision, since the chosen experts change where two scores are closer than their rounding. The rows
+they are computed of have the model's precision: in bf16 they may still choose another expert than
+in float32.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ from ouzel.errors import ModelLoadError
 
 @dataclass(frozen=True, kw_only=True)
 class Routing:
-    """It says how experts are chosen by their scores, and what becomes of the scores of those that are."""
+    """It says how experts are chosen by their scores, and what becomes of the scores of those that
+    are.
+    """
 
     num_experts: int
     num_chosen: int
@@ -75,7 +78,9 @@ def route(
     *,
     correction: NDArray[np.float32] | None = None,
 ) -> Choice:
-    """Takes [T, hidden_size]. A `correction`, [experts], is added to the scores for the choice alone."""
+    """Takes [T, hidden_size]. A `correction`, [experts], is added to the scores for the choice
+    alone.
+    """
     logits = b.linear(rows, name, hidden_size, routing.num_experts, width="f32")
     if routing.has_bias:
         bias = b.graph.array(b.array(name + ".bias", routing.num_experts))

@@ -1,7 +1,8 @@
-"""The rows of a product by a compressed matrix are scaled within the scales of the matrix and within the bias.
+"""The rows of a product by a compressed matrix are scaled within the scales of the matrix and
+within the bias.
 
-So a scale for each row takes no time. A `Multiply` behind the product would be moved into the matrix by OpenVINO, which
-then decompresses it in every step.
+So a scale for each row takes no time. A `Multiply` behind the product would be moved into the
+matrix by OpenVINO, which then decompresses it in every step.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,6 @@
-"""Self-attention as most families have it: projections, perhaps norms of queries and keys, rotation, output."""
+"""Self-attention as most families have it: projections, perhaps norms of queries and keys,
+rotation, output.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +17,8 @@ from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
-# Over all heads of a row together; over each head, by the same weights or by its own; over each head once it is turned.
+# Over all heads of a row together; over each head, by the same weights or by its own; over each
+# head once it is turned.
 QkNorm = Literal["row", "head", "own head", "turned head"]
 
 
@@ -43,18 +46,23 @@ class AttentionShape:
 
     @property
     def is_only_turned(self) -> bool:
-        """Tells whether nothing but a rotation comes between the products of queries and keys and the attention."""
+        """Tells whether nothing but a rotation comes between the products of queries and keys and
+        the attention.
+        """
         return not (self.is_gated or self.is_fused or self.qk_norm) and self.qkv_limit is None
 
     @classmethod
     def read(cls, config: HfConfig, norm: Norm) -> "AttentionShape":
-        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own."""
+        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's
+        own.
+        """
         hidden_size, num_heads = config.size("hidden_size"), config.size("num_attention_heads")
         head_dim = config.size("head_dim", hidden_size // num_heads)
         num_kv_heads = config.size("num_key_value_heads", num_heads)
         if num_heads % num_kv_heads:
             raise ModelLoadError(
-                f"config.json: num_attention_heads {num_heads} is no multiple of num_key_value_heads {num_kv_heads}"
+                f"config.json: num_attention_heads {num_heads} is no multiple of "
+                f"num_key_value_heads {num_kv_heads}"
             )
         return cls(
             hidden_size=hidden_size,
@@ -77,7 +85,9 @@ def self_attention(
     query_scale: Node | None = None,
     sliding_window: int = 0,
 ) -> Node:
-    """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions. `query_scale` is [T, 1, 1]."""
+    """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions.
+    `query_scale` is [T, 1, 1].
+    """
     query, key, value = project(b, rows, prefix, shape)
     cache = cache_inputs(b.graph, layer)
     if shape.is_only_turned:
@@ -126,7 +136,9 @@ def self_attention(
 
 
 def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[Node]:
-    """Returns queries, keys and values, each [T, heads * head_dim]; with gates, queries twice as wide."""
+    """Returns queries, keys and values, each [T, heads * head_dim]; with gates, queries twice as
+    wide.
+    """
     heads = (shape.num_heads, shape.num_kv_heads, shape.num_kv_heads)
     sizes = [num_heads * shape.head_dim for num_heads in heads]
     if shape.is_gated:
@@ -148,7 +160,9 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
 
 
 def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
-    """Brings pairs (0, 1), (2, 3).. of each head to the halves that `rotate` turns; products of heads do not change."""
+    """Brings pairs (0, 1), (2, 3).. of each head to the halves that `rotate` turns; products of
+    heads do not change.
+    """
     num_paired = shape.num_paired_dims
     if not num_paired:
         return None

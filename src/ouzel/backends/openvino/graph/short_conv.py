@@ -19,7 +19,9 @@ class ShortConvShape:
 
 
 def short_conv(b: Builder, rows: Node, prefix: str, layer: int, shape: ShortConvShape) -> Node:
-    """out(behind * conv(before * x)), where `in_proj` gives the three; [T, hidden_size] to the same."""
+    """out(behind * conv(before * x)), where `in_proj` gives the three; [T, hidden_size] to the
+    same.
+    """
     hidden = shape.hidden_size
     weight = b.array(prefix + "conv.weight", hidden, 1, shape.kernel_size)
     bias = b.array(prefix + "conv.bias", hidden) if shape.has_bias else None

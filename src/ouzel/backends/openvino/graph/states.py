@@ -1,8 +1,10 @@
-"""Recurrent layers keep their states in tables `state.<kind>.<layer>`, [slots, ...], beside the KV cache.
+"""Recurrent layers keep their states in tables `state.<kind>.<layer>`, [slots, ...], beside the KV
+cache.
 
-The runtime has an operation for each kind of state, of its CPU plugin and in no opset: their names and attributes may
-change with a version of it, so that each is held against numpy before a model is served (state_check.py). They read the
-first slot of a sequence and write its second, which may be the same.
+The runtime has an operation for each kind of state, of its CPU plugin and in no opset: their names
+and attributes may change with a version of it, so that each is held against numpy before a model is
+served (state_check.py). They read the first slot of a sequence and write its second, which may be
+the same.
 """
 
 from typing import Any
@@ -27,7 +29,8 @@ def causal_conv(
     weight: NDArray[np.float32],
     bias: NDArray[np.float32] | None = None,
 ) -> Node:
-    """A channel's sum over its last K values, the present one included; [T, C], `weight` [C, 1, K], `bias` [C].
+    """A channel's sum over its last K values, the present one included; [T, C], `weight` [C, 1, K],
+    `bias` [C].
 
     The state is those K values, [slots, C, K].
     """
@@ -42,12 +45,14 @@ def causal_conv(
 def selective_scan(
     heads: tuple[Node, Node, Node], step: Node, rate: Node, table: Node, paging: tuple[Node, ...]
 ) -> Node:
-    """Mamba-2: a head's state S decays with the step, takes the value in, and is read; [T, heads, head_dim].
+    """Mamba-2: a head's state S decays with the step, takes the value in, and is read; [T, heads,
+    head_dim].
 
-    S = exp(rate step) S + step x b^T;  returns S c. `heads` are x, [T, heads, head_dim], and b and c,
-    [T, groups, state_size], each for as many heads one after the other; `step` is [T, heads], `rate` [heads] and
-    not positive. `table` is [slots, heads, head_dim, state_size]; `paging` is the graph's `state_paging`, or says
-    likewise which rows and slots a sequence has. Source: transformers, models/mamba2/modeling_mamba2.py.
+    S = exp(rate step) S + step x b^T;  returns S c. `heads` are x, [T, heads, head_dim], and b and
+    c, [T, groups, state_size], each for as many heads one after the other; `step` is [T, heads],
+    `rate` [heads] and not positive. `table` is [slots, heads, head_dim, state_size]; `paging` is
+    the graph's `state_paging`, or says likewise which rows and slots a sequence has. Source:
+    transformers, models/mamba2/modeling_mamba2.py.
     """
     x, into, out = heads
     return operation("PagedSelectiveSSM", [rate, step, into, x, out, table, *paging])

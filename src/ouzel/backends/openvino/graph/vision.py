@@ -1,7 +1,8 @@
-"""A vision encoder is built part by part, of a few layers each: a step of the language model may go between two.
+"""A vision encoder is built part by part, of a few layers each: a step of the language model may go
+between two.
 
-All parts may take the same inputs by name; besides, each takes the rows of the one before. The last gives the features,
-and any may give further ones, which enter deeper layers of the language model.
+All parts may take the same inputs by name; besides, each takes the rows of the one before. The last
+gives the features, and any may give further ones, which enter deeper layers of the language model.
 """
 
 import numpy as np
@@ -65,7 +66,9 @@ class VisionBuilder:
         )
 
     def product(self, rows: Node, name: str, num_rows: int, num_columns: int) -> Node:
-        """Multiplies by [num_rows, num_columns], as few checkpoints store it. Takes the whole name of a tensor."""
+        """Multiplies by [num_rows, num_columns], as few checkpoints store it. Takes the whole name
+        of a tensor.
+        """
         wanted = MatrixSpec(
             (Tensor(name, (num_rows, num_columns), is_transposed=True),), (num_columns, num_rows)
         )
@@ -74,7 +77,9 @@ class VisionBuilder:
         )
 
     def patches(self, rows: Node, name: str, shape: tuple[int, ...], *, has_bias: bool) -> Node:
-        """Multiplies flat patches by a convolution's kernel [num_rows, *...], whose stride is its size."""
+        """Multiplies flat patches by a convolution's kernel [num_rows, *...], whose stride is its
+        size.
+        """
         columns = int(np.prod(shape[1:]))
         kernel = self.array(name + ".weight", *shape).reshape(shape[0], columns)
         product = ops.matmul(rows, self.constant(kernel), False, True)
@@ -141,7 +146,8 @@ class VisionBuilder:
 
 
 def attend(query: Node, key: Node, value: Node, *mask: Node) -> Node:
-    """Takes [batch, heads, rows, head_dim]; all rows see each other, but for those that a mask takes out.
+    """Takes [batch, heads, rows, head_dim]; all rows see each other, but for those that a mask
+    takes out.
 
     The scale is head_dim ** -0.5.
     """

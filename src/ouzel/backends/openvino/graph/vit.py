@@ -1,9 +1,11 @@
-"""Vision encoders of square tiles, cut into patches that all see each other: those of CLIP and SigLIP.
+"""Vision encoders of square tiles, cut into patches that all see each other: those of CLIP and
+SigLIP.
 
-Reference: transformers, models/clip/modeling_clip.py and models/siglip/modeling_siglip.py; CLIP (Radford 2021).
+Reference: transformers, models/clip/modeling_clip.py and models/siglip/modeling_siglip.py; CLIP
+(Radford 2021).
 
-CLIP has one more row in front of those of a tile's patches, which stands for all of it. Tensors are looked for below
-`vision_tower.`.
+CLIP has one more row in front of those of a tile's patches, which stands for all of it. Tensors are
+looked for below `vision_tower.`.
 """
 
 from collections.abc import Sequence
@@ -26,7 +28,8 @@ from ouzel.types.engine_request import ImageInput
 
 ROWS_PER_PASS = 1024  # of several tiles, where they are small: a large one has a pass to itself
 TOWER = "vision_tower."
-# Of these, checkpoints have what no language model takes: the norm and the head behind the last layer, and constants.
+# Of these, checkpoints have what no language model takes: the norm and the head behind the last
+# layer, and constants.
 BEHIND_LAYERS = (f"{TOWER}post_layernorm.", f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
 
 
@@ -46,7 +49,9 @@ class VitShape:
 
     @property
     def side(self) -> int:
-        """Returns how many patches a tile has along each side; what is left of its pixels is not seen."""
+        """Returns how many patches a tile has along each side; what is left of its pixels is not
+        seen.
+        """
         return self.tile_size // self.patch_size
 
     @property
@@ -87,7 +92,8 @@ class VitShape:
         )
         if shape.hidden_size % shape.num_heads:
             raise ModelLoadError(
-                f"config.json: vision_config: hidden_size {shape.hidden_size} is no multiple of num_attention_heads "
+                f"config.json: vision_config: hidden_size {shape.hidden_size} is no multiple of "
+                "num_attention_heads "
                 f"{shape.num_heads}"
             )
         if shape.side < 1:
@@ -123,7 +129,9 @@ def embedded_tiles(b: VisionBuilder, shape: VitShape) -> Node:
 
 
 def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequence[int]) -> Node:
-    """Returns the rows as they are behind each of these layers, side by side: [tiles, rows, layers * hidden_size]."""
+    """Returns the rows as they are behind each of these layers, side by side: [tiles, rows, layers
+    * hidden_size].
+    """
     b.leave_out(
         *BEHIND_LAYERS,
         *(f"{TOWER}encoder.layers.{each}." for each in range(max(layers), shape.num_layers)),
@@ -155,7 +163,9 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Nod
 
 
 def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
-    """Returns what SigLIP gives: the rows behind all layers, normalised; [tiles, rows, hidden_size]."""
+    """Returns what SigLIP gives: the rows behind all layers, normalised; [tiles, rows,
+    hidden_size].
+    """
     rows = embedded_tiles(b, shape)
     for layer in range(shape.num_layers):
         rows = layer_of(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
@@ -180,7 +190,8 @@ def few_tiles(
     height, width = pixels.shape[2:]
     if (height, width) != (tile_size, tile_size):
         raise EngineFailed(
-            f"tiles must have the image_size {tile_size} of config.json, the image processor's are {height}x{width}"
+            f"tiles must have the image_size {tile_size} of config.json, the image processor's are "
+            f"{height}x{width}"
         )
     num_tiles = max(1, ROWS_PER_PASS // num_rows)
     return [pixels[first : first + num_tiles] for first in range(0, len(pixels), num_tiles)]

@@ -1,9 +1,11 @@
-"""Optimum exports OpenVINO IR directories: graphs as `openvino_*.xml` and `.bin`, and `config.json`.
+"""Optimum exports OpenVINO IR directories: graphs as `openvino_*.xml` and `.bin`, and
+`config.json`.
 
-The language model is `openvino_model.xml`, which takes token ids (text.py); where the checkpoint sees,
-`openvino_language_model.xml`, which takes embeddings, beside one graph for these and others for the vision encoder
-(seeing.py). Either holds a stateful graph with scaled-dot-product attention, which paging.py makes one of ours. A graph
-without states that gives hidden rows or logits reads texts whole (whole_texts.py).
+The language model is `openvino_model.xml`, which takes token ids (text.py); where the checkpoint
+sees, `openvino_language_model.xml`, which takes embeddings, beside one graph for these and others
+for the vision encoder (seeing.py). Either holds a stateful graph with scaled-dot-product attention,
+which paging.py makes one of ours. A graph without states that gives hidden rows or logits reads
+texts whole (whole_texts.py).
 """
 
 from dataclasses import replace

@@ -33,7 +33,9 @@ def read_graph(core: ov.Core, path: Path) -> IrGraph:
 
 
 def map_weights(path: Path) -> mmap.mmap:
-    """Maps them here, rather than leaving it to OpenVINO, so that the pages can be given back (memory.py)."""
+    """Maps them here, rather than leaving it to OpenVINO, so that the pages can be given back
+    (memory.py).
+    """
     weights = path.with_suffix(".bin")
     try:
         with weights.open("rb") as file:
@@ -49,7 +51,9 @@ def map_weights(path: Path) -> mmap.mmap:
 
 @contextmanager
 def refused(path: Path, advice: str) -> Iterator[None]:
-    """Raises ModelLoadError where the graphs of the path cannot be read, or are not made as the block expects."""
+    """Raises ModelLoadError where the graphs of the path cannot be read, or are not made as the
+    block expects.
+    """
     try:
         yield
     except (OSError, UnicodeDecodeError, RuntimeError) as error:
@@ -71,6 +75,8 @@ def replace_input(graph: ov.Model, name: str, value: Node) -> None:
 
 
 def put_in_place(port: Node, value: Node) -> None:
-    """Gives the value to all readers of the output port. Names stay with the port, unlike by `replace`."""
+    """Gives the value to all readers of the output port. Names stay with the port, unlike by
+    `replace`.
+    """
     for reader in port.get_target_inputs():
         reader.replace_source_output(output_of(value))

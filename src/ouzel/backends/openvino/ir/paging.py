@@ -1,8 +1,9 @@
-"""A stateful language model with scaled-dot-product attention becomes one that has the inputs of our graphs.
+"""A stateful language model with scaled-dot-product attention becomes one that has the inputs of
+our graphs.
 
-OpenVINO's own transformation turns its states into a paged KV cache; positions stay an input (`position_ids`), and the
-angles are the graph's business. States of recurrent layers become tables with inputs of their own (`la.*`), which are
-renamed. Logits come as [S, 1, vocabulary].
+OpenVINO's own transformation turns its states into a paged KV cache; positions stay an input
+(`position_ids`), and the angles are the graph's business. States of recurrent layers become tables
+with inputs of their own (`la.*`), which are renamed. Logits come as [S, 1, vocabulary].
 """
 
 from pathlib import Path
@@ -30,7 +31,9 @@ STATE_INPUTS = {
 
 
 def made_paged(graph: ov.Model, path: Path) -> None:
-    """Changes the graph, which the path names in errors. Raises ModelLoadError, and RuntimeError as OpenVINO does."""
+    """Changes the graph, which the path names in errors. Raises ModelLoadError, and RuntimeError as
+    OpenVINO does.
+    """
     paged_attention_transformation(graph)
     refuse_fixed_positions(graph, path)
     rename_state_inputs(graph)
@@ -47,19 +50,23 @@ def vocabulary_of(graph: ov.Model) -> int | None:
 def refuse_fixed_positions(graph: ov.Model, path: Path) -> None:
     """Raises ModelLoadError for a graph that computes angles, and not from `position_ids`.
 
-    It counts tokens by itself, one to a step: optimum exports LFM2 so. All tokens of a prompt would be at one place.
+    It counts tokens by itself, one to a step: optimum exports LFM2 so. All tokens of a prompt would
+    be at one place.
     """
     is_rotary = any(node.get_type_name() in {"Sin", "Cos"} for node in graph.get_ops())
     inputs = [port for port in graph.inputs if "position_ids" in port.get_names()]
     if is_rotary and not any(port.get_target_inputs() for port in inputs):
         raise ModelLoadError(
-            f"{path} cannot be served: position_ids must be an input of its graph, which computes positions by itself; "
+            f"{path} cannot be served: position_ids must be an input of its graph, which computes "
+            "positions by itself; "
             "take the safetensors checkpoint"
         )
 
 
 def rename_state_inputs(graph: ov.Model) -> None:
-    """Gives tables of states, and what says which slots are used, the names that our own graphs have for them."""
+    """Gives tables of states, and what says which slots are used, the names that our own graphs
+    have for them.
+    """
     for parameter in graph.get_parameters():
         name = parameter.output(0).get_any_name()
         if name == "la.past_lens":  # the same numbers
@@ -74,7 +81,9 @@ def rename_state_inputs(graph: ov.Model) -> None:
 
 
 def gather_sampled_rows(graph: ov.Model) -> None:
-    """Puts a gather of the input `sampled_rows` in front of the output layer, or behind it if it is not found."""
+    """Puts a gather of the input `sampled_rows` in front of the output layer, or behind it if it is
+    not found.
+    """
     rows = add_input(graph, "sampled_rows", [-1], ov.Type.i64)
     port = output_layer_input(graph.output(0).get_node())
     gathered = ops.gather(port.get_source_output(), rows, ops.constant(0, ov.Type.i64))

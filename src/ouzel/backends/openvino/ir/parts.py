@@ -1,7 +1,9 @@
-"""A vision encoder's graph is cut into parts of a few layers each, so that steps of the language model may go between.
+"""A vision encoder's graph is cut into parts of a few layers each, so that steps of the language
+model may go between.
 
-It may be cut at a value through which all goes that was computed before: between two such cuts lies a part, which takes
-the rows of the one before. What comes behind no product is cheap: each part makes it for itself.
+It may be cut at a value through which all goes that was computed before: between two such cuts lies
+a part, which takes the rows of the one before. What comes behind no product is cheap: each part
+makes it for itself.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,9 @@ PRODUCTS = {"Convolution", "MatMul", ATTENTION}
 
 
 def cut(graph: ov.Model) -> list[ov.Model]:
-    """Takes a graph whose only output is the features, and changes it. One that cannot be cut is one part."""
+    """Takes a graph whose only output is the features, and changes it. One that cannot be cut is
+    one part.
+    """
     parts = []
     write_known_sizes(graph)
     for border in borders(graph):
@@ -33,7 +37,9 @@ def cut(graph: ov.Model) -> list[ov.Model]:
 
 
 def write_known_sizes(graph: ov.Model) -> None:
-    """Puts sizes that are always the same into the graph as numbers: else layers take them from the first of them."""
+    """Puts sizes that are always the same into the graph as numbers: else layers take them from the
+    first of them.
+    """
     for node in graph.get_ordered_ops():
         if node.get_type_name() != "Gather":
             continue
@@ -60,7 +66,9 @@ def borders(graph: ov.Model) -> list[Node]:
 
 
 def narrow_places(graph: ov.Model) -> Iterator[tuple[int, Node]]:
-    """Gives values that are all that later nodes take of what was computed, and how many layers are before them."""
+    """Gives values that are all that later nodes take of what was computed, and how many layers are
+    before them.
+    """
     order = behind_products(graph)
     last_readers = {
         source: number
@@ -96,7 +104,9 @@ def key_of(value: Node) -> tuple[str, int]:
 
 
 def part_of(result: Node, name: str) -> ov.Model:
-    """Returns a copy of what the result is computed from: parts have no nodes in common, but for constants' memory."""
+    """Returns a copy of what the result is computed from: parts have no nodes in common, but for
+    constants' memory.
+    """
     result.output(0).set_names({name})
     return ov.Model([result], parameters_of(result), "vision").clone()
 

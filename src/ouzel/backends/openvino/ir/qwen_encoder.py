@@ -1,9 +1,10 @@
 """The vision encoders of Qwen2-VL and Qwen2.5-VL: two graphs, which become one that has our inputs.
 
-The first embeds patches (`openvino_vision_embeddings_model.xml`), the other has the blocks and makes features
-(`openvino_vision_embeddings_merger_model.xml`). The latter takes angles, and masks over all pairs of patches, whose
-memory would grow with their square. We give it cosines and sines, which bf16 holds better, and no mask: one pass is one
-picture, whose patches all see each other, and windows are gathered.
+The first embeds patches (`openvino_vision_embeddings_model.xml`), the other has the blocks and
+makes features (`openvino_vision_embeddings_merger_model.xml`). The latter takes angles, and masks
+over all pairs of patches, whose memory would grow with their square. We give it cosines and sines,
+which bf16 holds better, and no mask: one pass is one picture, whose patches all see each other, and
+windows are gathered.
 """
 
 from collections.abc import Callable
@@ -60,7 +61,9 @@ def qwen2_5_vl_encoder(
 def joined(
     embedding: ov.Model, merger: ov.Model, shape: QwenVisionShape, attends: dict[str, Attend]
 ) -> ov.Model:
-    """Returns the merger with `patches` as its input; `attends` has what takes the place of attention by its mask."""
+    """Returns the merger with `patches` as its input; `attends` has what takes the place of
+    attention by its mask.
+    """
     embedding.input(0).set_names({"patches"})
     replace_input(merger, "hidden_states", embedding.get_results()[0].input_value(0))
     merger.add_parameters(embedding.get_parameters())

@@ -1,6 +1,8 @@
-"""An IR of a checkpoint that sees: a language model, a graph that embeds its tokens, and the vision encoder's graphs.
+"""An IR of a checkpoint that sees: a language model, a graph that embeds its tokens, and the vision
+encoder's graphs.
 
-The first two become one that takes token ids, and features of images where these stand for them, as our graphs do.
+The first two become one that takes token ids, and features of images where these stand for them, as
+our graphs do.
 """
 
 from collections.abc import Callable
@@ -47,8 +49,10 @@ def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> Langu
     family = SEEING_FAMILIES.get(config.model_type)
     if family is None:
         raise ModelLoadError(
-            f"{directory / LANGUAGE_FILE} cannot be served: of IR directories with a vision encoder those of "
-            f"{', '.join(SEEING_FAMILIES)} are, not those of {config.model_type}; take the safetensors checkpoint"
+            f"{directory / LANGUAGE_FILE} cannot be served: of IR directories with a vision "
+            "encoder those of "
+            f"{', '.join(SEEING_FAMILIES)} are, not those of {config.model_type}; take the "
+            "safetensors checkpoint"
         )
     language, embedding = (read(core, directory / name) for name in (LANGUAGE_FILE, EMBEDDING_FILE))
     encoder = [read(core, directory / name) for name in family.files]
@@ -60,7 +64,8 @@ def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> Langu
         graph, passes = family.encoder(config, *(each.graph for each in encoder))
         if size_of_rows(graph) != hidden_size:
             raise RuntimeError(
-                f"features have {size_of_rows(graph)} numbers, the language model's rows {hidden_size}"
+                f"features have {size_of_rows(graph)} numbers, the language model's rows "
+                f"{hidden_size}"
             )
         vision = VisionModel(
             parts=cut(graph), arrays=[each.weights for each in encoder], passes=passes
@@ -85,13 +90,17 @@ def read(core: ov.Core, path: Path) -> IrGraph:
 
 
 def size_of_rows(graph: ov.Model) -> int:
-    """Returns how many numbers a row of its output has. Raises RuntimeError where the graph leaves it open."""
+    """Returns how many numbers a row of its output has. Raises RuntimeError where the graph leaves
+    it open.
+    """
     shape = graph.output(0).get_partial_shape()
     return int(shape[len(shape) - 1].get_length())
 
 
 def take_images(graph: ov.Model, embedding: ov.Model, hidden_size: int) -> None:
-    """Gives the graph the inputs `input_ids`, `image_rows` and `image_features` in place of `inputs_embeds`."""
+    """Gives the graph the inputs `input_ids`, `image_rows` and `image_features` in place of
+    `inputs_embeds`.
+    """
     token_ids = add_input(graph, "input_ids", [-1], ov.Type.i64)
     image_rows = add_input(graph, "image_rows", [-1], ov.Type.i64)
     features = add_input(graph, "image_features", [1, -1, hidden_size], ov.Type.f32)

@@ -1,4 +1,5 @@
-"""The vision encoder of LLaVA 1.5: one graph, `openvino_vision_embeddings_model.xml`, from pixels of tiles to features.
+"""The vision encoder of LLaVA 1.5: one graph, `openvino_vision_embeddings_model.xml`, from pixels
+of tiles to features.
 
 It has CLIP's tower or SigLIP's, and the projector behind it.
 """

@@ -1,8 +1,10 @@
-"""An IR of a model that reads texts whole: an encoder, or a decoder without a cache, with hidden rows or logits.
+"""An IR of a model that reads texts whole: an encoder, or a decoder without a cache, with hidden
+rows or logits.
 
-Optimum exports it with `--task feature-extraction` or `text-classification`. Its graph takes texts as padded rows,
-[texts, tokens]. Here it becomes a graph that takes the inputs of our own encoders, whose rows stand one after another:
-the graph pads them itself, and its hidden rows come back without the padding.
+Optimum exports it with `--task feature-extraction` or `text-classification`. Its graph takes texts
+as padded rows, [texts, tokens]. Here it becomes a graph that takes the inputs of our own encoders,
+whose rows stand one after another: the graph pads them itself, and its hidden rows come back
+without the padding.
 """
 
 from dataclasses import dataclass
@@ -29,17 +31,21 @@ _ROWS = (
 )  # the latter where optimum exports by sentence-transformers
 _LOGITS = "logits"
 _CLASSIFIES = "ForSequenceClassification"
-_HIDDEN_SIZE = 64  # of logits, where config.json has another word for it: it only decides how activations are grouped
+# of logits, where config.json has another word for it: it only decides how activations are grouped
+_HIDDEN_SIZE = 64
 _SHOWN = -1.0  # a mask is 0 for a token that is seen, and -1e9 for others
 
-# Positions of these count from behind the padding token's id, so that a text may be shorter than their table.
+# Positions of these count from behind the padding token's id, so that a text may be shorter than
+# their table.
 _BEHIND_PADDING = frozenset(
     {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "roberta-prelayernorm"}
 )
 
 
 def reads_whole_texts(directory: Path, architecture: str) -> bool:
-    """Looks for the outputs of such a graph in its text, so that nothing is loaded for other models."""
+    """Looks for the outputs of such a graph in its text, so that nothing is loaded for other
+    models.
+    """
     try:
         text = (directory / TEXT_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -99,7 +105,8 @@ def _find_output(graph: ov.Model, path: Path) -> _Output:
                 return output
     names = ", ".join(port.get_any_name() for port in graph.outputs)
     raise ModelLoadError(
-        f"{path} cannot be served: an output must be {' or '.join(_ROWS)} of each token, or {_LOGITS} of each text, "
+        f"{path} cannot be served: an output must be {' or '.join(_ROWS)} of each token, or "
+        f"{_LOGITS} of each text, "
         f"found {names}"
     )
 
@@ -113,7 +120,9 @@ def _size_of(port: Node) -> int:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Holds the inputs of our encoders, and the values that the graph takes in the place of its own inputs."""
+    """Holds the inputs of our encoders, and the values that the graph takes in the place of its own
+    inputs.
+    """
 
     parameters: list[Node]
     padded: dict[str, Node]

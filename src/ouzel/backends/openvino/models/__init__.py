@@ -1,6 +1,7 @@
 """Each model family has a file here, named after the `model_type` of its config.json.
 
-Each has `build(config, builder) -> LanguageModel`. A new file is found by its name; nothing is registered.
+Each has `build(config, builder) -> LanguageModel`. A new file is found by its name; nothing is
+registered.
 """
 
 import importlib

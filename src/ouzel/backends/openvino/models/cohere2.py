@@ -1,4 +1,5 @@
-"""Command R7B and Command A add what both halves of a layer make of the same rows, behind one layer norm.
+"""Command R7B and Command A add what both halves of a layer make of the same rows, behind one layer
+norm.
 
 Three layers of four have windows and rotary positions, the others neither.
 

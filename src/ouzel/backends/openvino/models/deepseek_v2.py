@@ -1,6 +1,8 @@
-"""DeepSeek-V2 and V2-Lite have latent attention, and experts by a softmax, of all groups or of the best.
+"""DeepSeek-V2 and V2-Lite have latent attention, and experts by a softmax, of all groups or of the
+best.
 
-Reference: transformers, models/deepseek_v2/modeling_deepseek_v2.py and configuration_deepseek_v2.py.
+Reference: transformers, models/deepseek_v2/modeling_deepseek_v2.py and
+configuration_deepseek_v2.py.
 """
 
 from ouzel.backends.openvino.graph.builder import Builder

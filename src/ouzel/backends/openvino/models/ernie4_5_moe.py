@@ -1,6 +1,8 @@
-"""ERNIE 4.5 MoE has experts in some layers, a shared one beside them, and rotary coordinates that lie side by side.
+"""ERNIE 4.5 MoE has experts in some layers, a shared one beside them, and rotary coordinates that
+lie side by side.
 
-Reference: transformers, models/ernie4_5_moe/modeling_ernie4_5_moe.py and configuration_ernie4_5_moe.py.
+Reference: transformers, models/ernie4_5_moe/modeling_ernie4_5_moe.py and
+configuration_ernie4_5_moe.py.
 """
 
 from dataclasses import replace

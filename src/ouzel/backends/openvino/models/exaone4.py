@@ -1,4 +1,5 @@
-"""EXAONE 4 has its norms behind the halves of a layer, and RMS norms over each head of queries and keys.
+"""EXAONE 4 has its norms behind the halves of a layer, and RMS norms over each head of queries and
+keys.
 
 Large checkpoints have windows in three layers of four, and the others know no positions then.
 

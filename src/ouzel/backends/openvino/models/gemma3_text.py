@@ -1,7 +1,8 @@
-"""Gemma 3, also as a part of checkpoints that see, has norms around both halves of a layer and windows in five of six.
+"""Gemma 3, also as a part of checkpoints that see, has norms around both halves of a layer and
+windows in five of six.
 
-Weights of norms are stored less one, the embedding is scaled, and layers with windows have rotary positions of their
-own.
+Weights of norms are stored less one, the embedding is scaled, and layers with windows have rotary
+positions of their own.
 
 Reference: transformers, models/gemma3/modeling_gemma3.py and configuration_gemma3.py.
 """
@@ -94,7 +95,8 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
 def refuse_other_attention(config: HfConfig) -> None:
     if config.has("attn_logit_softcapping"):
         raise ModelLoadError(
-            "config.json: attn_logit_softcapping must be null, because the paged attention has no soft cap, "
+            "config.json: attn_logit_softcapping must be null, because the paged attention has no "
+            "soft cap, "
             f"found {config.number('attn_logit_softcapping'):g}"
         )
     if config.flag("use_bidirectional_attention", False):

@@ -1,5 +1,6 @@
-"""Gemma 4, the language model of its checkpoints that see and hear: E2B and E4B (embeddings for each layer, shared
-keys and values), 31B (keys that are the values, too) and 26B-A4B (experts beside a dense feed-forward layer).
+"""Gemma 4, the language model of its checkpoints that see and hear: E2B and E4B (embeddings for
+each layer, shared keys and values), 31B (keys that are the values, too) and 26B-A4B (experts beside
+a dense feed-forward layer).
 
 Reference: transformers, models/gemma4/modeling_gemma4.py and configuration_gemma4.py.
 """
@@ -109,13 +110,15 @@ def read_layers(config: HfConfig) -> tuple[Gemma4Layer, ...]:
 
 
 def read_caches(config: HfConfig, kinds: list[str]) -> list[int]:
-    """Returns for each layer the one whose keys and values it reads: the last layers, those of the last other layer of
-    their kind."""
+    """Returns for each layer the one whose keys and values it reads: the last layers, those of the
+    last other layer of their kind.
+    """
     num_shared = config.integer("num_kv_shared_layers", 0)
     num_own = len(kinds) - num_shared
     if num_shared < 0 or set(kinds[: max(num_own, 0)]) != set(kinds):
         raise ModelLoadError(
-            f"config.json: num_kv_shared_layers must leave a layer of each kind of {len(kinds)}, found {num_shared}"
+            f"config.json: num_kv_shared_layers must leave a layer of each kind of {len(kinds)}, "
+            f"found {num_shared}"
         )
     last = {kind: index for index, kind in enumerate(kinds[:num_own])}
     return [*range(num_own), *(last[kind] for kind in kinds[num_own:])]
@@ -138,7 +141,8 @@ def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
     """Returns a layer's head_dim and number of key-value heads.
 
     Published checkpoints write what layers without a window have as `global_head_dim` and
-    `num_global_key_value_heads`; transformers 5 saves it in `per_layer_config`, by the number of the layer.
+    `num_global_key_value_heads`; transformers 5 saves it in `per_layer_config`, by the number of
+    the layer.
     """
     head_dim, num_kv_heads = config.size("head_dim"), config.size("num_key_value_heads")
     layers = config.section("per_layer_config")
@@ -163,14 +167,17 @@ def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
     num_heads = config.size("num_attention_heads")
     if num_heads % num_kv_heads:
         raise ModelLoadError(
-            f"config.json: num_attention_heads {num_heads} is no multiple of the {num_kv_heads} key-value heads "
+            f"config.json: num_attention_heads {num_heads} is no multiple of the {num_kv_heads} "
+            "key-value heads "
             f"of layer {index}"
         )
     return head_dim, num_kv_heads
 
 
 def rope_of(config: HfConfig, kind: str, head_dim: int) -> Rope:
-    """Proportional positions turn a share of each head, at the frequencies that the whole head would have."""
+    """Proportional positions turn a share of each head, at the frequencies that the whole head
+    would have.
+    """
     sections = config.section("rope_parameters") or HfConfig(dict(ROPES))
     section = sections.section(kind)
     if section is None:
@@ -201,13 +208,15 @@ def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
     vocab_size = config.size("vocab_size_per_layer_input")
     if vocab_size < config.size("vocab_size"):
         raise ModelLoadError(
-            f"config.json: vocab_size_per_layer_input must be >= vocab_size {config.size('vocab_size')}, "
+            "config.json: vocab_size_per_layer_input must be >= vocab_size "
+            f"{config.size('vocab_size')}, "
             f"found {vocab_size}"
         )
     image_token_id = config.integer("pad_token_id", 0)
     if not 0 <= image_token_id < vocab_size:
         raise ModelLoadError(
-            f"config.json: pad_token_id must be >= 0 and < vocab_size_per_layer_input {vocab_size}, "
+            "config.json: pad_token_id must be >= 0 and < vocab_size_per_layer_input "
+            f"{vocab_size}, "
             f"found {image_token_id}"
         )
     return LayerEmbeddings(

@@ -1,4 +1,5 @@
-"""Granite (dense) is llama with factors on the embedding, the attention, the halves of each layer and the logits.
+"""Granite (dense) is llama with factors on the embedding, the attention, the halves of each layer
+and the logits.
 
 Reference: transformers, models/granite/modeling_granite.py and configuration_granite.py.
 """

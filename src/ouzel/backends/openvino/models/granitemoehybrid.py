@@ -1,6 +1,8 @@
-"""Granite 4 H has Mamba-2 in most layers, attention in the others, mostly without positions, and perhaps experts.
+"""Granite 4 H has Mamba-2 in most layers, attention in the others, mostly without positions, and
+perhaps experts.
 
-Reference: transformers, models/granitemoehybrid/modeling_granitemoehybrid.py and configuration_granitemoehybrid.py.
+Reference: transformers, models/granitemoehybrid/modeling_granitemoehybrid.py and
+configuration_granitemoehybrid.py.
 """
 
 from dataclasses import replace
@@ -81,7 +83,8 @@ def read_mamba(config: HfConfig, shape: DecoderShape) -> MambaShape:
     head_dim = inner_size // num_heads if is_automatic else config.size("mamba_d_head")
     if num_heads * head_dim != inner_size:
         raise ModelLoadError(
-            f"config.json: mamba_n_heads times mamba_d_head must be {inner_size}, found {num_heads} times {head_dim}"
+            f"config.json: mamba_n_heads times mamba_d_head must be {inner_size}, found "
+            f"{num_heads} times {head_dim}"
         )
     return MambaShape(
         hidden_size=hidden_size,

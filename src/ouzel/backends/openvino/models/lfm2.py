@@ -87,7 +87,8 @@ def attention_layers(config: HfConfig) -> set[int]:
         kinds = config.texts("layer_types", num_layers)
         if unknown := set(kinds) - {"full_attention", "conv"}:
             raise ModelLoadError(
-                f"config.json: layer_types must be full_attention or conv, found {', '.join(sorted(unknown))}"
+                "config.json: layer_types must be full_attention or conv, found "
+                f"{', '.join(sorted(unknown))}"
             )
         return {layer for layer, kind in enumerate(kinds) if kind == "full_attention"}
     layers = config.values.get("full_attn_idxs")
@@ -97,7 +98,9 @@ def attention_layers(config: HfConfig) -> set[int]:
 
 
 def inner_size(config: HfConfig) -> int:
-    """Returns the feed-forward layers' size: what config.json says is, unless told otherwise, not yet adjusted."""
+    """Returns the feed-forward layers' size: what config.json says is, unless told otherwise, not
+    yet adjusted.
+    """
     size = config.size("block_ff_dim", config.size("intermediate_size", 12288))
     if not config.flag("block_auto_adjust_ff_dim", True):
         return size

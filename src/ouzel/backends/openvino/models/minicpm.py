@@ -1,7 +1,7 @@
 """MiniCPM 1, 2 and 4 are llama with factors for the embedding, the layers and the logits.
 
-Reference: openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py. Transformers has no code of its own for them; with equal
-factors its Granite computes the same.
+Reference: openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py. Transformers has no code of its own for
+them; with equal factors its Granite computes the same.
 """
 
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""MiniCPM3 is llama with latent attention, and with factors for the embedding, the layers and the logits.
+"""MiniCPM3 is llama with latent attention, and with factors for the embedding, the layers and the
+logits.
 
 Reference: transformers, models/minicpm3/modeling_minicpm3.py and configuration_minicpm3.py.
 """

@@ -31,7 +31,9 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def sliding_window(config: HfConfig) -> int:
-    """Returns 0, for none, where it is null; only where the key is missing is it the default of transformers."""
+    """Returns 0, for none, where it is null; only where the key is missing is it the default of
+    transformers.
+    """
     if "sliding_window" in config.values and not config.has("sliding_window"):
         return 0
     return config.size("sliding_window", 4096)

@@ -1,4 +1,5 @@
-"""Nemotron and Minitron have layer norms stored less one, turn half of each head, and square rectified activations.
+"""Nemotron and Minitron have layer norms stored less one, turn half of each head, and square
+rectified activations.
 
 Reference: transformers, models/nemotron/modeling_nemotron.py and configuration_nemotron.py.
 """

@@ -1,4 +1,5 @@
-"""Nemotron-H has one thing in each layer: Mamba-2, attention without positions, a feed-forward layer, or experts.
+"""Nemotron-H has one thing in each layer: Mamba-2, attention without positions, a feed-forward
+layer, or experts.
 
 Reference: transformers, models/nemotron_h/modeling_nemotron_h.py and configuration_nemotron_h.py.
 """

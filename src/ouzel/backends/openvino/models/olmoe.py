@@ -1,4 +1,5 @@
-"""OLMoE has experts in every layer and RMS norms over whole rows of queries and keys, which may be clipped.
+"""OLMoE has experts in every layer and RMS norms over whole rows of queries and keys, which may be
+clipped.
 
 Reference: transformers, models/olmoe/modeling_olmoe.py and configuration_olmoe.py.
 """

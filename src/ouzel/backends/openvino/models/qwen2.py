@@ -1,4 +1,5 @@
-"""Qwen2 and Qwen2.5 are llama with biases on queries, keys and values, and may have sliding windows in upper layers.
+"""Qwen2 and Qwen2.5 are llama with biases on queries, keys and values, and may have sliding windows
+in upper layers.
 
 Reference: transformers, models/qwen2/modeling_qwen2.py and configuration_qwen2.py.
 """

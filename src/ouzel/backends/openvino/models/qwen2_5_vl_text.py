@@ -1,4 +1,5 @@
-"""The language model of Qwen2.5-VL is qwen2, but turns by three positions; in a text these are the same.
+"""The language model of Qwen2.5-VL is qwen2, but turns by three positions; in a text these are the
+same.
 
 Reference: transformers, models/qwen2_5_vl/modeling_qwen2_5_vl.py and configuration_qwen2_5_vl.py.
 """

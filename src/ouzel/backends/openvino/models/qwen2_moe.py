@@ -1,4 +1,5 @@
-"""Qwen2 MoE is qwen2 with experts in place of the feed-forward layers, and beside them one that all tokens share.
+"""Qwen2 MoE is qwen2 with experts in place of the feed-forward layers, and beside them one that all
+tokens share.
 
 Reference: transformers, models/qwen2_moe/modeling_qwen2_moe.py and configuration_qwen2_moe.py.
 """

@@ -1,7 +1,9 @@
-"""Qwen3.5, 3.6 and 3.8 have gated delta nets in most layers, and gated attention that turns a part of each head.
+"""Qwen3.5, 3.6 and 3.8 have gated delta nets in most layers, and gated attention that turns a part
+of each head.
 
-Of a checkpoint of several modes this is the language model; its three positions of a token are equal in a text.
-Reference: transformers, models/qwen3_5/modeling_qwen3_5.py and configuration_qwen3_5.py.
+Of a checkpoint of several modes this is the language model; its three positions of a token are
+equal in a text. Reference: transformers, models/qwen3_5/modeling_qwen3_5.py and
+configuration_qwen3_5.py.
 """
 
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Qwen3-Next is qwen3_5_moe with fused projections of its delta nets, and perhaps plain feed-forward layers.
+"""Qwen3-Next is qwen3_5_moe with fused projections of its delta nets, and perhaps plain
+feed-forward layers.
 
 Reference: transformers, models/qwen3_next/modeling_qwen3_next.py and configuration_qwen3_next.py.
 """

@@ -1,4 +1,5 @@
-"""SmolLM3 is llama without rotary positions in every fourth layer, or where `no_rope_layers` has a 0.
+"""SmolLM3 is llama without rotary positions in every fourth layer, or where `no_rope_layers` has a
+0.
 
 Reference: transformers, models/smollm3/modeling_smollm3.py and configuration_smollm3.py.
 """

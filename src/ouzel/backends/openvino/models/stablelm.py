@@ -1,4 +1,5 @@
-"""StableLM 2 and 3B have layer norms, turn a quarter of each head, and may have both halves of a layer side by side.
+"""StableLM 2 and 3B have layer norms, turn a quarter of each head, and may have both halves of a
+layer side by side.
 
 Reference: transformers, models/stablelm/modeling_stablelm.py and configuration_stablelm.py.
 """

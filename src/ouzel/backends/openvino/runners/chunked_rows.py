@@ -1,13 +1,14 @@
-"""Sequences with several tokens in a step are computed in chunks where a layer can; graph/delta_chunks.py says how.
+"""Sequences with several tokens in a step are computed in chunks where a layer can;
+graph/delta_chunks.py says how.
 
 The others have a single row, for the operations that have their states in tables.
 
-Chunks are as long as makes least work: a few guessed tokens of some sequences need no long ones, and of a prompt each
-chunk takes its part of the work for the state, whatever its length.
+Chunks are as long as makes least work: a few guessed tokens of some sequences need no long ones,
+and of a prompt each chunk takes its part of the work for the state, whatever its length.
 
-A loop over no chunks costs what it cost last: the runtime hands on what that gave, and all behind it is computed again
-(after a prompt of 512 tokens, a step of Qwen3.5-0.8B took twice its time). So the first step without chunks gets one
-that counts for nothing, and those that follow cost little.
+A loop over no chunks costs what it cost last: the runtime hands on what that gave, and all behind
+it is computed again (after a prompt of 512 tokens, a step of Qwen3.5-0.8B took twice its time). So
+the first step without chunks gets one that counts for nothing, and those that follow cost little.
 """
 
 import numpy as np
@@ -56,10 +57,12 @@ def chunk_length(lens: Integers) -> int:
 
 
 def chunk_inputs(subsequence_begins: Integers, slots: Integers) -> dict[str, Integers]:
-    """Takes the slots that each sequence reads. Returns the inputs that `Chunking` makes, by their names.
+    """Takes the slots that each sequence reads. Returns the inputs that `Chunking` makes, by their
+    names.
 
-    Behind the end of its sequence a chunk has -1 - the last row, again and again: they count for nothing, and nothing
-    of another sequence comes near. The slot of a chunk that goes on from the one before is -1.
+    Behind the end of its sequence a chunk has -1 - the last row, again and again: they count for
+    nothing, and nothing of another sequence comes near. The slot of a chunk that goes on from the
+    one before is -1.
     """
     lens, chunked = np.diff(subsequence_begins), in_chunks(subsequence_begins)
     single_rows = subsequence_begins[:-1][~chunked]

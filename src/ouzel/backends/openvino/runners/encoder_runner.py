@@ -16,7 +16,9 @@ _UNSEEN = np.float32(
 
 
 class EncoderRunner:
-    """Implements `PoolingRunner`. Where the model scores there is no `pooling`: its graph has its own."""
+    """Implements `PoolingRunner`. Where the model scores there is no `pooling`: its graph has its
+    own.
+    """
 
     def __init__(
         self,
@@ -77,7 +79,9 @@ def _positions(
     begins: NDArray[np.int32],
     padding_id: int | None,
 ) -> NDArray[np.int64]:
-    """Counts from 0; RoBERTa from behind the padding token's id, which that token keeps wherever it stands."""
+    """Counts from 0; RoBERTa from behind the padding token's id, which that token keeps wherever it
+    stands.
+    """
     if padding_id is None:
         return in_text
     counted = token_ids != padding_id

@@ -17,7 +17,8 @@ class GraphRequest:
         """`tables` are inputs that stay; those that this graph does not have are other graphs'."""
         self._request = compiled.create_infer_request()
         self._arrays: list[NDArray[np.generic]] = []  # the inputs, which the request only points to
-        # Inputs are told apart by name, once: setting them by index is faster by a third of a millisecond a step.
+        # Inputs are told apart by name, once: setting them by index is faster by a third of a
+        # millisecond a step.
         self._indices = {port.get_any_name(): index for index, port in enumerate(compiled.inputs)}
         for name, tensor in (tables or {}).items():
             if name in self._indices:
@@ -39,6 +40,8 @@ class GraphRequest:
         self._request.infer(share_outputs=True, decode_strings=False)  # without the GIL
 
     def output(self, index: int = 0) -> NDArray[np.float32]:
-        """Returns a view, valid until the next run. Not of an empty output, which openvino cannot show."""
+        """Returns a view, valid until the next run. Not of an empty output, which openvino cannot
+        show.
+        """
         output: NDArray[np.float32] = self._request.get_output_tensor(index).data
         return output

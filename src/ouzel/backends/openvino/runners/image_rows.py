@@ -10,7 +10,9 @@ Inputs = dict[str, NDArray[np.generic]]
 
 
 def features_shape(compiled: ov.CompiledModel) -> tuple[int, int] | None:
-    """Returns levels and hidden size of the features that the model takes; None where it takes no images."""
+    """Returns levels and hidden size of the features that the model takes; None where it takes no
+    images.
+    """
     for port in compiled.inputs:
         if port.get_any_name() == "image_features":
             levels, _, hidden_size = port.get_partial_shape()

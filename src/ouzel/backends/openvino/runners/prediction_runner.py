@@ -1,4 +1,6 @@
-"""The layer that predicts further tokens is run by itself, on the cache and with the head of the model."""
+"""The layer that predicts further tokens is run by itself, on the cache and with the head of the
+model.
+"""
 
 from dataclasses import dataclass
 
@@ -53,7 +55,9 @@ class PredictionRunner:
         return self.logits(self.hidden_rows)
 
     def logits(self, hidden_rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Takes [S, hidden size]; returns [S, vocab_size], a view that is valid until the next time."""
+        """Takes [S, hidden size]; returns [S, vocab_size], a view that is valid until the next
+        time.
+        """
         self._head.run({"hidden_rows": hidden_rows})
         return self._head.output()
 

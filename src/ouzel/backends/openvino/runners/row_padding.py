@@ -1,9 +1,10 @@
 """A step gets two more rows, so that the bits of its own rows do not depend on how many there are.
 
-The runtime's attention has one loop for steps whose subsequences are all of one row, where there are fewer of these
-than threads, and another loop for all other steps. The two round differently. A subsequence of two rows, which nobody
-asks for, sends every step through the second loop. It makes the number of rows of each matrix product two at least, and
-so does its sampled row for the product of the head.
+The runtime's attention has one loop for steps whose subsequences are all of one row, where there
+are fewer of these than threads, and another loop for all other steps. The two round differently. A
+subsequence of two rows, which nobody asks for, sends every step through the second loop. It makes
+the number of rows of each matrix product two at least, and so does its sampled row for the product
+of the head.
 """
 
 from dataclasses import replace
@@ -22,7 +23,8 @@ def num_padding_blocks(info: EngineInfo) -> int:
 
 
 def padded(batch: ForwardBatch, block: int) -> ForwardBatch:
-    """Appends the rows, which are written to the block; their logits are the last ones, where logits are asked for.
+    """Appends the rows, which are written to the block; their logits are the last ones, where
+    logits are asked for.
 
     Adapters and states are refused beside it (`row_check.refuse_kinds`).
     """

@@ -1,5 +1,6 @@
-"""The runner runs batches on a compiled model: one `infer` a step, or with a layer that predicts further tokens one
-more for the head."""
+"""The runner runs batches on a compiled model: one `infer` a step, or with a layer that predicts
+further tokens one more for the head.
+"""
 
 from collections.abc import Generator, Mapping
 
@@ -25,7 +26,9 @@ from ouzel.types.engine_request import ImageInput
 
 
 def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
-    """Returns (3,) where the input `position_ids` is [3, T]: for time, height and width of an image's tokens."""
+    """Returns (3,) where the input `position_ids` is [3, T]: for time, height and width of an
+    image's tokens.
+    """
     shapes = (
         port.get_partial_shape()
         for port in compiled.inputs
@@ -35,7 +38,9 @@ def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
 
 
 class OpenVINORunner:
-    """Implements `ModelRunner`; it owns the compiled model, the arrays that this points into, and the caches."""
+    """Implements `ModelRunner`; it owns the compiled model, the arrays that this points into, and
+    the caches.
+    """
 
     def __init__(
         self,
@@ -114,7 +119,9 @@ class OpenVINORunner:
         return inputs
 
     def output(self, index: int) -> NDArray[np.float32]:
-        """Returns an output of the last run by its place among the graph's outputs: a view, valid until the next."""
+        """Returns an output of the last run by its place among the graph's outputs: a view, valid
+        until the next.
+        """
         return self._request.output(index)
 
     def fill_adapter_slot(self, slot: int, path: str) -> bytes:
@@ -130,7 +137,9 @@ class OpenVINORunner:
         return self._vision.encode(image)
 
     def _keep_states(self, batch: ForwardBatch) -> None:
-        """Puts the states that sequences in chunks have at the end, which are outputs, into their slots."""
+        """Puts the states that sequences in chunks have at the end, which are outputs, into their
+        slots.
+        """
         if not self._next_states or batch.state_slots is None:
             return
         slots = batch.state_slots[in_chunks(batch.subsequence_begins), 1]
@@ -138,11 +147,15 @@ class OpenVINORunner:
             self._states.write(name, slots, self._request.output(index))
 
     def read_keys(self, num_tokens: int) -> dict[str, NDArray[np.float32]]:
-        """Returns the keys [heads, tokens, channels] of the first tokens in the first blocks, by the cache's name."""
+        """Returns the keys [heads, tokens, channels] of the first tokens in the first blocks, by
+        the cache's name.
+        """
         return self._kv_cache.read_keys(num_tokens)
 
     def largest_cached(self, num_tokens: int) -> float:
-        """Returns the largest key or value of the first tokens in the first blocks, of a cache that holds floats."""
+        """Returns the largest key or value of the first tokens in the first blocks, of a cache that
+        holds floats.
+        """
         own = {
             name for name in self._kv_cache.tensors if self._request.has_input(name)
         }  # not of the prediction layer

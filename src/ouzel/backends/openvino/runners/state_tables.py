@@ -1,7 +1,9 @@
-"""States of recurrent layers lie in slots of tables, the compiled model's inputs `state.<kind>.<layer>`.
+"""States of recurrent layers lie in slots of tables, the compiled model's inputs
+`state.<kind>.<layer>`.
 
-A slot holds the state of one sequence in all layers; `engine/cache/state_slots.py` assigns the slots.
-Memory is planned for slots first: two for each running sequence, and the slots that hold cached prompts.
+A slot holds the state of one sequence in all layers; `engine/cache/state_slots.py` assigns the
+slots. Memory is planned for slots first: two for each running sequence, and the slots that hold
+cached prompts.
 """
 
 import logging
@@ -67,7 +69,8 @@ def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> S
     )
     if num_running < 1:
         raise ModelLoadError(
-            f"the states of a sequence need {num_slots(1, 0) * needed_bytes / 2**30:.2f} GiB, the memory left is less"
+            f"the states of a sequence need {num_slots(1, 0) * needed_bytes / 2**30:.2f} GiB, the "
+            "memory left is less"
         )
     num_kept = num_kept_states(engine, num_running, slot_bytes, free_bytes)
     return StatePlan(num_running, num_slots(num_running, num_kept), slot_bytes, num_kept)
@@ -113,7 +116,9 @@ class StateTables:
             tensor.data[0] = 0  # which sequences begin with
 
     def inputs(self, slots: NDArray[np.int32] | None) -> dict[str, NDArray[np.generic]]:
-        """Takes [B, 2], that are read and written; returns what the graph's operations take, by the inputs' names."""
+        """Takes [B, 2], that are read and written; returns what the graph's operations take, by the
+        inputs' names.
+        """
         if not self.tensors:
             return {}
         assert slots is not None, "the model has states"

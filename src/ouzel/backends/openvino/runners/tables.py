@@ -1,4 +1,5 @@
-"""A model's caches are tables, inputs of the compiled model whose first dimension is for us to choose.
+"""A model's caches are tables, inputs of the compiled model whose first dimension is for us to
+choose.
 
 Shapes and element types come from the compiled model; they depend on device, precision and KV type.
 """
@@ -27,7 +28,9 @@ class Table:
 def tables_of(
     model: ov.CompiledModel | ov.Model, *prefixes: str, dtype: ov.Type | None = None
 ) -> list[Table]:
-    """Takes `dtype` instead of what the inputs have: that of a compiled model may be another than its graph's."""
+    """Takes `dtype` instead of what the inputs have: that of a compiled model may be another than
+    its graph's.
+    """
     found = []
     for port in model.inputs:
         name = port.get_any_name()
@@ -40,7 +43,8 @@ def tables_of(
 
 
 def allocate(tables: list[Table], num_rows: int) -> dict[str, ov.Tensor]:
-    """Returns them by name. The memory is taken from the system page by page, when a row is first written.
+    """Returns them by name. The memory is taken from the system page by page, when a row is first
+    written.
 
     Raises RuntimeError where it cannot be had.
     """

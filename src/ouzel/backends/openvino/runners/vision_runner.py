@@ -35,7 +35,8 @@ class VisionRunner:
         joined = self._model.join(image, features)
         if (num_tokens := sum(num for _, num in image.runs)) != joined.shape[1]:
             raise EngineFailed(
-                f"an image of {image.shape[0]} tiles has {joined.shape[1]} rows of features for {num_tokens} tokens: "
+                f"an image of {image.shape[0]} tiles has {joined.shape[1]} rows of features for "
+                f"{num_tokens} tokens: "
                 "config.json and the image processor's settings disagree"
             )
         return joined

@@ -1,7 +1,9 @@
-"""Each family that sees has a file here for its vision encoder, named after the `model_type` of its config.json.
+"""Each family that sees has a file here for its vision encoder, named after the `model_type` of its
+config.json.
 
-Each has `SHAPE`, what its language model takes of images, or `image_shape(config)`, and `build(config, builder) ->
-VisionModel`; `config` is all of config.json. A new file is found by its name; nothing is registered.
+Each has `SHAPE`, what its language model takes of images, or `image_shape(config)`, and
+`build(config, builder) -> VisionModel`; `config` is all of config.json. A new file is found by its
+name; nothing is registered.
 """
 
 import importlib

@@ -1,4 +1,5 @@
-"""Gemma 3 has SigLIP's encoder, averages squares of patches, and lets a picture's tokens see each other.
+"""Gemma 3 has SigLIP's encoder, averages squares of patches, and lets a picture's tokens see each
+other.
 
 Reference: transformers, models/gemma3/modeling_gemma3.py; Gemma 3 (Gemma Team 2025).
 """
@@ -43,14 +44,17 @@ def rows_per_side(config: HfConfig, shape: VitShape) -> int:
     side = math.isqrt(num_rows)
     if side**2 != num_rows or shape.side % side:
         raise ModelLoadError(
-            f"config.json: mm_tokens_per_image must be the square of a divisor of {shape.side} patches, the side of a "
+            f"config.json: mm_tokens_per_image must be the square of a divisor of {shape.side} "
+            "patches, the side of a "
             f"tile, found {num_rows}"
         )
     return side
 
 
 def check_windows(text: HfConfig, num_rows: int) -> None:
-    """Raises ModelLoadError where a picture does not fit a window: the runtime's attention would see all of it."""
+    """Raises ModelLoadError where a picture does not fit a window: the runtime's attention would
+    see all of it.
+    """
     window = min(
         (each for each in gemma3_text.decoder_shape(text).sliding_windows if each), default=num_rows
     )

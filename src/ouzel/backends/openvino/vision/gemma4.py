@@ -1,4 +1,5 @@
-"""Gemma 4 cuts pictures of any size into patches, turns these by column and row, and averages squares of them.
+"""Gemma 4 cuts pictures of any size into patches, turns these by column and row, and averages
+squares of them.
 
 Where config.json says so, a picture's tokens see each other, in layers with a window only.
 
@@ -65,7 +66,8 @@ class Gemma4VisionShape:
             raise vision.refuse("num_key_value_heads", f"{shape.num_heads}, as num_attention_heads")
         if shape.head_dim % 4:
             raise ModelLoadError(
-                f"config.json: vision_config: head_dim must be a multiple of 4, found {shape.head_dim}"
+                "config.json: vision_config: head_dim must be a multiple of 4, found "
+                f"{shape.head_dim}"
             )
         return shape
 
@@ -183,8 +185,9 @@ def pooled(b: VisionBuilder, rows: Node, shape: Gemma4VisionShape) -> Node:
 
 
 def passes_of(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
-    """`max_rows` bounds a picture's rows of features, where they see each other: the runtime's attention would let
-    them do so beyond a window, which the reference does not."""
+    """`max_rows` bounds a picture's rows of features, where they see each other: the runtime's
+    attention would let them do so beyond a window, which the reference does not.
+    """
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
         height, width = pixels.shape[2:]
@@ -192,13 +195,15 @@ def passes_of(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
         unit = shape.patch_size * shape.pooling
         if height % unit or width % unit or max(rows, columns) > shape.num_positions:
             raise EngineFailed(
-                f"the sides of pictures must be multiples of {unit} and <= {shape.num_positions * shape.patch_size}, "
+                f"the sides of pictures must be multiples of {unit} and <= "
+                f"{shape.num_positions * shape.patch_size}, "
                 f"found {height}x{width}"
             )
         num_rows = rows * columns // shape.pooling**2
         if max_rows is not None and num_rows > max_rows:
             raise EngineFailed(
-                f"pictures must have <= {max_rows} tokens, as the sliding_window has, found {num_rows}"
+                f"pictures must have <= {max_rows} tokens, as the sliding_window has, found "
+                f"{num_rows}"
             )
         common = places(rows, columns, shape)
         return [
@@ -210,7 +215,9 @@ def passes_of(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
 
 
 def patches(grid: NDArray[np.float32], shape: Gemma4VisionShape) -> NDArray[np.generic]:
-    """Takes [rows, columns, numbers of a patch]; the colours of each pixel come to lie side by side."""
+    """Takes [rows, columns, numbers of a patch]; the colours of each pixel come to lie side by
+    side.
+    """
     by_pixel = grid.reshape(*grid.shape[:2], 3, -1).swapaxes(2, 3).reshape(grid.shape)
     return merged_order(2 * (by_pixel - np.float32(0.5)), shape.pooling)
 

@@ -1,4 +1,5 @@
-"""Idefics 3 has SigLIP's encoder for each tile, whose squares of patches one matrix brings to the text's size.
+"""Idefics 3 has SigLIP's encoder for each tile, whose squares of patches one matrix brings to the
+text's size.
 
 Reference: transformers, models/idefics3/modeling_idefics3.py; Idefics 3 (Laurençon 2024).
 """

@@ -1,4 +1,5 @@
-"""InternVL, as transformers has it: layers scale what they add, and squares of patches become one row.
+"""InternVL, as transformers has it: layers scale what they add, and squares of patches become one
+row.
 
 Reference: transformers, models/internvl/modeling_internvl.py; InternVL 1.5 (Chen 2024).
 """

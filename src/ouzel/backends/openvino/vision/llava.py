@@ -1,4 +1,5 @@
-"""LLaVA 1.5 takes features of one tile from CLIP or SigLIP, from a layer before the last; Pixtral has its own encoder.
+"""LLaVA 1.5 takes features of one tile from CLIP or SigLIP, from a layer before the last; Pixtral
+has its own encoder.
 
 Reference: transformers, models/llava/modeling_llava.py; LLaVA 1.5 (Liu 2023, arXiv 2310.03744).
 """

@@ -1,7 +1,8 @@
-"""LLaVA-OneVision is llava_next with SigLIP's last layer, and keeps no more features than those of so many tiles.
+"""LLaVA-OneVision is llava_next with SigLIP's last layer, and keeps no more features than those of
+so many tiles.
 
-Reference: transformers, models/llava_onevision/modeling_llava_onevision.py; LLaVA-OneVision (Li 2024, arXiv
-2408.03326).
+Reference: transformers, models/llava_onevision/modeling_llava_onevision.py; LLaVA-OneVision (Li
+2024, arXiv 2408.03326).
 """
 
 import re

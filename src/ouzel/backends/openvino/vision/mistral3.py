@@ -38,7 +38,9 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 
 def merged(b: VisionBuilder, rows: Node, shape: PixtralShape) -> Node:
-    """Makes one row of each square of patches; its numbers are those of one dimension after those of another."""
+    """Makes one row of each square of patches; its numbers are those of one dimension after those
+    of another.
+    """
     size, num_patches = shape.hidden_size, shape.merge**2
     squares = ops.transpose(
         ops.reshape(rows, integers(-1, num_patches, size), False), integers(0, 2, 1)

@@ -1,8 +1,9 @@
-"""Qwen2.5-VL's encoder has RMS norms, gated feed-forward layers, and attention within windows in most layers.
+"""Qwen2.5-VL's encoder has RMS norms, gated feed-forward layers, and attention within windows in
+most layers.
 
-Only queries, keys and values of a layer with windows are brought into these and back: with a mask over all patches
-instead, its memory would grow with their square.
-Reference: transformers, models/qwen2_5_vl/modeling_qwen2_5_vl.py.
+Only queries, keys and values of a layer with windows are brought into these and back: with a mask
+over all patches instead, its memory would grow with their square. Reference: transformers,
+models/qwen2_5_vl/modeling_qwen2_5_vl.py.
 """
 
 from collections.abc import Callable
@@ -109,7 +110,9 @@ def windows_of(config: HfConfig, shape: QwenVisionShape) -> Callable[[int, int],
 
 
 def windows(rows: int, columns: int, merge: int, window: int) -> Inputs:
-    """Returns which patches are in each window; those at the lower and right border are filled up, and masked."""
+    """Returns which patches are in each window; those at the lower and right border are filled up,
+    and masked.
+    """
     squares = np.arange(rows * columns // merge**2).reshape(rows // merge, columns // merge)
     missing = [(0, -side % window) for side in squares.shape]
     padded = np.pad(squares, missing, constant_values=-1)

@@ -1,4 +1,5 @@
-"""Qwen3-VL's encoder has learned positions for a square, stretched to each picture, and gives DeepStack's features.
+"""Qwen3-VL's encoder has learned positions for a square, stretched to each picture, and gives
+DeepStack's features.
 
 Reference: transformers, models/qwen3_vl/modeling_qwen3_vl.py.
 """
@@ -37,8 +38,10 @@ def image_shape(config: HfConfig) -> ImageShape:
     )
     if num_deep >= num_layers:
         raise ModelLoadError(
-            "config.json: vision_config: deepstack_visual_indexes are layers whose features enter behind as many of "
-            f"the language model, which must be fewer than its num_hidden_layers {num_layers}, found {num_deep}"
+            "config.json: vision_config: deepstack_visual_indexes are layers whose features enter "
+            "behind as many of "
+            f"the language model, which must be fewer than its num_hidden_layers {num_layers}, "
+            f"found {num_deep}"
         )
     return ImageShape(num_deep=num_deep)
 
@@ -91,7 +94,8 @@ def deep_layers(vision: HfConfig) -> list[int]:
     layers, depth = vision.integers("deepstack_visual_indexes"), vision.size("depth")
     if layers != sorted(set(layers)) or any(not 0 <= layer < depth for layer in layers):
         raise ModelLoadError(
-            f"config.json: vision_config: deepstack_visual_indexes must ascend and be < {depth}, found {layers}"
+            f"config.json: vision_config: deepstack_visual_indexes must ascend and be < {depth}, "
+            f"found {layers}"
         )
     return layers
 
@@ -121,7 +125,9 @@ def positions(b: VisionBuilder, side: int, size: int) -> Node:
 
 
 def stretched(rows: int, columns: int, side: int, merge: int) -> Inputs:
-    """Returns, for each patch, the four nearest places of a square with so many along each side, and their shares."""
+    """Returns, for each patch, the four nearest places of a square with so many along each side,
+    and their shares.
+    """
     lows, highs, shares = zip(*(between(num, side) for num in (rows, columns)), strict=True)
     row_shares, column_shares = ((1 - share, share) for share in shares)
     row_places, column_places = zip(lows, highs, strict=True)
@@ -140,7 +146,9 @@ def stretched(rows: int, columns: int, side: int, merge: int) -> Inputs:
 def between(
     num: int, side: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """Spreads points evenly from 0 to side - 1; returns the places around each, and the share of the upper one."""
+    """Spreads points evenly from 0 to side - 1; returns the places around each, and the share of
+    the upper one.
+    """
     points = np.linspace(0, side - 1, num, dtype=np.float32)
     lower = points.astype(np.int64)
     return lower, np.minimum(lower + 1, side - 1), points - lower.astype(np.float32)

@@ -1,4 +1,5 @@
-"""Compressed weights are kept on disk: they are made from a checkpoint once, and mapped into memory from then on.
+"""Compressed weights are kept on disk: they are made from a checkpoint once, and mapped into memory
+from then on.
 
 An entry is a directory `<directory's name>-<weights>-<source key>-<content key>/` with
 
@@ -6,10 +7,11 @@ An entry is a directory `<directory's name>-<weights>-<source key>-<content key>
     index.json    name -> encoding, shape, and dtype, shape, offset of each part; checksums (entry_check.py)
     made_of.json  which checkpoint that was (entry_use.py)
 
-The source key is the path of the checkpoint; the content key covers path, size and time of change of its files, the
-versions of openvino and ouzel, and FORMAT. An entry is written under a temporary name and renamed, so it is complete
-or absent. Compressed weights never take anonymous memory of ours: while an entry is made, its parts are views of the
-file, and afterwards a mapping of it, whose pages can be given back (memory.py).
+The source key is the path of the checkpoint; the content key covers path, size and time of change
+of its files, the versions of openvino and ouzel, and FORMAT. An entry is written under a temporary
+name and renamed, so it is complete or absent. Compressed weights never take anonymous memory of
+ours: while an entry is made, its parts are views of the file, and afterwards a mapping of it, whose
+pages can be given back (memory.py).
 """
 
 import glob
@@ -51,13 +53,16 @@ ABANDONED_AFTER_S = 24 * 3600.0
 
 
 class CachedWeights:
-    """It reads a finished entry. Raises OSError, ValueError, KeyError or TypeError where that is broken."""
+    """It reads a finished entry. Raises OSError, ValueError, KeyError or TypeError where that is
+    broken.
+    """
 
     def __init__(self, entry: Path) -> None:
         self.index: Mapping[str, Any] = open_entry(entry)["weights"]
         with (entry / WEIGHTS_FILE).open("rb") as file:
             hold(file)
-            # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
+            # Copy-on-write rather than read-only, because openvino shares only writable arrays;
+            # nothing writes.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
     def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
@@ -88,7 +93,9 @@ class CachedWeights:
 
 
 class EntryWriter:
-    """Makes an entry, which is in place once committed; leaving its `with` block removes what was not."""
+    """Makes an entry, which is in place once committed; leaving its `with` block removes what was
+    not.
+    """
 
     def __init__(self, entry: Path) -> None:
         """Raises OSError when the cache cannot be written."""
@@ -138,7 +145,9 @@ class EntryWriter:
 
 
 def remove_superseded(entry: Path) -> None:
-    """Removes entries of the same checkpoint before it changed, or of other versions of openvino or ouzel."""
+    """Removes entries of the same checkpoint before it changed, or of other versions of openvino or
+    ouzel.
+    """
     same_source = glob.escape(entry.name.rpartition("-")[0])
     for other in entry.parent.glob(same_source + "-*"):
         if other != entry:
@@ -185,7 +194,8 @@ def preferred_path(entry: Path) -> Path:
     outdated = glob.escape(calibrated.name.rpartition("-")[0]) + "-*"
     if next(entry.parent.glob(outdated), None) is not None:
         logger.warning(
-            "the calibrated weights in %s are of an earlier version of Ouzel or of the checkpoint, and are not used: "
+            "the calibrated weights in %s are of an earlier version of Ouzel or of the checkpoint, "
+            "and are not used: "
             "make them again with `ouzel pull --weights ... --calibrate`",
             entry.parent,
         )
@@ -197,7 +207,9 @@ def is_calibrated(entry: Path) -> bool:
 
 
 def calibrated_index(entry: Path) -> Mapping[str, Any] | None:
-    """Returns the index of calibrated weights; None for other weights, and for broken ones, which no start uses."""
+    """Returns the index of calibrated weights; None for other weights, and for broken ones, which
+    no start uses.
+    """
     if not is_calibrated(entry):
         return None
     try:
@@ -220,10 +232,13 @@ def sizes_in_entry(index: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
 
 
 def discard_entry(entry: Path, reason: str) -> None:
-    """Removes an entry that cannot be used. A load makes weights again, but it does not calibrate them."""
+    """Removes an entry that cannot be used. A load makes weights again, but it does not calibrate
+    them.
+    """
     if is_calibrated(entry):
         logger.warning(
-            "the calibrated weights %s are removed, and weights without a calibration take their place until "
+            "the calibrated weights %s are removed, and weights without a calibration take their "
+            "place until "
             "`ouzel pull --weights ... --calibrate` makes them again: %s",
             entry,
             reason,

@@ -55,7 +55,9 @@ class Origin:
 
     @property
     def may_be_calibrated(self) -> bool:
-        """Tells whether it is rounded from plain numbers, or from a stored form as the user asked for it."""
+        """Tells whether it is rounded from plain numbers, or from a stored form as the user asked
+        for it.
+        """
         return self.stored is None and (self.form is None or self.is_rounded)
 
     def held(self, shape: tuple[int, ...]) -> HeldMatrix:
@@ -148,7 +150,9 @@ class CompressedWeights:
 
 
 def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
-    """Cuts rows as they were read, so that of a matrix that is one chunk each core gets a part, too."""
+    """Cuts rows as they were read, so that of a matrix that is one chunk each core gets a part,
+    too.
+    """
     for chunk in chunks:
         step = max(1, ENCODED_AT_ONCE // chunk.shape[-1])
         for start in range(0, len(chunk), step):
@@ -160,10 +164,11 @@ def origin_of(
 ) -> Origin:
     """Decides how a matrix is made: of which tensors, and in which encoding.
 
-    A matrix that is stored in no more bits than a named integer width has is made as under auto: rounding it again
-    would lose quality for nothing. `recompress` rounds it all the same.
+    A matrix that is stored in no more bits than a named integer width has is made as under auto:
+    rounding it again would lose quality for nothing. `recompress` rounds it all the same.
 
-    Raises ModelLoadError where a tensor is missing, has another shape, or cannot be brought to that width.
+    Raises ModelLoadError where a tensor is missing, has another shape, or cannot be brought to that
+    width.
     """
     sources = wanted.tensors
     if wanted.instead is not None and wanted.instead.name in tensors.names():
@@ -194,13 +199,17 @@ def common_encoding(
 
 
 def width_beside(form: StoredForm | None, width: WidthOption) -> WidthOption:
-    """Returns auto in place of an integer width that is no narrower than the stored form, else the width."""
+    """Returns auto in place of an integer width that is no narrower than the stored form, else the
+    width.
+    """
     is_narrow = form is not None and form.bits <= BITS_OF_INTEGERS.get(width, 0)
     return "auto" if is_narrow else width
 
 
 def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
-    """Returns the form of a matrix of several tensors; None where one of them is stored as plain numbers."""
+    """Returns the form of a matrix of several tensors; None where one of them is stored as plain
+    numbers.
+    """
     known = [form for form in forms if form is not None]
     if len(known) < len(forms):
         return None
@@ -228,7 +237,9 @@ def compressed_encoding(
 def in_order(
     pieces: Iterator[Parts], order: tuple[int, ...] | None, unit: int = 0
 ) -> Iterator[Parts]:
-    """Gives the rows of each unit in that order, which may leave some out; as they come where it is None."""
+    """Gives the rows of each unit in that order, which may leave some out; as they come where it is
+    None.
+    """
     if order is None:
         yield from pieces
         return

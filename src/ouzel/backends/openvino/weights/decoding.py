@@ -1,4 +1,6 @@
-"""What is encoded becomes float32 again: where another width was asked for, or no kernel takes it as it is."""
+"""What is encoded becomes float32 again: where another width was asked for, or no kernel takes it
+as it is.
+"""
 
 from typing import Any, assert_never
 
@@ -7,7 +9,8 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
 
-# Open Compute Project, Microscaling Formats (MX) 1.0: one sign, two exponent bits, one mantissa bit.
+# Open Compute Project, Microscaling Formats (MX) 1.0: one sign, two exponent bits, one mantissa
+# bit.
 _F4E2M1_HALF = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 F4E2M1 = np.array(_F4E2M1_HALF + [-value for value in _F4E2M1_HALF], np.float32)
 

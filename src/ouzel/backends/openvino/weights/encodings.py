@@ -2,14 +2,16 @@
 
     w = (values - zeros) * scales
 
-An encoding says what values, scales and zeros are, and how many columns share a scale. `group_size` 0 is a whole row.
-Parts of R rows with C columns in G groups (of four bits: two values to a byte, the even column in the low half):
+An encoding says what values, scales and zeros are, and how many columns share a scale. `group_size`
+0 is a whole row. Parts of R rows with C columns in G groups (of four bits: two values to a byte,
+the even column in the low half):
 
     values  [R, C], or [R, C / 2] where two are in a byte
     scales  [R, G]
     zeros   [R, G]
 
-Rows are independent, so a matrix may be compressed a few rows at a time and the pieces concatenated.
+Rows are independent, so a matrix may be compressed a few rows at a time and the pieces
+concatenated.
 """
 
 from collections.abc import Callable
@@ -80,7 +82,8 @@ class Encoding:
 
     @property
     def is_slow_integer(self) -> bool:
-        """Tells whether the runtime would widen these integers, and multiply no int8 activations by them.
+        """Tells whether the runtime would widen these integers, and multiply no int8 activations by
+        them.
 
         It takes no zero points that are fractions, and no groups of 16 (decision 0019).
         """
@@ -197,10 +200,11 @@ def search_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArr
 def search_some_scales(
     groups: NDArray[np.float32],
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Maps a group's extreme to -8, the end of the range that has one level more, and to a little less or more.
+    """Maps a group's extreme to -8, the end of the range that has one level more, and to a little
+    less or more.
 
-    More clips it and rounds the others less. Of levels q the best scale is sum(w q) / sum(q q), and the squared error
-    is then sum(w w) - sum(w q)^2 / sum(q q), of which the latter is the gain.
+    More clips it and rounds the others less. Of levels q the best scale is sum(w q) / sum(q q), and
+    the squared error is then sum(w w) - sum(w q)^2 / sum(q q), of which the latter is the gain.
     """
     columns = np.ascontiguousarray(
         groups.T

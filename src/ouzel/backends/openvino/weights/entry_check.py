@@ -6,9 +6,10 @@
     self_check.json  with what the model of it has passed its self-check (passed_check.py)
     row_check.json   the same of the check of rows, which --deterministic asks for
 
-Reading gigabytes takes longer than the start has: so while the system says the same of the file, it is not read again.
-Checksums are for accidents, such as a failing disk, a copy that was cut off, or a full file system: who can write to
-the cache can write any weights. CRC-32 reads one to three GB/s on one core, and every core helps.
+Reading gigabytes takes longer than the start has: so while the system says the same of the file, it
+is not read again. Checksums are for accidents, such as a failing disk, a copy that was cut off, or
+a full file system: who can write to the cache can write any weights. CRC-32 reads one to three GB/s
+on one core, and every core helps.
 """
 
 import json
@@ -32,8 +33,9 @@ Document = dict[str, Any]  # JSON: "name", "bytes", "blocks" and "weights"
 
 
 def seal_entry(entry: Path, name: str, weights: Document) -> None:
-    """Writes the index and the checksums of an entry, of which the weights are written, and of which `name` will be
-    the directory's name."""
+    """Writes the index and the checksums of an entry, of which the weights are written, and of
+    which `name` will be the directory's name.
+    """
     path = entry / WEIGHTS_FILE
     size = path.stat().st_size
     text = json.dumps(
@@ -44,7 +46,9 @@ def seal_entry(entry: Path, name: str, weights: Document) -> None:
 
 
 def open_entry(entry: Path) -> Document:
-    """Returns the index of an entry that is as it was written. Raises OSError, ValueError, KeyError or TypeError."""
+    """Returns the index of an entry that is as it was written. Raises OSError, ValueError, KeyError
+    or TypeError.
+    """
     checksum, _, text = (entry / INDEX_FILE).read_text(encoding="utf-8").partition("\n")
     if checksum != f"{zlib.crc32(text.encode()):08x}":
         raise ValueError(f"{INDEX_FILE} is not as it was written")
@@ -58,7 +62,8 @@ def open_entry(entry: Path) -> Document:
         pairs = zip(block_checksums(path, size), document["blocks"], strict=True)
         if damaged := sum(actual != written for actual, written in pairs):
             raise ValueError(
-                f"{damaged} of {len(document['blocks'])} blocks of {WEIGHTS_FILE} are not as written"
+                f"{damaged} of {len(document['blocks'])} blocks of {WEIGHTS_FILE} are not as "
+                "written"
             )
         remember(entry)
     return document

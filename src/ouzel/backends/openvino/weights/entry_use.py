@@ -1,9 +1,11 @@
-"""An entry of the cache says of which checkpoint it is made, when it was used last, and whether it is in use.
+"""An entry of the cache says of which checkpoint it is made, when it was used last, and whether it
+is in use.
 
     made_of.json  the checkpoint's directory and files, and the versions that made the entry. Its time of change is
                   when the entry was used last.
 
-Who reads weights.bin holds a shared lock on it, as long as the file is mapped: `ouzel rm` leaves it alone then.
+Who reads weights.bin holds a shared lock on it, as long as the file is mapped: `ouzel rm` leaves it
+alone then.
 """
 
 import fcntl

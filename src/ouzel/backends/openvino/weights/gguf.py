@@ -72,7 +72,9 @@ class GgufCheckpoint:
         return changed_rows(self._locate(tensor))
 
     def _locate(self, tensor: Tensor) -> StoredTensor:
-        """Dimensions of 1 make no difference: GGUF drops them. What transformers has transposed is not so here."""
+        """Dimensions of 1 make no difference: GGUF drops them. What transformers has transposed is
+        not so here.
+        """
         stored = self._tensors.get(tensor.name)
         if stored is None:
             raise ModelLoadError(

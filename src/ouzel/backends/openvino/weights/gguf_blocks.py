@@ -1,8 +1,10 @@
-"""GGUF's quantised blocks become parts of an encoding, exactly: levels, scales and zeros are moved, never rounded.
+"""GGUF's quantised blocks become parts of an encoding, exactly: levels, scales and zeros are moved,
+never rounded.
 
-Formats: ggml, ggml-common.h (layout) and ggml-quants.c (what the numbers mean). `blocks` are [R, blocks in a row, bytes
-of a block]; a block has one f16 scale, and of the types with K two levels of them: 256 values in groups, whose scales
-are small integers times the block's. Where a group has an offset,
+Formats: ggml, ggml-common.h (layout) and ggml-quants.c (what the numbers mean). `blocks` are [R,
+blocks in a row, bytes of a block]; a block has one f16 scale, and of the types with K two levels of
+them: 256 values in groups, whose scales are small integers times the block's. Where a group has an
+offset,
 
     w = level * scale + offset = (level - zero) * scale    with zero = -offset / scale
 
@@ -61,7 +63,9 @@ def q8_0(blocks: Bytes) -> Parts:
 
 
 def q2_k(blocks: Bytes) -> Parts:
-    """Has 16 bytes with a scale and an offset of four bits each, for 16 groups of 16; 64 bytes of levels; two f16."""
+    """Has 16 bytes with a scale and an offset of four bits each, for 16 groups of 16; 64 bytes of
+    levels; two f16.
+    """
     levels = crumbs(blocks[..., 16:80])
     scales = f32(blocks, 80)[..., None] * (blocks[..., :16] & np.uint8(15))
     offsets = -f32(blocks, 82)[..., None] * (blocks[..., :16] >> np.uint8(4))
@@ -69,7 +73,8 @@ def q2_k(blocks: Bytes) -> Parts:
 
 
 def q3_k(blocks: Bytes) -> Parts:
-    """Has 32 bytes of high bits, 64 of low ones, 12 of scales of six bits for 16 groups of 16; an f16.
+    """Has 32 bytes of high bits, 64 of low ones, 12 of scales of six bits for 16 groups of 16; an
+    f16.
 
     Levels are -4 to 3, so they are kept in four bits.
     """
@@ -83,13 +88,17 @@ def q3_k(blocks: Bytes) -> Parts:
 
 
 def q4_k(blocks: Bytes) -> Parts:
-    """Has two f16, 12 bytes of scales and offsets, 128 of levels: of each 32 bytes the low halves, then the high."""
+    """Has two f16, 12 bytes of scales and offsets, 128 of levels: of each 32 bytes the low halves,
+    then the high.
+    """
     levels = nibbles_by_32(blocks[..., 16:144])
     return affine_nibbles(levels, *scales_of_k(blocks))
 
 
 def q5_k(blocks: Bytes) -> Parts:
-    """Is q4_k with 32 bytes of fifth bits before the levels: bit g of byte i is that of value i of group g."""
+    """Is q4_k with 32 bytes of fifth bits before the levels: bit g of byte i is that of value i of
+    group g.
+    """
     high = blocks[..., None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & np.uint8(1)
     levels = nibbles_by_32(blocks[..., 48:176]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(
         4
@@ -98,7 +107,9 @@ def q5_k(blocks: Bytes) -> Parts:
 
 
 def q6_k(blocks: Bytes) -> Parts:
-    """Has 128 bytes of low halves, 64 of two high bits, 16 scales of eight bits for groups of 16, an f16."""
+    """Has 128 bytes of low halves, 64 of two high bits, 16 scales of eight bits for groups of 16,
+    an f16.
+    """
     halved = (*blocks.shape[:-1], 2)  # values come in two runs of 128
     low = blocks[..., :128].reshape(*halved, 64)
     high = blocks[..., 128:192].reshape(*halved, 1, 32) >> np.arange(0, 8, 2, dtype=np.uint8)[
@@ -115,7 +126,9 @@ def iq4_nl(blocks: Bytes) -> Parts:
 
 
 def iq4_xs(blocks: Bytes) -> Parts:
-    """Has an f16, the high two bits of eight scales, their low four, and 128 bytes of levels, 16 for each group."""
+    """Has an f16, the high two bits of eight scales, their low four, and 128 bytes of levels, 16
+    for each group.
+    """
     high = np.ascontiguousarray(blocks[..., 2:4]).view("<u2") >> np.arange(
         0, 16, 2, dtype=np.uint16
     ) & np.uint16(3)
@@ -145,7 +158,9 @@ def nibbles_by_32(packed_levels: Bytes) -> Bytes:
 
 
 def crumbs(packed_levels: Bytes) -> Bytes:
-    """Makes 256 levels of two bits of 64 bytes: of each 32 bytes the lowest two bits, then the next."""
+    """Makes 256 levels of two bits of 64 bytes: of each 32 bytes the lowest two bits, then the
+    next.
+    """
     runs = packed_levels.reshape(*packed_levels.shape[:-1], 2, 1, 32)
     levels = runs >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(3)
     return levels.reshape(*packed_levels.shape[:-1], 256)
@@ -156,7 +171,9 @@ def bits(packed_bits: Bytes) -> Bytes:
 
 
 def six_bits_of_q3(packed_scales: Bytes) -> Floats:
-    """Makes 16 numbers: 8 bytes have the low halves of two each, 4 bytes two high bits of four each."""
+    """Makes 16 numbers: 8 bytes have the low halves of two each, 4 bytes two high bits of four
+    each.
+    """
     low = halves(packed_scales[..., :8])
     high = packed_scales[..., None, 8:12] >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(
         3
@@ -166,8 +183,9 @@ def six_bits_of_q3(packed_scales: Bytes) -> Floats:
 
 
 def scales_of_k(blocks: Bytes) -> tuple[Floats, Floats]:
-    """Returns scales and offsets of eight groups of 32, of six bits each: the first four of both have bytes of their
-    own, whose highest two bits belong to the last four."""
+    """Returns scales and offsets of eight groups of 32, of six bits each: the first four of both
+    have bytes of their own, whose highest two bits belong to the last four.
+    """
     first, second, third = blocks[..., 4:8], blocks[..., 8:12], blocks[..., 12:16]
     low6, low4 = np.uint8(63), np.uint8(15)
     top = np.uint8(6), np.uint8(4)

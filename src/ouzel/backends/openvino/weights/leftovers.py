@@ -1,4 +1,6 @@
-"""A checkpoint's tensors are all used: one that is left over belongs to another model than was built."""
+"""A checkpoint's tensors are all used: one that is left over belongs to another model than was
+built.
+"""
 
 import logging
 import re
@@ -37,10 +39,11 @@ def refuse_leftovers(
 ) -> None:
     """Raises ModelLoadError where a tensor is not used that the language model should have used.
 
-    Layers that predict further tokens are left out, unless the model `predicts` them, and then what they have of
-    embeddings and heads (`refuse_other_copies`). So is the head of a model that takes its embedding for one, what makes
-    keys and values in layers that share those of others, what a checkpoint of several modes has for its other modes,
-    and what `left_out_prefixes` names of those that are served.
+    Layers that predict further tokens are left out, unless the model `predicts` them, and then what
+    they have of embeddings and heads (`refuse_other_copies`). So is the head of a model that takes
+    its embedding for one, what makes keys and values in layers that share those of others, what a
+    checkpoint of several modes has for its other modes, and what `left_out_prefixes` names of those
+    that are served.
     """
     own = {_part_of(name) for name in used}
     left_out = set()
@@ -66,16 +69,18 @@ def refuse_leftovers(
 
 
 def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]) -> None:
-    """Raises ModelLoadError where config.json ties embedding and head, and a head in the checkpoint says otherwise.
+    """Raises ModelLoadError where config.json ties embedding and head, and a head in the checkpoint
+    says otherwise.
 
-    Transformers does not tie them then, which config.json should say. `shape` is that of both; they are read only
-    where both are there.
+    Transformers does not tie them then, which config.json should say. `shape` is that of both; they
+    are read only where both are there.
     """
     if HEAD in used or HEAD not in tensors.names():
         return
     if not _are_same(tensors, EMBEDDING, HEAD, shape):
         raise ModelLoadError(
-            f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is not the same as "
+            f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is "
+            "not the same as "
             f"{EMBEDDING}; with tie_word_embeddings false both are used"
         )
 
@@ -83,7 +88,8 @@ def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[i
 def refuse_other_copies(
     config: HfConfig, tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]
 ) -> None:
-    """Raises ModelLoadError where the layer that predicts further tokens has an embedding or a head of its own.
+    """Raises ModelLoadError where the layer that predicts further tokens has an embedding or a head
+    of its own.
 
     The checkpoints that name them there have copies of the model's, which are what is used.
     """
@@ -92,7 +98,8 @@ def refuse_other_copies(
         copy = _COPY.search(name) if _predicts_further(config, name) else None
         if copy is not None and not _are_same(tensors, originals[copy[1]], name, shape):
             raise ModelLoadError(
-                f"mtp: tensor {name} is not the same as {originals[copy[1]]}, which is used in its place"
+                f"mtp: tensor {name} is not the same as {originals[copy[1]]}, which is used in its "
+                "place"
             )
 
 
@@ -104,7 +111,9 @@ def _are_same(tensors: Tensors, one: str, other: str, shape: tuple[int, int]) ->
 
 
 def _part_of(name: str) -> str:
-    """Returns `model.layers` of `model.layers.0.mlp.up_proj.weight`, and `lm_head` of `lm_head.weight`."""
+    """Returns `model.layers` of `model.layers.0.mlp.up_proj.weight`, and `lm_head` of
+    `lm_head.weight`.
+    """
     first, _, rest = name.partition(".")
     return f"{first}.{rest.partition('.')[0]}" if first == "model" else first
 

@@ -1,4 +1,6 @@
-"""Pieces of a matrix are computed on all cores, in their order, while the thread that asks reads and writes others."""
+"""Pieces of a matrix are computed on all cores, in their order, while the thread that asks reads
+and writes others.
+"""
 
 import os
 from collections import deque

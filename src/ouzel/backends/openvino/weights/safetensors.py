@@ -1,12 +1,15 @@
-"""A Hugging Face checkpoint has its tensors in safetensors files, which are read a few rows at a time.
+"""A Hugging Face checkpoint has its tensors in safetensors files, which are read a few rows at a
+time.
 
-The format (https://github.com/huggingface/safetensors): a u64 with the header's length, the header as JSON
-(name -> dtype, shape, data_offsets relative to its end), then the bytes. Sharded checkpoints have
-model.safetensors.index.json, whose weight_map gives the file of each tensor. Rows are read with plain file reads
-rather than a mapping, so that a checkpoint larger than the memory never counts as resident.
+The format (https://github.com/huggingface/safetensors): a u64 with the header's length, the header
+as JSON (name -> dtype, shape, data_offsets relative to its end), then the bytes. Sharded
+checkpoints have model.safetensors.index.json, whose weight_map gives the file of each tensor. Rows
+are read with plain file reads rather than a mapping, so that a checkpoint larger than the memory
+never counts as resident.
 
-Headers are strangers': as the format demands, the tensors of a file lie one after the other and fill it, each is as
-long as its shape says, and shards lie beside their index. So nothing is read that is not there, and nothing twice.
+Headers are strangers': as the format demands, the tensors of a file lie one after the other and
+fill it, each is as long as its shape says, and shards lie beside their index. So nothing is read
+that is not there, and nothing twice.
 """
 
 import math
@@ -53,8 +56,9 @@ _ELEMENT_BYTES = {"BOOL": 1, "I16": 2, "U16": 2, "U32": 4, "F64": 8, "U64": 8} |
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-# Where checkpoints of several modes keep their language model, and what it is called where it is alone; and Nemotron-H.
-# Of the parts that see there are two spellings, or more: those of transformers 4 and 5.
+# Where checkpoints of several modes keep their language model, and what it is called where it is
+# alone; and Nemotron-H. Of the parts that see there are two spellings, or more: those of
+# transformers 4 and 5.
 _PLAIN_NAMES = {
     "backbone.": "model.",
     "model.language_model.": "model.",
@@ -150,7 +154,8 @@ class Checkpoint:
             )
         if location.dtype not in dtypes:
             raise ModelLoadError(
-                f"{location.path}: tensor {name} is stored as {location.dtype}; supported are {', '.join(dtypes)}"
+                f"{location.path}: tensor {name} is stored as {location.dtype}; supported are "
+                f"{', '.join(dtypes)}"
             )
         return location
 
@@ -271,7 +276,9 @@ def read_header(path: Path) -> dict[str, TensorLocation]:
 
 
 def check_layout(path: Path, entries: dict[str, HeaderEntry], num_bytes: int) -> None:
-    """Raises ModelLoadError where the tensors do not fill the `num_bytes` behind the header, each with its own part."""
+    """Raises ModelLoadError where the tensors do not fill the `num_bytes` behind the header, each
+    with its own part.
+    """
     position = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
         begin, end = entry.data_offsets
@@ -287,7 +294,8 @@ def check_layout(path: Path, entries: dict[str, HeaderEntry], num_bytes: int) ->
         element_bytes = _ELEMENT_BYTES.get(entry.dtype)
         if element_bytes is not None and end - begin != math.prod(entry.shape) * element_bytes:
             raise ModelLoadError(
-                f"{where} has {end - begin} bytes, but its shape {brief(entry.shape)} in {entry.dtype} needs others"
+                f"{where} has {end - begin} bytes, but its shape {brief(entry.shape)} in "
+                f"{entry.dtype} needs others"
             )
         position = end
     if position != num_bytes:

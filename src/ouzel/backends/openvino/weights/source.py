@@ -1,7 +1,7 @@
 """A graph is built from matrices in their compressed encoding and float32 vectors, by tensor name.
 
-Tensors  what a checkpoint has: safetensors, quantised safetensors, GGUF
-Weights  what a graph asks for: `CompressedWeights` make them of tensors, `CachedWeights` read what these made before
+Tensors  what a checkpoint has: safetensors, quantised safetensors, GGUF Weights  what a graph asks
+for: `CompressedWeights` make them of tensors, `CachedWeights` read what these made before
 """
 
 import math
@@ -21,8 +21,9 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One as a checkpoint has it. All dimensions but the last are rows; where `is_transposed`, the last two change
-    places first."""
+    """One as a checkpoint has it. All dimensions but the last are rows; where `is_transposed`, the
+    last two change places first.
+    """
 
     name: str
     shape: tuple[int, ...]  # as it is stored
@@ -31,7 +32,9 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class StoredForm:
-    """How a checkpoint stores a quantised tensor: the format's name for it, such as Q4_K, and the bits of a value."""
+    """How a checkpoint stores a quantised tensor: the format's name for it, such as Q4_K, and the
+    bits of a value.
+    """
 
     name: str
     bits: int
@@ -86,7 +89,8 @@ class Tensors(Protocol):
         ...
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
-        """Returns the encoding that `parts` gives; None where the tensor is stored as plain numbers.
+        """Returns the encoding that `parts` gives; None where the tensor is stored as plain
+        numbers.
 
         Raises ModelLoadError where it is missing or has another shape.
         """
@@ -108,13 +112,17 @@ class Tensors(Protocol):
 
 class Weights(Protocol):
     def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        """Compresses the tensors to `width`; with auto, keeps matrices that are stored compressed already."""
+        """Compresses the tensors to `width`; with auto, keeps matrices that are stored compressed
+        already.
+        """
         ...
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]: ...
 
     def has(self, name: str) -> bool:
-        """Tells whether there is such a tensor; where weights were made before, whether it was asked for then."""
+        """Tells whether there is such a tensor; where weights were made before, whether it was
+        asked for then.
+        """
         ...
 
 

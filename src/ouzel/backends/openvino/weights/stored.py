@@ -26,7 +26,8 @@ class StoredWeights:
 
 
 def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
-    """Takes the language model's config, and safetensors where both are there: the config is theirs.
+    """Takes the language model's config, and safetensors where both are there: the config is
+    theirs.
 
     Raises ModelLoadError where it names a format that cannot be read.
     """

@@ -1,4 +1,6 @@
-"""Tells users what became of the quantised matrices of a checkpoint, for the log and for `ouzel inspect`."""
+"""Tells users what became of the quantised matrices of a checkpoint, for the log and for `ouzel
+inspect`.
+"""
 
 import math
 from collections import Counter
@@ -17,8 +19,9 @@ Fate = Literal["kept", "encoded", "rounded"]
 class HeldMatrix:
     """A matrix in memory, with the form that the checkpoint stores it in (None: plain numbers).
 
-    Its fate is `kept` where the stored values stay exactly, `encoded` where auto takes another encoding for them, and
-    `rounded` where the named width does, which is bf16 or f32 for a matrix that is decoded.
+    Its fate is `kept` where the stored values stay exactly, `encoded` where auto takes another
+    encoding for them, and `rounded` where the named width does, which is bf16 or f32 for a matrix
+    that is decoded.
     """
 
     form: StoredForm | None

@@ -1,4 +1,5 @@
-"""AWQ: `qweight` has the rows of the weight beside each other, eight nibbles to an int32, in an order of its own.
+"""AWQ: `qweight` has the rows of the weight beside each other, eight nibbles to an int32, in an
+order of its own.
 
 Of a weight [rows, columns] with G groups of columns (AutoAWQ, modules/linear/gemm.py):
 

@@ -1,4 +1,5 @@
-"""bitsandbytes: nf4 and fp4 with a scale to so many elements, whatever their rows, and int8 with a scale to a row.
+"""bitsandbytes: nf4 and fp4 with a scale to so many elements, whatever their rows, and int8 with a
+scale to a row.
 
 Of a weight [rows, columns] in four bits (bitsandbytes, functional.py: QuantState):
 
@@ -105,7 +106,8 @@ class BitsAndBytes:
         state = self._state(tensor)
         if state.shape != tensor.shape or state.blocksize < 2 or state.blocksize % 2:
             raise ModelLoadError(
-                f"tensor {tensor.name}: its quant_state has the shape {list(state.shape)} in blocks of "
+                f"tensor {tensor.name}: its quant_state has the shape {list(state.shape)} in "
+                "blocks of "
                 f"{state.blocksize}, but config.json asks for {list(tensor.shape)}"
             )
         rows, columns = tensor.shape

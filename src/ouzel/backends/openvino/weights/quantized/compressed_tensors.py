@@ -1,7 +1,9 @@
-"""compressed-tensors: what llm-compressor writes; hub repositories called w4a16, w8a8, FP8-dynamic or NVFP4.
+"""compressed-tensors: what llm-compressor writes; hub repositories called w4a16, w8a8, FP8-dynamic
+or NVFP4.
 
-config.json has several config_groups, each with its targets: patterns behind `re:`, names, and classes of modules.
-Tensors of weights [rows, columns] in G groups of columns (compressed_tensors, compressors/):
+config.json has several config_groups, each with its targets: patterns behind `re:`, names, and
+classes of modules. Tensors of weights [rows, columns] in G groups of columns (compressed_tensors,
+compressors/):
 
     pack-quantized        weight_packed [rows, columns * bits / 32] int32, lowest first, each value plus 2**(bits - 1)
                           weight_zero_point [rows * bits / 32, G] int32, packed alike along the rows; or none
@@ -11,7 +13,8 @@ Tensors of weights [rows, columns] in G groups of columns (compressed_tensors, c
                           weight_global_scale [1]: the scales are divided by it
     mxfp4-pack-quantized  weight_packed likewise, weight_scale [rows, G] exponents with a bias of 127
 
-`weight_scale` is [rows, G] for groups, [rows, 1] for channels, [1] for a tensor, [rows / R, columns / C] for blocks.
+`weight_scale` is [rows, G] for groups, [rows, 1] for channels, [1] for a tensor, [rows / R, columns
+/ C] for blocks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -113,7 +116,8 @@ class CompressedTensors:
                 scale = self.checkpoint.find(base + ".weight_scale")
                 if scale is None:
                     raise ModelLoadError(
-                        f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale is missing"
+                        f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale is "
+                        "missing"
                     )
                 return float8_matrix(self.checkpoint, location, scale, group.block)
         return None
@@ -139,7 +143,8 @@ class Integers:
         per_word = 32 // bits if self.is_packed else 1
         if self.group.block[0] or columns % group_size or columns % per_word:
             raise ModelLoadError(
-                f"tensor {self.base}.weight: {columns} columns of integers do not go into {self.group.summary}"
+                f"tensor {self.base}.weight: {columns} columns of integers do not go into "
+                f"{self.group.summary}"
             )
         if self.is_packed:
             values = self.checkpoint.locate(
@@ -174,7 +179,8 @@ class Integers:
         small: Parts = {"scales": self.scales()}
         if has_zeros:
             small["zeros"] = self.zeros()
-        # Packed values have been moved up by half their range, so have ours with zero points; int8 ones have not.
+        # Packed values have been moved up by half their range, so have ours with zero points; int8
+        # ones have not.
         turned_bits = np.uint8(0 if self.is_packed == has_zeros else 0x88 if bits == 4 else 0x80)
         rows_per_chunk = chunk_rows(columns)
         start = 0

@@ -69,7 +69,8 @@ class ConfigGroup:
         if self.type != type or self.num_bits not in widths:
             supported = " or ".join(f"{type}{width}" for width in widths)
             raise ModelLoadError(
-                f"tensor {name} is stored as {supported}, but its config_group says {self.type}{self.num_bits}"
+                f"tensor {name} is stored as {supported}, but its config_group says "
+                f"{self.type}{self.num_bits}"
             )
 
 
@@ -154,10 +155,11 @@ def _targets(group: HfConfig) -> tuple[str, ...]:
 
 
 def group_of(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
-    """Returns the group of a matrix: by one of its names, by a pattern, or by its class, in this order.
+    """Returns the group of a matrix: by one of its names, by a pattern, or by its class, in this
+    order.
 
-    Where none targets it, all groups must say the same: modules have classes that their names do not tell.
-    Raises ModelLoadError where it may be in groups that say different things.
+    Where none targets it, all groups must say the same: modules have classes that their names do
+    not tell. Raises ModelLoadError where it may be in groups that say different things.
     """
     for matches in (_names, _matches, _has_class):
         found = [group for group in groups if any(matches(group, name) for name in names)]
@@ -168,7 +170,8 @@ def group_of(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
         _without_targets(group) != _without_targets(candidates[0]) for group in candidates
     ):
         raise ModelLoadError(
-            f"tensor {names[0]}.weight is quantised: one of config.json's config_groups must target it, {len(found)} do"
+            f"tensor {names[0]}.weight is quantised: one of config.json's config_groups must "
+            f"target it, {len(found)} do"
         )
     return candidates[0]
 

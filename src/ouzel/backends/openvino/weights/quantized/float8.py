@@ -1,8 +1,9 @@
 """Weights in f8e4m3, one scale to a block of rows and columns, to a row, or to all.
 
-The plugin would make bf16 of them with every step, so they become rows of float32, and are compressed again.
-Two layouts (transformers, integrations/finegrained_fp8.py; vLLM's fp8 checkpoints): beside `weight` [rows, columns]
-lies `weight_scale_inv` or `weight_scale`; whatever its name, the weight is the product of both.
+The plugin would make bf16 of them with every step, so they become rows of float32, and are
+compressed again. Two layouts (transformers, integrations/finegrained_fp8.py; vLLM's fp8
+checkpoints): beside `weight` [rows, columns] lies `weight_scale_inv` or `weight_scale`; whatever
+its name, the weight is the product of both.
 """
 
 import math
@@ -39,7 +40,9 @@ _KNOWN = {
 
 
 class Float8:
-    """Implements `Format`. What the activations were scaled by is not needed: ours are not quantised to eight bits."""
+    """Implements `Format`. What the activations were scaled by is not needed: ours are not
+    quantised to eight bits.
+    """
 
     def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
         config.refuse_others(_KNOWN)

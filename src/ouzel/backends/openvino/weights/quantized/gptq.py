@@ -1,12 +1,15 @@
-"""GPTQ: `qweight` has a column of the weight below each other, eight nibbles or four bytes to an int32, lowest first.
+"""GPTQ: `qweight` has a column of the weight below each other, eight nibbles or four bytes to an
+int32, lowest first.
 
-Of a weight [rows, columns], with P values in an int32 and G groups of columns (AutoGPTQ, nn_modules/qlinear):
+Of a weight [rows, columns], with P values in an int32 and G groups of columns (AutoGPTQ,
+nn_modules/qlinear):
 
     qweight  [columns / P, rows]   scales  [G, rows]
     qzeros   [G, rows / P]         g_idx   [columns]   the group of each column, where it is there
 
-Checkpoints of format `gptq` store zero points less one, taken off whole int32s (GPTQModel, utils/model.py); those of
-`gptq_v2` store them as they are. Where act-order scattered a group's columns, we can only have rows.
+Checkpoints of format `gptq` store zero points less one, taken off whole int32s (GPTQModel,
+utils/model.py); those of `gptq_v2` store them as they are. Where act-order scattered a group's
+columns, we can only have rows.
 """
 
 from collections.abc import Iterable, Iterator

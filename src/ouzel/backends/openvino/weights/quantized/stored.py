@@ -1,7 +1,9 @@
-"""A quantised checkpoint is a plain one with a format on top, which knows how some of its matrices are packed.
+"""A quantised checkpoint is a plain one with a format on top, which knows how some of its matrices
+are packed.
 
-What the format does not find packed is plain: files, not lists of exclusions in config.json, say what is quantised. So
-a matrix that is there in neither form is missing, and one whose scales are gone is refused rather than misread.
+What the format does not find packed is plain: files, not lists of exclusions in config.json, say
+what is quantised. So a matrix that is there in neither form is missing, and one whose scales are
+gone is refused rather than misread.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +32,9 @@ _EIGHT_BITS = ("u8", "i8")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A matrix as a format has it. Where `encoding` is None, none of ours says the same, and there are no parts."""
+    """A matrix as a format has it. Where `encoding` is None, none of ours says the same, and there
+    are no parts.
+    """
 
     encoding: Encoding | None
     form: StoredForm
@@ -43,8 +47,9 @@ def packed(
     parts: Callable[[], Iterator[Parts]],
     column_order: NDArray[Any] | None = None,
 ) -> Stored:
-    """`column_order` says which column each column of the parts is: then groups are not made of neighbours, no encoding
-    of ours says the same, and only rows can be had."""
+    """`column_order` says which column each column of the parts is: then groups are not made of
+    neighbours, no encoding of ours says the same, and only rows can be had.
+    """
 
     def rows() -> Rows:
         for piece in parts():
@@ -78,7 +83,9 @@ class Format(Protocol):
         ...
 
     def find(self, tensor: Tensor) -> Stored | None:
-        """Returns None where the tensor is not packed. Raises ModelLoadError where it is, but not as it should be."""
+        """Returns None where the tensor is not packed. Raises ModelLoadError where it is, but not
+        as it should be.
+        """
         ...
 
 
@@ -114,13 +121,17 @@ class QuantizedCheckpoint:
 
 
 def plain_name(name: str, companions: tuple[str, ...]) -> str:
-    """Returns what the weight is called that the tensor stands for, or belongs to; `companions` are ends of names."""
+    """Returns what the weight is called that the tensor stands for, or belongs to; `companions` are
+    ends of names.
+    """
     end = next((end for end in companions if name.endswith(end)), None)
     return name if end is None else name.removesuffix(end) + ".weight"
 
 
 def module_names(checkpoint: Checkpoint) -> set[str]:
-    """Returns those that have tensors, as the files call them and as they are called where a model is alone."""
+    """Returns those that have tensors, as the files call them and as they are called where a model
+    is alone.
+    """
     tensors = {name: checkpoint.find(name) for name in checkpoint.names()}
     names = {*tensors, *(location.name for location in tensors.values() if location is not None)}
     return names | {name.rpartition(".")[0] for name in names}
@@ -142,7 +153,9 @@ def scale_type(location: TensorLocation) -> Scales:
 
 
 def bytes_of(words: NDArray[Any]) -> NDArray[np.uint8]:
-    """Splits the 32-bit words of each row into bytes, lowest first: eight nibbles lie as encodings.py has them."""
+    """Splits the 32-bit words of each row into bytes, lowest first: eight nibbles lie as
+    encodings.py has them.
+    """
     return np.ascontiguousarray(words).view(np.uint8)
 
 
@@ -156,7 +169,9 @@ def ordered(values: NDArray[np.uint8], order: NDArray[Any] | None, bits: int) ->
 def order_of_groups(
     group_indices: NDArray[np.int32], group_size: int, name: str
 ) -> NDArray[Any] | None:
-    """Returns which columns to put next to each other to have the groups together; None where they are already."""
+    """Returns which columns to put next to each other to have the groups together; None where they
+    are already.
+    """
     together = np.arange(len(group_indices)) // group_size
     if np.array_equal(group_indices, together):
         return None
