@@ -1,4 +1,4 @@
-"""A checkpoint directory becomes a graph, by way of the cache when it can be."""
+"""Loads a checkpoint directory as a graph, from the weight cache if possible."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -61,8 +61,12 @@ def load_checkpoint(
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
-    """With `predicts` the layer that predicts further tokens is loaded, too; with `adapter_rank`
-    the model takes adapters; with `vector_head` it makes vectors. Raises ModelLoadError.
+    """Returns the model with weights from the cache, or compresses the weights and stores them
+    first.
+
+    With `predicts` the layer that predicts further tokens is loaded, too. With an `adapter_rank`
+    above 0 the model takes adapters of up to this rank; with a `vector_head` it makes vectors.
+    Raises ModelLoadError if the checkpoint cannot be served.
     """
     text, vision = config.text_model(), vision_family(config)
     stored, build_text = find_weights(directory, text), family(text.model_type)
@@ -100,7 +104,7 @@ def load_checkpoint(
         cached = load_cached(entry, build)
         note_use(entry, directory, files)
     except OSError as error:
-        logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
+        logger.warning("compressed weights cannot be stored in %s: %s", entry.parent, error)
     if cached is not None:
         return replace(cached, is_entry_new=True)
     weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress)
@@ -112,8 +116,9 @@ def load_checkpoint(
 def find_entry(
     directory: Path, config: HfConfig, model: ModelConfig, vector_head: VectorHead | None
 ) -> Path:
-    """Returns the cache entry of a checkpoint, whether or not it has been made. Raises
-    ModelLoadError.
+    """Returns the path of the checkpoint's cache entry, which may not exist yet.
+
+    Raises ModelLoadError if the directory has no weights that can be read.
     """
     stored = find_weights(directory, config.text_model())
     kind = entry_kind(plan_for(stored, model.weight_plan), model.mtp, vector_head)
@@ -123,8 +128,10 @@ def find_entry(
 
 
 def plan_for(stored: StoredWeights, plan: WeightPlan) -> WeightPlan:
-    """Returns the plan by which the cache names an entry: plain numbers have nothing to keep or to
-    recompress.
+    """Returns the plan that the name of a cache entry contains.
+
+    A checkpoint of plain numbers has no quantised matrices to keep or to recompress, so that its
+    plan has no `auto` and no `recompress`.
     """
     return plan if stored.compressed_as else replace(plan.with_auto(AUTO_WIDTH), recompress=False)
 
@@ -134,14 +141,15 @@ def files_of_entry(directory: Path, stored: StoredWeights) -> list[Path]:
 
 
 def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None) -> str:
-    """Says what of the checkpoint is in a cache entry."""
+    """Describes the contents of a cache entry in its name: the plan and the parts of the model."""
     head = "" if vector_head is None else ",score" if vector_head.num_labels else ",embed"
     return f"{plan}{',recompress' if plan.recompress else ''}{',mtp' if predicts else ''}{head}"
 
 
 def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> str:
-    """Names the weights as users read them, such as `gguf as i8 (int4)`; `index` is the index of a
-    weight cache.
+    """Returns the encoding of the weights as users read it, such as `gguf as i8 (int4)`.
+
+    `index` is the index of a weight cache.
     """
     has_auto = plan != plan.with_auto(AUTO_WIDTH)
     if not stored.compressed_as or not (
@@ -153,7 +161,7 @@ def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str
 
 
 def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> None:
-    """Logs what a named width made of a quantised checkpoint."""
+    """Logs the resulting widths if the user named a width for a quantised checkpoint."""
     if (
         stored.compressed_as
         and str(plan) != "auto"
@@ -163,16 +171,14 @@ def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]
 
 
 def refuse_options(model: ModelConfig) -> None:
-    """Raises ModelLoadError for what is asked of a directory that has graphs, and takes building
-    them.
-    """
+    """Raises ModelLoadError for an option that only a checkpoint can have, and not an IR."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
     if model.task == "embed":
         raise ModelLoadError("task embed: an OpenVINO IR has no output for embeddings")
     if num_adapters(model):
         raise ModelLoadError(
-            "lora, max_loras: an OpenVINO IR takes no adapters; serve the checkpoint it was made of"
+            "lora, max_loras: an OpenVINO IR takes no adapters; serve its original checkpoint"
         )
 
 
@@ -184,10 +190,10 @@ def measure_checkpoint(
     predicts: bool = False,
     vector_head: VectorHead | None = None,
 ) -> tuple[LanguageModel, MeasuredWeights]:
-    """Builds the graph as `load_checkpoint` does, of weights that are not read. Raises
-    ModelLoadError like that.
+    """Builds the graph as `load_checkpoint` does, without reading the weights.
 
-    A head that may be a copy of the embedding is compared with it all the same.
+    Only a head that may be a copy of the embedding is read, to compare the two. Raises
+    ModelLoadError like `load_checkpoint`.
     """
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
@@ -206,9 +212,9 @@ def check_use(
     *,
     makes_vectors: bool = False,
 ) -> None:
-    """Raises ModelLoadError where the checkpoint has tensors that the model should have used.
+    """Raises ModelLoadError if the checkpoint has tensors that the model should use and does not.
 
-    One that makes vectors needs no head.
+    A model that makes vectors needs no head.
     """
     text = config.text_model()
     left_out = () if model.vision is None else model.vision.left_out
@@ -238,10 +244,13 @@ def built(
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
-    """Raises ModelLoadError where the runtime refuses a number that the family takes."""
+    """Builds the language model and its vision encoder.
+
+    Raises ModelLoadError if OpenVINO refuses a number in config.json that the family accepts.
+    """
     images = None if vision is None else vision.image_shape(config)
     if not weights.has(EMBEDDING) and weights.has(EMBEDDING.removeprefix("model.")):
-        weights = RenamedWeights(weights, "model.", "")  # a model was saved without its head
+        weights = RenamedWeights(weights, "model.", "")  # the model was saved without its head
     try:
         builder = Builder(
             weights,
@@ -259,16 +268,17 @@ def built(
         return replace(model, vision=encoder, sees_images_whole=images.sees_whole)
     except RuntimeError as error:
         raise ModelLoadError(
-            f"OpenVINO makes no {config.model_type} of this config.json: "
+            f"OpenVINO could not build a {config.model_type} graph from this config.json: "
             f"{str(error).splitlines()[0]}"
         ) from error
 
 
 def text_model(config: HfConfig, weights: Weights) -> HfConfig:
-    """Says of a checkpoint of several modes whether its head is the embedding, as its tensors do.
+    """Returns the configuration of the language model, with `tie_word_embeddings` as the tensors
+    say.
 
-    What stands in `text_config` and beside it may differ, either being a default of one of two
-    classes.
+    In a checkpoint of several modes `text_config` and the level above it may disagree about
+    `tie_word_embeddings`: either value may be the default of its class.
     """
     text = config.text_model()
     if text is config:
@@ -281,22 +291,22 @@ def text_model(config: HfConfig, weights: Weights) -> HfConfig:
 
 
 def log_modes(directory: Path, config: HfConfig, *, has_vision: bool) -> None:
-    """Says of a checkpoint of several modes what is served of it."""
+    """Logs the parts of a checkpoint of several modes that are served."""
     text = config.text_model()
     if text is not config:
-        supports_images = " and the vision encoder" if has_vision else ""
+        and_encoder = " and the vision encoder" if has_vision else ""
         logger.info(
-            "of %s, a %s, the language model %s%s",
+            "%s (%s): serving the language model %s%s",
             directory,
             config.model_type,
             text.model_type,
-            supports_images,
+            and_encoder,
         )
 
 
 def log_compression(directory: Path, plan: WeightPlan, entry: Path) -> None:
     logger.info(
-        "compressing the weights of %s to %s; the next start takes them from %s",
+        "compressing the weights of %s to %s; the next start reads them from %s",
         directory,
         plan,
         entry,
@@ -304,14 +314,14 @@ def log_compression(directory: Path, plan: WeightPlan, entry: Path) -> None:
 
 
 def hint_at_calibration(plan: WeightPlan, index: Mapping[str, Any]) -> None:
-    """Names the command that makes better int4 weights, unless no matrix was rounded to int4."""
+    """Logs the command that makes better int4 weights, if some matrix was rounded to int4."""
     if any(
         matrix.fate == "rounded" and matrix.encoding.values == "i4"
         for matrix in held_matrices(index)
     ):
         recompress = " --recompress" if plan.recompress else ""
         logger.info(
-            "`ouzel pull --weights %s%s --calibrate` makes int4 weights that lose less",
+            "`ouzel pull --weights %s%s --calibrate` makes int4 weights with smaller errors",
             plan,
             recompress,
         )
@@ -320,8 +330,8 @@ def hint_at_calibration(plan: WeightPlan, index: Mapping[str, Any]) -> None:
 def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
     num_matrices = sum("encoding" in entry for entry in weights.index.values())
     logger.info(
-        "%s is quantised (%s): %d matrices are kept exactly as stored, %d others are compressed; "
-        "in all %s",
+        "%s is quantised (%s): %d matrices keep their stored values, %d others are compressed; "
+        "all together are %s",
         directory,
         summary,
         weights.num_kept,
@@ -331,18 +341,20 @@ def log_kept(directory: Path, summary: str, weights: CompressedWeights) -> None:
 
 
 def load_preferred(entry: Path, build: Build) -> LanguageModel | None:
-    """Loads the calibrated weights where they are kept and whole, else the weights that the entry
-    itself has.
+    """Loads the calibrated weights if they exist and are whole, else the weights of the entry
+    itself.
     """
     preferred = preferred_path(entry)
     loaded = load_cached(preferred, build)
     if loaded is not None and preferred != entry:
-        logger.info("the calibrated weights %s serve", preferred)
+        logger.info("serving the calibrated weights %s", preferred)
     return load_cached(entry, build) if loaded is None and preferred != entry else loaded
 
 
 def load_cached(entry: Path, build: Build) -> LanguageModel | None:
-    """Returns None where there is no entry, or it was broken and is gone."""
+    """Builds the model from a cache entry; returns None if there is no entry or a broken one, which
+    it deletes.
+    """
     if not entry.exists():
         return None
     try:
@@ -363,7 +375,7 @@ def compress(
     *,
     recompress: bool,
 ) -> None:
-    """Makes the cache entry: building the graph is what asks for each weight once."""
+    """Makes the cache entry by building the graph, which asks for each weight once."""
     with EntryWriter(entry) as writer:
         weights = CompressedWeights(tensors, writer, encoders, recompress=recompress)
         build(weights)
