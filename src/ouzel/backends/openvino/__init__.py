@@ -75,7 +75,7 @@ def create_runner(
     """Loads, compiles and checks the model in the local directory `model.model`.
 
     Raises ModelLoadError for every fault that the user can mend. `num_blocks` sets the number of
-    blocks of the KV cache, whatever memory they take. Without `num_blocks` the free memory decides,
+    blocks of the KV cache, regardless of the memory. Without `num_blocks` the free memory decides,
     and this model gets the share `memory_share` (0 to 1) of it. The type of the KV cache depends on
     `free_bytes`, the free memory of the machine in bytes. Replicas get the same `free_bytes`, so
     that all of them choose the same type.

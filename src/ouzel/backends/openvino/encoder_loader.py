@@ -117,7 +117,8 @@ class EncoderLoader:
             model = self._build(self._config, weights, self._plan, self._num_labels)
         except RuntimeError as error:
             raise ModelLoadError(
-                f"OpenVINO could not build a {self._config.model_type} graph from this config.json: "
+                f"OpenVINO could not build a {self._config.model_type} graph from this "
+                "config.json: "
                 f"{str(error).splitlines()[0]}"
             ) from error
         return replace(model, weights=str(self._plan))

@@ -1,4 +1,4 @@
-"""The record of a loaded encoder, which its runner takes."""
+"""Describes a loaded encoder for its runner."""
 
 import mmap
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ ScorePooling = Literal["cls", "mean"]
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderModel:
-    """The graph of an encoder and the facts that its runner needs.
+    """Holds the graph of an encoder and the facts that its runner needs.
 
     The graph gives the hidden rows of all tokens, [T, hidden_size], or, if the model scores,
     logits, [B, labels].

@@ -49,10 +49,10 @@ from ouzel.pooling import Task
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """The facts of a model directory for `ouzel inspect`; sizes are in bytes."""
+    """Holds the facts of a model directory for `ouzel inspect`; sizes are in bytes."""
 
     model_type: str
-    text_model_type: str  # of the language model; model_type unless the checkpoint has other modes
+    text_model_type: str  # the language model's; model_type unless there are other modes
     weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
     are_weights_calibrated: bool
     stored: str  # the treatment of quantised matrices; empty if the checkpoint has none

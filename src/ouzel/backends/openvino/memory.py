@@ -1,4 +1,4 @@
-"""Errors for memory that the system refuses, and a way to give pages back to the system."""
+"""Reports memory that the system refuses, and gives pages back to the system."""
 
 import mmap
 import threading

@@ -1,4 +1,4 @@
-"""The record of a loaded vision encoder, which its runner takes."""
+"""Describes a loaded vision encoder for its runner."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def one_after_the_other(
 
 @dataclass(frozen=True, kw_only=True)
 class VisionModel:
-    """The graphs of a vision encoder and the facts that its runner needs.
+    """Holds the graphs of a vision encoder and the facts that its runner needs.
 
     The graphs run one after the other, each on the rows of the graph before it. Steps of the
     language model can run between two of them.

@@ -1,4 +1,5 @@
-"""The slots of adapter matrices: inputs of the compiled model; a step takes the slots that it uses.
+"""Holds adapter matrices in slots, inputs of the compiled model; a step takes the slots that it
+uses.
 
 All slots of a group of matrices lie one after the other, in one memory mapping of this class alone.
 The system gives pages when a slot is filled and takes them back when it is cleared. The base
@@ -36,7 +37,7 @@ _MAX_KEPT = 32  # ranges of slots whose tensors are kept: making them takes a mi
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """The matrices A, or the matrices B, of one group in all slots."""
+    """Holds the matrices A, or the matrices B, of one group in all slots."""
 
     name: str  # name of the input
     values: NDArray[np.generic]  # [slots, ...], f32 or the bits of bf16
@@ -46,7 +47,7 @@ class _Stack:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The place of a matrix in the stacks."""
+    """Names the place of a matrix in the stacks."""
 
     matrix: AdaptedMatrix
     group: AdaptedGroup
@@ -168,7 +169,7 @@ def _stacks(shape: AdapterShape, num_slots: int) -> tuple[mmap.mmap, dict[str, _
     return memory, stacks
 
 
-# Pages of a private mapping can be given back; those of a shared one, which is the default, cannot.
+# Pages of a private mapping can be given back; pages of a shared mapping, the default, cannot.
 _PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 

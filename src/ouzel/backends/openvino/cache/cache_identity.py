@@ -30,8 +30,8 @@ def cache_identity(
     the scales of the keys, the precision, the processor and its instructions, the shapes and types
     of the tables. It also depends on `--deterministic`, without which blocks of prompts may have
     rows that were computed as generated tokens. It does not depend on the number of rows of the
-    tables or of threads: sums may round differently by the number of threads, as they do by the
-    size of a batch.
+    tables or of threads: sums may round differently by the number of threads, and also by the size
+    of a batch.
     """
     facts = [
         FORMAT,
@@ -47,7 +47,8 @@ def cache_identity(
         sorted((table.name, str(table.dtype), table.row_shape) for table in tables),
         *(["deterministic"] if engine.deterministic else []),
     ]
-    if model.key_scales:  # without scales the identity of an earlier version stays valid
+    # no entry without scales, so that identities of earlier versions stay valid
+    if model.key_scales:
         facts.append({name: scales.tolist() for name, scales in model.key_scales.items()})
     return (
         f"{model.identity}-{hashlib.blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()}"

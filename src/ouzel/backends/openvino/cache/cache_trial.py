@@ -41,7 +41,8 @@ NUM_COMPARED_ROWS = 128
 NUM_PLACES = 4  # places in the context where parts of the text run to measure the keys
 # Smallest scale relative to the median of a head, so that a channel that is always 0 has a scale,
 # too.
-MIN_SCALE = 2.0**-12  # of the median of a head, so that a channel that is always 0 has a scale, too
+# smallest scale relative to the median of a head: a channel that is always 0 has a scale, too
+MIN_SCALE = 2.0**-12
 
 Tokens = NDArray[np.int64]
 Floats = NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""The verdict on the KV cache of a model: how far a u8 cache moves its logits.
+"""Stores the verdict on the KV cache of a model: how far a u8 cache moves its logits.
 
 The verdict has two figures: for a plain u8 cache and for one with scaled keys. It is made once, at
 the first load of the model with a u8 cache (cache_trial.py), and stored in a file.
@@ -42,7 +42,7 @@ Cache = Literal["u8", "u8 with scaled keys", "f16"]
 
 
 class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a trial.
+    """Holds the result of a trial.
 
     A divergence is the mean KL of the next token's distribution to an f32 cache; for a model that
     makes vectors it is one minus the cosine.

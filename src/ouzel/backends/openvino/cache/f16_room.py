@@ -26,7 +26,7 @@ ENOUGH_TOKENS = 32_768  # tokens that are enough in all requests together
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class F16Room:
-    """The memory for an f16 cache, and the number of requests that it must hold."""
+    """Holds the memory for an f16 cache, and the number of requests that the cache must hold."""
 
     num_bytes: int  # bytes that the cache may take
     # bytes of one request of full length; if the number of blocks is fixed, bytes of all blocks
@@ -36,7 +36,8 @@ class F16Room:
 
     @property
     def num_held(self) -> int:
-        # Without attention layers a request takes no bytes; cache_tables refuses such a model later.
+        # Without attention layers a request takes no bytes; cache_tables refuses such a model
+        # later.
         if not self.request_bytes:
             return self.max_num_seqs
         return min(self.num_bytes // self.request_bytes, self.max_num_seqs)

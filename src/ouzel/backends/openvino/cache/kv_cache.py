@@ -1,4 +1,4 @@
-"""The paged KV cache: the memory decides the number of blocks, and tensors hold them.
+"""Plans and holds the paged KV cache; the memory decides the number of its blocks.
 
 The tensors are the compiled model's inputs `key_cache.N` and `value_cache.N`. Dimension 0 is the
 number of blocks, dimension 2 of value_cache the block size.
@@ -37,7 +37,8 @@ def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
     tables = [table for each in compiled for table in tables_of(each, KEY_PREFIX, "value_cache.")]
     if not tables:
         raise ModelLoadError(
-            "a model of recurrent layers only is not supported: at least one layer must be attention"
+            "a model of recurrent layers only is not supported: at least one layer must be "
+            "attention"
         )
     return tables
 
@@ -125,7 +126,7 @@ def block_size_of(tables: list[Table]) -> int:
 
 
 class KvCache:
-    """The tensors of the KV cache of all layers; block ids index their first dimension."""
+    """Holds the tensors of the KV cache of all layers; block ids index their first dimension."""
 
     def __init__(self, tables: list[Table], num_blocks: int) -> None:
         self.block_size = block_size_of(tables)

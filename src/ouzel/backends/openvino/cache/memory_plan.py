@@ -25,7 +25,7 @@ def plan_memory(
     """Plans the states first, then the KV cache; `tables` are the tables of the cache and of the
     states.
 
-    `num_blocks` sets the number of blocks of the cache, whatever memory they take. With
+    `num_blocks` sets the number of blocks of the cache, regardless of the memory. With
     `keeps_context` it raises F16Unfit if the cache does not hold a request of full length. Raises
     ModelLoadError if the memory is too small.
     """

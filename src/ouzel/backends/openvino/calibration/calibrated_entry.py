@@ -55,7 +55,7 @@ READING_PLAN = read_weights("auto")  # weights of the model that reads the text
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A checkpoint with its open tensors."""
+    """Holds a checkpoint with its open tensors."""
 
     directory: Path
     config: HfConfig

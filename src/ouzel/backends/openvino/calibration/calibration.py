@@ -36,7 +36,7 @@ EMBEDDING_DAMPING = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A matrix that may be calibrated, and its encoding without calibration."""
+    """Names a matrix that may be calibrated, and its encoding without calibration."""
 
     wanted: MatrixSpec
     encoding: Encoding
@@ -69,7 +69,7 @@ class ListedWeights:
 
 
 class Calibration:
-    """The encodings of calibrated matrices; implements `MatrixEncoders`."""
+    """Chooses the encodings of calibrated matrices; implements `MatrixEncoders`."""
 
     def __init__(
         self, recording: Recording, int4_keys: frozenset[str], int8_keys: frozenset[str]
@@ -143,7 +143,7 @@ def calibrate(tensors: Tensors, targets: Sequence[Target], recording: Recording)
     whole = [each for each in targets if is_calibrated(each.wanted)]
     candidates = []
     with stage(
-        "measuring what four bits cost", sum(_num_weights(each.wanted) for each in whole)
+        "measuring the loss of four bits", sum(_num_weights(each.wanted) for each in whole)
     ) as measuring:
         for target in whole:
             candidates.append(_candidate(tensors, target.wanted, recording))

@@ -1,13 +1,13 @@
 """Checks at start-up, in the serving precision, that a model agrees with itself.
 
-The check runs the same few tokens in one chunk, in three chunks (which read the paged cache and the
-state that the chunk before left), and with all positions shifted by thousands (rotary positions are
-relative, so the logits must stay). Rounding explains differences of 1-5 % of the logits in bf16
-with a u8 cache. A graph whose positions lose bits passes every short test and differs by 25 % and
-more here. A sound model that amplifies rounding may differ as much. But it does so also with a
-shift of a few positions, where no graph loses bits. The tokens of one prompt may go to other
-experts because of a rounding error, so one failed prompt proves nothing: a broken model fails with
-each prompt.
+The check runs the same few tokens in one chunk, in three chunks, each of which reads the paged
+cache and the state of the chunk before, and with all positions shifted by thousands (rotary
+positions are relative, so the logits must stay). Rounding explains differences of 1-5 % of the
+logits in bf16 with a u8 cache. A graph whose positions lose bits passes every short test and
+differs by 25 % and more here. A sound model that amplifies rounding may differ as much. But it does
+so also with a shift of a few positions, where no graph loses bits. The tokens of one prompt may go
+to other experts because of a rounding error, so one failed prompt proves nothing: a broken model
+fails with each prompt.
 """
 
 import logging

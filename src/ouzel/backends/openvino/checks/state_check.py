@@ -29,7 +29,7 @@ LARGEST_ERROR = 1e-3  # relative; rounding explains 1e-6
 
 @dataclass(frozen=True)
 class Reference:
-    """The computation of an operation in numpy.
+    """Describes the computation of an operation in numpy.
 
     `compute` takes all inputs of one sequence, its state among them, and returns its rows and its
     next state.
@@ -42,7 +42,7 @@ class Reference:
 
 
 def check_operations(core: ov.Core, graph: ov.Model, device: str) -> None:
-    """Raises ModelLoadError if an operation of the graph does not compute what Ouzel expects of it.
+    """Raises ModelLoadError if an operation of the graph computes other numbers than Ouzel expects.
 
     The message has the operation's name.
     """

@@ -121,7 +121,9 @@ def _size_of(port: Node) -> int:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """The inputs of Ouzel's encoders, and the padded values that the graph's own inputs become."""
+    """Holds the inputs of Ouzel's encoders, and the padded values that replace the graph's own
+    inputs.
+    """
 
     parameters: list[Node]
     padded: dict[str, Node]

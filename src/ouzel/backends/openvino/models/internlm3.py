@@ -1,4 +1,4 @@
-"""InternLM3 is llama, with biases everywhere or nowhere.
+"""InternLM3 is llama with biases everywhere or nowhere.
 
 Reference: transformers, models/internlm3/configuration_internlm3.py; the model is
 models/llama/modeling_llama.py.
@@ -20,7 +20,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     attention_bias = config.flag("attention_bias", config.flag("qkv_bias", False))
     bias = config.flag("mlp_bias", config.flag("bias", False))
-    if attention_bias != bias:  # with which transformers refuses it, too
+    if attention_bias != bias:  # transformers refuses such a checkpoint, too
         raise ModelLoadError(
             f"config.json: qkv_bias and bias of internlm3 must agree, found {attention_bias}, "
             f"{bias}"

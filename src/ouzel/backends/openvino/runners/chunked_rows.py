@@ -4,7 +4,7 @@ Sequences with several tokens in the step are computed in chunks. Sequences with
 the operations that have their states in tables.
 
 The length of the chunks is the one with the least work. A few proposals of some sequences need no
-long chunks; in a long prompt each chunk costs one update of the state, whatever its length.
+long chunks; in a long prompt each chunk of any length costs one update of the state.
 
 A loop over no chunks costs as much as the loop before it: the runtime hands on the former output,
 and everything behind the loop is computed again (after a prompt of 512 tokens, a step of
@@ -57,8 +57,8 @@ def chunk_length(lens: Integers) -> int:
 def chunk_inputs(subsequence_begins: Integers, slots: Integers) -> dict[str, Integers]:
     """Returns the inputs of `Chunking` by name; `slots` are the slots that each sequence reads.
 
-    A chunk that its sequence does not fill has rows of -1 - (the sequence's last row) behind its own
-    rows. Their results are not used. The slot of a chunk that continues the chunk before it is -1.
+    A chunk that its sequence does not fill has -1 - (the sequence's last row) behind its own rows.
+    Their results are not used. The slot of a chunk that continues the chunk before it is -1.
     """
     lens, chunked = np.diff(subsequence_begins), in_chunks(subsequence_begins)
     single_rows = subsequence_begins[:-1][~chunked]

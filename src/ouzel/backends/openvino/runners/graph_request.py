@@ -9,7 +9,7 @@ from ouzel.backends.openvino.library import ov
 
 
 class GraphRequest:
-    """A compiled graph with its inputs; it runs one `infer` at a time."""
+    """Holds a compiled graph with its inputs, and runs one `infer` at a time."""
 
     def __init__(
         self, compiled: ov.CompiledModel, tables: Mapping[str, ov.Tensor] | None = None

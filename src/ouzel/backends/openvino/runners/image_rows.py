@@ -1,4 +1,4 @@
-"""The inputs that give a step's rows the features of images (graph/images.py)."""
+"""Makes the inputs that give a step's rows the features of images (graph/images.py)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""The states of recurrent layers: slots of tables, the model's inputs `state.<kind>.<layer>`.
+"""Holds the states of recurrent layers in tables, the model's inputs `state.<kind>.<layer>`.
 
 A slot holds the state of one sequence in all layers; `engine/cache/state_slots.py` assigns the
 slots. Memory is planned for slots first: two for each running sequence, and the slots that hold
@@ -106,7 +106,7 @@ def num_kept_states(
 
 
 class StateTables:
-    """The tensors of the states of all recurrent layers; slots index their first dimension."""
+    """Holds the states of all recurrent layers in tensors; slots index their first dimension."""
 
     def __init__(self, tables: list[Table], plan: StatePlan) -> None:
         try:

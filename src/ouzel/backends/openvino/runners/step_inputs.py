@@ -1,4 +1,4 @@
-"""The inputs of a step that every graph takes."""
+"""Makes the inputs of a step that every graph takes."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Tables: inputs of the compiled model whose first dimension Ouzel chooses, such as its caches.
+"""Reads and allocates tables, model inputs whose first dimension Ouzel chooses, such as caches.
 
 Shapes and element types come from the compiled model; they depend on device, precision and KV type.
 """

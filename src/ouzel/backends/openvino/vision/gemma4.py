@@ -1,4 +1,5 @@
-"""Gemma 4: patches of images of any size, rotated by column and row, and averaged in squares.
+"""Gemma 4 cuts images of any size into patches, rotates them by column and row, and averages
+squares.
 
 If config.json says so, the tokens of an image attend to each other, in layers with a window only.
 
@@ -28,7 +29,7 @@ from ouzel.types.engine_request import ImageInput
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4VisionShape:
-    """The sizes and switches of one checkpoint's encoder."""
+    """Holds the sizes and switches of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int

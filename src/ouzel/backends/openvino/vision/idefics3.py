@@ -1,4 +1,4 @@
-"""Idefics 3: SigLIP's encoder for each tile; one matrix maps a square of patches to the text's
+"""Idefics 3 has SigLIP's encoder for each tile; one matrix maps squares of patches to the text's
 size.
 
 Reference: transformers, models/idefics3/modeling_idefics3.py; Idefics 3 (Laurençon 2024).

@@ -1,5 +1,4 @@
-"""InternVL in the format of transformers: layers scale their outputs; a square of patches is one
-row.
+"""In InternVL (format of transformers) layers scale their outputs; a square of patches is one row.
 
 Reference: transformers, models/internvl/modeling_internvl.py; InternVL 1.5 (Chen 2024).
 """

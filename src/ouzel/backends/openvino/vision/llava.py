@@ -1,4 +1,4 @@
-"""LLaVA 1.5: the features of one tile from a late layer of CLIP or SigLIP, or Pixtral's own
+"""LLaVA 1.5 takes one tile's features from a late layer of CLIP or SigLIP, or uses Pixtral's
 encoder.
 
 Reference: transformers, models/llava/modeling_llava.py; LLaVA 1.5 (Liu 2023, arXiv 2310.03744).

@@ -1,4 +1,4 @@
-"""LLaVA-OneVision: llava_next with SigLIP's last layer and a limit for the features of an image.
+"""LLaVA-OneVision is llava_next with SigLIP's last layer and a limit for the features of an image.
 
 The limit is the features of a number of tiles. Reference: transformers,
 models/llava_onevision/modeling_llava_onevision.py; LLaVA-OneVision (Li 2024, arXiv 2408.03326).

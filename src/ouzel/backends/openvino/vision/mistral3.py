@@ -1,4 +1,4 @@
-"""Mistral 3: Pixtral's encoder, with squares of patches merged to one row.
+"""Mistral 3 has Pixtral's encoder, and merges squares of patches to one row.
 
 Reference: transformers, models/mistral3/modeling_mistral3.py.
 """

@@ -1,5 +1,5 @@
-"""Qwen2.5-VL's encoder: RMS norms, gated feed-forward layers, attention within windows in most
-layers.
+"""Qwen2.5-VL's encoder has RMS norms, gated feed-forward layers, and mostly attention within
+windows.
 
 Only the queries, keys and values of a layer with windows are gathered into windows and back. A mask
 over all patches instead would take memory that grows with the square of the patches. Reference:

@@ -1,4 +1,4 @@
-"""Qwen2-VL's encoder: layer norms and plain feed-forward layers.
+"""Qwen2-VL's encoder has layer norms and plain feed-forward layers.
 
 Reference: transformers, models/qwen2_vl/modeling_qwen2_vl.py.
 """

@@ -1,5 +1,4 @@
-"""Qwen3-VL's encoder: learned positions of a square, stretched to each image, and DeepStack
-features.
+"""Qwen3-VL's encoder has learned positions, stretched from a square to each image, and DeepStack.
 
 Reference: transformers, models/qwen3_vl/modeling_qwen3_vl.py.
 """

@@ -1,5 +1,5 @@
-"""Refuses weights that are NaN or infinite: a model that has them answers nonsense, or fails with
-some prompts only.
+"""Refuses weights that are NaN or infinite: such a model answers nonsense, or fails with some
+prompts.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,8 +16,9 @@ _F8E8M0_NAN = np.uint8(255)
 
 
 def are_finite(encoding: Encoding, parts: Parts) -> bool:
-    """Tells whether a piece of a matrix holds numbers only. The scales show it, and where there are
-    none the values.
+    """Tells whether a piece of a matrix has finite numbers only.
+
+    It looks at the scales, or at the values if there are no scales.
     """
     if encoding.scales == "f8e8m0":
         return not bool((parts["scales"] == _F8E8M0_NAN).any())
@@ -33,8 +34,9 @@ def are_finite(encoding: Encoding, parts: Parts) -> bool:
 def quietly(
     encode: Callable[[NDArray[np.float32]], Parts],
 ) -> Callable[[NDArray[np.float32]], Parts]:
-    """Returns a function that encodes without numpy's warnings about NaN: `are_finite` refuses the
-    result.
+    """Returns a function that encodes without numpy's warnings about NaN.
+
+    `are_finite` refuses the result.
     """
 
     def encode_quietly(rows: NDArray[np.float32]) -> Parts:
@@ -45,8 +47,9 @@ def quietly(
 
 
 def not_finite(tensors: Tensors, candidates: Iterable[Tensor]) -> ModelLoadError:
-    """Returns the error for a matrix that is not finite. It reads the tensors of the matrix again
-    to name the one.
+    """Returns the error for a matrix that is not finite.
+
+    It reads the tensors of the matrix again to name the bad ones.
     """
     with np.errstate(all="ignore"):
         names = [
