@@ -118,7 +118,6 @@ class EncoderLoader:
         except RuntimeError as error:
             raise ModelLoadError(
                 f"OpenVINO could not build a {self._config.model_type} graph from this "
-                "config.json: "
-                f"{str(error).splitlines()[0]}"
+                f"config.json: {str(error).splitlines()[0]}"
             ) from error
         return replace(model, weights=str(self._plan))

@@ -55,7 +55,7 @@ class Feedback:
 
 
 def factorise(moments: Floats, damping: float = DAMPING) -> Feedback:
-    """Factorises H, [columns, columns], after it strengthens the diagonal."""
+    """Strengthens the diagonal of H, [columns, columns], and factorises H."""
     mean = np.float32(np.mean(np.diag(moments))) or np.float32(1)
     damped = moments * (np.float32(1 - SHRINKAGE) / mean)
     damped[np.diag_indices(len(damped))] = np.diag(moments) / mean + np.float32(damping)

@@ -45,7 +45,7 @@ class PartRange:
 
 @dataclass(frozen=True)
 class AdaptedGroup:
-    """Groups matrices that take the same rows."""
+    """Holds the matrices that take the same rows."""
 
     matrices: tuple[AdaptedMatrix, ...]
 

@@ -31,7 +31,7 @@ def patch_grids(pixels: NDArray[np.float32], size: int) -> NDArray[np.float32]:
 
 
 def turned(heads: Node, cos: Node, sin: Node, head_dim: int) -> Node:
-    """Rotates heads [patches, heads, head_dim] by cosines and sines."""
+    """Turns heads [patches, heads, head_dim] by cosines and sines."""
     first, second = part(heads, 0, head_dim // 2, 2), part(heads, head_dim // 2, 2**31 - 1, 2)
     across = ops.concat([ops.multiply(second, real(-1.0)), first], -1)
     return ops.add(ops.multiply(heads, cos), ops.multiply(across, sin))
