@@ -13,6 +13,7 @@ from ouzel.backends.openvino.cache.cache_verdict import SCALED, cache_name
 from ouzel.backends.openvino.cache.chosen_cache import find_choice
 from ouzel.backends.openvino.cache.kv_cache import cache_tables
 from ouzel.backends.openvino.cache.memory_plan import plan_memory
+from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.checks.row_check import refuse_kinds
 from ouzel.backends.openvino.compilation import (
     check_options,
@@ -33,7 +34,7 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.loader import find_entry, measure_checkpoint, refuse_options
+from ouzel.backends.openvino.loader import find_entry, refuse_options
 from ouzel.backends.openvino.pooling import pooled_size
 from ouzel.backends.openvino.runners.state_tables import state_tables_of
 from ouzel.backends.openvino.task import task_of

@@ -5,7 +5,6 @@ encoding.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from ouzel.backends.openvino import make_runner
@@ -26,16 +25,10 @@ from ouzel.backends.openvino.calibration.recording import (
     find_product_inputs,
     record,
 )
+from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.loader import (
-    built,
-    check_use,
-    compress,
-    entry_kind,
-    files_of_entry,
-    plan_for,
-)
+from ouzel.backends.openvino.loader import entry_kind, files_of_entry, plan_for
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.cache import EntryWriter, calibrated_path, entry_path
@@ -80,21 +73,20 @@ def make_calibrated_entry(
     if entry.exists():
         return False
     tensors, _ = stored.open()
-    build = partial(_built, config, plan=plain_plan, predicts=predicts)
-
-    def build_checked(weights: CompressedWeights) -> LanguageModel:
-        model = build(weights)
-        check_use(config, model, tensors, weights.used)
-        return model
-
     try:
         num_bytes = sum(file.stat().st_size for file in stored.files)
         source = Source(directory, config, tensors)
         with (
             calibrated(source, plain_plan, entry.parent, text) as (calibration, _),
             stage("encoding the weights", num_bytes),
+            EntryWriter(entry) as writer,
         ):
-            compress(tensors, entry, build_checked, calibration, recompress=plain_plan.recompress)
+            weights = CompressedWeights(
+                tensors, writer, calibration, recompress=plain_plan.recompress
+            )
+            model = _built(config, weights, plan=plain_plan, predicts=predicts)
+            check_use(config, model, tensors, weights.used)
+            writer.commit(weights.index)
         note_use(entry, directory, files)
     except OSError as error:
         raise ModelLoadError(
@@ -182,6 +174,6 @@ def _built(
     config: HfConfig, weights: Weights, *, plan: WeightPlan, predicts: bool
 ) -> LanguageModel:
     text = config.text_model()
-    return built(
+    return build_model(
         config, family(text.model_type), vision_family(config), weights, plan, predicts=predicts
     )
