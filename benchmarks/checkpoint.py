@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.make_checkpoint import bfloat16_bytes
+from ouzel.backends.openvino.checkpoint_graph import build_model
 from ouzel.backends.openvino.graph.prediction import QWEN_NAMES, names_behind
-from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
@@ -71,7 +71,9 @@ def list_tensors(directory: Path, *, predicts: bool = False) -> Shapes:
         family(text.model_type),
         AnyTensors(f"{names.projection}.weight" for names in named),
     )
-    built(config, build, vision, MeasuredWeights(tensors), read_weights("bf16"), predicts=predicts)
+    build_model(
+        config, build, vision, MeasuredWeights(tensors), read_weights("bf16"), predicts=predicts
+    )
     return tensors.shapes
 
 

@@ -149,13 +149,13 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "a bad pattern": (says(alpha_pattern={"(": 1}), "is no pattern"),
     "another rank than it says": (
         says(r=4),
-        "says that the rank of model.layers.0.self_attn.q_proj is 4, it is 3",
+        "the rank of model.layers.0.self_attn.q_proj is 4, but its tensors have rank 3",
     ),
-    "no tensors": (has(dict.clear), "holds no tensor"),
+    "no tensors": (has(dict.clear), "has no tensors"),
     "half a pair": (has(lambda tensors: tensors.pop(B_OF_Q)), "q_proj lacks lora_B"),
     "another width": (
         has(put(A_OF_Q, RANK, 7)),
-        "has the shape [3, 7], the model asks for [3, 64]",
+        "has the shape [3, 7], the model needs [3, 64]",
     ),
     "another height": (has(put(B_OF_Q, 7, RANK)), "has the shape [7, 3]"),
     "a number": (has(put(A_OF_Q)), "has the shape []"),
@@ -166,11 +166,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "integers": (has(put(A_OF_Q, RANK, 64, dtype="I32")), "is stored as I32"),
     "no numbers": (
         has(put(A_OF_Q, RANK, 64, value=math.nan)),
-        "lora_A of model.layers.0.self_attn.q_proj is not",
+        "lora_A of model.layers.0.self_attn.q_proj has values that are not finite",
     ),
     "numbers that bf16 cannot hold": (
         has(put(A_OF_Q, RANK, 64, value=3.4e38)),
-        "or larger than bf16 holds",
+        "or too large for bf16",
     ),
     "the head": (
         has(put("base_model.model.lm_head.lora_A.weight", RANK, 64)),
@@ -182,11 +182,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "an embedding": (
         has(put("base_model.model.model.embed_tokens.lora_embedding_A", RANK, 9)),
-        "or of a kind",
+        "does not belong to a LoRA adapter of a supported kind",
     ),
     "magnitudes": (
         has(put(f"base_model.model.{Q}.lora_magnitude_vector", 64)),
-        "or of a kind not supported",
+        "does not belong to a LoRA adapter of a supported kind",
     ),
     "the same twice": (
         has(put(A_OF_Q.replace(".weight", ".default.weight"), RANK, 64)),

@@ -29,8 +29,8 @@ from ouzel.backends.openvino.calibration.recording import (
     record,
 )
 from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8
+from ouzel.backends.openvino.checkpoint_graph import build_model
 from ouzel.backends.openvino.inspection import inspect_model
-from ouzel.backends.openvino.loader import built
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
@@ -200,7 +200,7 @@ def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: s
     config = read_hf_config(directory)
     stored, _ = find_weights(directory, config).open()
     traced = TracedWeights(CompressedWeights(stored, MemoryWriter()))
-    graph = built(
+    graph = build_model(
         config, family(config.model_type), None, traced, read_weights("auto"), predicts=False
     ).graph
     inputs = find_product_inputs(graph, traced.wanted)
@@ -364,7 +364,7 @@ def test_broken_calibrated_weights_are_not_replaced_under_their_name(
         logits_of(runner_of(MODEL_DIRECTORY, tmp_path / "calibrated", "int4")), plain
     )
     assert (
-        f"the calibrated weights {entry} are removed, and weights without a calibration take"
+        f"deleted the calibrated weights {entry}; weights without a calibration replace them"
         in caplog.text
     )
     assert not entry.exists()
@@ -393,7 +393,7 @@ def test_a_written_checkpoint_is_kept_exactly(
 
     with caplog.at_level(logging.INFO):
         runner_of(made, tmp_path / "cache", "auto").close()
-    assert "35 matrices are kept exactly as stored, 1 others are compressed" in caplog.text
+    assert "35 matrices keep their stored values, 1 others are compressed" in caplog.text
     [entry] = (tmp_path / "cache").iterdir()
     index = open_entry(entry)["weights"]
     content = (entry / "weights.bin").read_bytes()
@@ -436,7 +436,7 @@ def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path
 
 
 def test_a_checkpoint_with_experts_is_not_written_yet(tmp_path: Path) -> None:
-    with pytest.raises(ModelLoadError, match="does not take checkpoints with experts"):
+    with pytest.raises(ModelLoadError, match="does not support experts"):
         export_checkpoint(
             GOLDEN / "olmoe",
             read_hf_config(GOLDEN / "olmoe"),

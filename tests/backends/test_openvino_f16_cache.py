@@ -209,7 +209,7 @@ def test_keys_beyond_the_range_of_f16_get_u8(huge: Path, caplog: pytest.LogCaptu
         runner = create_runner(model_config(huge), engine_with(4 * CONTEXT_BYTES))
     assert runner.info.kv_cache_dtype == "u8 with scaled keys"
     assert (
-        "KV cache: u8 instead of f16: a key or value is beyond f16, whose range ends at 65504"
+        "KV cache: u8 instead of f16: a key or value is too large for f16; the range of f16 ends at 65504"
         in caplog.text
     )
     exact = create_runner(

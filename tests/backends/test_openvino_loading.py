@@ -212,11 +212,11 @@ def test_a_broken_index_is_told_by_name(sharded: Path) -> None:
 OPTIONS: dict[str, tuple[EngineConfig, str]] = {
     "f32 cache in bf16": (
         EngineConfig(kv_cache_dtype="f32", precision="bf16"),
-        "dtype f32 needs precision f32",
+        "dtype f32 requires precision f32",
     ),
     "bf16 cache in f32": (
         EngineConfig(kv_cache_dtype="bf16", precision="f32"),
-        "dtype bf16 needs precision bf16",
+        "dtype bf16 requires precision bf16",
     ),
     "bf16 cache in int8": (
         EngineConfig(kv_cache_dtype="bf16", precision="int8"),
@@ -288,7 +288,7 @@ def test_a_context_that_was_asked_for_and_does_not_fit_is_refused(directory: Pat
 
 
 def test_a_cache_beyond_all_memory_is_refused(directory: Path) -> None:
-    message = r"kv_cache_gib: the memory for 1000000\.0 GiB cannot be had, [\d.]+ GiB are free"
+    message = r"kv_cache_gib: the system refuses 1000000\.0 GiB of memory, [\d.]+ GiB are free"
     with pytest.raises(ModelLoadError, match=message):
         create(directory, EngineConfig(kv_cache_gib=1e6))
 

@@ -152,7 +152,7 @@ def test_a_checkpoint_without_the_layer_is_refused(tmp_path: Path, cache_dir: Pa
         ModelLoadError, match=r"mtp: the checkpoint has no layer that predicts further tokens"
     ):
         load(golden / "qwen3_5", cache_dir)
-    with pytest.raises(ModelLoadError, match=r"mtp: models of this family have no layer"):
+    with pytest.raises(ModelLoadError, match=r"mtp: Ouzel supports no layer that predicts"):
         load(golden / "qwen3", cache_dir)
     configs: list[tuple[dict[str, object], str]] = [
         ({"mtp_num_hidden_layers": 2}, "mtp_num_hidden_layers must be 1 for --mtp, found 2"),
@@ -241,6 +241,7 @@ def test_a_head_of_the_layers_own_is_refused(tmp_path: Path, cache_dir: Path) ->
         )
         load(copy, cache_dir, mtp=False)
         with pytest.raises(
-            ModelLoadError, match=f"mtp: tensor {name} is not the same as {original}, which is used"
+            ModelLoadError,
+            match=f"mtp: tensor {name} must be the same as {original}, which the model",
         ):
             load(copy, cache_dir)

@@ -354,7 +354,8 @@ def test_a_model_whose_encoding_no_kernel_takes_is_compressed_like_a_plain_one(
     with caplog.at_level(logging.INFO):
         runner = create(quantised)
     assert (
-        "0 matrices are kept exactly as stored, 9 others are compressed; in all u8" in caplog.text
+        "0 matrices keep their stored values, 9 others are compressed; all together are u8"
+        in caplog.text
     )
     assert runner.info.weights == f"{name.partition('-')[0]} as u8"
     assert relative_error(prompt_logits(runner), prompt_logits(create(plain, "int8"))) < 1e-5
@@ -439,7 +440,7 @@ def test_the_log_says_what_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixt
         create(quantised)
     assert (
         "is quantised (gptq, 4 bits in groups of 32): "
-        "8 matrices are kept exactly as stored, 1 others are compressed; in all u4, u8"
+        "8 matrices keep their stored values, 1 others are compressed; all together are u4, u8"
     ) in caplog.text
 
 

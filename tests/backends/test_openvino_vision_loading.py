@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.graph.anyres import scaled_down
-from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import read_weights
 from ouzel.engine.core import EngineCore

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ouzel.backends.openvino.loader import built
+from ouzel.backends.openvino.checkpoint_graph import build_model
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.compress import CompressedWeights
@@ -42,7 +42,7 @@ def served(directory: Path, width: str = "auto") -> Recorded:
     stored = find_weights(directory, text)
     weights = Recorded(stored.open()[0])
     plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
-    built(config, family(text.model_type), vision_family(config), weights, plan)
+    build_model(config, family(text.model_type), vision_family(config), weights, plan)
     return weights
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ouzel.backends.openvino.loader import measure_checkpoint
+from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights
 from ouzel.errors import EngineFailed, ModelLoadError

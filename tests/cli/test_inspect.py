@@ -91,7 +91,7 @@ def test_one_answer_is_told_or_refused(capsys: pytest.CaptureFixture[str]) -> No
     assert "answers     one for a request that is greedy or has a seed" in capsys.readouterr().out
     for name, reason in (
         ("golden/qwen3_5", "the states of recurrent layers"),
-        ("golden_vision/gemma3", "sees an image"),
+        ("golden_vision/gemma3", "computes the tokens of an image together"),
     ):
         assert main(["inspect", str(GOLDEN.parent / name), "--deterministic"]) != 0
         assert f"deterministic: {reason}" in capsys.readouterr().err.replace("a gemma3 ", "")

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 
 from ouzel.backends.openvino import models, vision
+from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.ir.seeing import SEEING_FAMILIES
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.loader import measure_checkpoint
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights

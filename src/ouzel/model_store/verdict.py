@@ -20,10 +20,10 @@ class Verdict:
 
 def judge(directory: Path) -> Verdict:
     """Takes a model directory, whose graph is built of weights that are not read."""
+    from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint  # noqa: PLC0415
     from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415  takes half a second to import
     from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
     from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
-    from ouzel.backends.openvino.loader import measure_checkpoint  # noqa: PLC0415
     from ouzel.backends.openvino.models import family  # noqa: PLC0415
     from ouzel.backends.openvino.vector_head import vector_head  # noqa: PLC0415
     from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415

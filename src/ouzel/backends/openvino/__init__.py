@@ -1,4 +1,6 @@
-"""The OpenVINO backend makes a ModelRunner of a model directory, on a CPU (or what else OpenVINO has)."""
+"""The OpenVINO backend: loads a model directory and makes its ModelRunner, on a CPU or another
+device of OpenVINO.
+"""
 
 import logging
 import time
@@ -70,11 +72,13 @@ def create_runner(
     memory_share: float = 1.0,
     free_bytes: int | None = None,
 ) -> ModelRunner:
-    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend.
+    """Loads, compiles and checks the model in the local directory `model.model`.
 
-    With `num_blocks` the KV cache has so many, whatever memory they take; else the memory decides, of which this model
-    has a share. The type of the cache depends on `free_bytes`, the free memory of the machine: engines that are to
-    have the same type are given the same number.
+    Raises ModelLoadError for every fault that the user can mend. `num_blocks` sets the number of
+    blocks of the KV cache, regardless of the memory. Without `num_blocks` the free memory decides,
+    and this model gets the share `memory_share` (0 to 1) of it. The type of the KV cache depends on
+    `free_bytes`, the free memory of the machine in bytes. Replicas get the same `free_bytes`, so
+    that all of them choose the same type.
     """
     started = time.perf_counter()
     core = ov.Core()
@@ -95,7 +99,8 @@ def create_runner(
         runner = first_sound(partial(make, engine))
     except F16Unfit as error:
         reason = str(error)
-    if reason:  # here, where the error no longer holds what was loaded
+    # retried outside the except block, where the error no longer holds the first model in memory
+    if reason:
         logger.warning("KV cache: u8 instead of f16: %s", reason)
         runner = first_sound(partial(make, msgspec.structs.replace(engine, kv_cache_dtype="u8")))
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
@@ -107,9 +112,14 @@ def create_runner(
 
 
 def first_sound(make: Callable[[], OpenVINORunner | None]) -> OpenVINORunner:
-    """Tries calibrated weights, then the weights that are kept, then weights that are made now."""
+    """Calls `make` until it returns a runner: with calibrated weights, with the stored weights, and
+    with new weights.
+
+    `make` returns None after it has deleted a weight cache entry that failed the self-check. There
+    are at most two such entries.
+    """
     runner = make() or make() or make()
-    assert runner is not None, "without its entries the model is not a cached one"
+    assert runner is not None, "weights that do not come from a cache entry raise SelfCheckFailed"
     return runner
 
 
@@ -123,10 +133,11 @@ def checked_runner(
     memory_share: float,
     share_bytes: int,
 ) -> OpenVINORunner | None:
-    """Returns None where weights of an earlier start fail the self-check: their entry is gone then.
+    """Loads the model and runs its checks; returns None if cached weights fail the self-check.
 
-    Raises SelfCheckFailed where the weights were made just now, and F16Unfit where an f16 cache was chosen that does
-    not suit the model or the memory.
+    The cache entry of such weights is deleted, so that the next call makes them anew. Raises
+    SelfCheckFailed if weights that were made in this call fail, and F16Unfit if an f16 KV cache was
+    chosen that suits the model or the memory badly.
     """
     language_model = load(core, Path(model.model), config, model)
     if engine.deterministic:
@@ -181,16 +192,19 @@ def check_or_warm_up(
     *,
     is_rotary: bool,
 ) -> None:
-    """Raises SelfCheckFailed, and ModelLoadError where a deterministic engine cannot keep the bits of a row.
+    """Runs the self-check of the weights, or only warms up if an earlier start passed it with the
+    same facts.
 
-    Either way the weights have been brought into the layout of the processor.
+    For a deterministic engine it also checks that a row gets the same bits in every batch. Raises
+    SelfCheckFailed, and ModelLoadError if a deterministic engine cannot keep the bits of a row.
+    After the return the plugin has copied the weights into the layout of the processor.
     """
     entry, info = language_model.cache_entry, runner.info
     facts: dict[str, str] = {}
     try:
         if entry is not None:
             facts = facts_of_check(core, engine, entry, info.max_model_len)
-    except OSError:  # another process has removed it
+    except OSError:  # another process has removed the entry
         entry = None
     check = partial(
         check_runner, runner, language_model.num_relative_positions, is_rotary=is_rotary
@@ -213,7 +227,11 @@ def make_runner(
     memory_share: float = 1.0,
     keeps_context: bool = False,
 ) -> OpenVINORunner:
-    """Raises F16Unfit with `keeps_context`, where the memory does not hold a request of full length."""
+    """Compiles the graphs, plans the memory and makes the runner.
+
+    With `keeps_context` it raises F16Unfit if the memory does not hold one request of the model's
+    full length.
+    """
     check_operations(core, language_model.graph, engine.device)
     with pages_given_back(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)
@@ -256,7 +274,7 @@ def make_runner(
         max_loras=0 if language_model.adapters is None else num_adapters(model),
         max_lora_rank=0 if language_model.adapters is None else language_model.adapters.rank,
         cache_identity=cache_identity(core, compiled, [*cache, *states], served, engine),
-        load_s=0.0,  # known when the checks are done
+        load_s=0.0,  # known after the checks
     )
     caches = (
         KvCache(cache, plan.num_blocks + num_padding_blocks(info)),
@@ -276,7 +294,7 @@ def make_vision_runner(
 
 
 def is_rotary(language_model: LanguageModel, config: HfConfig) -> bool:
-    """Tells whether positions are relative; of an IR only its config.json can say so."""
+    """Tells whether the model has rotary positions; for an IR only its config.json can tell."""
     text = config.text_model()
     return bool(language_model.ropes) or text.has("rope_theta") or text.has("rope_parameters")
 

@@ -1,7 +1,8 @@
-"""`--precision auto` names the precision that computes the graph best on this CPU (docs/decisions/0044).
+"""Decides the precision that `--precision auto` stands for on this CPU (docs/decisions/0044).
 
-OpenVINO takes bf16 on each CPU that has instructions for it. Without AMX the plugin still multiplies compressed
-weights by activations in int8, and bf16 then rounds everything else without any gain in speed.
+OpenVINO takes bf16 on each CPU that has instructions for it. Without AMX the plugin still
+multiplies compressed weights by activations in int8, and bf16 then rounds everything else without
+any gain in speed.
 """
 
 import math
@@ -23,14 +24,16 @@ _AMX = {"amx_bf16", "amx_int8"}
 
 
 def with_auto_precision(core: ov.Core, engine: EngineConfig, model: LanguageModel) -> EngineConfig:
-    """Returns the options with `int8` in place of `auto` where int8 rounds less than bf16 and takes no longer.
+    """Returns the options with `int8` in place of `auto` if int8 rounds less than bf16 and is as
+    fast.
 
-    That holds where most weights are integers that the plugin multiplies by int8 activations, and the CPU is an x86
-    with instructions for int8 and bf16 but without AMX. A KV cache in bf16 needs bf16. Latent attention keeps bf16: its
-    heads are so large that products in f32 took 1.1 to 1.3 times as long in steps of 1 and 8 tokens.
+    This is so if most weights are integers that the plugin multiplies by int8 activations, and the
+    CPU is an x86 with instructions for int8 and bf16 but without AMX. A KV cache in bf16 needs
+    bf16. Latent attention keeps bf16: its heads are so large that products in f32 took 1.1 to 1.3
+    times as long in steps of 1 and 8 tokens.
 
-    A deterministic engine takes int8 with AMX and for latent attention, too: the bits of a product in bf16 depend on
-    the number of rows where AMX computes it.
+    A deterministic engine takes int8 also with AMX and for latent attention: where AMX computes a
+    product in bf16, its bits depend on the number of rows.
     """
     if engine.precision != "auto" or engine.device != "CPU" or engine.kv_cache_dtype == "bf16":
         return engine
@@ -50,13 +53,19 @@ def with_auto_precision(core: ov.Core, engine: EngineConfig, model: LanguageMode
 
 
 def prefers_int8(flags: AbstractSet[str], *, may_use_amx: bool) -> bool:
-    """Takes the processor's flags as Linux names them; none are known on other systems."""
+    """Tells whether int8 suits a processor with these flags, spelled as Linux spells them.
+
+    Other systems give no flags, and the answer is no.
+    """
     has_amx = may_use_amx and not flags.isdisjoint(_AMX)
     return not flags.isdisjoint(_INT8) and not has_amx
 
 
 def has_latent_attention(graph: ov.Model) -> bool:
-    """Tells whether keys are longer than values: a latent key is the latent value and a part that is rotated."""
+    """Tells whether some keys are longer than their values.
+
+    In latent attention a key is the latent value and a rotated part behind it.
+    """
     nodes = (node for node in graph.get_ops() if node.get_type_name() == "PagedAttentionExtension")
     sizes = (
         [node.get_rt_info()[f"{kind}_head_size"].astype(int) for kind in ("k", "v")]

@@ -1,4 +1,4 @@
-"""A graph is compiled with the user's options; errors name the options at fault."""
+"""Compiles graphs with the user's options; errors name the options at fault."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -23,29 +23,34 @@ _TYPES = {
 _COMPRESSED = {"u8", "i8", "u4", "i4"}
 _CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 
-# Where the graph is in f32, activations are quantised to int8 in groups of so many channels, for the integer
-# instructions. The plugin's own value is 32; 64 makes a prefill and a step with 32 sequences a sixth faster and moves
-# the logits of the demo model by 2.2 % instead of 2.0 % (128: a fifth faster, 2.5 %). A group must fit into the
-# smallest matrix: where it does not, steps with one and with several sequences take different paths, and their logits
-# differ by percents. It must fit into the groups of the weights, too: products of 8 rows take 2.4 times the time with
-# groups of 64 where those of the weights are of 32.
+# In a graph in f32 the plugin quantises activations to int8, in groups of this many channels, to
+# use the integer instructions. The plugin's own value is 32; 64 makes a prefill and a step with 32
+# sequences a sixth faster and moves the logits of the demo model by 2.2 % instead of 2.0 % (128: a
+# fifth faster, 2.5 %). A group must fit into the smallest matrix: otherwise steps with one and with
+# several sequences take different paths, and their logits differ by percents. A group must also fit
+# into the groups of the weights: with activation groups of 64 and weight groups of 32, products of
+# 8 rows take 2.4 times as long.
 ACTIVATION_GROUP_SIZES = (64, 32)
 
-# Keys of a u8 cache are quantised by token, in groups of so many channels. The plugin's own way, by channel over the
-# tokens of a block, writes a partly filled block anew with every token, so that what is cached depends on how the
-# prompt was cut and on what was tried before (docs/decisions/0013-kv-cache-quantisation.md).
+# The plugin quantises the keys of a u8 cache by token, in groups of this many channels. Its
+# default, by channel over the tokens of a block, writes a partly filled block anew with every
+# token. The cached keys would then depend on how the prompt was cut into chunks and on rejected
+# proposals (docs/decisions/0013-kv-cache-quantisation.md).
 KEY_GROUP_SIZE = 32
 
-# The plugin keeps the code that it has generated for each number of rows: 5000 entries by itself, about ten for each
-# number. Where requests differ, that grows for hours (the demo model: 400 MB after 600 requests). With so many entries
-# it ends at 290 MB, and steps take no longer; with 64 or none they take a fifth longer.
+# The plugin caches the code that it generates for each number of rows: up to 5000 entries by
+# default, about ten for each number. With requests of many lengths that memory grows for hours (the
+# demo model: 400 MB after 600 requests). With 512 entries it ends at 290 MB, and steps are as fast;
+# with 64 or none steps take a fifth longer.
 NUM_KEPT_PRIMITIVES = 512
 
 
 def compile_graphs(
     core: ov.Core, language_model: LanguageModel, engine: EngineConfig
 ) -> list[ov.CompiledModel]:
-    """Returns the model, and where it predicts further tokens its head and the layer that does."""
+    """Compiles the model's graph and, if the model predicts further tokens, its head and its
+    prediction layer.
+    """
     for graph in language_model.graphs:
         move_factors(graph)
     return _compiled(
@@ -56,7 +61,7 @@ def compile_graphs(
 def compile_vision(
     core: ov.Core, vision: VisionModel, engine: EngineConfig
 ) -> list[ov.CompiledModel]:
-    """Returns its parts, of which activations are not quantised."""
+    """Compiles the parts of a vision encoder; the plugin does not quantise their activations."""
     properties = _shared_properties(engine)
     if engine.device == "CPU":
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
@@ -66,7 +71,7 @@ def compile_vision(
 def compile_encoder(
     core: ov.Core, graph: ov.Model, hidden_size: int, engine: EngineConfig
 ) -> ov.CompiledModel:
-    """Compiles the graph of a model that reads texts whole."""
+    """Compiles the graph of an encoder, a model that reads whole texts."""
     properties = _shared_properties(engine)
     if engine.device == "CPU":
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = _activation_group_size(
@@ -83,7 +88,9 @@ def _compiled(
     properties: dict[str, object],
     name: str,
 ) -> list[ov.CompiledModel]:
-    """Compiles the graphs, which people know by this name together. Raises ModelLoadError."""
+    """Compiles the graphs; `name` stands for all of them in logs and errors. Raises
+    ModelLoadError.
+    """
     num_threads = engine.num_threads
     threads = f" for {num_threads} thread{'s' if num_threads > 1 else ''}" if num_threads else ""
     with stage(f"compiling {name} in {_expected_precision(core, engine)}{threads}"):
@@ -99,7 +106,10 @@ def _compiled(
 
 
 def _expected_precision(core: ov.Core, engine: EngineConfig) -> str:
-    """Says in which precision a graph will be compiled; `precision_name` says it of one that has been compiled."""
+    """Returns the precision in which a graph will be compiled.
+
+    For a compiled graph `precision_name` returns it.
+    """
     if engine.precision != "auto":
         return engine.precision
     return "bf16" if "BF16" in capabilities(core, engine.device) else "f32"
@@ -111,17 +121,22 @@ def expected_type(core: ov.Core, engine: EngineConfig) -> ov.Type:
 
 
 def capabilities(core: ov.Core, device: str) -> set[str]:
-    """Returns the capabilities that OpenVINO may use, by its names. Raises RuntimeError if the device is missing."""
+    """Returns the capabilities that OpenVINO may use on the device, such as `BF16`, spelled by
+    OpenVINO.
+
+    Raises RuntimeError if the device is missing.
+    """
     found = set(core.get_property(device, "OPTIMIZATION_CAPABILITIES"))
     return found - {"BF16"} if device == "CPU" and withholds_bf16() else found
 
 
 def check_options(core: ov.Core, engine: EngineConfig) -> None:
     if engine.kv_cache_dtype == "f32" and engine.precision != "f32":
-        raise ModelLoadError(f"kv_cache_dtype f32 needs precision f32, given {engine.precision}")
+        raise ModelLoadError(f"kv_cache_dtype f32 requires precision f32, given {engine.precision}")
     if engine.kv_cache_dtype == "bf16" and engine.precision in ("f32", "int8"):
         raise ModelLoadError(
-            f"kv_cache_dtype bf16 needs precision bf16, given {engine.precision}; f16 and u8 go with both"
+            f"kv_cache_dtype bf16 requires precision bf16, given {engine.precision}; f16 and u8 "
+            "suit every precision"
         )
     try:
         found = capabilities(core, engine.device)
@@ -150,7 +165,7 @@ def compile_properties(engine: EngineConfig, language_model: LanguageModel) -> d
 
 
 def _shared_properties(engine: EngineConfig) -> dict[str, object]:
-    """Returns the properties that all graphs of an engine have."""
+    """Returns the properties that all graphs of an engine share."""
     properties: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if engine.device == "CPU":
         properties["CPU_RUNTIME_CACHE_CAPACITY"] = NUM_KEPT_PRIMITIVES
@@ -166,7 +181,9 @@ def _shared_properties(engine: EngineConfig) -> dict[str, object]:
 def _activation_group_size(
     engine: EngineConfig, hidden_size: int, graphs: Iterable[ov.Model]
 ) -> int:
-    """Returns 0 where activations are not quantised."""
+    """Returns the channels in a group of quantised activations, 0 if activations are not
+    quantised.
+    """
     if engine.precision == "f32" or withholds_int8():
         return 0
     at_most = min([hidden_size, *chain.from_iterable(map(weight_group_sizes, graphs))])
@@ -174,9 +191,9 @@ def _activation_group_size(
 
 
 def weight_group_sizes(graph: ov.Model) -> set[int]:
-    """Returns how many columns share a scale, of the matrices where it is not a whole row.
+    """Returns the numbers of columns that share a scale, for matrices with several scales in a row.
 
-    Zero points are compressed, too; they have one column.
+    Zero points are compressed constants, too; they have one column and are left out.
     """
     compressed = (
         node
@@ -198,7 +215,7 @@ def precision_name(compiled: ov.CompiledModel, engine: EngineConfig) -> str:
 
 
 def key_cache_properties(graph: ov.Model) -> dict[str, object]:
-    """They say nothing to a cache of another type than u8."""
+    """Returns the properties of the key cache. OpenVINO ignores them unless the cache is u8."""
     head_sizes = {
         node.get_rt_info()["k_head_size"].astype(int)
         for node in graph.get_ops()
@@ -212,5 +229,5 @@ def key_cache_properties(graph: ov.Model) -> dict[str, object]:
 
 
 def type_name(dtype: ov.Type) -> str:
-    """Spells it as configuration and EngineInfo do: `bf16`, `u8`."""
+    """Spells a type as the options and EngineInfo spell it: `bf16`, `u8`."""
     return str(dtype.to_string())

@@ -1,4 +1,4 @@
-"""A checkpoint of an encoder becomes a graph, by way of the cache when it can be."""
+"""Loads the checkpoint of an encoder as a graph, from the weight cache if possible."""
 
 import logging
 from collections.abc import Set as AbstractSet
@@ -28,12 +28,12 @@ logger = logging.getLogger(__name__)
 
 
 class EncoderLoader:
-    """Loads one checkpoint, whose family has this `build`."""
+    """Loads one checkpoint by the function `build` of its model family."""
 
     def __init__(
         self, directory: Path, config: HfConfig, build: Build, plan: WeightPlan, num_labels: int
     ) -> None:
-        """With `num_labels` it scores."""
+        """A model with `num_labels` above 0 scores; one with 0 makes vectors."""
         self._directory = directory
         self._config = config
         self._build = build
@@ -41,7 +41,11 @@ class EncoderLoader:
         self._num_labels = num_labels
 
     def load(self, cache_dir: str) -> EncoderModel:
-        """Raises ModelLoadError."""
+        """Returns the model with weights from the cache, or compresses the weights and stores them
+        first.
+
+        Raises ModelLoadError if the checkpoint cannot be served.
+        """
         files = [self._directory / "config.json", *find_files(self._directory)]
         kind = f"{self._plan},score" if self._num_labels else str(self._plan)
         entry = entry_path(cache_dir, self._directory, files, kind)
@@ -49,8 +53,10 @@ class EncoderLoader:
             note_use(entry, self._directory, files)
             return cached
         logger.info(
-            "compressing the weights of %s to %s; the next start takes them from %s",
-            *(self._directory, kind, entry),
+            "compressing the weights of %s to %s; the next start reads them from %s",
+            self._directory,
+            kind,
+            entry,
         )
         tensors = Checkpoint(self._directory)
         try:
@@ -62,13 +68,13 @@ class EncoderLoader:
             cached = self._cached(entry)
             note_use(entry, self._directory, files)
         except OSError as error:
-            logger.warning("compressed weights cannot be kept in %s: %s", entry.parent, error)
+            logger.warning("compressed weights cannot be stored in %s: %s", entry.parent, error)
         if cached is None:
             return self._built_first(tensors, CompressedWeights(tensors, MemoryWriter()))
         return replace(cached, is_entry_new=True)
 
     def measure(self) -> tuple[EncoderModel, MeasuredWeights]:
-        """Builds the graph of weights that are not read. Raises ModelLoadError as `load` does."""
+        """Builds the graph without reading the weights. Raises ModelLoadError like `load`."""
         tensors = Checkpoint(self._directory)
         weights = MeasuredWeights(tensors)
         model = self._built(weights)
@@ -76,7 +82,9 @@ class EncoderLoader:
         return model, weights
 
     def _cached(self, entry: Path) -> EncoderModel | None:
-        """Returns None where there is no entry, or it was broken and is gone."""
+        """Builds the model from a cache entry; returns None if there is no entry or a broken one,
+        which it deletes.
+        """
         if not entry.exists():
             return None
         try:
@@ -94,7 +102,9 @@ class EncoderLoader:
     def _refuse_unused(
         self, tensors: Checkpoint, used: AbstractSet[str], model: EncoderModel
     ) -> None:
-        """Raises ModelLoadError for tensors that the model should have used."""
+        """Raises ModelLoadError if the checkpoint has a tensor that the model should use and does
+        not.
+        """
         for name in sorted(set(tensors.names()) - used):
             if not name.startswith(model.left_out):
                 raise ModelLoadError(
@@ -107,6 +117,7 @@ class EncoderLoader:
             model = self._build(self._config, weights, self._plan, self._num_labels)
         except RuntimeError as error:
             raise ModelLoadError(
-                f"OpenVINO makes no {self._config.model_type} of this config.json: {str(error).splitlines()[0]}"
+                f"OpenVINO could not build a {self._config.model_type} graph from this "
+                f"config.json: {str(error).splitlines()[0]}"
             ) from error
         return replace(model, weights=str(self._plan))

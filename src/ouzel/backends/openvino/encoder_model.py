@@ -1,4 +1,4 @@
-"""The loader of an encoder hands this to its runner."""
+"""Describes a loaded encoder for its runner."""
 
 import mmap
 from dataclasses import dataclass
@@ -16,26 +16,29 @@ ScorePooling = Literal["cls", "mean"]
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderModel:
-    """Its graph gives hidden rows of all tokens, [T, hidden_size], or where it scores, logits [B, labels]."""
+    """Holds the graph of an encoder and the facts that its runner needs.
+
+    The graph gives the hidden rows of all tokens, [T, hidden_size], or, if the model scores,
+    logits, [B, labels].
+    """
 
     graph: ov.Model
-    arrays: list[
-        NDArray[np.generic]
-    ]  # the graph's constants point into them: keep them as long as the compiled model
+    # The graph's constants point into these arrays: keep them as long as the compiled model.
+    arrays: list[NDArray[np.generic]]
     ropes: dict[str, Rope]  # angles for the inputs `rope_cos.<name>`
     hidden_size: int
     vocab_size: int
     max_positions: int  # tokens of a text
-    num_labels: int = 0  # 0: it does not score
+    num_labels: int = 0  # 0: the model does not score
     score_pooling: ScorePooling = "cls"
-    # positions count from behind it, and leave it out; None: they count from 0
+    # The row of the padding token: positions are counted from the row behind it; None: from row 0.
     padding_id: int | None = None
-    # tokens to either side that a token sees in some layers; 0: there are no such layers
+    # tokens to either side that a token sees in the layers with a window; 0: there are no such
+    # layers
     window: int = 0
-    weights: str = ""  # how they are encoded
-    mappings: tuple[mmap.mmap, ...] = ()  # the files that arrays lie in
-    cache_entry: Path | None = None  # that the weights are mapped from
-    is_entry_new: bool = False  # it was made just now
-    left_out: tuple[
-        str, ...
-    ] = ()  # beginnings of names that the checkpoint may have beside what is used
+    weights: str = ""  # the encoding of the weights, as users read it
+    mappings: tuple[mmap.mmap, ...] = ()  # the files that hold the arrays
+    cache_entry: Path | None = None  # the entry that the weights are mapped from
+    is_entry_new: bool = False  # this start has made the entry
+    # prefixes of tensors that the checkpoint may have although the model does not use them
+    left_out: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A PoolingRunner is made of the directory of an encoder."""
+"""Makes a PoolingRunner from the directory of an encoder."""
 
 import logging
 import time
@@ -30,13 +30,14 @@ from ouzel.types.engine_info import EngineInfo
 
 logger = logging.getLogger(__name__)
 
-_MAX_TEXTS = 64  # of a request: one more message for each so many
-_CHECKED_TOKENS = (5, 13)  # of the texts of the self-check
-_LARGEST_CHANGE = 0.2  # of a vector by its neighbours, as rounding explains it at most
+# texts in one request; a larger request is split over several messages to the engine
+_MAX_TEXTS = 64
+_CHECKED_TOKENS = (5, 13)  # lengths of the two texts of the self-check, in tokens
+_LARGEST_CHANGE = 0.2  # largest change of a vector by its neighbours that rounding explains
 
 
 def is_encoder(directory: Path) -> bool:
-    """Tells whether the directory's model reads a text whole."""
+    """Tells whether the directory's model is an encoder, which reads a whole text at once."""
     if not (directory / "config.json").is_file():
         return False
     config = read_hf_config(directory)
@@ -46,7 +47,10 @@ def is_encoder(directory: Path) -> bool:
 
 
 def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRunner:
-    """Takes a local directory as model.model. Raises ModelLoadError for everything that the user can mend."""
+    """Loads, compiles and checks the encoder in the local directory `model.model`.
+
+    Raises ModelLoadError for every fault that the user can mend.
+    """
     started = time.perf_counter()
     core, directory = ov.Core(), Path(model.model)
     check_options(core, engine)
@@ -71,7 +75,7 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
 def load_encoder(
     core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig
 ) -> EncoderModel:
-    """Raises ModelLoadError."""
+    """Loads the encoder from a checkpoint or from an IR. Raises ModelLoadError."""
     if not is_ir_directory(directory):
         return encoder_loader(directory, config, model).load(model.cache_dir)
     _refuse_options(model, config)
@@ -91,10 +95,12 @@ def read_encoder_files(directory: Path, config: HfConfig, model: ModelConfig) ->
 
 
 def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> EncoderLoader:
-    """Raises ModelLoadError."""
+    """Returns the loader of a checkpoint. Raises ModelLoadError for an option that an encoder
+    cannot take.
+    """
     _refuse_options(model, config)
     build = encoder_family(config.model_type)
-    assert build is not None, "others have other runners"
+    assert build is not None, "create_encoder_runner is called for encoders only"
     num_labels = num_labels_of(config) if task_of(config, directory, model.task) == "score" else 0
     return EncoderLoader(directory, config, build, model.weight_plan, num_labels)
 
@@ -102,22 +108,24 @@ def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> Enc
 def _refuse_options(model: ModelConfig, config: HfConfig) -> None:
     if model.task == "generate":
         raise ModelLoadError(
-            f"task generate: a {config.model_type} reads texts and makes no tokens"
+            f"task generate: a {config.model_type} is an encoder and generates no tokens"
         )
     if model.mtp or model.draft_model:
-        raise ModelLoadError(f"mtp and draft_model guess tokens: a {config.model_type} makes none")
+        raise ModelLoadError(
+            f"mtp and draft_model propose tokens: a {config.model_type} generates no tokens"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What of an engine's facts is known before its runner is there."""
+    """The facts of an engine that are known before its runner exists."""
 
     config: HfConfig
     loaded: EncoderModel
     model: ModelConfig
     engine: EngineConfig
     precision: str
-    max_tokens: int | None  # of a text, by the model's files
+    max_tokens: int | None  # longest text in tokens, by the model's files
 
     def info(self, vector_size: int, load_s: float = 0.0) -> EngineInfo:
         loaded, engine = self.loaded, self.engine
@@ -144,15 +152,18 @@ class _Facts:
 
 
 def longest_text(model: ModelConfig, loaded: EncoderModel, max_tokens: int | None) -> int:
-    """The model's files may say that a text is shorter than it could be, and the user that it is not."""
-    wanted = model.max_model_len or min(max_tokens or loaded.max_positions, loaded.max_positions)
-    return context_length(wanted, loaded.max_positions)
+    """Returns the most tokens of a text: the user's limit, else the limit of the model's files.
+
+    Raises ModelLoadError if the user's limit is more than the model's positions.
+    """
+    limit = model.max_model_len or min(max_tokens or loaded.max_positions, loaded.max_positions)
+    return context_length(limit, loaded.max_positions)
 
 
 def _checked_runner(
     compiled: ov.CompiledModel, files: SentenceFiles, facts: _Facts
 ) -> EncoderRunner:
-    """Raises ModelLoadError where the model does not agree with itself."""
+    """Makes the runner and checks it. Raises ModelLoadError if the check fails."""
     loaded = facts.loaded
     pooling = None if loaded.num_labels else VectorPooling(files, loaded.hidden_size)
     info = facts.info(loaded.num_labels if pooling is None else pooling.vector_size)
@@ -162,18 +173,19 @@ def _checked_runner(
 
 
 def check_encoder(runner: PoolingRunner) -> None:
-    """Raises ModelLoadError where a text beside another one comes to something else than alone."""
+    """Raises ModelLoadError if a text gets another vector in a batch than alone."""
     random = np.random.default_rng(0)
     lens = [min(length, runner.info.max_model_len) for length in _CHECKED_TOKENS]
     texts = [random.integers(0, runner.info.vocab_size, length) for length in lens]
     together = runner.run(_batch_of(texts))
     alone = np.concatenate([runner.run(_batch_of([text])) for text in texts])
     change = float(np.linalg.norm(together - alone)) / max(float(np.linalg.norm(alone)), 1e-6)
-    logger.debug("self-check: a text beside another changes the vectors by %.5f", change)
-    if not change <= _LARGEST_CHANGE:  # so that NaN fails
+    logger.debug("self-check: computing two texts together changes their vectors by %.5f", change)
+    if not change <= _LARGEST_CHANGE:  # written so that NaN fails
         raise ModelLoadError(
-            f"self-check: computing texts together changes their vectors by {change:.0%}; rounding explains "
-            f"{_LARGEST_CHANGE:.0%} at most. This model does not run correctly on this device"
+            f"self-check: computing texts together changes their vectors by {change:.0%}; "
+            f"rounding explains {_LARGEST_CHANGE:.0%} at most. "
+            "This model does not run correctly on this device"
         )
 
 

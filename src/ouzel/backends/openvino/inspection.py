@@ -1,4 +1,7 @@
-"""What would be loaded of a model directory, and what it would take; only headers and config.json are read."""
+"""Tells how a model directory would be served, without loading it.
+
+Only config.json and the headers of the weight files are read.
+"""
 
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -10,6 +13,7 @@ from ouzel.backends.openvino.cache.cache_verdict import SCALED, cache_name
 from ouzel.backends.openvino.cache.chosen_cache import find_choice
 from ouzel.backends.openvino.cache.kv_cache import cache_tables
 from ouzel.backends.openvino.cache.memory_plan import plan_memory
+from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.checks.row_check import refuse_kinds
 from ouzel.backends.openvino.compilation import (
     check_options,
@@ -30,7 +34,7 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.loader import find_entry, measure_checkpoint, refuse_options
+from ouzel.backends.openvino.loader import find_entry, refuse_options
 from ouzel.backends.openvino.pooling import pooled_size
 from ouzel.backends.openvino.runners.state_tables import state_tables_of
 from ouzel.backends.openvino.task import task_of
@@ -46,30 +50,30 @@ from ouzel.pooling import Task
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """Sizes are in bytes."""
+    """Holds the facts of a model directory for `ouzel inspect`; sizes are in bytes."""
 
     model_type: str
-    text_model_type: (
-        str  # of a checkpoint of several modes, what its language model is; else the same
-    )
+    text_model_type: str  # the language model's; model_type unless there are other modes
     weights: tuple[tuple[str, int], ...]  # encoding and size, the largest first
     are_weights_calibrated: bool
-    stored: str  # what becomes of quantised matrices; empty where the checkpoint has none
-    num_parameters: int  # 0: an IR does not say
+    stored: str  # the treatment of quantised matrices; empty if the checkpoint has none
+    num_parameters: int  # 0: unknown, the model is an IR
     precision: str
     kv_cache_dtype: str
-    kv_cache_is_open: bool  # the first load chooses another type where u8 does harm to this model
-    kv_cache_reason: str  # why the cache is f16 or u8; empty where the user has named a type
+    kv_cache_is_open: bool  # the first load chooses another type if u8 harms this model
+    kv_cache_reason: str  # why the cache is f16 or u8; empty if the user has named a type
     kv_token_bytes: int
-    num_kv_tokens: int  # that the cache would hold
+    num_kv_tokens: int  # tokens that the cache would hold
     max_positions: int  # tokens, the model's own limit
     default_positions: int  # tokens of one request, unless the user names another context
-    max_model_len: int  # tokens of one request, as it would be served
+    max_model_len: int  # tokens of one request, as the model would be served
     max_num_seqs: int
     num_state_slots: int  # 0: the model has no recurrent layers
     state_slot_bytes: int
     task: Task
-    vector_size: int  # values of a vector, or scores of a pair; 0: neither is made, or by the logits of two tokens
+    # Values of a vector, or scores of a pair. 0: the model generates, or scores by the logits of
+    # two tokens.
+    vector_size: int
 
     @property
     def weight_bytes(self) -> int:
@@ -81,7 +85,9 @@ class Inspection:
 
 
 def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
-    """Takes a local directory as model.model. Raises ModelLoadError where it could not be served."""
+    """Inspects the local directory `model.model`. Raises ModelLoadError if it could not be
+    served.
+    """
     core = ov.Core()
     check_options(core, engine)
     directory = Path(model.model)
@@ -90,12 +96,8 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         return inspect_encoder(core, directory, config, model, engine)
     if is_ir_directory(directory):
         refuse_options(model)
-        language_model, num_parameters, stored, entry = (
-            load_ir(core, directory, config),
-            0,
-            "",
-            None,
-        )
+        language_model = load_ir(core, directory, config)
+        num_parameters, stored, entry = 0, "", None
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, language_model.mappings))),)
         is_calibrated = False
     else:
@@ -106,10 +108,8 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         )
         num_parameters, index = measured.num_parameters, calibrated_index(entry)
         weights = sizes_of(measured) if index is None else sizes_in_entry(index)
-        stored, is_calibrated = (
-            report_widths(measured.held if index is None else held_matrices(index)),
-            bool(index),
-        )
+        stored = report_widths(measured.held if index is None else held_matrices(index))
+        is_calibrated = bool(index)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)
@@ -149,7 +149,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
 def inspect_encoder(
     core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig, engine: EngineConfig
 ) -> Inspection:
-    """Inspects a model that reads texts whole, of which nothing is cached."""
+    """Inspects an encoder, a model without a KV cache."""
     if is_ir_directory(directory):
         loaded, num_parameters = load_encoder(core, directory, config, model), 0
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, loaded.mappings))),)
@@ -183,17 +183,21 @@ def inspect_encoder(
 
 
 def sizes_of(weights: MeasuredWeights) -> tuple[tuple[str, int], ...]:
+    """Returns the encodings of the weights with their bytes, the largest first."""
     return tuple((each.description, size) for each, size in weights.bytes_by_encoding.most_common())
 
 
 def nothing_alone() -> ov.Model:
-    """Returns a graph of which compiling says the precision that others have."""
+    """Returns the smallest graph; compiling it shows the precision of all graphs."""
     values = ops.parameter([1], ov.Type.f32)
     return ov.Model([ops.result(ops.relu(values))], [values])
 
 
 def attention_alone(model: LanguageModel) -> LanguageModel:
-    """Returns a graph that has nothing of the model but its caches: compiling it says what they are."""
+    """Returns a model with nothing but the attention operations of `model`.
+
+    Compiling its graph shows the types and sizes of the KV cache without reading weights.
+    """
     graph = PagedGraph()
     nodes = chain.from_iterable(each.get_ops() for each in model.graphs)
     outputs = [
@@ -206,6 +210,7 @@ def attention_alone(model: LanguageModel) -> LanguageModel:
 
 
 def attention_of(graph: PagedGraph, node: Node) -> Node:
+    """Adds an attention operation with inputs of the same shapes as those `node` has."""
     facts = {
         name: node.get_rt_info()[name].astype(int)
         for name in ("num_k_heads", "k_head_size", "v_head_size")

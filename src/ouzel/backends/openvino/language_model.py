@@ -1,4 +1,4 @@
-"""A loader hands this to the runner."""
+"""Describes a loaded decoder for its runner."""
 
 import mmap
 from dataclasses import dataclass, field, replace
@@ -18,90 +18,100 @@ from ouzel.backends.openvino.vision_model import VisionModel
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionGraphs:
-    """A model whose last layer predicts further tokens gives hidden rows, and these make something of them."""
+    """Holds the two graphs that propose further tokens (multi-token prediction).
 
-    head: ov.Model  # logits of `hidden_rows`
-    layer: ov.Model  # hidden rows for the tokens behind `input_ids`, of these and `hidden_rows`
-    arrays: list[
-        NDArray[np.generic]
-    ]  # that their constants point into, besides those of the model's graph
+    A model with a prediction gives hidden rows; `head` and `layer` take them.
+    """
+
+    head: ov.Model  # gives the logits of `hidden_rows`
+    layer: ov.Model  # gives the hidden rows of the next tokens from `input_ids` and `hidden_rows`
+    # the arrays that only the constants of these two graphs point into
+    arrays: list[NDArray[np.generic]]
 
 
 @dataclass(frozen=True, slots=True)
 class VectorHead:
-    """A model makes a vector of each prompt, of its last token: the hidden row, or a value for each label."""
+    """Describes the head of a model that makes a vector of each prompt, from its last token.
 
-    num_labels: int = 0  # 0: the hidden row
+    The vector is the hidden row of the token, or has one value for each label.
+    """
+
+    num_labels: int = 0  # 0: the vector is the hidden row
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModel:
-    """It has a graph that is ready to be compiled, and what running it takes."""
+    """Holds a graph that is ready to be compiled, and the facts that its runner needs."""
 
-    graph: (
-        ov.Model
-    )  # its output is `logits`, or with a prediction `hidden_rows`, those of all tokens
-    arrays: list[
-        NDArray[np.generic]
-    ]  # the graph's constants point into them: keep them as long as the compiled model
-    ropes: dict[
-        str, Rope
-    ]  # angles for the inputs `rope_cos.<name>`; empty where the graph takes position_ids, or none
+    graph: ov.Model  # gives `logits`, or with a prediction `hidden_rows` of all tokens
+    # The graph's constants point into these arrays: keep them as long as the compiled model.
+    arrays: list[NDArray[np.generic]]
+    # angles for the inputs `rope_cos.<name>`; empty if the graph takes position_ids or no positions
+    ropes: dict[str, Rope]
     hidden_size: int
     vocab_size: int
     max_positions: int
-    has_relative_positions: bool = True  # else a shift of all positions changes the logits
-    weights: str = ""  # how they are encoded, in a word or two; its loader knows
-    query_scale: QueryScale | None = None  # for the input `query_scale`
-    mappings: tuple[mmap.mmap, ...] = ()  # the files that arrays lie in, the vision encoder's too
-    vision: VisionModel | None = None  # where the checkpoint sees
-    sees_images_whole: bool = False  # the tokens of an image attend to each other
-    cache_entry: Path | None = None  # that the weights are mapped from
-    is_entry_new: bool = False  # it was made just now, of what the checkpoint holds
+    has_relative_positions: bool = True  # False: a shift of all positions changes the logits
+    weights: str = ""  # the encoding of the weights, as users read it
+    query_scale: QueryScale | None = None  # values for the input `query_scale`
+    # the files that hold the arrays, also the vision encoder's arrays
+    mappings: tuple[mmap.mmap, ...] = ()
+    vision: VisionModel | None = None  # None: the model takes no images
+    # the tokens of an image attend to each other in both directions
+    sees_images_whole: bool = False
+    cache_entry: Path | None = None  # the entry that the weights are mapped from
+    is_entry_new: bool = False  # this start has made the entry from the checkpoint
     prediction: PredictionGraphs | None = None
-    vector_head: VectorHead | None = None  # where it makes vectors of prompts, and no tokens
-    adapters: AdapterShape | None = None  # where it takes them
-    key_scales: KeyScales = field(default_factory=dict)  # by which the graph's keys are divided
-    # others' files, and others' encodings of the same ones, have another; its loader knows
+    vector_head: VectorHead | None = None  # None: the model generates tokens
+    adapters: AdapterShape | None = None  # None: the model takes no adapters
+    key_scales: KeyScales = field(default_factory=dict)  # divisors of the keys in the graph
+    # Names the weights in the identity of the KV cache: other files or encodings have another
+    # identity.
     identity: str = ""
 
     @property
     def graphs(self) -> list[ov.Model]:
-        return (
-            [self.graph]
-            if self.prediction is None
-            else [self.graph, self.prediction.head, self.prediction.layer]
-        )
+        if self.prediction is None:
+            return [self.graph]
+        return [self.graph, self.prediction.head, self.prediction.layer]
 
     @property
     def weight_bytes(self) -> int:
-        """Returns the bytes of the weights, of which running the model makes a copy."""
+        """Returns the bytes of the weights; running the model makes a copy of them."""
         return sum(map(len, self.mappings)) or sum(array.nbytes for array in self.arrays)
 
     @property
     def num_relative_positions(self) -> int:
-        """The logits are the same wherever within so many positions the tokens lie."""
+        """Returns the positions within which a shift of all tokens leaves the logits the same."""
         if not self.has_relative_positions:
             return 0
         return self.query_scale.interval if self.query_scale else self.max_positions
 
     @property
     def default_positions(self) -> int:
-        """Returns the context that is served unless the user names one: with LongRoPE the original context."""
+        """Returns the context in tokens that is served unless the user names one.
+
+        For LongRoPE this is the original context, else the model's own limit.
+        """
         return min([self.max_positions, *(rope.default_positions for rope in self.ropes.values())])
 
     def context_length(self, option: int | None) -> int:
-        """Returns the tokens of the longest request, for a context that the user may have named. Raises
-        ModelLoadError."""
+        """Returns the tokens of the longest request; `option` is the user's limit, if any.
+
+        Raises ModelLoadError if the option is more than the model's own limit.
+        """
         return context_length(option, self.max_positions, self.default_positions)
 
     def for_context(self, max_model_len: int) -> "LanguageModel":
-        """Returns it with what depends on the length of the longest request."""
+        """Returns the model with angles for requests of up to `max_model_len` tokens."""
         return replace(
             self, ropes={name: rope.for_context(max_model_len) for name, rope in self.ropes.items()}
         )
 
     def with_key_scales(self, scales: KeyScales) -> "LanguageModel":
-        """Returns it with the same graph, which is changed."""
+        """Divides the keys in the graph by the scales, and returns the model with these scales.
+
+        The returned model and this one share the graph, which is changed in place.
+        """
         scale_keys(self.graph, scales)
         return replace(self, key_scales=scales)

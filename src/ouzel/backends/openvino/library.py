@@ -1,18 +1,21 @@
-"""OpenVINO is imported here only, because its import would report to its makers.
+"""Imports OpenVINO without its telemetry; all other modules take OpenVINO from here.
 
-`import openvino` starts a thread that sends an event to an analytics host, and writes a client id and statistics to the
-home directory. It takes a stand-in that does nothing where the package `openvino_telemetry` is missing: so that is
-declared missing in this process first. An embedding program that has imported either before has decided for itself.
+`import openvino` starts a thread that sends an event to an analytics host, and writes a client id
+and statistics to the home directory. If the package `openvino_telemetry` is missing, OpenVINO uses
+a stub that does nothing. So this module declares the package missing in this process first. A
+program that embeds Ouzel and has imported either package before has made its own choice.
 
-Half of that import is the converter of other frameworks' models, `openvino.convert_model`, which is left out in the
-same way and may be imported later from where it is, `openvino.tools.ovc`.
+Half of the import time goes to `openvino.convert_model`, the converter for models of other
+frameworks. This module leaves it out in the same way; `openvino.tools.ovc` can still be imported
+later.
 """
 
 import sys
 from functools import cache
 from pathlib import Path
 
-sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: importing it fails from now on
+# With None in sys.modules every later import of the package fails.
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
 _CONVERTER = "openvino.tools.ovc"
 _leaves_converter_out = sys.modules.setdefault(_CONVERTER, None) is None  # type: ignore[arg-type]
 
@@ -40,9 +43,9 @@ __all__ = [
 
 @cache
 def internal_operations() -> NodeFactory:
-    """Returns the factory that knows the operations of the CPU plugin, which are in no opset. It loads that library.
+    """Returns the factory for operations of the CPU plugin that are in no opset.
 
-    Raises RuntimeError where it cannot be loaded.
+    Loads the plugin's library. Raises RuntimeError if the library cannot be loaded.
     """
     factory = NodeFactory("opset13")
     for library in sorted((Path(ov.__file__).parent / "libs").glob("*openvino_*_cpu_plugin.*")):

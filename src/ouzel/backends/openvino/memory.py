@@ -1,4 +1,4 @@
-"""Errors for memory that the system refuses, and pages that are given back to it."""
+"""Reports memory that the system refuses, and gives pages back to the system."""
 
 import mmap
 import threading
@@ -12,19 +12,23 @@ GIVE_BACK_INTERVAL_S = 0.02
 
 
 def memory_error(option: str, num_bytes: int) -> ModelLoadError:
-    """Returns the error for memory that the system refuses, with the amount that it has."""
-    wanted, free = num_bytes / 2**30, available_bytes() / 2**30
+    """Returns the error for memory that the system refuses; it names the amount and the free
+    memory.
+    """
+    size, free = num_bytes / 2**30, available_bytes() / 2**30
     return ModelLoadError(
-        f"{option}: the memory for {wanted:.1f} GiB cannot be had, {free:.1f} GiB are free"
+        f"{option}: the system refuses {size:.1f} GiB of memory, {free:.1f} GiB are free"
     )
 
 
 @contextmanager
 def pages_given_back(mappings: Sequence[mmap.mmap]) -> Iterator[None]:
-    """Takes pages of the mappings that were read out of this process's memory, while the block runs and at its end.
+    """Removes pages that were read from the mappings from this process's memory.
 
-    The first run of a model copies its weights from a mapping into the layout of the processor. Without this the
-    peak would hold both. A page that is needed again is mapped again, from the page cache or the file.
+    A thread does so every 20 ms while the block runs, and once at its end. The first run of a model
+    copies its weights from a mapping into the layout of the processor; without this function the
+    peak would hold both copies. A page that is needed again is mapped again, from the page cache or
+    the file.
     """
     if not mappings or not hasattr(mmap, "MADV_DONTNEED"):
         yield

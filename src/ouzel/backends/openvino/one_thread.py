@@ -1,10 +1,11 @@
-"""The CPU plugin must not compute a gated feed-forward layer as one operation where it has one thread.
+"""Keeps the CPU plugin from computing a gated feed-forward layer as one operation on one thread.
 
-On a CPU with AMX and in bf16 the plugin makes one operation, `LLMMLP`, of down(activation(gate(x)) * up(x)) whose
-matrices are not compressed. `LLMMLP` divides its work among pairs of threads: with one thread it divides by zero pairs,
-and SIGFPE ends the process (docs/decisions/0035-one-thread-on-amx.md). The plugin replaces products of three dimensions
-only, and only products that may broadcast. Both factors of such a product have the same shape, so that forbidding the
-product to broadcast changes no number, and the plugin computes the layer as three operations.
+On a CPU with AMX and in bf16 the plugin replaces down(activation(gate(x)) * up(x)) by one
+operation, `LLMMLP`, if the matrices are not compressed. `LLMMLP` divides its work among pairs of
+threads: with one thread it divides by zero pairs, and SIGFPE ends the process
+(docs/decisions/0035-one-thread-on-amx.md). The plugin replaces only products of three dimensions
+that may broadcast. Both factors of such a product have the same shape. So forbidding the product to
+broadcast changes no number, and the plugin computes the layer as three operations.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ _RANK = 3
 
 
 def keep_gates_apart(core: ov.Core, graph: ov.Model, properties: dict[str, object]) -> None:
-    """Changes the graph where the CPU plugin would compile it for one thread with these properties."""
+    """Forbids the products of gates to broadcast if these properties mean one thread on the CPU."""
     products = list(gate_products(graph))
     if products and num_threads_on_cpu(core, properties) == 1:
         for product in products:
@@ -24,7 +25,9 @@ def keep_gates_apart(core: ov.Core, graph: ov.Model, properties: dict[str, objec
 
 
 def num_threads_on_cpu(core: ov.Core, properties: dict[str, object]) -> int:
-    """Asks the plugin, which by itself takes one thread for each core that the process may use."""
+    """Asks the plugin for the number of threads; its default is one for each core of the
+    process.
+    """
     names = ("PERFORMANCE_HINT", "INFERENCE_NUM_THREADS")
     value = ops.parameter([1], ov.Type.f32)
     smallest = ov.Model([ops.result(value)], [value], "smallest")
@@ -35,7 +38,10 @@ def num_threads_on_cpu(core: ov.Core, properties: dict[str, object]) -> int:
 
 
 def gate_products(graph: ov.Model) -> Iterator[Node]:
-    """Yields the products of two values that come from products of the same rows with a matrix, or with two."""
+    """Yields the products activation(gate(x)) * up(x), the inputs of a down projection.
+
+    Both factors come from products of the same rows with a matrix: two matrices, or one for both.
+    """
     for node in graph.get_ops():
         if node.get_type_name() == "MatMul":
             product = node.input_value(0).get_node()
@@ -49,7 +55,11 @@ def gate_products(graph: ov.Model) -> Iterator[Node]:
 
 
 def rows_behind(value: Node) -> tuple[str, int] | None:
-    """Names the output whose rows the nearest matrix before this value multiplies, None where there is no matrix."""
+    """Returns the output that is multiplied by the nearest matrix before this value, as name and
+    index.
+
+    Returns None if there is no matrix before the value.
+    """
     node = value.get_node()
     while node.get_type_name() != "MatMul":
         sources = [each.get_node() for each in node.input_values()]

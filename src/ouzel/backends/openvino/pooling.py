@@ -1,6 +1,7 @@
-"""Hidden rows of texts become a vector of each, as the checkpoint's sentence-transformers files say.
+"""Pools the hidden rows of texts into one vector a text, by the sentence-transformers files.
 
-It is done here and not in the graph, which computes in bf16 where that is the precision: sums are taken in float32.
+Pooling is done here and not in the graph, because the graph may compute in bf16: these sums are in
+float32.
 """
 
 from collections.abc import Callable
@@ -32,13 +33,17 @@ class DenseLayer:
 
 class VectorPooling:
     def __init__(self, files: SentenceFiles, hidden_size: int) -> None:
-        """Raises ModelLoadError."""
+        """Raises ModelLoadError if a Dense layer does not fit or cannot be read."""
         self.vector_size = pooled_size(files, hidden_size)
         self._modes = files.modes
         self._dense = [read_dense(each) for each in files.dense]
 
     def vectors(self, rows: Rows, begins: NDArray[np.int32]) -> Rows:
-        """Takes [T, hidden size], and where texts begin with the end of the last; returns [B, vector_size]."""
+        """Returns the vectors of B texts, [B, vector_size].
+
+        `rows` are the hidden rows of all tokens, [T, hidden_size]. `begins` has the first row of
+        each text and at last T, [B + 1].
+        """
         pooled = np.concatenate([_POOLED[mode](rows, begins) for mode in self._modes], axis=1)
         for layer in self._dense:
             pooled = layer.apply(pooled)
@@ -46,7 +51,11 @@ class VectorPooling:
 
 
 def pooled_size(files: SentenceFiles, hidden_size: int) -> int:
-    """Returns the values of a vector. Raises ModelLoadError where a Dense layer does not fit behind what is before."""
+    """Returns the number of values in a vector.
+
+    Raises ModelLoadError if a Dense layer takes another number of values than the step before it
+    gives.
+    """
     size = hidden_size * len(files.modes)
     for each in files.dense:
         if each.num_inputs != size:
@@ -98,7 +107,7 @@ _POOLED: dict[PoolingMode, Callable[[Rows, NDArray[np.int32]], Rows]] = {
 
 
 def read_dense(file: DenseFile) -> DenseLayer:
-    """Raises ModelLoadError."""
+    """Reads the weight and the bias of a Dense layer. Raises ModelLoadError."""
     checkpoint = Checkpoint(file.directory)
     weight = np.concatenate(
         list(checkpoint.rows(Tensor("linear.weight", (file.num_outputs, file.num_inputs))))

@@ -1,8 +1,10 @@
-"""What a model is served for: its files say it, or the user does where it could be both.
+"""Determines the task of a model: generate, embed or score.
 
-A checkpoint whose config.json names a model for sequence classification scores. One that sentence-transformers wrote
-(modules.json) makes embeddings, unless `config_sentence_transformers.json` calls it a CrossEncoder. An encoder makes
-embeddings, and so does a decoder without its head (Qwen3Model). Everything else generates.
+The rules: a checkpoint whose config.json names a model for sequence classification scores. A
+checkpoint from sentence-transformers (with modules.json) makes embeddings, unless
+`config_sentence_transformers.json` calls it a CrossEncoder, which scores. An encoder makes
+embeddings, and so does a decoder without its head (Qwen3Model). Everything else generates. The
+user's option overrides these rules.
 """
 
 from pathlib import Path
@@ -18,16 +20,16 @@ CLASSIFIES = "ForSequenceClassification"
 _MAX_LABELS = 4096
 
 
-def task_of(config: HfConfig, directory: Path, asked: TaskOption) -> Task:
-    """Raises ModelLoadError where it is asked to score and cannot."""
+def task_of(config: HfConfig, directory: Path, option: TaskOption) -> Task:
+    """Returns the model's task. Raises ModelLoadError if an encoder without a head is to score."""
     architecture = architecture_of(config)
     reads_whole = encoder_family(str(config.values.get("model_type"))) is not None
-    if asked == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
+    if option == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
         raise ModelLoadError(
             f"task score: {architecture or 'this encoder'} has no head that scores"
         )
-    if asked != "auto":
-        return asked
+    if option != "auto":
+        return option
     if architecture.endswith(CLASSIFIES):
         return "score"
     if (directory / "modules.json").is_file():
@@ -38,13 +40,18 @@ def task_of(config: HfConfig, directory: Path, asked: TaskOption) -> Task:
 
 
 def architecture_of(config: HfConfig) -> str:
+    """Returns the name of the first architecture in config.json, "" if there is none."""
     architectures = config.values.get("architectures")
     first = architectures[0] if isinstance(architectures, list) and architectures else ""
     return first if isinstance(first, str) else ""
 
 
 def num_labels_of(config: HfConfig) -> int:
-    """Transformers writes the labels' names unless there are two; where it says nothing there are two."""
+    """Returns the number of labels in config.json.
+
+    Transformers writes the names of the labels unless there are two; without names and number there
+    are two. Raises ModelLoadError if the number is out of range.
+    """
     labels = config.values.get("id2label")
     num_labels = len(labels) if isinstance(labels, dict) else config.size("num_labels", 2)
     if not 1 <= num_labels <= _MAX_LABELS:

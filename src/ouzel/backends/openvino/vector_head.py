@@ -1,4 +1,4 @@
-"""A decoder that makes vectors has something else for its head."""
+"""Decides the head of a decoder: most generate tokens, some make vectors."""
 
 from pathlib import Path
 
@@ -11,21 +11,23 @@ from ouzel.errors import ModelLoadError
 
 
 def vector_size(model: LanguageModel) -> int:
-    """Returns 0 where tokens are made."""
+    """Returns the values of a vector, 0 if the model generates tokens."""
     if model.vector_head is None:
         return 0
     return model.vector_head.num_labels or model.hidden_size
 
 
 def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> VectorHead | None:
-    """Returns None where tokens are made, as by a model whose yes and no are the score. Raises ModelLoadError."""
+    """Returns the head of a model that makes vectors, None if it generates tokens.
+
+    A reranker that scores by the logits of two tokens (yes and no) generates, too. Raises
+    ModelLoadError for options or files that do not go with vectors.
+    """
     task = task_of(config, directory, model.task)
     if task == "generate" or (task == "score" and not architecture_of(config).endswith(CLASSIFIES)):
         return None
     if model.mtp or model.draft_model:
-        raise ModelLoadError(
-            f"mtp and draft_model guess tokens, and with task {task} there are none"
-        )
+        raise ModelLoadError(f"mtp and draft_model propose tokens: task {task} generates no tokens")
     if task == "score":
         return VectorHead(num_labels_of(config))
     if model.pooling_mode not in (None, "lasttoken"):
@@ -35,7 +37,7 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
     files = read_sentence_files(directory, "decoder", pooling=model.pooling_mode)
     if files.modes != ("lasttoken",) or files.dense:
         raise ModelLoadError(
-            f"{directory}: of a {config.model_type} the pooling must be lasttoken, without a Dense layer; "
-            f"found {', '.join(files.modes)}"
+            f"{directory}: the pooling of a {config.model_type} must be lasttoken, without a Dense "
+            f"layer; found {', '.join(files.modes)}"
         )
     return VectorHead()

@@ -1,4 +1,4 @@
-"""A family's vision encoder, ready to be compiled, and what running it takes."""
+"""Describes a loaded vision encoder for its runner."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,29 +10,32 @@ from ouzel.backends.openvino.library import ov
 from ouzel.types.engine_request import ImageInput
 
 Inputs = dict[str, NDArray[np.generic]]
-Passes = Callable[
-    [ImageInput, NDArray[np.float32]], list[Inputs]
-]  # an image, pixels [tiles, 3, height, width]
+# takes an image and its pixels [tiles, 3, height, width]; gives the inputs of each pass by name
+Passes = Callable[[ImageInput, NDArray[np.float32]], list[Inputs]]
 Join = Callable[[ImageInput, list[NDArray[np.float32]]], NDArray[np.float32]]
 
 
 def one_after_the_other(
     image: ImageInput, features: list[NDArray[np.float32]]
 ) -> NDArray[np.float32]:
-    """Joins the features of several passes, where each is [levels, rows, hidden_size]."""
+    """Joins the features of several passes, each [levels, rows, hidden_size], along the rows."""
     return features[0] if len(features) == 1 else np.concatenate(features, axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class VisionModel:
-    """Its graphs are run one after the other: each takes the rows of the one before, so that others can go between."""
+    """Holds the graphs of a vision encoder and the facts that its runner needs.
+
+    The graphs run one after the other, each on the rows of the graph before it. Steps of the
+    language model can run between two of them.
+    """
 
     parts: list[ov.Model]
-    arrays: list[
-        NDArray[np.generic]
-    ]  # the graphs' constants point into them: keep them as long as the compiled models
-    passes: Passes  # -> the inputs of each pass through all parts, by name
-    join: Join = one_after_the_other  # the features of all passes, each [levels, rows, hidden_size] -> the image's
-    left_out: tuple[
-        str, ...
-    ] = ()  # what names of tensors begin with that a checkpoint may have besides
+    # The graphs' constants point into these arrays: keep them as long as the compiled models.
+    arrays: list[NDArray[np.generic]]
+    passes: Passes  # gives the inputs of each pass through all parts
+    # joins the features of all passes, each [levels, rows, hidden_size], to the features of the
+    # image
+    join: Join = one_after_the_other
+    # prefixes of tensors that the checkpoint may have although the encoder does not use them
+    left_out: tuple[str, ...] = ()

@@ -1,8 +1,9 @@
-"""The environment may withhold instructions from oneDNN, by which OpenVINO computes.
+"""Reads the instruction sets that the environment withholds from oneDNN, OpenVINO's kernels.
 
-OpenVINO asks the processor itself what it has, and chooses bf16 and int8 activations also where oneDNN may not use
-their instructions. A graph in bf16 then ends the process while it is compiled (SIGSEGV), and no product of int8
-activations can be made. What is withheld must be taken for missing.
+OpenVINO asks the processor for its instructions. It chooses bf16 and int8 activations even if
+oneDNN may not use their instructions. A graph in bf16 then ends the process while it is compiled
+(SIGSEGV), and no product of int8 activations can be computed. So Ouzel treats withheld instructions
+as missing.
 """
 
 import os
@@ -18,7 +19,7 @@ def withholds_bf16() -> bool:
 
 
 def withholds_int8() -> bool:
-    """Tells whether there are no instructions for products of int8."""
+    """Tells whether oneDNN may not use the instructions for int8 products."""
     return not _WITHOUT_INT8.isdisjoint(_largest_sets())
 
 

@@ -1,7 +1,8 @@
-"""An adapter is a directory of PEFT's: `adapter_config.json` says what it is, `adapter_model.safetensors` has A and B.
+"""Reads adapters in PEFT's format: a directory with a configuration and the matrices A and B.
 
-For each matrix W [rows, columns] that it adapts, W x becomes W x + scale * B (A x). What else PEFT can write is
-refused by name: there is nothing in an adapter that is left out in silence.
+`adapter_config.json` describes the adapter, `adapter_model.safetensors` has A and B. For each
+adapted matrix W [rows, columns], W x becomes W x + scale * B (A x). Everything else that PEFT can
+write is refused by name: no part of an adapter is left out silently.
 """
 
 import math
@@ -35,14 +36,9 @@ _HALVES = {
     ".lora_A.default.weight": "a",
     ".lora_B.default.weight": "b",
 }
-_CHANGES_BASE = (
-    "pissa",
-    "olora",
-    "corda",
-    "loftq",
-    "lora_ga",
-)  # ways to begin that take something off the base weights
-_LARGEST = np.float32(2**127 * (2 - 2**-7))  # that bf16 holds
+# initialisations that change the base weights
+_CHANGES_BASE = ("pissa", "olora", "corda", "loftq", "lora_ga")
+_LARGEST = np.float32(2**127 * (2 - 2**-7))  # the largest value of bf16
 _REFUSED = {
     "use_dora": "DoRA scales whole matrices, which is not supported",
     "lora_bias": "biases of adapters are not supported",
@@ -81,11 +77,11 @@ class AdapterFiles:
     def __init__(
         self, directory: Path, matrices: Mapping[str, AdaptedMatrix], max_rank: int
     ) -> None:
-        """Raises ModelLoadError where this is no adapter for a model with these matrices."""
+        """Raises ModelLoadError if the directory has no adapter for a model with these matrices."""
         self._directory = directory
         self._matrices = matrices
         self._config = read_config(directory)
-        self._modules: dict[str, str] = {}  # as the adapter's model calls each matrix
+        self._modules: dict[str, str] = {}  # the name of each matrix in the adapter's model
         self._halves = self._found_halves()
         self._ranks = {name: self._checked_rank(name, max_rank) for name in self._halves}
         self._alphas = self._values_by_pattern(self._config.alpha_pattern or {}, "alpha_pattern")
@@ -96,7 +92,10 @@ class AdapterFiles:
         return tuple(self._halves)
 
     def read(self, name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Returns A [rank, columns], and B [rows, rank] times the scale. Raises ModelLoadError."""
+        """Returns A [rank, columns], and B [rows, rank] times the scale.
+
+        Raises ModelLoadError if a value is too large for bf16 or not finite.
+        """
         alpha, rank = self._alphas.get(name, self._config.lora_alpha), self._ranks[name]
         scale = alpha / (math.sqrt(rank) if self._config.use_rslora else rank)
         a, b = (_whole(self._halves[name][half]) for half in "ab")
@@ -104,51 +103,53 @@ class AdapterFiles:
         for half, values in (("A", a), ("B", b)):
             if not (np.abs(values) <= _LARGEST).all():
                 raise ModelLoadError(
-                    f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} is not finite, or larger than bf16 holds"
+                    f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} has values that are "
+                    "not finite or too large for bf16"
                 )
         return a, b
 
     def _found_halves(self) -> dict[str, dict[str, TensorLocation]]:
         path = self._directory / WEIGHTS_FILE
         if not path.is_file():
-            pickled = (
-                " (adapter_model.bin, a pickle, is not read: save it again with safe_serialization)"
-            )
-            more = pickled if (self._directory / "adapter_model.bin").is_file() else ""
-            raise ModelLoadError(f"{self._directory} has no {WEIGHTS_FILE}{more}")
+            hint = ""
+            if (self._directory / "adapter_model.bin").is_file():
+                hint = (
+                    " (adapter_model.bin, a pickle, is not read: "
+                    "save the adapter again with safe_serialization)"
+                )
+            raise ModelLoadError(f"{self._directory} has no {WEIGHTS_FILE}{hint}")
         halves: dict[str, dict[str, TensorLocation]] = {}
         for stored, location in read_header(path).items():
             name, half = self._split(stored)
             if halves.setdefault(name, {}).setdefault(half, location) is not location:
-                raise ModelLoadError(f"{path}: {brief(stored)} is there twice")
+                raise ModelLoadError(f"{path} has two tensors for {brief(stored)}")
         if not halves:
-            raise ModelLoadError(f"{path} holds no tensor")
+            raise ModelLoadError(f"{path} has no tensors")
         return halves
 
     def _split(self, stored: str) -> tuple[str, str]:
-        """Returns which matrix a tensor belongs to, and whether it is its `a` or `b`."""
+        """Returns the name of the matrix that a tensor belongs to, and its half, `a` or `b`."""
         path = self._directory / WEIGHTS_FILE
         suffix = next((suffix for suffix in _HALVES if stored.endswith(suffix)), None)
         if suffix is None:
             raise ModelLoadError(
-                f"{path}: tensor {brief(stored)} is not of a LoRA adapter, or of a kind not supported"
+                f"{path}: tensor {brief(stored)} does not belong to a LoRA adapter of a supported "
+                "kind"
             )
         module = stored.removeprefix(_ROOT).removesuffix(suffix)
         name = plain_name(module)
         if name not in self._matrices:
             kinds = ", ".join(sorted({each.rpartition(".")[2] for each in self._matrices}))
             raise ModelLoadError(
-                f"{path}: {name} cannot be adapted; what can be, in the layers of this model: {kinds}"
+                f"{path}: {name} cannot be adapted; in the layers of this model these matrices "
+                f"can: {kinds}"
             )
         self._modules[name] = module
         return name, _HALVES[suffix]
 
     def _checked_rank(self, name: str, max_rank: int) -> int:
-        path, halves, matrix = (
-            self._directory / WEIGHTS_FILE,
-            self._halves[name],
-            self._matrices[name],
-        )
+        path = self._directory / WEIGHTS_FILE
+        halves, matrix = self._halves[name], self._matrices[name]
         if len(halves) != 2:
             raise ModelLoadError(f"{path}: {name} lacks lora_{'B' if 'a' in halves else 'A'}")
         rank = halves["a"].shape[0] if halves["a"].shape else 0
@@ -156,13 +157,13 @@ class AdapterFiles:
             location = halves[half]
             if location.shape != shape:
                 raise ModelLoadError(
-                    f"{path}: tensor {brief(location.name)} has the shape {list(location.shape)}, the model asks for "
-                    f"{list(shape)}"
+                    f"{path}: tensor {brief(location.name)} has the shape {list(location.shape)}, "
+                    f"the model needs {list(shape)}"
                 )
             if location.dtype not in PLAIN_TYPES:
                 raise ModelLoadError(
-                    f"{path}: tensor {brief(location.name)} is stored as {location.dtype}; supported are "
-                    f"{', '.join(PLAIN_TYPES)}"
+                    f"{path}: tensor {brief(location.name)} is stored as {location.dtype}; "
+                    f"supported are {', '.join(PLAIN_TYPES)}"
                 )
         if not 1 <= rank <= max_rank:
             raise ModelLoadError(
@@ -171,16 +172,23 @@ class AdapterFiles:
         return rank
 
     def _check_ranks(self) -> None:
-        """The scale is of the rank that the config says: another one in the file is a mistake somewhere."""
+        """Raises ModelLoadError if the rank of a matrix differs from the rank in the configuration.
+
+        The scale depends on the configured rank, so one of the two must be wrong.
+        """
         ranks = self._values_by_pattern(self._config.rank_pattern or {}, "rank_pattern")
         for name, rank in self._ranks.items():
-            if (said := ranks.get(name, self._config.r)) != rank:
+            if (configured := ranks.get(name, self._config.r)) != rank:
                 raise ModelLoadError(
-                    f"{self._directory / CONFIG_FILE} says that the rank of {name} is {said:g}, it is {rank}"
+                    f"{self._directory / CONFIG_FILE}: the rank of {name} is {configured:g}, but "
+                    f"its tensors have rank {rank}"
                 )
 
     def _values_by_pattern(self, patterns: Mapping[str, float], key: str) -> dict[str, float]:
-        """A pattern matches the end of a module's name, behind a dot; the first that does counts."""
+        """Returns the value of each matrix whose module matches a pattern; the first match counts.
+
+        A pattern matches the end of a module's name, after a dot or as a whole.
+        """
         by_regex = {rf"(.*\.)?({pattern})$": value for pattern, value in patterns.items()}
         found = names_by_pattern(by_regex, list(self._modules.values()), f"{CONFIG_FILE}: {key}")
         values: dict[str, float] = {}
@@ -192,10 +200,10 @@ class AdapterFiles:
 
 
 def read_config(directory: Path) -> AdapterConfig:
-    """Raises ModelLoadError for what is not supported, too."""
+    """Reads the configuration. Raises ModelLoadError if it is broken or not supported."""
     path = directory / CONFIG_FILE
     if not path.is_file():
-        raise ModelLoadError(f"{directory} is no adapter of PEFT: it has no {CONFIG_FILE}")
+        raise ModelLoadError(f"{directory} is not a PEFT adapter: it has no {CONFIG_FILE}")
     content = read_json_object(path)
     try:
         config = msgspec.convert(content, AdapterConfig)
@@ -212,13 +220,15 @@ def read_config(directory: Path) -> AdapterConfig:
         _CHANGES_BASE
     ):
         raise ModelLoadError(
-            f"{path}: init_lora_weights {brief(config.init_lora_weights)} has changed the base weights: save the "
-            "adapter as a usual one (path_initial_model_for_weight_conversion)"
+            f"{path}: init_lora_weights {brief(config.init_lora_weights)} has changed the base "
+            "weights: save the adapter in the usual form "
+            "(path_initial_model_for_weight_conversion)"
         )
     return config
 
 
 def _whole(location: TensorLocation) -> NDArray[np.float32]:
+    """Reads a tensor as float32."""
     chunks = [
         to_float32(chunk, location.dtype) for chunk in read_chunks(location, location.shape[-1])
     ]

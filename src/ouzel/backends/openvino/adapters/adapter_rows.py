@@ -1,4 +1,4 @@
-"""The rows of a step are arranged by adapter; what is added to them is arranged as they are."""
+"""Arranges the rows of a step by adapter, and maps the adapters' products back to the rows."""
 
 from collections.abc import Iterable
 
@@ -7,26 +7,30 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.adapter_shape import ROWS, SAMPLED, PartRange
 
-_NOWHERE = 2**30  # a row that no product has: the runtime's Gather makes zeros of it
+_NOWHERE = 2**30  # an index out of range: the runtime's Gather gives zeros for it
 
 Slots = NDArray[np.int32]
 Indices = NDArray[np.int32]
 
 
 def used_slots(slots: Slots | None) -> range:
-    """Returns the slots from the first to the last one that rows use; it is empty where none does."""
-    used = None if slots is None else slots[slots >= 0]
-    return (
-        range(0) if used is None or not used.size else range(int(used.min()), int(used.max()) + 1)
-    )
+    """Returns the slots from the first to the last slot that rows use, an empty range if
+    none does.
+    """
+    if slots is None:
+        return range(0)
+    used = slots[slots >= 0]
+    return range(int(used.min()), int(used.max()) + 1) if used.size else range(0)
 
 
 def row_inputs(
     slots: Slots | None, num_rows: int, sampled_rows: NDArray[np.int64], parts: Iterable[PartRange]
 ) -> dict[str, NDArray[np.generic]]:
-    """Takes the slot of each row, or None where no row has an adapter, and which parts matrices have of their groups'.
+    """Returns the inputs that arrange a step's rows, by name.
 
-    Groups' products are [slots, parts, W, rows of a part].
+    `slots` has the slot of each row, -1 without an adapter; None means that no row has an adapter.
+    `parts` are the ranges of parts that matrices have in their groups. The product of a group is
+    [slots, parts, W, rows of a part], with W rows of the step for each slot.
     """
     used = used_slots(slots)
     inputs: dict[str, NDArray[np.generic]] = {}
@@ -40,7 +44,7 @@ def row_inputs(
 
 
 def _answers(places: Indices, width: int, parts: PartRange) -> Indices:
-    """Returns [rows], or of several parts [rows, parts]."""
+    """Returns where each row finds its product: [rows], or for several parts [rows, parts]."""
     first = places // width * (width * parts.num_in_group) + places % width
     own = first[:, None] + np.arange(parts.begin, parts.end, dtype=np.int32) * width
     own[places == _NOWHERE] = _NOWHERE
@@ -48,9 +52,12 @@ def _answers(places: Indices, width: int, parts: PartRange) -> Indices:
 
 
 def _arranged(slots: Slots, used: range) -> tuple[Indices, Indices]:
-    """Returns the rows of each used slot, filled up with others where there are fewer than of another; and where what
-    is added to each row is among these."""
-    if not used:  # one that adds zeros, which it is cheapest to add to all rows alike
+    """Returns the rows of each used slot, [slots, W], and the place of each row's product in it.
+
+    W is the largest number of rows of a slot; slots with fewer rows are filled up with row 0.
+    """
+    # no row has an adapter: one product of zeros serves all rows, which is the cheapest
+    if not used:
         return np.zeros((1, 1), np.int32), np.zeros(1, np.int32)
     adapted = np.flatnonzero(slots >= 0)
     adapted = adapted[np.argsort(slots[adapted], kind="stable")]

@@ -1,7 +1,9 @@
-"""The matrices of adapters lie in slots: inputs of the compiled model, which a step takes as many of as it uses.
+"""Holds adapter matrices in slots, inputs of the compiled model; a step takes the slots that it
+uses.
 
-All slots of a group of matrices lie one after the other, in one mapping of memory that belongs to nobody else: pages
-are taken when a slot is filled, and given back when it is cleared. The base weights know nothing of it.
+All slots of a group of matrices lie one after the other, in one memory mapping of this class alone.
+The system gives pages when a slot is filled and takes them back when it is cleared. The base
+weights are not touched.
 """
 
 import math
@@ -29,26 +31,27 @@ from ouzel.backends.openvino.runners.graph_request import GraphRequest
 from ouzel.backends.openvino.weights.encodings import encode_bf16
 from ouzel.engine.base import ForwardBatch
 
+# Ranges of slots whose tensors are stored: making tensors takes one or two milliseconds.
 _MAX_KEPT = 32  # ranges of slots whose tensors are kept: making them takes a millisecond or two
 
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """What a group has of all slots: its A, or its B."""
+    """Holds the matrices A, or the matrices B, of one group in all slots."""
 
-    name: str  # of the input
+    name: str  # name of the input
     values: NDArray[np.generic]  # [slots, ...], f32 or the bits of bf16
-    begin: int  # in the mapping
-    no_rank: tuple[int, ...]  # the shape of one slot that adds nothing
+    begin: int  # offset in the mapping, in bytes
+    no_rank: tuple[int, ...]  # shape of one slot of rank 0, which adds nothing
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a matrix lies in the stacks."""
+    """Names the place of a matrix in the stacks."""
 
     matrix: AdaptedMatrix
     group: AdaptedGroup
-    index: int  # in the group
+    index: int  # index in the group
 
 
 class AdapterSlots:
@@ -64,11 +67,12 @@ class AdapterSlots:
         self._request = request
         self._memory, self._stacks = _stacks(shape, num_slots)
         self._kept: dict[range, dict[str, ov.Tensor]] = {}
-        self._present: range | None = None  # slots that the request has
+        self._present: range | None = None  # slots that the request has as inputs
 
     def fill(self, slot: int, path: str) -> bytes:
-        """Returns a digest of what is put there, and not of files, which may change meanwhile.
+        """Fills a slot from an adapter directory and returns a digest of its matrices.
 
+        The digest is made from the values in the slot, because the files may change meanwhile.
         Raises ModelLoadError; the slot may be half filled then.
         """
         matrices = {name: place.matrix for name, place in self._places.items()}
@@ -85,7 +89,7 @@ class AdapterSlots:
     def _put(
         self, slot: int, place: _Place, a: NDArray[np.float32], b: NDArray[np.float32]
     ) -> None:
-        """Leaves zeros beside a matrix of a smaller rank."""
+        """Puts A and B into the slot; beyond a smaller rank the slot keeps its zeros."""
         group, rank = place.group, a.shape[0]
         a_values, b_values = (
             self._stacks[prefix + group.name].values for prefix in (A_PREFIX, B_PREFIX)
@@ -108,7 +112,9 @@ class AdapterSlots:
             _give_back(self._memory, stack.values[slot].reshape(-1).view(np.uint8), begin)
 
     def inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
-        """Gives the request the slots that the batch uses, and returns what each row has to do with them."""
+        """Gives the request the slots that the batch uses, and returns the inputs that map rows to
+        them.
+        """
         used = used_slots(batch.adapter_slots)
         if used != self._present:
             for name, tensor in self._tensors(used).items():
@@ -136,16 +142,18 @@ class AdapterSlots:
 
 
 def in_order(matrix: NDArray[np.float32], order: tuple[int, ...] | None) -> NDArray[np.float32]:
-    """Brings the rows of B to the order in which the graph has the matrix's, of each so many."""
+    """Brings the rows of B into the order of the graph's matrix; each `order` applies to as many
+    rows.
+    """
     if order is None:
         return matrix
     return matrix.reshape(-1, len(order), matrix.shape[1])[:, order].reshape(matrix.shape)
 
 
 def _stacks(shape: AdapterShape, num_slots: int) -> tuple[mmap.mmap, dict[str, _Stack]]:
-    """Each begins with a page of its own."""
+    """Allocates the stacks in one mapping; each begins with a page of its own."""
     element = np.dtype(np.float32 if shape.dtype == ov.Type.f32 else np.uint16)
-    shapes: dict[str, Callable[[int], tuple[int, ...]]] = {}  # of a slot, by rank
+    shapes: dict[str, Callable[[int], tuple[int, ...]]] = {}  # shape of a slot by rank
     for group in shape.groups:
         shapes |= {A_PREFIX + group.name: group.a_shape, B_PREFIX + group.name: group.b_shape}
     counts = [num_slots * math.prod(each(shape.rank)) for each in shapes.values()]
@@ -161,12 +169,12 @@ def _stacks(shape: AdapterShape, num_slots: int) -> tuple[mmap.mmap, dict[str, _
     return memory, stacks
 
 
-# Pages of a private mapping can be given back; those of a shared one, which is the default, cannot.
+# Pages of a private mapping can be given back; pages of a shared mapping, the default, cannot.
 _PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 def _give_back(memory: mmap.mmap, part: NDArray[np.uint8], begin: int) -> None:
-    """Makes zeros of a part of the memory. Its whole pages are taken again when they are written."""
+    """Sets a part of the memory to zero and gives its whole pages back to the system."""
     first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
     last = (begin + part.size) // mmap.PAGESIZE * mmap.PAGESIZE
     if first >= last or not hasattr(mmap, "MADV_DONTNEED"):

@@ -1,4 +1,8 @@
-"""What lies in a KV cache means the same to another process only if all that it was computed with is the same."""
+"""Names the contents of a KV cache, so that another process knows whether it can use them.
+
+Cached blocks are the same for two processes only if everything that they were computed with is the
+same.
+"""
 
 import hashlib
 import json
@@ -9,7 +13,7 @@ from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.tables import Table
 from ouzel.config import EngineConfig
 
-FORMAT = 1  # raise it when a graph comes to other numbers without being another
+FORMAT = 1  # increase it if a graph computes other numbers under the same identity
 
 
 def cache_identity(
@@ -19,13 +23,15 @@ def cache_identity(
     model: LanguageModel,
     engine: EngineConfig,
 ) -> str:
-    """Returns a name that a file can have. `model` is that of the context that is served.
+    """Returns a name for the cache contents, which can be a file name.
 
-    In it are the files of the weights and how they are encoded, the versions of openvino and ouzel (`model.identity`),
-    the rotation, the scales of the keys, the precision of inference and the processor with its instructions, the shapes
-    and types of the tables, and `--deterministic`, without which blocks of prompts may have rows of generated tokens.
-    How many rows the tables have is not, and the number of threads is not: sums may round differently by it, as they do
-    by the size of a batch.
+    `model` has the angles for the context that is served. The name depends on: the weight files and
+    their encoding, the versions of openvino and ouzel (all in `model.identity`), the rotary angles,
+    the scales of the keys, the precision, the processor and its instructions, the shapes and types
+    of the tables. It also depends on `--deterministic`, without which blocks of prompts may have
+    rows that were computed as generated tokens. It does not depend on the number of rows of the
+    tables or of threads: sums may round differently by the number of threads, and also by the size
+    of a batch.
     """
     facts = [
         FORMAT,
@@ -41,7 +47,8 @@ def cache_identity(
         sorted((table.name, str(table.dtype), table.row_shape) for table in tables),
         *(["deterministic"] if engine.deterministic else []),
     ]
-    if model.key_scales:  # where there are none, an identity of an earlier version stays valid
+    # no entry without scales, so that identities of earlier versions stay valid
+    if model.key_scales:
         facts.append({name: scales.tolist() for name, scales in model.key_scales.items()})
     return (
         f"{model.identity}-{hashlib.blake2b(json.dumps(facts).encode(), digest_size=8).hexdigest()}"

@@ -1,11 +1,14 @@
-"""The KV cache is chosen by its effect on the model at hand: a short real text runs with an f32 and with a u8 cache.
+"""Measures the effect of a u8 KV cache on a model, with a short real text and an f32 cache to
+compare.
 
-The trial runs in f32. In bf16 two runs of the same model differ by more than the caches do: an f16 cache with scaled
-keys, which changes nothing in exact numbers, moves SmolLM2-135M by a KL of 6e-3 there, and by 8e-7 in f32.
+The trial computes in f32. In bf16 two runs of the same model differ by more than the caches do. An
+f16 cache with scaled keys, which changes nothing in exact numbers, moves SmolLM2-135M by a KL
+divergence of 6e-3 in bf16, and by 8e-7 in f32.
 
-Where u8 moves the logits too far, the scales of the keys are measured with an f32 cache at several places of the
-context: a pair of channels that turns slowly has other values at position 30,000 than at the start. The runners of a
-trial are made one after the other, so that no two of them hold weights at the same time.
+If u8 moves the logits too far, the trial measures scales of the keys with an f32 cache at several
+places of the context: a pair of channels that rotates slowly has other values at position 30,000
+than at the start. The runners of a trial are made one after the other, so that no two of them hold
+weights at the same time.
 """
 
 import logging
@@ -35,8 +38,11 @@ MAX_TOKENS = 512
 MIN_TOKENS = 64
 MIN_BLOCK_SIZE = 16  # tokens
 NUM_COMPARED_ROWS = 128
-NUM_PLACES = 4  # in the context, where parts of the text are run when keys are measured
-MIN_SCALE = 2.0**-12  # of the median of a head, so that a channel that is always 0 has a scale, too
+NUM_PLACES = 4  # places in the context where parts of the text run to measure the keys
+# Smallest scale relative to the median of a head, so that a channel that is always 0 has a scale,
+# too.
+# smallest scale relative to the median of a head: a channel that is always 0 has a scale, too
+MIN_SCALE = 2.0**-12
 
 Tokens = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -57,6 +63,8 @@ class MakeRunner(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CacheTrial:
+    """One trial: runs the text with several caches and compares the results."""
+
     language_model: LanguageModel
     model: ModelConfig
     engine: EngineConfig
@@ -64,7 +72,10 @@ class CacheTrial:
     make_runner: MakeRunner
 
     def judge(self) -> CacheVerdict | None:
-        """Returns None where there is no text to judge by, or where the logits are no finite numbers."""
+        """Runs the trial and returns its verdict.
+
+        Returns None if there is no text to judge by, or if the logits are not finite.
+        """
         token_ids = self.read_token_ids()
         if token_ids is None:
             return None
@@ -77,11 +88,14 @@ class CacheTrial:
                 return CacheVerdict(plain=plain)
             scales = self.measure_scales(token_ids)
             scaled = self.divergence(reference, self.run("u8", token_ids, scales))
-        kept = {name: values.tolist() for name, values in scales.items()}
-        return CacheVerdict(plain=plain, scaled=scaled, scales=kept)
+        stored = {name: values.tolist() for name, values in scales.items()}
+        return CacheVerdict(plain=plain, scaled=scaled, scales=stored)
 
     def read_token_ids(self) -> Tokens | None:
-        """Returns the text as the model's own tokenizer reads it, cut to the context; None where that is too short."""
+        """Returns the ids of the text by the model's own tokenizer, cut to the context.
+
+        Returns None if there is no tokenizer or the text is too short.
+        """
         text = (
             files("ouzel.backends.openvino").joinpath("trial_text.txt").read_text(encoding="utf-8")
         )
@@ -103,7 +117,10 @@ class CacheTrial:
     def run(
         self, dtype: KvCacheDtype, token_ids: Tokens, scales: KeyScales | None = None
     ) -> Floats:
-        """Returns the logits of rows behind the first quarter, or the vectors of the prompts that end there."""
+        """Returns the logits of up to 128 rows behind the first quarter of the text.
+
+        A model that makes vectors gives the vectors of the prompts that end at these rows.
+        """
         rows = np.linspace(len(token_ids) // 4, len(token_ids) - 1, NUM_COMPARED_ROWS).astype(
             np.int64
         )
@@ -111,13 +128,20 @@ class CacheTrial:
             return run_text(runner, token_ids, np.unique(rows))
 
     def divergence(self, reference: Floats, other: Floats) -> float:
+        """Returns how far the results are apart: the KL divergence, or for vectors the cosine
+        distance.
+        """
         makes_vectors = self.language_model.vector_head is not None
         return (
             cosine_distance(reference, other) if makes_vectors else kl_divergence(reference, other)
         )
 
     def measure_scales(self, token_ids: Tokens) -> KeyScales:
-        """Returns for each channel its largest key, relative to the median of the channels of its head."""
+        """Returns a scale for each channel, [heads, channels] by the name of the cache.
+
+        The scale is the channel's largest absolute key, relative to the median of the channels of
+        its head.
+        """
         largest: dict[str, Floats] = {}
         parts = np.array_split(token_ids, NUM_PLACES)
         last = max(self.max_model_len - len(parts[0]), 0)
@@ -135,6 +159,7 @@ class CacheTrial:
     def runner(
         self, dtype: KvCacheDtype, num_tokens: int, scales: KeyScales | None = None
     ) -> Iterator[OpenVINORunner]:
+        """Makes a runner in f32 with this type of cache for `num_tokens` tokens, and closes it."""
         language_model = replace(
             self.language_model, graph=self.language_model.graph.clone(), vision=None
         )
@@ -153,19 +178,22 @@ class CacheTrial:
 
 
 def run_text(runner: OpenVINORunner, token_ids: Tokens, rows: Tokens, *, begin: int = 0) -> Floats:
-    """Runs the text alone, in the first blocks, as if it stood at position `begin`."""
+    """Runs the text as the only sequence, in the first blocks, at the positions from `begin` on."""
     return runner.run(lone_batch(runner.info, token_ids, rows, shift=begin)).copy()
 
 
 def relative_to_median(largest: Floats) -> Floats:
-    """Takes and returns [heads, channels]. A head without keys has scales of 1."""
+    """Divides the largest keys by the median of their head, [heads, channels].
+
+    A head without keys has scales of 1.
+    """
     median = np.median(largest, axis=1, keepdims=True)
     relative = np.divide(largest, median, out=np.ones_like(largest), where=median > 0)
     return np.maximum(relative, np.float32(MIN_SCALE))
 
 
 def kl_divergence(reference: Floats, other: Floats) -> float:
-    """Returns the mean over the rows."""
+    """Returns the KL divergence, as the mean over the rows."""
     return float(np.mean([row_divergence(*rows) for rows in zip(reference, other, strict=True)]))
 
 
@@ -182,6 +210,7 @@ def log_softmax(logits: Floats) -> NDArray[np.float64]:
 
 
 def cosine_distance(reference: Floats, other: Floats) -> float:
+    """Returns one minus the cosine, as the mean over the rows."""
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(reference, axis=1) * np.linalg.norm(other, axis=1)
         return float(1 - ((reference * other).sum(axis=1) / lengths).mean())

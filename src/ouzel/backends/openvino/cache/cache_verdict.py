@@ -1,12 +1,14 @@
-"""The verdict on the KV cache of a model: how far a u8 cache moves its logits, without and with scales of the keys.
+"""Stores the verdict on the KV cache of a model: how far a u8 cache moves its logits.
 
-The verdict is made once, at the first load of the model with a u8 cache (cache_trial.py). It is kept in a file:
+The verdict has two figures: for a plain u8 cache and for one with scaled keys. It is made once, at
+the first load of the model with a u8 cache (cache_trial.py), and stored in a file.
 
-    <entry>/kv_cache.json                         beside the weights
-    <name>-ir-<digest of the path>/kv_cache.json  of a directory with OpenVINO's graphs, of which no weights are kept
+- With a cache entry for the weights: `<entry>/kv_cache.json`.
+- For a directory with OpenVINO's graphs (no weights in the cache): `<name>-ir-<digest of the
+  path>/kv_cache.json`.
 
-With the verdict the file has the facts on which the verdict depends, and the path of such a directory. The verdict does
-not depend on the options of the engine, because the trial runs in f32.
+The file has the verdict, the facts on which it depends, and the path of a directory with graphs.
+The verdict does not depend on the options of the engine, because the trial runs in f32.
 """
 
 import json
@@ -29,9 +31,10 @@ from ouzel.backends.openvino.weights.entry_check import (
 )
 from ouzel.config.cache_root import cache_root
 
-FORMAT = 2  # raise it when the trial's text, its figures or the scales change
+FORMAT = 2  # increase it if the trial's text, its figures or the scales change
 VERDICT_FILE = "kv_cache.json"
-# of u8 to f32: SmolLM2-135M has 2e-4, Gemma 3 270M 3e-4, Qwen2.5-0.5B 2e-2
+# Largest KL of u8 to f32 that is accepted: SmolLM2-135M has 2e-4, Gemma 3 270M 3e-4, Qwen2.5-0.5B
+# 2e-2.
 LARGEST_DIVERGENCE = 1e-3
 SCALED: Literal["u8 with scaled keys"] = "u8 with scaled keys"
 
@@ -39,16 +42,20 @@ Cache = Literal["u8", "u8 with scaled keys", "f16"]
 
 
 class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Divergences are the mean KL of the next token to an f32 cache; for embeddings one minus the cosine."""
+    """Holds the result of a trial.
 
-    plain: float | None  # of a u8 cache; None: there was no trial
-    # of a u8 cache with scales of the keys; None: these were not needed
+    A divergence is the mean KL of the next token's distribution to an f32 cache; for a model that
+    makes vectors it is one minus the cosine.
+    """
+
+    plain: float | None  # divergence of a plain u8 cache; None: there was no trial
+    # divergence of a u8 cache with scaled keys; None: the scales were not needed
     scaled: float | None = None
     scales: dict[str, list[list[float]]] = {}
-    overflows_f16: bool = False  # keys or values lie near the end of f16's range, or beyond
+    overflows_f16: bool = False  # keys or values come near the end of f16's range, or exceed it
 
     def choose(self, *, keeps_u8: bool) -> Cache:
-        """With `keeps_u8` the better of the two u8 caches is chosen."""
+        """Returns the cache with the verdict; with `keeps_u8` the better of the two u8 caches."""
         if self.plain is None or self.plain <= LARGEST_DIVERGENCE or self.scaled is None:
             return "u8"
         if self.scaled <= LARGEST_DIVERGENCE or keeps_u8:
@@ -56,6 +63,7 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
         return "f16"
 
     def figures(self) -> str:
+        """Describes the figures for the log."""
         if self.plain is None:
             return "without a trial"
         scaled = "" if self.scaled is None else f", u8 with scaled keys by {self.scaled:.1e}"
@@ -66,12 +74,15 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cache_name(dtype: ov.Type, *, has_scales: bool) -> str:
-    """Names a cache as EngineInfo does."""
+    """Returns the name of a cache as in EngineInfo."""
     return SCALED if has_scales and dtype == ov.Type.u8 else type_name(dtype)
 
 
 def verdict_path(entry: Path | None, graphs: Path | None, cache_dir: str) -> Path | None:
-    """Takes a cache entry, or else a directory with graphs. Returns None where there is neither."""
+    """Returns the path of the verdict on a cache entry, or else on a directory with graphs.
+
+    Returns None if both are None.
+    """
     if entry is not None:
         return entry / VERDICT_FILE
     if graphs is None:
@@ -81,7 +92,7 @@ def verdict_path(entry: Path | None, graphs: Path | None, cache_dir: str) -> Pat
 
 
 def facts_of_verdict(entry: Path | None, graphs: Path | None) -> str:
-    """Raises OSError where files are gone."""
+    """Returns the facts on which the verdict depends. Raises OSError if files are missing."""
     if entry is not None:
         return str([FORMAT, *(identity(entry / name) for name in (WEIGHTS_FILE, INDEX_FILE))])
     files = [] if graphs is None else sorted([*graphs.glob("*.xml"), *graphs.glob("*.bin")])
@@ -89,7 +100,7 @@ def facts_of_verdict(entry: Path | None, graphs: Path | None) -> str:
 
 
 def read_verdict(path: Path, facts: str) -> CacheVerdict | None:
-    """Returns None where there is no verdict, or one on other files."""
+    """Returns the stored verdict, None if there is none or it is on other files."""
     try:
         content = json.loads(path.read_bytes())
         return (
@@ -100,8 +111,12 @@ def read_verdict(path: Path, facts: str) -> CacheVerdict | None:
 
 
 def keep_verdict(path: Path, facts: str, verdict: CacheVerdict, *, source: str = "") -> None:
-    """Several servers may do so at once: each writes a whole file, and their verdicts are alike."""
-    with suppress(OSError):  # with a cache that may only be read the trial is made at every start
+    """Writes the verdict to its file.
+
+    Several servers may write at once: each writes a whole file, and their verdicts are alike.
+    """
+    # in a read-only cache nothing is stored, and the trial runs at every start
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(
             path, {"facts": facts, "verdict": msgspec.to_builtins(verdict), "source": source}

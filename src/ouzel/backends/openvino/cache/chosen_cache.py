@@ -1,6 +1,7 @@
-"""A model gets an f16 cache where the memory holds enough of one, and else the u8 cache that its verdict chooses.
+"""Chooses the KV cache: f16 if the memory holds enough of it, else the u8 cache of the verdict.
 
-The verdict is made where none is kept yet, and only for models that get a u8 cache: by the memory, or by name.
+A verdict is made if none is stored yet, and only for models that get a u8 cache, by lack of memory
+or because the user named u8.
 """
 
 import logging
@@ -28,11 +29,13 @@ from ouzel.config import EngineConfig, ModelConfig
 logger = logging.getLogger(__name__)
 
 TOKENIZER_FILE = "tokenizer.json"
-NEAR_THE_END = "u8, because keys or values of this model lie near the end of f16's range, or beyond"
+NEAR_THE_END = (
+    "u8, because keys or values of this model come near the end of f16's range or exceed it"
+)
 
 
 def is_chosen(core: ov.Core, engine: EngineConfig) -> bool:
-    """Tells whether the options and the device leave a choice: the plugin's own cache is u8, or the user names u8."""
+    """Tells whether there is a choice: the user names u8, or `auto` means u8 on this CPU."""
     if engine.device != "CPU":
         return False
     by_itself = core.get_property(engine.device, "KV_CACHE_PRECISION")
@@ -43,11 +46,11 @@ def is_chosen(core: ov.Core, engine: EngineConfig) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CacheChoice:
-    engine: EngineConfig  # with the type of the cache
+    engine: EngineConfig  # the options with the type of the cache
     cache: Cache | None  # None: there was no choice, or there is no verdict
     verdict: CacheVerdict | None = None
     is_open: bool = False  # a load would make a verdict
-    reason: str = ""  # why the type is f16 or u8; empty where the user has named it
+    reason: str = ""  # why the type is f16 or u8; empty if the user has named it
     keeps_u8: bool = False  # the verdict may not choose f16
 
 
@@ -61,7 +64,10 @@ def find_choice(
     free_bytes: int,
     num_blocks: int | None = None,
 ) -> CacheChoice:
-    """Chooses by the memory that is free for the model beside its weights, and by the verdict that is kept."""
+    """Chooses by the free memory and by the stored verdict, without running a trial.
+
+    `free_bytes` is the memory that is free for the model beside its weights.
+    """
     if not is_chosen(core, engine):
         return CacheChoice(engine, None)
     verdict = kept_verdict(entry, model)
@@ -83,9 +89,9 @@ def find_choice(
 
 
 def may_be_tried(language_model: LanguageModel, model: ModelConfig) -> bool:
-    """Tells whether a trial says enough of a u8 cache of the model.
+    """Tells whether a trial can judge a u8 cache of the model.
 
-    It does not where a head gives a value for each label, nor for a model without a tokenizer of its own.
+    It cannot if the head gives a value for each label, or if the model has no tokenizer of its own.
     """
     head = language_model.vector_head
     if head is not None and head.num_labels:
@@ -116,7 +122,10 @@ def choose_cache(
     free_bytes: int,
     num_blocks: int | None,
 ) -> tuple[LanguageModel, CacheChoice]:
-    """Returns the model, of which the graph may have been changed, and the options with the type of the cache."""
+    """Chooses the cache, by a trial if no verdict is stored.
+
+    Returns the model, with scaled keys in its graph if these were chosen, and the choice.
+    """
     entry = language_model.cache_entry
     choice = find_choice(
         core, language_model, model, engine, entry, free_bytes=free_bytes, num_blocks=num_blocks
@@ -129,11 +138,7 @@ def choose_cache(
     ):
         choice = chosen_by(verdict, choice)
     if choice.verdict is not None:
-        cost = (
-            ", which takes nearly twice the memory: as much holds half the tokens"
-            if choice.cache == "f16"
-            else ""
-        )
+        cost = ", which takes nearly twice the memory of u8" if choice.cache == "f16" else ""
         logger.info(
             "KV cache: %s for this model%s (%s)", choice.cache, cost, choice.verdict.figures()
         )
@@ -145,6 +150,7 @@ def choose_cache(
 def make_verdict(
     language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, make_runner: MakeRunner
 ) -> CacheVerdict | None:
+    """Runs the trial and stores its verdict, if it has one."""
     max_model_len = language_model.context_length(model.max_model_len)
     trial = CacheTrial(
         language_model=language_model.for_context(max_model_len),
@@ -163,7 +169,7 @@ def make_verdict(
 
 
 def remember_overflow(entry: Path | None, model: ModelConfig) -> None:
-    """Notes that the next starts need no f16 cache to see that the model's keys or values do not fit into one."""
+    """Stores the fact that the model's keys or values do not fit into f16, for the next starts."""
     verdict = kept_verdict(entry, model) or CacheVerdict(plain=None)
     remember_verdict(entry, model, msgspec.structs.replace(verdict, overflows_f16=True))
 
@@ -186,10 +192,12 @@ def remember_verdict(entry: Path | None, model: ModelConfig, verdict: CacheVerdi
         source = "" if entry is not None or graphs is None else str(graphs.resolve())
         keep_verdict(path, facts_of_verdict(entry, graphs), verdict, source=source)
     except OSError as error:  # another process has removed the entry
-        logger.debug("the verdict on the KV cache is not kept: %s", error)
+        logger.debug("the verdict on the KV cache is not stored: %s", error)
 
 
 def graphs_of(model: ModelConfig) -> Path | None:
-    """Returns the directory where it has graphs that others made, of which no weights are kept."""
+    """Returns the model directory if it has OpenVINO's graphs, whose weights are not in the
+    cache.
+    """
     directory = Path(model.model)
     return directory if is_ir_directory(directory) else None

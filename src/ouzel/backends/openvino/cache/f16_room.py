@@ -1,7 +1,8 @@
-"""An f16 cache is faster than u8 and nearer to the model: it is taken where the memory holds enough of it.
+"""Computes how many requests an f16 KV cache would hold.
 
-The memory is enough where the part that the cache may take holds some requests of full length (decision 0045). The type
-is a property of the compiled model, so all sizes are computed from the graph before it is compiled.
+An f16 cache is faster than u8 and nearer to the model. It is chosen if the memory for the cache
+holds some requests of full length (decision 0045). The type is a property of the compiled model, so
+all sizes are computed from the graph before it is compiled.
 """
 
 from collections.abc import Sequence
@@ -17,28 +18,27 @@ from ouzel.backends.openvino.runners.state_tables import plan_states, state_tabl
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 
-CPU_BLOCK_SIZE = 32  # tokens of a block, on a CPU
-ELEMENT_BYTES = 2  # of f16, and of bf16, which the plugin takes for f16 where inference is in bf16
-MOST_WANTED = 4  # requests of full length
-ENOUGH_TOKENS = 32_768  # in the requests together
+CPU_BLOCK_SIZE = 32  # tokens of a block on a CPU
+ELEMENT_BYTES = 2  # f16; also bf16, which the plugin uses in place of f16 if it computes in bf16
+MOST_WANTED = 4  # requests of full length that are enough for every model
+ENOUGH_TOKENS = 32_768  # tokens that are enough in all requests together
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class F16Room:
-    """Says how much an f16 cache would hold."""
+    """Holds the memory for an f16 cache, and the number of requests that the cache must hold."""
 
-    num_bytes: int  # that the cache may take
-    request_bytes: (
-        int  # of one request of full length; with a fixed number of blocks, of all of them
-    )
-    num_wanted: int  # requests that it must hold
-    max_num_seqs: int  # requests beyond which more memory holds nothing
+    num_bytes: int  # bytes that the cache may take
+    # bytes of one request of full length; if the number of blocks is fixed, bytes of all blocks
+    request_bytes: int
+    num_wanted: int  # requests that the cache must hold
+    max_num_seqs: int  # most requests at a time; memory for more of them is of no use
 
     @property
     def num_held(self) -> int:
-        if (
-            not self.request_bytes
-        ):  # no layer is attention, which is refused once the model is compiled
+        # Without attention layers a request takes no bytes; cache_tables refuses such a model
+        # later.
+        if not self.request_bytes:
             return self.max_num_seqs
         return min(self.num_bytes // self.request_bytes, self.max_num_seqs)
 
@@ -47,10 +47,11 @@ class F16Room:
         return self.num_held >= self.num_wanted
 
     def reason(self) -> str:
-        """Says which cache is taken, and why."""
-        held, wanted = self.num_held, self.num_wanted
+        """Says which cache is chosen, and why."""
+        held = self.num_held
         if not self.suffices:
-            return f"u8, because f16 would hold {held} of {wanted} requests of full length"
+            required = self.num_wanted
+            return f"u8, because f16 would hold {held} of {required} requests of full length"
         requests = "a request" if held == 1 else f"{held} requests"
         return f"f16: {size_text(held * self.request_bytes)} hold {requests} of full length"
 
@@ -68,7 +69,10 @@ def f16_room(
     free_bytes: int,
     num_blocks: int | None,
 ) -> F16Room:
-    """Takes the memory that is free for the model without its weights. With `num_blocks` the cache has so many."""
+    """Computes the room from the memory that is free for the model beside its weights.
+
+    With `num_blocks` the cache has this number of blocks.
+    """
     block_bytes = f16_block_bytes(language_model.graphs)
     if num_blocks is not None:
         num_bytes = cache_bytes(None, free_bytes)
@@ -85,7 +89,8 @@ def f16_room(
         free_bytes = left_by_adapters(language_model.adapters, model, free_bytes)
         states = plan_states(tables, engine, free_bytes)
         free_bytes, max_num_seqs = free_bytes - states.num_bytes, states.max_num_seqs
-    except ModelLoadError:  # what runs in the end has the exact sizes, and says what is missing
+    # the real plan, made later, has the exact sizes and reports the lack of memory
+    except ModelLoadError:
         free_bytes, max_num_seqs = 0, engine.max_num_seqs
     return F16Room(
         num_bytes=max(cache_bytes(engine.kv_cache_gib, free_bytes), 0),
@@ -96,12 +101,17 @@ def f16_room(
 
 
 def num_wanted(max_model_len: int, max_num_seqs: int) -> int:
-    """Returns the requests of full length that an f16 cache must hold: fewer, the longer they are."""
+    """Returns the requests of full length that an f16 cache must hold: fewer for longer
+    requests.
+    """
     return min(max_num_seqs, MOST_WANTED, -(-ENOUGH_TOKENS // max_model_len))
 
 
 def f16_block_bytes(graphs: Sequence[ov.Model]) -> int:
-    """Returns the bytes of a block in all layers; layers that read another layer's cache have none of their own."""
+    """Returns the bytes of a block in all layers together.
+
+    Layers that read the cache of another layer have no bytes of their own.
+    """
     row_bytes: dict[str, int] = {}
     for graph in graphs:
         for node in graph.get_ops():

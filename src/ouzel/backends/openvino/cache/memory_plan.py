@@ -1,4 +1,4 @@
-"""The memory that is free is divided among the states of recurrent layers and the KV cache."""
+"""Divides the free memory between the states of recurrent layers and the KV cache."""
 
 from ouzel.backends.openvino.cache.kv_cache import (
     CachePlan,
@@ -22,10 +22,12 @@ def plan_memory(
     num_blocks: int | None = None,
     keeps_context: bool = False,
 ) -> tuple[CachePlan, StatePlan]:
-    """Takes the tables of the KV cache and of the states. Raises ModelLoadError where the memory is too little.
+    """Plans the states first, then the KV cache; `tables` are the tables of the cache and of the
+    states.
 
-    With `num_blocks` the cache has so many, whatever memory they take. Raises F16Unfit with `keeps_context`, where the
-    memory does not hold a request of full length.
+    `num_blocks` sets the number of blocks of the cache, regardless of the memory. With
+    `keeps_context` it raises F16Unfit if the cache does not hold a request of full length. Raises
+    ModelLoadError if the memory is too small.
     """
     cache, states = tables
     state_plan = plan_states(states, engine, free_bytes)

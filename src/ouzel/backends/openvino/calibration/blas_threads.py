@@ -1,6 +1,8 @@
-"""Matrices are factorised by all threads of numpy's BLAS, and encoded by threads of ours with one of BLAS each.
+"""Sets the number of threads of numpy's BLAS.
 
-Otherwise each call of our threads would wait for the threads of the others: four times the processor time was seen.
+BLAS factorises a matrix with all threads. While Ouzel's own threads encode matrices, BLAS has one
+thread for each call: otherwise each call would wait for the BLAS threads of the others (four times
+the processor time was measured).
 """
 
 import ctypes
@@ -11,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-_LIBRARY, _FUNCTION = (
-    "libscipy_openblas64_*",
-    "scipy_openblas_set_num_threads64_",
-)  # in the wheels of numpy
+# in the wheels of numpy
+_LIBRARY = "libscipy_openblas64_*"
+_FUNCTION = "scipy_openblas_set_num_threads64_"
 
 
 def set_blas_threads(num_threads: int) -> None:
-    """Does nothing where numpy has another BLAS: that is slower, and nothing else."""
+    """Sets the threads of BLAS; with another BLAS than OpenBLAS it does nothing, which is
+    slower.
+    """
     for path in (Path(np.__file__).parent.parent / "numpy.libs").glob(_LIBRARY):
         with suppress(OSError, AttributeError):
             getattr(ctypes.CDLL(str(path)), _FUNCTION)(num_threads)
@@ -26,7 +29,7 @@ def set_blas_threads(num_threads: int) -> None:
 
 @contextmanager
 def all_blas_threads() -> Iterator[None]:
-    """Within the block BLAS has a thread for each processor, afterwards one."""
+    """Gives BLAS a thread for each processor within the block, and one thread afterwards."""
     set_blas_threads(len(os.sched_getaffinity(0)))
     try:
         yield

@@ -1,9 +1,10 @@
-"""A cache entry is made with a calibration: the model reads a text, and its weights are encoded by what it read."""
+"""Makes a calibrated cache entry: the model reads a text, and its activations guide the
+encoding.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from ouzel.backends.openvino import make_runner
@@ -24,16 +25,10 @@ from ouzel.backends.openvino.calibration.recording import (
     find_product_inputs,
     record,
 )
+from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.loader import (
-    built,
-    check_use,
-    compress,
-    entry_kind,
-    files_of_entry,
-    plan_for,
-)
+from ouzel.backends.openvino.loader import entry_kind, files_of_entry, plan_for
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.cache import EntryWriter, calibrated_path, entry_path
@@ -48,11 +43,13 @@ from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
 
 RECORDING_FILE = "recording.bin"
-READING_PLAN = read_weights("auto")  # of the model that reads the text
+READING_PLAN = read_weights("auto")  # weights of the model that reads the text
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
+    """Holds a checkpoint with its open tensors."""
+
     directory: Path
     config: HfConfig
     tensors: Tensors
@@ -67,7 +64,7 @@ def make_calibrated_entry(
     *,
     predicts: bool = False,
 ) -> bool:
-    """Returns whether it was made now. Raises ModelLoadError."""
+    """Makes the entry, and returns False if it exists already. Raises ModelLoadError."""
     stored = find_weights(directory, config.text_model())
     files, plain_plan = files_of_entry(directory, stored), plan_for(stored, plan)
     entry = calibrated_path(
@@ -76,25 +73,24 @@ def make_calibrated_entry(
     if entry.exists():
         return False
     tensors, _ = stored.open()
-    build = partial(_built, config, plan=plain_plan, predicts=predicts)
-
-    def build_checked(weights: CompressedWeights) -> LanguageModel:
-        model = build(weights)
-        check_use(config, model, tensors, weights.used)
-        return model
-
     try:
         num_bytes = sum(file.stat().st_size for file in stored.files)
         source = Source(directory, config, tensors)
         with (
             calibrated(source, plain_plan, entry.parent, text) as (calibration, _),
             stage("encoding the weights", num_bytes),
+            EntryWriter(entry) as writer,
         ):
-            compress(tensors, entry, build_checked, calibration, recompress=plain_plan.recompress)
+            weights = CompressedWeights(
+                tensors, writer, calibration, recompress=plain_plan.recompress
+            )
+            model = _built(config, weights, plan=plain_plan, predicts=predicts)
+            check_use(config, model, tensors, weights.used)
+            writer.commit(weights.index)
         note_use(entry, directory, files)
     except OSError as error:
         raise ModelLoadError(
-            f"the calibrated weights cannot be kept in {entry.parent}: {error}"
+            f"the calibrated weights cannot be stored in {entry.parent}: {error}"
         ) from error
     return True
 
@@ -103,29 +99,28 @@ def make_calibrated_entry(
 def calibrated(
     source: Source, plan: WeightPlan, scratch: Path, text: CalibrationText
 ) -> Iterator[tuple[Calibration, ListedWeights]]:
-    """Gives the calibration of a plan, and what its graph asks for; both need files in `scratch` until the block ends.
+    """Gives the calibration of a plan, and the weights that the graph asks for.
 
-    Raises ModelLoadError where nothing has four bits by that plan, or nothing could be calibrated.
+    Both need files in `scratch` until the block ends. Raises ModelLoadError if the plan has no
+    matrix with four bits, or if no matrix can be calibrated.
     """
     listed = list_weights(source, plan)
     targets = [each for each in distinct(listed.targets) if _may_have_four_bits(each, plan)]
     if not targets:
-        kept = (
-            f"; {listed.num_kept} are stored in few bits, and stay so without --recompress"
-            if listed.num_kept
-            else ""
-        )
+        hint = ""
+        if listed.num_kept:
+            hint = f"; {listed.num_kept} matrices keep their stored bits without --recompress"
         raise ModelLoadError(
-            f"--calibrate: --weights {plan} has no matrix in int4 that could be calibrated{kept}"
+            f"--calibrate: --weights {plan} has no matrix in int4 that could be calibrated{hint}"
         )
     if not any(is_calibrated(each.wanted) for each in targets):
         raise ModelLoadError(
-            f"models of type {source.config.model_type} like {source.directory.name} are not calibrated: matrices are "
-            f"encoded in groups of {GROUP_SIZE} columns, and the model has no matrix of whole groups beside experts"
+            f"{source.directory.name} (type {source.config.model_type}) cannot be calibrated: "
+            f"matrices are encoded in groups of {GROUP_SIZE} columns, and the model has no matrix "
+            "of whole groups outside its experts"
         )
-    with EntryWriter(
-        scratch / "calibration"
-    ) as unfinished:  # removed with all that it holds when the block ends
+    # The writer removes its directory when the block ends, because nothing is committed.
+    with EntryWriter(scratch / "calibration") as unfinished:
         recording = recorded(source, unfinished, text)
         if not any(
             recording.has(each.wanted.key) for each in targets if is_calibrated(each.wanted)
@@ -144,13 +139,19 @@ def list_weights(source: Source, plan: WeightPlan) -> ListedWeights:
 
 
 def _may_have_four_bits(target: Target, plan: WeightPlan) -> bool:
-    """Tells whether the plan has it in int4, or names int4 alone: then embedding and head are calibrated, too."""
+    """Tells whether the plan has the matrix in int4.
+
+    If the plan is int4 alone, embedding and head, which it has in int8, may have four bits, too.
+    """
     is_plain_int4 = replace(plan, recompress=False) == read_weights("int4")
     return target.encoding.values == "i4" or (is_plain_int4 and target.encoding.values == "u8")
 
 
 def recorded(source: Source, unfinished: EntryWriter, text: CalibrationText) -> Recording:
-    """Runs the model, with weights in int8 where they are not compressed already, over the text."""
+    """Runs the model over the text and records its inputs of matrix products.
+
+    Its weights are in int8, except for weights that are compressed already.
+    """
     traced = TracedWeights(CompressedWeights(source.tensors, unfinished))
     with stage("compressing the weights for the calibration"):
         model = _built(source.config, traced, plan=READING_PLAN, predicts=False)
@@ -173,6 +174,6 @@ def _built(
     config: HfConfig, weights: Weights, *, plan: WeightPlan, predicts: bool
 ) -> LanguageModel:
     text = config.text_model()
-    return built(
+    return build_model(
         config, family(text.model_type), vision_family(config), weights, plan, predicts=predicts
     )

@@ -1,4 +1,4 @@
-"""A calibration says how each matrix of a checkpoint is encoded, from what the model read."""
+"""Decides the encoding of each matrix of a checkpoint from recorded activations."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ from ouzel.observability.progress import stage
 GROUP_SIZE = 64
 INT4 = Encoding("i4", "f16", group_size=GROUP_SIZE)
 INT8 = Encoding("i8", "f16", group_size=GROUP_SIZE)
-# more, since its rows are looked up, too, where embedding and head are one matrix
+# More than DAMPING: if embedding and head are one matrix, its rows are looked up, too.
 EMBEDDING_DAMPING = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A matrix that may be calibrated, and its encoding by the width alone."""
+    """Names a matrix that may be calibrated, and its encoding without calibration."""
 
     wanted: MatrixSpec
     encoding: Encoding
@@ -69,7 +69,7 @@ class ListedWeights:
 
 
 class Calibration:
-    """Implements `MatrixEncoders`."""
+    """Chooses the encodings of calibrated matrices; implements `MatrixEncoders`."""
 
     def __init__(
         self, recording: Recording, int4_keys: frozenset[str], int8_keys: frozenset[str]
@@ -77,11 +77,11 @@ class Calibration:
         self._recording = recording
         self._int4_keys = int4_keys
         self._int8_keys = int8_keys
-        # Matrices with the same input follow one another, so the latest is kept.
+        # Matrices with the same input follow one another, so the latest feedbacks are stored.
         self._latest: tuple[tuple[int, float], list[Feedback]] | None = None
 
     def encoding(self, wanted: MatrixSpec) -> Encoding | None:
-        """Returns None for a matrix that is not calibrated."""
+        """Returns the encoding of a matrix, None if the matrix is not calibrated."""
         if wanted.key in self._int8_keys:
             return INT8
         return INT4 if wanted.key in self._int4_keys else None
@@ -98,7 +98,11 @@ class Calibration:
         )
 
     def _num_sweeps(self, wanted: MatrixSpec) -> int:
-        """Returns none for matrices that gain little by refinement: products added to a sum, and wide ones."""
+        """Returns the sweeps of refinement for a matrix.
+
+        It returns 0 for matrices that gain little: matrices whose products are added to the sum of
+        the model, and wide matrices.
+        """
         key = wanted.key
         is_divided = self._recording.has(key) and self._recording.is_divided(key)
         return 0 if is_divided or wanted.shape[-1] > MAX_COLUMNS else REFINING_SWEEPS
@@ -106,17 +110,16 @@ class Calibration:
     def _feedbacks(self, wanted: MatrixSpec) -> list[Feedback]:
         """Returns the feedback of each block of columns."""
         key, columns = wanted.key, wanted.shape[-1]
-        if not self._recording.has(
-            key
-        ):  # an embedding: all columns of all rows count alike, groups by themselves
+        if not self._recording.has(key):
+            # An embedding has no recorded input: all columns have the same weight, and each group
+            # of columns is a block of its own.
             identity = np.eye(GROUP_SIZE, dtype=np.float32)
-            return [Feedback(identity, identity, np.ones(GROUP_SIZE, np.float32))] * (
-                columns // GROUP_SIZE
-            )
+            feedback = Feedback(identity, identity, np.ones(GROUP_SIZE, np.float32))
+            return [feedback] * (columns // GROUP_SIZE)
         damping = EMBEDDING_DAMPING if "embed" in key else DAMPING
         place = (self._recording.input_id(key), damping)
         if self._latest is None or self._latest[0] != place:
-            self._latest = None  # two would take memory at once
+            self._latest = None  # freed first: two would take memory at once
             with all_blas_threads():
                 blocks = column_blocks(columns, GROUP_SIZE)
                 self._latest = (
@@ -127,7 +130,7 @@ class Calibration:
 
 
 def encode_int8_with_f16_scales(rows: NDArray[np.float32]) -> Parts:
-    """Makes i8 with an f16 scale for each group."""
+    """Encodes rows as i8 with an f16 scale for each group."""
     scales = encode_int8_in_groups(rows)["scales"].view(np.float32)
     rounded = np.maximum(scales, np.float32(2.0**-24)).astype(np.float16)
     groups = rows.reshape(len(rows), -1, GROUP_SIZE) / rounded.astype(np.float32)[..., None]
@@ -136,11 +139,11 @@ def encode_int8_with_f16_scales(rows: NDArray[np.float32]) -> Parts:
 
 
 def calibrate(tensors: Tensors, targets: Sequence[Target], recording: Recording) -> Calibration:
-    """Chooses the width of each target, which takes a pass over the weights of all of them."""
+    """Chooses the width of each target, in one pass over the weights of all targets."""
     whole = [each for each in targets if is_calibrated(each.wanted)]
     candidates = []
     with stage(
-        "measuring what four bits cost", sum(_num_weights(each.wanted) for each in whole)
+        "measuring the loss of four bits", sum(_num_weights(each.wanted) for each in whole)
     ) as measuring:
         for target in whole:
             candidates.append(_candidate(tensors, target.wanted, recording))
@@ -150,7 +153,9 @@ def calibrate(tensors: Tensors, targets: Sequence[Target], recording: Recording)
 
 
 def is_calibrated(wanted: MatrixSpec) -> bool:
-    """Tells whether the encoding of a matrix can be calibrated: not one of experts, nor one without whole groups."""
+    """Tells whether a matrix can be calibrated: not a matrix of experts, and made of whole
+    groups.
+    """
     return len(wanted.shape) == 2 and wanted.shape[-1] % GROUP_SIZE == 0
 
 
@@ -170,5 +175,5 @@ def _candidate(tensors: Tensors, wanted: MatrixSpec, recording: Recording) -> Ca
 
 
 def distinct(targets: Iterable[Target]) -> Iterator[Target]:
-    """Gives each matrix once, though a graph may ask for it twice."""
+    """Yields each matrix once, although a graph may ask for it twice."""
     return iter({each.wanted.key: each for each in targets}.values())

@@ -1,17 +1,23 @@
-"""Four-bit encoding in which the rounding error of a column is corrected in the columns that follow.
+"""Encodes matrices in four bits and corrects the rounding error of a column in the columns behind
+it.
 
-The loss of a rounded matrix Q is the squared error of its products, trace(E H E'), where E = W - Q, and H is the sum
-of x x' over recorded input rows x. With H = (I + U) D (I + U)', U strictly upper triangular and D diagonal:
+The loss of a rounded matrix Q is the squared error of its products, trace(E H E'), where E = W - Q,
+and H is the sum of x x' over recorded input rows x. With H = (I + U) D (I + U)', U strictly upper
+triangular and D diagonal:
 
-    loss = sum over columns k of D[k] * |w'[k] - q[k]|^2,    w'[k] = w[k] + sum over j < k of E[j] * U[j, k]
+    loss  = sum over columns k of D[k] * |w'[k] - q[k]|^2
+    w'[k] = w[k] + sum over j < k of E[j] * U[j, k]
 
-So column k is rounded from w'[k] instead of w[k]. This is GPTQ (Frantar et al., 2022) in the form of LDLQ (Chee et
-al., 2023), which takes one Cholesky factor and no inverse. D also weights the search for the scale of a group.
+So column k is rounded from w'[k] instead of w[k]. This is GPTQ (Frantar et al., 2022) in the form
+of LDLQ (Chee et al., 2023), which takes one Cholesky factor and no inverse. D also weights the
+search for the scale of a group.
 
-Afterwards refinement.py improves levels and scales. The rows of a matrix are independent of each other, given H.
+Afterwards refinement.py improves levels and scales. Given H, the rows of a matrix are independent
+of each other.
 
-A wide matrix is cut into blocks of columns, each with an H of its own: correlations between blocks are left out. The
-work grows with the square and the cube of the columns, and a few thousand rows say little of so many correlations.
+A wide matrix is cut into blocks of columns, each with an H of its own, and correlations between
+blocks are left out. The work grows with the square and the cube of the columns, and a few thousand
+rows say little about so many correlations.
 """
 
 from collections.abc import Sequence
@@ -26,27 +32,19 @@ from ouzel.backends.openvino.weights.encodings import Parts, pack_nibbles
 
 Floats = NDArray[np.float32]
 
-# A few thousand rows say less of H than of its diagonal: without these, products of another text lose more.
+# A few thousand rows determine the diagonal of H better than the rest. Without this shrinkage the
+# products of another text lose more.
 SHRINKAGE = 0.2  # share of H outside its diagonal that is left out
-DAMPING = 0.1  # of the mean of H's diagonal, added to the diagonal
-# of a block; two blocks instead of one cost down_proj 5 % more error, three 11 %
+DAMPING = 0.1  # added to the diagonal of H, times the mean of the diagonal
+# Columns of a block; two blocks instead of one cost down_proj 5 % more error, three blocks 11 %.
 MAX_COLUMNS = 5120
-CHOLESKY_COLUMNS = 192  # that are factorised at once
+CHOLESKY_COLUMNS = 192  # columns that are factorised at once
 SUB_BLOCK = 16  # columns that are corrected one by one; the others are corrected by matrix products
-TARGETS = (
-    -6.6,
-    -7.0,
-    -7.4,
-    -7.8,
-    -8.2,
-    -8.6,
-    -9.0,
-    -9.5,
-    -10.0,
-    -10.8,
-)  # levels tried for the extreme of a group
-SMALLEST_SCALE = 2.0**-24  # of f16
-REFINING_SWEEPS = 1  # a second one gains a fifth as much again, for as much time as error feedback
+# levels that are tried for the extreme value of a group
+TARGETS = (-6.6, -7.0, -7.4, -7.8, -8.2, -8.6, -9.0, -9.5, -10.0, -10.8)
+SMALLEST_SCALE = 2.0**-24  # the smallest number of f16
+# A second sweep gains a fifth as much again, and takes as long as error feedback.
+REFINING_SWEEPS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +55,12 @@ class Feedback:
 
 
 def factorise(moments: Floats, damping: float = DAMPING) -> Feedback:
-    """Takes H, [columns, columns], and factorises it with its diagonal strengthened."""
+    """Strengthens the diagonal of H, [columns, columns], and factorises H."""
     mean = np.float32(np.mean(np.diag(moments))) or np.float32(1)
     damped = moments * (np.float32(1 - SHRINKAGE) / mean)
     damped[np.diag_indices(len(damped))] = np.diag(moments) / mean + np.float32(damping)
-    root = damped[
-        ::-1, ::-1
-    ].copy()  # in the reverse order, of which Cholesky's lower factor is our upper one
+    # In the reverse order Cholesky's lower factor is the upper factor of H.
+    root = damped[::-1, ::-1].copy()
     decompose(root)
     root = np.ascontiguousarray(root[::-1, ::-1])
     diagonal = np.diag(root).copy()
@@ -73,9 +70,10 @@ def factorise(moments: Floats, damping: float = DAMPING) -> Feedback:
 
 
 def decompose(matrix: Floats) -> None:
-    """Puts Cholesky's lower factor in place of the matrix.
+    """Replaces the matrix by its lower Cholesky factor.
 
-    A few columns at a time, so that most of the work is in matrix products: numpy's own takes six times as long.
+    It takes a few columns at a time, so that most of the work is in matrix products: numpy's
+    function takes six times as long.
     """
     for begin in range(0, len(matrix), CHOLESKY_COLUMNS):
         end = begin + CHOLESKY_COLUMNS
@@ -88,7 +86,10 @@ def decompose(matrix: Floats) -> None:
 
 
 def column_blocks(columns: int, group_size: int) -> list[slice]:
-    """Returns the fewest blocks of MAX_COLUMNS columns at most, of whole groups and about equal size."""
+    """Divides the columns into blocks of up to MAX_COLUMNS columns.
+
+    The blocks are as few as possible, of whole groups and about equal in size.
+    """
     num_blocks, num_groups = -(-columns // MAX_COLUMNS), columns // group_size
     bounds = [index * num_groups // num_blocks * group_size for index in range(num_blocks + 1)]
     return [slice(begin, end) for begin, end in pairwise(bounds)]
@@ -97,7 +98,7 @@ def column_blocks(columns: int, group_size: int) -> list[slice]:
 def encode_blocks(
     rows: Floats, feedbacks: Sequence[Feedback], group_size: int, num_sweeps: int = REFINING_SWEEPS
 ) -> Parts:
-    """Makes i4 as `encode_with_feedback` does, each block of columns by the feedback of its place."""
+    """Encodes rows as i4, each block of columns by its own feedback (`encode_with_feedback`)."""
     ends = np.cumsum([len(each.importance) for each in feedbacks]).tolist()
     blocks = [
         encode_with_feedback(rows[:, begin:end], each, group_size, num_sweeps)
@@ -109,10 +110,9 @@ def encode_blocks(
 def encode_with_feedback(
     rows: Floats, feedback: Feedback, group_size: int, num_sweeps: int = REFINING_SWEEPS
 ) -> Parts:
-    """Makes i4 with an f16 scale for each group of columns."""
-    weights = np.ascontiguousarray(
-        rows.T
-    )  # a column lies together, so that operations run along many rows
+    """Encodes rows as i4 with an f16 scale for each group of columns."""
+    # The values of a column lie together, so that operations run along many rows.
+    weights = np.ascontiguousarray(rows.T)
     errors = np.empty_like(weights)
     levels = np.empty(weights.shape, np.int8)
     scales = []
@@ -129,9 +129,10 @@ def encode_with_feedback(
 
 
 def search_weighted(columns: Floats, importance: Floats) -> Floats:
-    """Returns the scale of each group, representable in f16; a column of a group is a row of `columns`.
+    """Returns the scale of each group, representable in f16.
 
-    For each target the best scale in closed form is tried, as `search_some_scales` does it without weights.
+    `columns` is [columns of a group, groups]. For each target the best scale in closed form is
+    tried, like `search_some_scales` without weights.
     """
     low, high = columns.min(axis=0), columns.max(axis=0)
     extreme = np.where(-low >= high, low, high)
@@ -157,7 +158,9 @@ def _round_group(
     feedback: Feedback,
     parts: tuple[Floats, Floats, NDArray[np.int8]],
 ) -> None:
-    """Rounds the columns of one group in turn, and corrects the columns that follow in the group."""
+    """Rounds the columns of one group in turn, and corrects the columns behind them in the
+    group.
+    """
     weights, errors, levels = parts
     unit, inverse = feedback.unit[some, some], 1 / scale
     own_errors = errors[some]

@@ -1,7 +1,8 @@
-"""A calibrated checkpoint is written as compressed-tensors, which transformers and Ouzel read.
+"""Writes a calibrated checkpoint as compressed-tensors, which transformers and Ouzel read.
 
-Matrices of layers are `pack-quantized`: int4, or int8 for the ones that suffer most, symmetric in groups of 64 columns
-with f16 scales. Embedding, head, norms and biases stay floats. quantized/compressed_tensors.py has the layout.
+Matrices of layers are `pack-quantized`: int4, or int8 for the matrices that lose most, symmetric in
+groups of 64 columns with f16 scales. Embedding, head, norms and biases stay floats.
+quantized/compressed_tensors.py has the layout.
 """
 
 import json
@@ -35,7 +36,8 @@ from ouzel.observability.progress import stage
 
 PLAN = replace(read_weights("int4,embedding=bf16,head=bf16"), recompress=True)
 WEIGHTS_FILE = "model.safetensors"
-# Classes of transformers, by which vLLM chooses its own; a config.json that was made of a GGUF file names none.
+# Architectures of transformers, by which vLLM chooses its own class; the config.json of a converted
+# GGUF file has no architecture.
 CLASSES = {
     "gemma2": "Gemma2ForCausalLM",
     "gemma3_text": "Gemma3ForCausalLM",
@@ -54,14 +56,13 @@ AllParts = Callable[[], Iterable[Parts]]
 
 @dataclass(slots=True)
 class Export:
-    """It collects the tensors of a checkpoint."""
+    """Collects the tensors of a checkpoint."""
 
     tensors: list[OutputTensor] = field(default_factory=list)
-    modules: dict[int, list[str]] = field(
-        default_factory=lambda: {4: [], 8: []}
-    )  # names by the bits of their weights
+    # names of modules by the bits of their weights
+    modules: dict[int, list[str]] = field(default_factory=lambda: {4: [], 8: []})
     ignored: list[str] = field(default_factory=list)  # modules whose weights stay floats
-    num_quantized: int = 0  # weights
+    num_quantized: int = 0  # weights in quantised matrices
     quantized_bytes: int = 0
 
     @property
@@ -94,10 +95,13 @@ class Export:
 def export_checkpoint(
     directory: Path, config: HfConfig, made: Path, text: CalibrationText
 ) -> Export:
-    """Writes weights and config.json into the directory `made`. Raises ModelLoadError where it cannot be done."""
+    """Writes weights and config.json into the directory `made`.
+
+    Raises ModelLoadError if the checkpoint cannot be calibrated or written.
+    """
     if config.text_model() is not config:
         raise ModelLoadError(
-            f"ouzel quantize takes language models alone, found a {config.model_type}"
+            f"ouzel quantize takes a language model without other modes, given {config.model_type}"
         )
     stored = find_weights(directory, config)
     tensors, _ = stored.open()
@@ -113,15 +117,16 @@ def export_checkpoint(
 
 
 def refuse_experts(wanted: MatrixSpec, tensors: Tensors) -> None:
-    """Raises ModelLoadError for a matrix that is not written yet."""
+    """Raises ModelLoadError for a matrix that the export does not support yet."""
     origin = origin_of(wanted, "int4", tensors)
     if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
         raise ModelLoadError(
-            f"ouzel quantize does not take checkpoints with experts or latent attention yet, found {wanted.key}"
+            f"ouzel quantize does not support experts or latent attention yet, found {wanted.key}"
         )
 
 
 def collect(tensors: Tensors, listed: ListedWeights, calibration: Calibration) -> Export:
+    """Collects the calibrated matrices, the matrices that stay floats, and the arrays."""
     export = Export()
     for target in distinct(listed.targets):
         wanted = target.wanted
@@ -162,13 +167,16 @@ def encoded_parts(
 
 
 def packed(values: NDArray[np.generic], bits: int) -> NDArray[np.generic]:
-    """Packs levels into int32, lowest first, each moved up by half the range."""
+    """Packs levels into int32, the lowest bits first, each moved up by half the range."""
     moved = values.view(np.uint8) ^ np.uint8(0x88 if bits == 4 else 0x80)
     return np.ascontiguousarray(moved).view(np.int32)
 
 
 def float_tensor(tensor: Tensor, rows: Rows) -> OutputTensor:
-    """Takes the narrowest type that holds the numbers exactly; a matrix that none does becomes bf16."""
+    """Returns the tensor in the narrowest type that represents its numbers exactly.
+
+    A matrix without such a type becomes bf16.
+    """
     if all(_is_bf16(chunk) for chunk in rows()):
         dtype = "BF16"
     elif all((chunk.astype(np.float16) == chunk).all() for chunk in rows()):
@@ -207,7 +215,9 @@ def write_config(directory: Path, made: Path, export: Export) -> None:
 
 
 def quantization_config(export: Export) -> dict[str, Any]:
-    """Names the modules of int8, and leaves all other linear ones to int4."""
+    """Returns the entry for config.json: it names the modules of int8; all other linear modules are
+    int4.
+    """
     targets = {4: ["Linear"], 8: sorted(export.modules[8])}
     groups = {
         f"group_{index}": {

@@ -1,12 +1,14 @@
-"""The input rows of each matrix product are recorded while the model reads a text.
+"""Records the input rows of each matrix product while the model reads a text.
 
-The graph says which matrices share an input: each MatMul by a constant is one product, and the constant points into
-the array of its matrix. The inputs become further outputs of the graph. Their rows wait in a temporary file in bf16,
-because the second moments of all inputs of a model would take more memory than the model.
+The graph tells which matrices share an input: each MatMul by a constant is one product, and the
+constant points into the array of its matrix. The inputs become further outputs of the graph. Their
+rows are stored in a temporary file in bf16, because the second moments of all inputs of a model
+would take more memory than the model.
 
-Layers add the products of some matrices to the sum that runs through the model. An error in such a product matters by
-its size relative to the sum, and a few tokens have sums a hundred times as large as others. So the input rows of these
-matrices are divided by the norm of the sum at their token.
+Layers add the products of some matrices to the sum that runs through the model (the residual
+stream). An error in such a product matters by its size relative to the sum, and a few tokens have
+sums a hundred times as large as others. So the input rows of these matrices are divided by the norm
+of the sum at their token.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,11 +33,14 @@ CHUNK_TOKENS = 512
 
 @dataclass(frozen=True, slots=True)
 class CalibrationText:
-    start: tuple[int, ...]  # tokens that each prompt of the model begins with
+    start: tuple[int, ...]  # tokens at the beginning of each prompt of the model
     token_ids: Sequence[int]
 
     def chunks(self, max_tokens: int) -> list[NDArray[np.int64]]:
-        """Cuts the text into sequences that the model reads one by one; `max_tokens` is the model's own limit."""
+        """Cuts the text into sequences that the model reads one by one.
+
+        `max_tokens` is the model's own limit.
+        """
         num_tokens = min(CHUNK_TOKENS, max_tokens)
         start = self.start[: num_tokens - 1]
         step = num_tokens - len(start)
@@ -46,11 +51,11 @@ class CalibrationText:
 
 
 class TracedWeights:
-    """Implements `Weights`, and remembers at which address each matrix lies."""
+    """Implements `Weights`, and stores the address of each matrix."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
-        self.wanted: dict[int, MatrixSpec] = {}  # by the address of the matrix's values
+        self.wanted: dict[int, MatrixSpec] = {}  # the matrices by the address of their values
 
     def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         matrix = self._weights.matrix(wanted, width)
@@ -67,13 +72,13 @@ class TracedWeights:
 @dataclass(frozen=True, slots=True)
 class RecordedInput:
     columns: int
-    offset: int  # bytes into the file
-    is_divided: bool  # by the norm of the sum that the product is added to
+    offset: int  # position in the file, in bytes
+    is_divided: bool  # divided by the norm of the sum that the product is added to
     squares: NDArray[np.float64]  # [columns], sums over all rows
 
 
 class Recording:
-    """It has the input rows of matrices, by the key of the matrix."""
+    """Holds the recorded input rows of matrices, by the key of the matrix."""
 
     def __init__(self, path: Path, num_rows: int, inputs: Mapping[str, RecordedInput]) -> None:
         self._path = path
@@ -84,19 +89,23 @@ class Recording:
         return key in self._inputs
 
     def input_id(self, key: str) -> int:
-        """Matrices with the same input have the same id."""
+        """Returns the id of a matrix's input; matrices with the same input have the same id."""
         return self._inputs[key].offset
 
     def is_divided(self, key: str) -> bool:
-        """Tells whether the rows were divided by the norm of the sum that their products are added to."""
+        """Tells whether the rows were divided by the norm of the sum that their products are added
+        to.
+        """
         return self._inputs[key].is_divided
 
     def mean_squares(self, key: str) -> NDArray[np.float32]:
-        """Returns the means over all rows, [columns]: the diagonal of H by the number of rows."""
+        """Returns the means over all rows, [columns]: the diagonal of H divided by the number of
+        rows.
+        """
         return (self._inputs[key].squares / self._num_rows).astype(np.float32)
 
     def moments(self, key: str, some: slice) -> NDArray[np.float32]:
-        """Returns the sum of x x' over some columns of all rows x, a square block of H."""
+        """Returns the sum of x x' over all rows x, for some of the columns: a square block of H."""
         found = self._inputs[key]
         shape = (self._num_rows, found.columns)
         rows = np.memmap(self._path, np.uint16, "r", found.offset, shape)
@@ -108,11 +117,11 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class ProductInput:
+    """Describes an input of matrix products in a graph."""
+
     rows: Node  # an output of an operation
-    keys: tuple[str, ...]  # of the matrices that it is multiplied by
-    total: (
-        Node | None
-    )  # the sum that the product is added to, with the product; None for other products
+    keys: tuple[str, ...]  # keys of the matrices that the input is multiplied by
+    total: Node | None  # the sum that includes the product; None if the product is not added
 
     @property
     def columns(self) -> int:
@@ -120,7 +129,7 @@ class ProductInput:
 
 
 def find_product_inputs(graph: ov.Model, wanted: Mapping[int, MatrixSpec]) -> list[ProductInput]:
-    """Returns each distinct input of the products by whole matrices; slices of experts are left out."""
+    """Returns each distinct input of products by whole matrices; slices of experts are left out."""
     found: dict[tuple[str, int], ProductInput] = {}
     for node in graph.get_ops():
         if node.get_type_name() != "MatMul":
@@ -138,7 +147,10 @@ def find_product_inputs(graph: ov.Model, wanted: Mapping[int, MatrixSpec]) -> li
 
 
 def _sum_with(product: Node) -> Node | None:
-    """Returns the sum of a product and other numbers that the model computes; None where it is not added at once."""
+    """Returns the sum of a product and other numbers that the model computes.
+
+    Returns None if the product is not added to such numbers directly.
+    """
     while True:
         users = list(product.get_target_inputs())
         if len(users) != 1 or users[0].get_node().get_type_name() not in ("Add", "Multiply"):
@@ -153,13 +165,16 @@ def _sum_with(product: Node) -> Node | None:
 
 
 def _address_of_constant(matrix: Node) -> int | None:
-    """Returns where the values of a matrix lie; None where the output is none of a matrix."""
+    """Returns the address of a matrix's values, None if the value is not a constant."""
     constant = constant_of(matrix.get_node())
     return None if constant is None else int(constant.data.ctypes.data)
 
 
 def add_outputs(graph: ov.Model, inputs: Iterable[ProductInput]) -> list[tuple[int, int | None]]:
-    """Makes them outputs of the graph, with the sums behind them; returns the indices of both."""
+    """Makes the inputs, and the sums with their products, outputs of the graph.
+
+    Returns the indices of both, with None for an input without a sum.
+    """
 
     def add(node: Node) -> int:
         index = len(graph.outputs)
@@ -176,9 +191,9 @@ def record(
     chunks: Sequence[NDArray[np.int64]],
     path: Path,
 ) -> Recording:
-    """Runs each chunk of token ids as a sequence of its own; the rows are written to `path`.
+    """Runs each chunk of token ids as a sequence of its own, and writes the input rows to `path`.
 
-    Raises ModelLoadError where the model computes no numbers.
+    Raises ModelLoadError if the model computes numbers that are not finite.
     """
     num_rows = sum(map(len, chunks))
     *offsets, num_bytes = np.cumsum([0, *(2 * num_rows * each.columns for each in inputs)]).tolist()
@@ -186,18 +201,14 @@ def record(
     num_read = 0
     with path.open("wb") as file, stage("reading the calibration text", num_bytes) as reading:
         for token_ids in chunks:
-            all_rows = np.arange(
-                len(token_ids), dtype=np.int64
-            )  # else the last layer computes fewer rows
+            # All rows are sampled: otherwise the last layer would compute fewer rows.
+            all_rows = np.arange(len(token_ids), dtype=np.int64)
             runner.run(lone_batch(runner.info, token_ids, all_rows))
             for each, (index, index_of_sum), offset, sums in zip(
                 inputs, indices, offsets, squares, strict=True
             ):
-                rows = (
-                    runner.output(index)
-                    .reshape(len(token_ids), each.columns)
-                    .astype(np.float32, copy=False)
-                )
+                rows = runner.output(index).reshape(len(token_ids), each.columns)
+                rows = rows.astype(np.float32, copy=False)
                 if index_of_sum is not None:
                     rows = rows / _norms(runner.output(index_of_sum).reshape(len(token_ids), -1))
                 np.add(sums, np.einsum("rc,rc->c", rows, rows, dtype=np.float64), out=sums)
@@ -207,7 +218,7 @@ def record(
             reading.advance(num_bytes * len(token_ids) // num_rows)
     if not all(np.isfinite(sums).all() for sums in squares):
         raise ModelLoadError(
-            "--calibrate: the model computes no finite numbers of the calibration text"
+            "--calibrate: on the calibration text the model computes numbers that are not finite"
         )
     by_key = {
         key: RecordedInput(each.columns, offset, each.total is not None, sums)

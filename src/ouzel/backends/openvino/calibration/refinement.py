@@ -1,10 +1,11 @@
-"""Levels and scales are improved after error feedback, a group of columns at a time.
+"""Improves levels and scales after error feedback, a group of columns at a time.
 
-Error feedback looks ahead: a column is corrected by the columns before it only, and a scale is chosen before the
-levels of its group are known. Here every level and every scale is set once more to its best value while all others
-stay, so that trace(E H E') falls with each step (cyclic coordinate descent; error_feedback.py has the symbols). The
-derivative by a column is the column of E H. With it the best level of column k moves by (E H)[k] / (scale * H[k, k]),
-and the best scale of a group with levels q moves by (q . (E H)[group]) / (q' H[group, group] q).
+Error feedback corrects a column by the columns before it only, and chooses a scale before it knows
+the levels of the group. Refinement sets every level and every scale once more to its best value
+while all others stay, so that trace(E H E') falls with each step (cyclic coordinate descent;
+error_feedback.py has the symbols). The derivative by a column is the column of E H. With it the
+best level of column k moves by (E H)[k] / (scale * H[k, k]), and the best scale of a group with
+levels q moves by (q . (E H)[group]) / (q' H[group, group] q).
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ def refine(
 ) -> None:
     """Improves a matrix in place. A column of the matrix is a row of `errors` and of `levels`.
 
-    `errors` are the weights less levels * scales; `scales`, [groups, rows of the matrix], stay representable in f16.
+    `errors` are the weights minus levels * scales; `scales`, [groups, rows of the matrix], stay
+    representable in f16.
     """
     group_size = len(errors) // len(scales)
     for _ in range(num_sweeps):
@@ -41,9 +43,8 @@ def _refine_scale(
     curvature = np.maximum(np.einsum("cr,cr->r", levels, products), np.float32(1e-30))
     best = scale + np.einsum("cr,cr->r", levels, gradient) / curvature
     best = best.astype(np.float16).astype(np.float32)
-    np.copyto(
-        best, scale, where=best * scale <= 0
-    )  # a scale that vanishes would lose its group for good
+    # A scale of 0 would lose its group for good, so such a scale keeps its value.
+    np.copyto(best, scale, where=best * scale <= 0)
     change = scale - best
     errors += levels * change
     gradient += products * change

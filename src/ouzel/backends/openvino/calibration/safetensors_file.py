@@ -1,4 +1,7 @@
-"""A safetensors file is written tensor by tensor; its header comes first, so shapes and types are known before."""
+"""Writes a safetensors file tensor by tensor.
+
+The header comes first, so all shapes and types must be known before.
+"""
 
 import json
 import math
@@ -17,7 +20,7 @@ ALIGNMENT = 8
 @dataclass(frozen=True, slots=True)
 class OutputTensor:
     name: str
-    dtype: str  # as safetensors spells it
+    dtype: str  # the type as safetensors spells it
     shape: tuple[int, ...]
     chunks: Callable[[], Iterable[NDArray[np.generic]]]  # called once, in the order of the tensors
 
@@ -27,7 +30,7 @@ class OutputTensor:
 
 
 def write_safetensors(path: Path, tensors: Sequence[OutputTensor]) -> int:
-    """Returns the bytes of all tensors."""
+    """Writes the file and returns the bytes of all tensors."""
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     position = 0
     for each in tensors:

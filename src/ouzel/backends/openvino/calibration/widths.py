@@ -1,8 +1,9 @@
-"""Of the matrices that may have four bits, the ones that suffer most from it get eight, as far as a budget goes.
+"""Chooses the matrices that get eight bits instead of four, within a budget of bits.
 
-A matrix suffers by the error of its products relative to the products themselves, with the mean squares of its inputs
-as weights; where a product is added to the sum that runs through the model, by its error relative to the sum. Matrices
-are taken in the order of the error that a further bit saves.
+The loss of a matrix is the error of its products relative to the products themselves, with the mean
+squares of its inputs as weights. If a product is added to the sum that runs through the model, the
+error counts relative to the sum. The matrices come in the order of the error that one more bit
+saves.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.encodings import int4_group_size, search_scales
 
-MAX_BITS = 4.6  # a weight on average, scales included
+MAX_BITS = 4.6  # most bits of a weight on average, scales included
 SCALE_BITS = 16
-ADDED_BITS = 4  # that a weight in int8 has beyond one in int4
-# How much more an error relative to the sum changes the next token than an error relative to a product: the gradients
-# of SmolLM2-135M give 2.3 and 0.2 nats, the former nearly the same in all layers.
+ADDED_BITS = 4  # bits that a weight in int8 has more than a weight in int4
+# An error relative to the sum changes the next token by this factor more than an error relative to
+# a product: the gradients of SmolLM2-135M give 2.3 and 0.2 nats, the former nearly the same in all
+# layers.
 SUM_FACTOR = 11.0
 
 
@@ -26,7 +28,7 @@ class Candidate:
     key: str
     num_weights: int
     columns: int
-    suffering: float  # with four bits
+    suffering: float  # loss with four bits
 
     @property
     def int4_bits(self) -> float:
@@ -36,9 +38,10 @@ class Candidate:
 def suffering(
     chunks: Iterable[NDArray[np.float32]], mean_squares: NDArray[np.float32], *, is_divided: bool
 ) -> float:
-    """Measures plain rounding of a matrix to four bits.
+    """Returns the loss of a matrix by plain rounding to four bits.
 
-    It takes the matrix's rows and the mean squares of its inputs, which may be divided by the norms of sums.
+    `chunks` are the rows of the matrix, `mean_squares` the mean squares of its inputs. With
+    `is_divided` the inputs were divided by the norms of sums.
     """
     error = total = 0.0
     for rows in chunks:

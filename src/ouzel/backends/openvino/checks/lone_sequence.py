@@ -1,4 +1,6 @@
-"""A step of one sequence alone, whose blocks are the first ones of the KV cache: for checks, trials and recordings."""
+"""Makes a step of one sequence in the first blocks of the KV cache, for checks, trials and
+recordings.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +8,7 @@ from numpy.typing import NDArray
 from ouzel.engine.base import ForwardBatch
 from ouzel.types.engine_info import EngineInfo
 
-WHOLE_SLOTS = (0, 1)  # of states, that are read and written
+WHOLE_SLOTS = (0, 1)  # slots of states: the step reads the first one and writes the second
 
 
 def lone_batch(
@@ -18,7 +20,10 @@ def lone_batch(
     shift: int = 0,
     slots: tuple[int, int] = WHOLE_SLOTS,
 ) -> ForwardBatch:
-    """Makes the batch of token ids that follow `num_past` tokens in the cache; positions are moved by `shift`."""
+    """Returns the batch of the tokens that follow `num_past` tokens in the cache.
+
+    All positions are moved by `shift`.
+    """
     end = num_past + len(token_ids)
     num_blocks = -(-end // info.block_size)
     return ForwardBatch(

@@ -1,8 +1,9 @@
-"""A check that kept weights have passed is not made again while all that the check depends on stays as it was.
+"""Skips a check of cached weights that they have passed, while nothing has changed since.
 
-Each check has a file in the cache entry, `self_check.json` or `row_check.json`, with the facts that held: which weights
-(what the system says of their file and index), which processor, which settings, and which code of ours. The versions of
-openvino and ouzel, and the checkpoint with its config.json, are in the entry's name already.
+Each check has a file in the cache entry, `self_check.json` or `row_check.json`. The file has the
+facts at the time of the check: the weights (size and time of their file and index), the processor,
+the settings, and Ouzel's own code. The entry's name already stands for the versions of openvino and
+ouzel, and for the checkpoint with its config.json.
 """
 
 import hashlib
@@ -27,21 +28,16 @@ from ouzel.types.engine_info import EngineInfo
 SELF_CHECK_FILE = "self_check.json"
 ROW_CHECK_FILE = "row_check.json"
 SETTINGS = ("device", "precision", "kv_cache_dtype", "num_threads")
-LIBRARY_VARIABLES = (
-    "DNNL_",
-    "ONEDNN_",
-    "OPENVINO_",
-    "OV_",
-    "TBB_",
-)  # they may choose other kernels
+# Variables with these prefixes may choose other kernels.
+LIBRARY_VARIABLES = ("DNNL_", "ONEDNN_", "OPENVINO_", "OV_", "TBB_")
 
 Facts = dict[str, str]
 
 
 def check_once(entry: Path | None, file_name: str, facts: Facts, check: Callable[[], None]) -> bool:
-    """Makes the check unless the entry says that it was passed; returns whether it was made now.
+    """Runs the check unless the entry has its file with the same facts; returns whether it ran.
 
-    Without an entry nothing is kept.
+    Without an entry nothing is stored.
     """
     if entry is None:
         check()
@@ -50,7 +46,8 @@ def check_once(entry: Path | None, file_name: str, facts: Facts, check: Callable
     if has_passed(path, facts):
         return False
     check()
-    with suppress(OSError):  # with a cache that may only be read the check is made at every start
+    # in a read-only cache nothing is stored, and the check runs at every start
+    with suppress(OSError):
         write_whole(path, facts)
     return True
 
@@ -63,7 +60,7 @@ def has_passed(path: Path, facts: Facts) -> bool:
 
 
 def facts_of_check(core: ov.Core, engine: EngineConfig, entry: Path, max_model_len: int) -> Facts:
-    """Raises OSError where the entry is gone."""
+    """Returns the facts on which the self-check depends. Raises OSError if the entry is gone."""
     library = {
         name: value for name, value in os.environ.items() if name.startswith(LIBRARY_VARIABLES)
     }
@@ -80,7 +77,7 @@ def facts_of_check(core: ov.Core, engine: EngineConfig, entry: Path, max_model_l
 
 
 def facts_of_row_check(facts: Facts, info: EngineInfo, num_threads: int) -> Facts:
-    """Adds to the facts of the self-check the sizes of steps, and the threads that the model has got."""
+    """Adds the facts of the row check: the sizes of steps, and the number of threads."""
     sizes = (info.block_size, info.max_num_seqs, info.max_num_batched_tokens)
     return facts | {"rows": str([info.precision, info.kv_cache_dtype, *sizes, num_threads])}
 
@@ -93,7 +90,7 @@ def device_facts(core: ov.Core, device: str) -> list[str]:
 
 
 def code_facts() -> list[str]:
-    """Says of each module of this package whether it was changed, as whoever works on them does."""
+    """Describes each module of this package by path, size and time, so that a change shows."""
     stats = [(path, path.stat()) for path in sorted(Path(__file__).parents[1].rglob("*.py"))]
     return [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats]
 

@@ -1,8 +1,9 @@
-"""The promise of `--deterministic` is tried before a model is served: a row has the same bits in each company.
+"""Checks that `--deterministic` can be honoured: the logits of a row are the same bits in every
+step.
 
-Which kernels multiply is the runtime's choice, by the processor, the types and the number of rows; of experts, by the
-number of rows that go to each. So the rows of a prompt and of generated tokens are computed alone, in chunks, beside
-few others, and in a step that is full.
+The runtime chooses the kernels of matrix products by the processor, the types and the number of
+rows; for experts by the number of rows that each gets. So the check computes the rows of a prompt
+and of generated tokens alone, in chunks, beside few other rows, and in a full step.
 """
 
 import logging
@@ -24,39 +25,44 @@ logger = logging.getLogger(__name__)
 Rows = NDArray[np.float32]
 Span = tuple[list[int], int, list[int]]
 """Blocks, number of tokens in them, new tokens of a subsequence."""
-Company = tuple[int, ...]  # lengths of the subsequences beside the rows that are compared
-MakeCompany = Callable[[EngineInfo, int], Company]  # of so many rows
+Company = tuple[int, ...]  # lengths of the subsequences beside the compared rows
+MakeCompany = Callable[[EngineInfo, int], Company]  # takes the number of compared rows
 
 _NUM_GENERATED = 4
 _LEAST_PROMPT = 8  # tokens
-_NUM_BLOCKS = 3  # that the compared rows lie in: a kernel may go another way behind a block
+_NUM_BLOCKS = 3  # blocks of the compared rows: kernels may change behind the end of a block
 
 
 def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: int) -> None:
-    """Raises ModelLoadError for a model whose rows depend on others by its nature."""
+    """Raises ModelLoadError for a kind of model whose rows depend on other rows by design."""
     if state_tables_of(language_model.graph, ov.Type.f32):
         raise ModelLoadError(
-            "deterministic: the states of recurrent layers depend on how a prompt is cut into chunks; "
-            f"a {model_type} cannot be served with it"
+            "deterministic: the states of recurrent layers depend on how a prompt is cut into "
+            f"chunks; a {model_type} cannot be served with it"
         )
     if language_model.sees_images_whole:
         raise ModelLoadError(
-            f"deterministic: a {model_type} sees an image whole, and cannot be served with it; serve its language "
-            "model alone"
+            f"deterministic: a {model_type} computes the tokens of an image together, and cannot "
+            "be served with it; serve its language model alone"
         )
     if num_adapters:
         raise ModelLoadError(
-            f"deterministic: must not stand beside lora and max_loras, given {num_adapters} adapters"
+            f"deterministic: cannot be combined with lora and max_loras, given {num_adapters} "
+            "adapters"
         )
 
 
 def check_rows(runner: ModelRunner) -> None:
-    """Raises ModelLoadError where a row has other bits in other company. Uses the first blocks of the cache."""
+    """Raises ModelLoadError if some row gets other bits beside other rows.
+
+    The check overwrites the first blocks of the cache.
+    """
     info = runner.info
     num_tokens = min(_NUM_BLOCKS * info.block_size, info.max_model_len) - _NUM_GENERATED
     if num_tokens < _LEAST_PROMPT:
         raise ModelLoadError(
-            f"deterministic: max_model_len must be >= {_LEAST_PROMPT + _NUM_GENERATED}, given {info.max_model_len}"
+            f"deterministic: max_model_len must be >= {_LEAST_PROMPT + _NUM_GENERATED}, given "
+            f"{info.max_model_len}"
         )
     tokens = (
         np.random.default_rng(0).integers(0, info.vocab_size, num_tokens + _NUM_GENERATED).tolist()
@@ -79,9 +85,10 @@ def check_rows(runner: ModelRunner) -> None:
         )
         if num_other:
             raise ModelLoadError(
-                f"deterministic: on this processor the logits of {name} have other bits in {num_other} of "
-                f"{len(others)} steps with other rows (precision {info.precision}, weights {info.weights}). Another "
-                "--precision or --weights may do; else serve the model without --deterministic"
+                f"deterministic: on this processor the logits of {name} have other bits in "
+                f"{num_other} of {len(others)} steps with other rows (precision {info.precision}, "
+                f"weights {info.weights}). Try another --precision or --weights, or serve the "
+                "model without --deterministic"
             )
 
 
@@ -112,9 +119,9 @@ _COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
 
 
 def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
-    """Gives the company any tokens, which go to any experts: an expert may multiply many rows by another kernel.
+    """Returns spans of random tokens, in the padding block, which no request reads.
 
-    They lie in the block of the padding, which no request reads.
+    Random tokens go to different experts; an expert may multiply many rows by another kernel.
     """
     random = np.random.default_rng(1)
     return [
@@ -126,13 +133,17 @@ def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
 def _in_steps(
     runner: ModelRunner, tokens: list[int], cuts: tuple[int, ...], company: MakeCompany
 ) -> Rows:
+    """Returns the logits of all rows between the cuts, each part in a step of its own."""
     return np.concatenate([_rows(runner, tokens, [cut], company) for cut in pairwise(cuts)])
 
 
 def _rows(
     runner: ModelRunner, tokens: list[int], cuts: list[tuple[int, int]], make_company: MakeCompany
 ) -> Rows:
-    """Returns the logits of the tokens from cut to cut, whose rows stand in the middle of their company."""
+    """Returns the logits of all parts in one step, in the middle of the other rows.
+
+    `cuts` are the begin and the end of each part in `tokens`.
+    """
     info = runner.info
     own: list[Span] = [
         (list(range(-(-end // info.block_size))), begin, tokens[begin:end]) for begin, end in cuts

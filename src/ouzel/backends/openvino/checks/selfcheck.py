@@ -1,11 +1,13 @@
-"""A model must agree with itself: that is checked at start-up, in the serving precision.
+"""Checks at start-up, in the serving precision, that a model agrees with itself.
 
-The same few tokens are run in one chunk, in three chunks (which read the paged cache, and the state that the one before
-left), and with all positions shifted by thousands (rotary positions are relative, so nothing may change). What differs
-is rounding: 1-5 % of the logits in bf16 with a u8 cache. A graph whose positions lose bits passes every short test and
-is 25 % and more off here. So may a model be that amplifies rounding, but that is as far off when it is shifted by a few
-positions, which no graph loses. Nor is one prompt proof, whose tokens may go to other experts for a rounding's sake:
-what is broken is so with each.
+The check runs the same few tokens in one chunk, in three chunks, each of which reads the paged
+cache and the state of the chunk before, and with all positions shifted by thousands (rotary
+positions are relative, so the logits must stay). Rounding explains differences of 1-5 % of the
+logits in bf16 with a u8 cache. A graph whose positions lose bits passes every short test and
+differs by 25 % and more here. A sound model that amplifies rounding may differ as much. But it does
+so also with a shift of a few positions, where no graph loses bits. The tokens of one prompt may go
+to other experts because of a rounding error, so one failed prompt proves nothing: a broken model
+fails with each prompt.
 """
 
 import logging
@@ -21,16 +23,20 @@ from ouzel.types.engine_info import EngineInfo
 
 logger = logging.getLogger(__name__)
 
-NUM_PROMPTS = 3  # one of which is enough
+NUM_PROMPTS = 3  # prompts to try; one passed prompt is enough
 NUM_TOKENS = 40  # more than one block of 32
 MIDDLE_CHUNK = 13
-COMPARED_ROWS = 8  # the last ones, which are the last chunk: states of short convolutions last for two or three rows
+# The compared rows are the last ones, which make the last chunk: states of short convolutions reach
+# back two or three rows.
+COMPARED_ROWS = 8
 SHIFT = 4000  # positions
-NEAR_SHIFT = 64  # positions: with it they are below 256, which bf16 holds exactly
+NEAR_SHIFT = 64  # positions; with this shift they stay below 256, which bf16 holds exactly
+# Slots of states that each chunk reads and writes.
 CHUNK_SLOTS = ((0, 1), (1, 2), (2, 1))
 LARGEST_CHUNK_CHANGE = 0.2
 LARGEST_SHIFT_CHANGE = 0.1
-# a model that rounds a lot between chunks, or when shifted a little, may do so here, too
+# Allowed ratio to the change between chunks or by a small shift: a model that rounds a lot there
+# may round as much here.
 ALLOWED_NOISE_RATIO = 3.0
 
 
@@ -39,15 +45,19 @@ class SelfCheckFailed(ModelLoadError):
 
 
 def num_checked_tokens(info: EngineInfo) -> int:
-    """Returns how many tokens a check leaves in the first blocks of the cache; 0: the context is too short for one."""
+    """Returns the tokens that a check leaves in the first blocks of the cache.
+
+    Returns 0 if the context is too short for a check.
+    """
     num_tokens = min(NUM_TOKENS, info.max_model_len)
     return num_tokens if num_tokens >= COMPARED_ROWS + MIDDLE_CHUNK + COMPARED_ROWS else 0
 
 
 def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary: bool) -> None:
-    """Raises SelfCheckFailed when the model does not agree with itself. Uses the first blocks of the cache.
+    """Raises SelfCheckFailed if the model does not agree with itself on any prompt.
 
-    With `is_rotary` positions are relative, within so many; else (learned positions, perhaps) a shift may change the
+    The check overwrites the first blocks of the cache. With `is_rotary` positions are relative
+    within `num_relative_positions`. Otherwise (perhaps learned positions) a shift may change the
     logits.
     """
     num_tokens = num_checked_tokens(runner.info)
@@ -67,14 +77,18 @@ def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary:
 
 
 def warm_up(runner: ModelRunner) -> None:
-    """Runs the first chunk of a check, where it has been passed before. Raises SelfCheckFailed for no numbers."""
+    """Runs one chunk; used in place of a check that was passed before.
+
+    Raises SelfCheckFailed if the logits are not finite.
+    """
     num_tokens = min(NUM_TOKENS, runner.info.max_model_len)
     if num_tokens < COMPARED_ROWS:
         return
     token_ids = np.random.default_rng(0).integers(0, runner.info.vocab_size, num_tokens)
     if not np.isfinite(run_chunk(runner, token_ids, slice(0, num_tokens))).all():
         raise SelfCheckFailed(
-            "self-check: the logits are no numbers. This model does not run correctly on this device"
+            "self-check: the logits are not finite. This model does not run correctly on this "
+            "device"
         )
 
 
@@ -85,6 +99,7 @@ def check_prompt(
     *,
     is_rotary: bool,
 ) -> None:
+    """Checks one prompt. Raises SelfCheckFailed."""
     num_tokens = len(token_ids)
     shift = min(SHIFT, max(num_relative_positions - num_tokens, 0))
     whole = run_chunk(runner, token_ids, slice(0, num_tokens))
@@ -103,10 +118,11 @@ def check_prompt(
     logger.debug(
         "self-check: chunks change the logits by %.4f, a shift by %.4f", chunk_change, shift_change
     )
-    if not chunk_change <= LARGEST_CHUNK_CHANGE:  # so that NaN fails
+    if not chunk_change <= LARGEST_CHUNK_CHANGE:  # written so that NaN fails
         raise SelfCheckFailed(
-            f"self-check: computing the prompt in several chunks changes the logits by {chunk_change:.0%}; "
-            f"rounding explains {LARGEST_CHUNK_CHANGE:.0%} at most. This model does not run correctly on this device"
+            "self-check: computing the prompt in several chunks changes the logits by "
+            f"{chunk_change:.0%}; rounding explains {LARGEST_CHUNK_CHANGE:.0%} at most. "
+            "This model does not run correctly on this device"
         )
     if shift_change <= LARGEST_SHIFT_CHANGE:
         return
@@ -120,8 +136,9 @@ def check_prompt(
         )
     elif not shift_change <= largest:
         raise SelfCheckFailed(
-            f"self-check: shifting all positions by {shift} changes the logits by {shift_change:.0%}; rounding "
-            f"explains {largest:.0%} at most. Positions lose precision in this model's graph: try --precision f32"
+            f"self-check: shifting all positions by {shift} changes the logits by "
+            f"{shift_change:.0%}; rounding explains {largest:.0%} at most. "
+            "Positions lose precision in this model's graph: try --precision f32"
         )
 
 
@@ -144,12 +161,13 @@ def run_chunk(
 
 
 def relative_change(logits: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
-    """Measures relative to the spread of the reference: a common offset of all logits means nothing, unless there is
-    one alone."""
+    """Returns the change of the logits relative to the spread of the reference.
+
+    The spread leaves out a common offset of the logits, which means nothing, unless a row has one
+    logit only.
+    """
     with np.errstate(all="ignore"):  # infinite logits give NaN, which fails
-        spread = (
-            reference - reference.mean(axis=1, keepdims=True)
-            if reference.shape[1] > 1
-            else reference
-        )
+        spread = reference
+        if reference.shape[1] > 1:
+            spread = reference - reference.mean(axis=1, keepdims=True)
         return float(np.linalg.norm(logits - reference) / np.linalg.norm(spread))

@@ -1,8 +1,9 @@
-"""Operations with states are held against numpy before a model is served.
+"""Compares operations with states with numpy before a model is served.
 
-They belong to the runtime's CPU plugin, whose next version may have another order of inputs, another layout of states
-or other attributes under the same names. So each that a graph has is run by itself, in the sizes that it has there, on
-two sequences: one begins, reading the slot of zeros, and one goes on.
+The operations belong to the runtime's CPU plugin. Its next version may have another order of
+inputs, another layout of states or other attributes under the same names. So the check runs each
+operation of a graph by itself, in its own sizes, on two sequences: one begins, reading the slot of
+zeros, and one continues.
 """
 
 from collections.abc import Callable
@@ -19,30 +20,32 @@ from ouzel.errors import ModelLoadError
 Array = NDArray[np.float32]
 
 NUM_SLOTS = 5
-BEGINS = (0, 5, 6)  # of the sequences' rows
+BEGINS = (0, 5, 6)  # first rows of the two sequences, and the end
 SLOTS = (0, 1, 3, 2)  # the first sequence reads 0 and writes 1, the second reads 3 and writes 2
-PAGING = (
-    BEGINS,
-    SLOTS,
-    (0, 2, 4),
-    (0, 7),
-    (2**30, 2**30),
-)  # the last five inputs: see `PagedGraph.state_paging`
-LARGEST_ERROR = 1e-3  # relative; rounding is 1e-6
+# the last five inputs: see `PagedGraph.state_paging`
+PAGING = (BEGINS, SLOTS, (0, 2, 4), (0, 7), (2**30, 2**30))
+LARGEST_ERROR = 1e-3  # relative; rounding explains 1e-6
 
 
 @dataclass(frozen=True)
 class Reference:
-    """`compute` takes all inputs of one sequence, its state among them, and returns its rows and its next state."""
+    """Describes the computation of an operation in numpy.
+
+    `compute` takes all inputs of one sequence, its state among them, and returns its rows and its
+    next state.
+    """
 
     compute: Callable[..., tuple[Array, Array]]
-    state_index: int  # which of the inputs is the table of states
-    negative: int | None = None  # which is negative: a decay
-    positive: int | None = None
+    state_index: int  # index of the input that is the table of states
+    negative: int | None = None  # index of an input that must be negative, such as a decay
+    positive: int | None = None  # index of an input that must be positive
 
 
 def check_operations(core: ov.Core, graph: ov.Model, device: str) -> None:
-    """Raises ModelLoadError, with the operation's name, where one does not compute what our graphs take it for."""
+    """Raises ModelLoadError if an operation of the graph computes other numbers than Ouzel expects.
+
+    The message has the operation's name.
+    """
     checked = set()
     for node in graph.get_ops():
         reference = REFERENCES.get(node.get_type_name())
@@ -53,6 +56,7 @@ def check_operations(core: ov.Core, graph: ov.Model, device: str) -> None:
 
 
 def check_operation(core: ov.Core, node: Node, reference: Reference, device: str) -> None:
+    """Runs one operation on random inputs and compares its rows and states with the reference."""
     arrays = random_inputs(node, reference)
     states = arrays[reference.state_index]
     expected_states = states.copy()
@@ -65,15 +69,15 @@ def check_operation(core: ov.Core, node: Node, reference: Reference, device: str
         expected_rows.append(rows)
     rows = run(core, node, arrays, device)
     name = node.get_type_name()
-    for what, found, expected in (
+    for part, found, expected in (
         ("rows", rows, np.concatenate(expected_rows)),
         ("states", states, expected_states),
     ):
         error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
-        if not error <= LARGEST_ERROR:  # so that NaN fails
+        if not error <= LARGEST_ERROR:  # written so that NaN fails
             raise ModelLoadError(
-                f"the operation {name} of this runtime, OpenVINO {ov.get_version()}, gives {what} that are "
-                f"{error:.0%} off: the model's layers would be computed wrongly"
+                f"the operation {name} of this runtime, OpenVINO {ov.get_version()}, gives {part} "
+                f"with an error of {error:.0%}: the model's layers would be computed wrongly"
             )
 
 
@@ -82,7 +86,9 @@ def has_rows(node: Node, index: int) -> bool:
 
 
 def random_inputs(node: Node, reference: Reference) -> list[Array]:
-    """Returns all inputs but PAGING: a row for each token, a row for each slot, or weights."""
+    """Returns random values for all inputs but PAGING: rows of tokens, rows of slots, or
+    weights.
+    """
     random = np.random.default_rng(0)
     arrays = []
     for index in range(node.get_input_size() - len(PAGING)):
@@ -101,7 +107,10 @@ def random_inputs(node: Node, reference: Reference) -> list[Array]:
 
 
 def run(core: ov.Core, node: Node, arrays: list[Array], device: str) -> Array:
-    """Runs the operation with the attributes of the node, in f32; the table among the arrays is written to."""
+    """Runs the operation alone, with the attributes of the node, in f32.
+
+    The operation writes the new states into the table among the arrays.
+    """
     inputs = [*arrays, *(np.array(values, np.int32) for values in PAGING)]
     shapes = [node.get_input_partial_shape(index) for index in range(len(inputs))]
     parameters = [
@@ -119,19 +128,23 @@ def run(core: ov.Core, node: Node, arrays: list[Array], device: str) -> Array:
 
 
 def convolve(rows: Array, state: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
-    """Weighs the last K values of each channel; `state` has them, [C, K], and so has the next one."""
+    """Computes a causal convolution over the last K values of each channel, in numpy.
+
+    `state` has the last K values before the rows, [C, K], and so has the state that it returns.
+    """
     kernel_size = state.shape[1]
     values = np.concatenate([state, rows.T], axis=1)
     windows = np.stack(
         [values[:, end - kernel_size : end] for end in range(kernel_size + 1, values.shape[1] + 1)]
     )
-    return (windows * weight[:, 0]).sum(axis=2) + (bias if bias.size else 0), values[
-        :, -kernel_size:
-    ]
+    answers = (windows * weight[:, 0]).sum(axis=2) + (bias if bias.size else 0)
+    return answers, values[:, -kernel_size:]
 
 
 def apply_delta_rule(*inputs: Array) -> tuple[Array, Array]:
-    """See `delta_rule`; the state is [value heads, value_dim, key_dim]."""
+    """Computes the gated delta rule (`delta_rule`) in numpy; the state is [value heads, value_dim,
+    key_dim].
+    """
     query, key, value, state, log_decay, beta = inputs
     num_repeats = value.shape[1] // key.shape[1]
     query, key = (np.repeat(unit_length(heads), num_repeats, axis=1) for heads in (query, key))
@@ -145,7 +158,9 @@ def apply_delta_rule(*inputs: Array) -> tuple[Array, Array]:
 
 
 def scan(*inputs: Array) -> tuple[Array, Array]:
-    """See `selective_scan`; the state is [heads, head_dim, state_size]."""
+    """Computes the selective scan (`selective_scan`) in numpy; the state is [heads, head_dim,
+    state_size].
+    """
     rate, steps, into, values, out, state = inputs
     num_repeats = values.shape[1] // into.shape[1]
     into, out = (np.repeat(groups, num_repeats, axis=1) for groups in (into, out))

@@ -1,7 +1,8 @@
-"""Each family of encoders has a file here, named after the `model_type` of its config.json, with _ for -.
+"""Finds the family of an encoder: a file here, named after the `model_type` with _ for -.
 
-Each has `build(config, weights, plan, num_labels) -> EncoderModel`: with labels it scores, else its vectors are made of
-its hidden rows. A new file is found by its name; nothing is registered.
+Each file has `build(config, weights, plan, num_labels) -> EncoderModel`. With labels the model
+scores, else its hidden rows become vectors. A new file is found by its name; no registration is
+needed.
 """
 
 import importlib
@@ -22,7 +23,7 @@ def encoder_model_types() -> list[str]:
 
 
 def encoder_family(model_type: str) -> Build | None:
-    """Returns None where the model is no encoder of these."""
+    """Returns the function `build` of the family, None if the model is not an encoder of these."""
     name = model_type.replace("-", "_")
     if name not in encoder_model_types():
         return None

@@ -1,6 +1,6 @@
 """BERT: all-MiniLM, bge, e5, gte, and cross encoders (ms-marco-MiniLM).
 
-Reference: transformers, models/bert/modeling_bert.py. Layers are normalised behind each half.
+Reference: transformers, models/bert/modeling_bert.py. A norm follows each half of a layer.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,8 @@ class BertShape:
         )
         if shape.hidden_size % shape.num_heads:
             raise ModelLoadError(
-                f"config.json: hidden_size {shape.hidden_size} is no multiple of num_attention_heads {shape.num_heads}"
+                f"config.json: hidden_size {shape.hidden_size} is no multiple of "
+                f"num_attention_heads {shape.num_heads}"
             )
         if config.text("position_embedding_type", "absolute") != "absolute":
             raise config.refuse("position_embedding_type", "absolute")
@@ -78,6 +79,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
 
 
 def hidden_rows(b: EncoderBuilder, config: HfConfig, shape: BertShape, num_positions: int) -> Node:
+    """Computes the hidden rows of all tokens, [T, hidden_size]."""
     size, num_types = shape.hidden_size, config.size("type_vocab_size", 2)
     rows = b.embedded("embeddings.word_embeddings", config.size("vocab_size"), size, b.token_ids)
     types = b.input("token_types", [-1], ov.Type.i64)

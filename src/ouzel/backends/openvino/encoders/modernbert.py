@@ -1,7 +1,9 @@
-"""ModernBERT (gte-modernbert and its rerankers): rotary positions, gated layers, two of three with a window.
+"""ModernBERT (gte-modernbert and its rerankers): rotary positions, gated layers, windows in most
+layers.
 
-Reference: transformers, models/modernbert/modeling_modernbert.py. Layers are normalised before each half, but the first
-one's mixer.
+Two of three layers have a window. Reference: transformers,
+models/modernbert/modeling_modernbert.py. A norm stands before each half of a layer, except the
+mixer of the first layer.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -88,11 +90,8 @@ class _LayerShape:
 
 def _layer(b: EncoderBuilder, rows: Node, layer: int, shape: _LayerShape) -> Node:
     config, norm = shape.config, shape.norm
-    prefix, size, num_heads = (
-        f"layers.{layer}.",
-        config.size("hidden_size"),
-        config.size("num_attention_heads"),
-    )
+    prefix = f"layers.{layer}."
+    size, num_heads = config.size("hidden_size"), config.size("num_attention_heads")
     inner, head_dim = config.size("intermediate_size"), size // num_heads
     attention_bias, mlp_bias = config.flag("attention_bias", False), config.flag("mlp_bias", False)
     before = rows if layer == 0 else b.norm(rows, f"{prefix}attn_norm", size, norm)

@@ -1,7 +1,8 @@
-"""nomic-bert is BERT with rotary positions, gated feed-forward layers and no biases.
+"""nomic-bert: BERT with rotary positions, gated feed-forward layers and no biases.
 
-Reference: transformers, models/nomic_bert/modeling_nomic_bert.py. Checkpoints of before it was there (nomic-embed-text
-v1 and v1.5) have other names in config.json and for their tensors, and one matrix for queries, keys and values.
+Reference: transformers, models/nomic_bert/modeling_nomic_bert.py. Older checkpoints
+(nomic-embed-text v1 and v1.5) have other keys in config.json, other names of tensors, and one
+matrix for queries, keys and values.
 """
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
@@ -51,9 +52,7 @@ _OLDER_NAMES = ("attn.out_proj", "norm1", "norm2", "fc12", "fc11", "fc2")
 
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
     if num_labels:
-        raise ModelLoadError(
-            "config.json: a nomic_bert that scores is not supported; supported: embed"
-        )
+        raise ModelLoadError("config.json: nomic_bert supports task embed only, given score")
     config = _in_newer_words(config) if config.has("n_embd") else config
     config = config.with_defaults(
         rope_theta=1000.0, max_position_embeddings=2048, type_vocab_size=2
@@ -67,7 +66,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         (each for each in prefixes if weights.has(f"{each}embeddings.word_embeddings.weight")), ""
     )
     b = EncoderBuilder(weights, plan, prefix)
-    is_older = b.has("emb_ln.weight")  # transformers still saves it so
+    is_older = b.has("emb_ln.weight")  # transformers still saves this name
     rows = b.embedded("embeddings.word_embeddings", config.size("vocab_size"), size, b.token_ids)
     types = b.input("token_types", [-1], ov.Type.i64)
     rows = ops.add(
@@ -154,5 +153,5 @@ class _Layer:
 
 
 def turned(rows: Node, num_heads: int, head_dim: int, angles: Angles) -> Node:
-    """Turns the heads of [T, heads * head_dim] by their positions."""
+    """Rotates the heads of [T, heads * head_dim] by their positions."""
     return merge_heads(rotate(split_heads(rows, num_heads, head_dim), angles, head_dim))

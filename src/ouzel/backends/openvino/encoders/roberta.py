@@ -1,4 +1,4 @@
-"""RoBERTa is BERT whose positions count from behind the padding token's id, with a head of its own.
+"""RoBERTa: BERT with another head, and positions that count from the padding token's id plus one.
 
 Reference: transformers, models/roberta/modeling_roberta.py.
 """
@@ -17,13 +17,11 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     shape = BertShape.read(config)
     prefix = "roberta." if weights.has("roberta.embeddings.word_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
-    num_positions, padding_id = (
-        config.size("max_position_embeddings"),
-        config.integer("pad_token_id"),
-    )
+    num_positions = config.size("max_position_embeddings")
+    padding_id = config.integer("pad_token_id")
     if not 0 <= padding_id < num_positions - 1:
         raise config.refuse(
-            "pad_token_id", f"0 to {num_positions - 2}, as positions count from behind it"
+            "pad_token_id", f"0 to {num_positions - 2}, as positions begin at pad_token_id + 1"
         )
     rows = hidden_rows(b, config, shape, num_positions)
     if num_labels:

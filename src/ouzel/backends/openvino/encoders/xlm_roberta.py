@@ -1,4 +1,4 @@
-"""XLM-RoBERTa (bge-m3, multilingual e5, bge-reranker) is RoBERTa, for many languages."""
+"""XLM-RoBERTa (bge-m3, multilingual e5, bge-reranker) is RoBERTa for many languages."""
 
 from ouzel.backends.openvino.encoders import roberta
 

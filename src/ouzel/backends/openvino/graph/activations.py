@@ -1,4 +1,4 @@
-"""Activation functions of feed-forward layers, by the names that config.json has for them."""
+"""Builds the activation functions of feed-forward layers, by their names in config.json."""
 
 from typing import Literal
 

@@ -1,7 +1,9 @@
-"""What a graph takes of adapters: the matrices that can be adapted, in groups of those that take the same rows.
+"""Describes the matrices that adapters can change, in groups of matrices that take the same rows.
 
-A group's A are one matrix side by side, [columns, matrices * rank]. Its B are cut into parts of as many rows as divide
-all of them, [parts, rank, rows of a part]: one product makes them all, and multiplies no zeros.
+The matrices A of a group stand side by side in one matrix, [columns, matrices * rank]. The matrices
+B of a group are cut into parts of equal rows, [parts, rank, rows of a part]; the rows of a part are
+the greatest common divisor of the rows of all B. So one product computes all of them and multiplies
+no zeros.
 """
 
 import math
@@ -11,22 +13,23 @@ from itertools import accumulate
 
 from ouzel.backends.openvino.library import ov
 
-A_PREFIX, B_PREFIX = "adapters_a.", "adapters_b."  # of inputs; behind it comes the group's name
+A_PREFIX, B_PREFIX = "adapters_a.", "adapters_b."  # prefixes of inputs; the group's name follows
 ROWS, ANSWERS = "adapter_rows", "adapter_answers"
-SAMPLED = ".sampled"  # behind these two, for matrices that take the sampled rows only
+SAMPLED = ".sampled"  # suffix of these two, for matrices that take the sampled rows only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptedMatrix:
-    name: str  # of the tensor, without `.weight`
+    name: str  # name of the tensor, without `.weight`
     num_columns: int
     num_rows: int
-    row_order: tuple[int, ...] | None  # in which the graph has its rows, of each so many
+    # the order of the rows in the graph; it applies to each run of as many rows
+    row_order: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class PartRange:
-    """A matrix has these of its group's parts."""
+    """Names the parts of its group that a matrix has."""
 
     begin: int
     end: int
@@ -36,13 +39,13 @@ class PartRange:
         return self.end - self.begin
 
     def answers(self, suffix: str) -> str:
-        """Names the input that says where what is added to each row is."""
+        """Names the input with the place of each row's product."""
         return f"{ANSWERS}{suffix}.{self.begin}-{self.end}.{self.num_in_group}"
 
 
 @dataclass(frozen=True)
 class AdaptedGroup:
-    """These matrices take the same rows."""
+    """Holds the matrices that take the same rows."""
 
     matrices: tuple[AdaptedMatrix, ...]
 
@@ -64,7 +67,7 @@ class AdaptedGroup:
 
     @cached_property
     def parts(self) -> tuple[PartRange, ...]:
-        """Returns those of each matrix."""
+        """Returns the parts of each matrix."""
         ends = list(accumulate(matrix.num_rows // self.part_len for matrix in self.matrices))
         return tuple(
             PartRange(begin, end, ends[-1]) for begin, end in zip([0, *ends], ends, strict=False)
@@ -81,12 +84,12 @@ class AdaptedGroup:
 @dataclass(frozen=True, slots=True)
 class AdapterShape:
     groups: tuple[AdaptedGroup, ...]
-    rank: int  # at most
+    rank: int  # largest rank of an adapter
     dtype: ov.Type
 
     @property
     def slot_bytes(self) -> int:
-        """Returns what one adapter takes."""
+        """Returns the bytes of one adapter."""
         counts = (
             math.prod(group.a_shape(self.rank)) + math.prod(group.b_shape(self.rank))
             for group in self.groups

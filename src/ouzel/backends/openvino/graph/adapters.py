@@ -1,10 +1,12 @@
-"""Adapters add (x @ A) @ B to the product of a matrix, each to the rows of its own sequences.
+"""Adds the products of adapters, (x @ A) @ B, to the product of a matrix, for each sequence's
+adapter.
 
-A and B of all slots are inputs of the graph: any of them can be changed between steps, and nothing is compiled again.
-The rows of a step are gathered by adapter, [slots, most rows of one, columns], so that one product of batches serves
-all; what comes of it is gathered back. Rows of no adapter ask for one that is not there, which the runtime's Gather
-makes zeros. A step that uses no adapter takes A and B of rank 0: all of this is empty then. Small operations cost by
-their number more than by their work, so matrices that take the same rows share theirs
+A and B of all slots are inputs of the graph, so that they can change between steps without
+compiling anew. The rows of a step are gathered by adapter, [slots, most rows of a slot, columns],
+so that one batched product serves all adapters; its result is gathered back. Rows without an
+adapter gather an index out of range, for which the runtime's Gather gives zeros. A step without
+adapters gets A and B of rank 0, and all these tensors are empty. Small operations cost by their
+number more than by their work, so matrices that take the same rows share operations
 (docs/decisions/0033-adapters.md).
 """
 
@@ -25,19 +27,19 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.errors import ModelLoadError
 
-_LAYERS = "model.layers."  # what lies elsewhere, and what routes, is not adapted
-_MAX_PARTS = 16  # of a group: matrices that come to more, and smaller ones, stay alone
+_LAYERS = "model.layers."  # matrices outside of the layers, and routers, are not adapted
+_MAX_PARTS = 16  # most parts of a group; matrices that would have more are groups of their own
 
 
 @dataclass(frozen=True, slots=True)
 class _Adapted:
     matrix: AdaptedMatrix
-    total: Node  # of its product, and what is added once all matrices are known
+    total: Node  # the sum of its product and a placeholder for the adapters' product
 
 
 @dataclass(frozen=True, slots=True)
 class _Sharing:
-    """What takes the same rows."""
+    """Collects the adapted matrices that take the same rows."""
 
     rows: Node
     suffix: str
@@ -45,6 +47,8 @@ class _Sharing:
 
 
 class AdapterInputs:
+    """Collects the adapted matrices of a graph, and builds the adapters' products at the end."""
+
     def __init__(self, graph: PagedGraph, rank: int, dtype: ov.Type) -> None:
         self._graph = graph
         self._rank = rank
@@ -56,25 +60,28 @@ class AdapterInputs:
         return name.startswith(_LAYERS)
 
     def added(self, product: Node, rows: Node, matrix: AdaptedMatrix) -> Node:
-        """Returns the product with what adapters add to it."""
+        """Returns the product plus the adapters' product, which `finish` fills in.
+
+        Raises ModelLoadError if the rows have more than two dimensions.
+        """
         output = output_of(rows)
         if output.get_partial_shape().rank.get_length() != 2:
             raise ModelLoadError(
-                f"this family takes no adapters: {matrix.name} has rows of several parts"
+                f"this family takes no adapters: {matrix.name} multiplies rows of three dimensions"
             )
         suffix = SAMPLED if self._graph.has_sampled else ""
         key = output.get_node().get_name(), output.get_index(), suffix
-        unknown_yet = ops.parameter([-1, matrix.num_rows], ov.Type.f32)
-        total = ops.add(product, unknown_yet)
+        placeholder = ops.parameter([-1, matrix.num_rows], ov.Type.f32)
+        total = ops.add(product, placeholder)
         self._sharing.setdefault(key, _Sharing(rows, suffix, [])).adapted.append(
             _Adapted(matrix, total)
         )
         return total
 
     def finish(self) -> AdapterShape:
-        """Builds what is added. Raises ModelLoadError where there is nothing to adapt."""
+        """Builds the adapters' products. Raises ModelLoadError if no matrix can be adapted."""
         if not self._sharing:
-            raise ModelLoadError("this family takes no adapters, or none yet")
+            raise ModelLoadError("this model family does not support adapters")
         groups = []
         for sharing in self._sharing.values():
             in_slots = gather(sharing.rows, self._index_input(ROWS + sharing.suffix, 2))
@@ -88,7 +95,9 @@ class AdapterInputs:
         return AdapterShape(tuple(groups), self._rank, self._dtype)
 
     def _deltas(self, in_slots: Node, group: AdaptedGroup, suffix: str) -> Iterator[Node]:
-        """Takes rows as [slots, W, columns]; yields what is added to those of each matrix."""
+        """Yields the adapters' product for each matrix; `in_slots` are the rows, [slots, W,
+        columns].
+        """
         a = self._matrix_input(A_PREFIX + group.name, [-1, group.num_columns, -1])
         b_rows = [group.num_parts] if len(group.matrices) > 1 else []
         b = self._matrix_input(B_PREFIX + group.name, [-1, *b_rows, -1, group.part_len])
@@ -123,7 +132,7 @@ def _group_of(adapted: Sequence[_Adapted]) -> AdaptedGroup:
 
 
 def _by_part(inner: Node, group: AdaptedGroup) -> Node:
-    """Makes [slots, parts, W, rank] of [slots, W, matrices * rank], where there are several matrices."""
+    """Turns [slots, W, matrices * rank] into [slots, parts, W, rank], for several matrices."""
     num_matrices = len(group.matrices)
     if num_matrices == 1:
         return inner

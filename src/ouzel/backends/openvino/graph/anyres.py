@@ -1,9 +1,11 @@
-"""LLaVA-NeXT and LLaVA-OneVision see the whole picture, and then tiles of it in the best of some resolutions.
+"""Joins the features of LLaVA-NeXT and LLaVA-OneVision: the whole image, then its tiles.
 
-Reference: transformers, models/llava_next/modeling_llava_next.py and llava_onevision.
+The tiles show the image in the best of some resolutions. Reference: transformers,
+models/llava_next/modeling_llava_next.py and llava_onevision.
 
-The rows of all tiles but the first are laid out as one grid. What is only border of the picture is taken away again,
-and a learned row ends each line. OneVision scales the grid down where it has more rows than so many tiles.
+The rows of all tiles but the first are laid out as one grid. Rows that show only the border around
+the image are removed again, and a learned row ends each line. OneVision scales the grid down if it
+has more rows than a number of tiles.
 """
 
 import math
@@ -20,7 +22,7 @@ from ouzel.errors import EngineFailed, ModelLoadError
 from ouzel.types.engine_request import ImageInput
 
 MAX_RESOLUTIONS = 256
-MAX_SURPLUS = 1.1  # of a side: only what is more is scaled down
+MAX_SURPLUS = 1.1  # a grid whose sides are larger by less than this factor is not scaled down
 
 Grid = NDArray[np.float32]  # [lines, rows in a line, hidden size]
 Resolution = tuple[int, int]  # height, width
@@ -31,7 +33,7 @@ class AnyRes:
     resolutions: list[Resolution]
     tile_size: int  # in pixels
     side: int  # rows of features along each side of a tile
-    max_tiles: int | None  # whose rows are kept, beside those of the first; None: all
+    max_tiles: int | None  # the grid has at most the rows of this many tiles; None: no limit
 
     @classmethod
     def read(
@@ -41,7 +43,9 @@ class AnyRes:
         defaults: list[Resolution],
         max_tiles: int | None = None,
     ) -> "AnyRes":
-        """`defaults` are the resolutions where config.json has none."""
+        """Reads the shape; `defaults` are the resolutions if config.json has none. Raises
+        ModelLoadError.
+        """
         side, tile_size = shape.vit.side, shape.vit.tile_size
         if shape.num_rows != side**2:
             supported = "default" if shape.vit.has_class else "full"
@@ -52,26 +56,26 @@ class AnyRes:
         return cls(resolutions=resolutions, tile_size=tile_size, side=side, max_tiles=max_tiles)
 
     def join(self, newline: NDArray[np.float32]) -> Join:
+        """Returns the function that joins the features of an image's tiles."""
+
         def joined(image: ImageInput, features: list[NDArray[np.float32]]) -> NDArray[np.float32]:
             rows = np.concatenate(features, axis=1)[0]
             whole, others = rows[: self.side**2], rows[self.side**2 :]
-            lines = (
-                [with_newlines(self._grid(image, others), newline)]
-                if len(others)
-                else [newline[None]]
-            )
-            return np.concatenate([whole, *lines])[None]
+            lines = newline[None]
+            if len(others):
+                lines = with_newlines(self._grid(image, others), newline)
+            return np.concatenate([whole, lines])[None]
 
         return joined
 
     def _grid(self, image: ImageInput, rows: NDArray[np.float32]) -> Grid:
-        """Lays out the rows of all tiles but the first."""
+        """Lays out the rows of all tiles but the first as a grid, without the border."""
         height, width = best_resolution(image.size, self.resolutions)
         down, across = height // self.tile_size, width // self.tile_size
         if (num_tiles := image.shape[0] - 1) != down * across:
             raise EngineFailed(
-                f"a picture of {image.size[0]}x{image.size[1]} must have {down * across} tiles by image_grid_pinpoints "
-                f"of config.json, the image processor's are {num_tiles}"
+                f"an image of {image.size[0]}x{image.size[1]} must have {down * across} tiles by "
+                f"image_grid_pinpoints of config.json, the image processor made {num_tiles}"
             )
         tiles = rows.reshape(down, across, self.side, self.side, -1)
         grid = tiles.swapaxes(1, 2).reshape(down * self.side, across * self.side, -1)
@@ -88,21 +92,26 @@ def read_resolutions(
         values = [list(each) for each in defaults]
     if not isinstance(values, list) or not 1 <= len(values) <= MAX_RESOLUTIONS:
         raise ModelLoadError(
-            f"config.json: {key} must be a list of 1 to {MAX_RESOLUTIONS} resolutions, found {brief(values)}"
+            f"config.json: {key} must be a list of 1 to {MAX_RESOLUTIONS} resolutions, found "
+            f"{brief(values)}"
         )
     resolutions = []
     for value in values:
         height, width = config.with_values(**{key: value}).integers(key, 2)
         if min(height, width) < 1 or height % tile_size or width % tile_size:
             raise ModelLoadError(
-                f"config.json: {key} must be multiples of image_size {tile_size}, found {height}x{width}"
+                f"config.json: {key} must be multiples of image_size {tile_size}, found "
+                f"{height}x{width}"
             )
         resolutions.append((height, width))
     return resolutions
 
 
 def best_resolution(size: Resolution, resolutions: list[Resolution]) -> Resolution:
-    """Returns the one that keeps most of a picture's pixels; of several the smallest, and of these the first."""
+    """Returns the resolution that keeps most of an image's pixels.
+
+    Of several it is the smallest, and of these the first.
+    """
     own_height, own_width = size
 
     def merit(resolution: Resolution) -> tuple[int, int]:
@@ -115,7 +124,7 @@ def best_resolution(size: Resolution, resolutions: list[Resolution]) -> Resoluti
 
 
 def without_borders(grid: Grid, size: Resolution) -> Grid:
-    """Takes away as many lines above and below, or rows at both ends of all lines, as show nothing of the picture."""
+    """Removes the lines, or the columns, at both ends that show nothing of the image."""
     (height, width), (lines, columns) = size, grid.shape[:2]
     if width / height > columns / lines:
         border = (lines - int(round(height * (columns / width), 7))) // 2
@@ -125,6 +134,7 @@ def without_borders(grid: Grid, size: Resolution) -> Grid:
 
 
 def scaled_down(grid: Grid, max_rows: int) -> Grid:
+    """Scales the grid down to about `max_rows` rows, if it has clearly more."""
     lines, columns = grid.shape[:2]
     surplus = math.sqrt(lines * columns / max_rows)
     if surplus <= MAX_SURPLUS:
@@ -133,9 +143,10 @@ def scaled_down(grid: Grid, max_rows: int) -> Grid:
 
 
 def blended(grid: Grid, num: int, axis: int) -> Grid:
-    """Resizes one axis to `num`: each new place has a blend of the two that are nearest to its middle.
+    """Resizes one axis to `num` places.
 
-    A very long picture may have none left.
+    Each new place blends the two places nearest to its middle. For a very long image `num` may be
+    0.
     """
     length = grid.shape[axis]
     points = np.maximum((np.arange(num) + 0.5) * (length / max(num, 1)) - 0.5, 0)
@@ -147,7 +158,9 @@ def blended(grid: Grid, num: int, axis: int) -> Grid:
 
 
 def with_newlines(grid: Grid, newline: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns rows [N, hidden size], one line after the other."""
+    """Returns rows [N, hidden size], one line after the other, each with the learned row at its
+    end.
+    """
     lines, _, size = grid.shape
     ends = np.broadcast_to(newline, (lines, 1, size))
     return np.concatenate([grid, ends], axis=1).reshape(-1, size)

@@ -1,4 +1,4 @@
-"""Attention over the paged KV cache: one operation of the runtime, with 28 inputs."""
+"""Computes attention over the paged KV cache, by one operation of the runtime with 28 inputs."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from ouzel.backends.openvino.library import op, ops, ov
 
 @dataclass(frozen=True)
 class KvInputs:
-    """A layer's cache, `key_cache.<layer>` and `value_cache.<layer>`."""
+    """Holds the inputs for a layer's cache, `key_cache.<layer>` and `value_cache.<layer>`."""
 
     key: Node
     value: Node
@@ -43,12 +43,17 @@ def paged_attention(
     writes_cache: bool = True,
     sees_images_whole: bool = True,
 ) -> Node:
-    """Takes queries, keys [T, heads, key_dim] and values as rows; returns [T, query heads * value_dim].
+    """Computes attention for queries, keys [T, heads, key_dim] and values as rows.
 
-    A token sees `sliding_window` tokens, itself included; 0 stands for all. `sinks` are one logit for each query head.
-    A layer that does not write its cache reads what an earlier layer wrote there, and its keys and values count for
-    nothing. With `sees_images_whole` the tokens of an image see each other, where the model has that at all.
+    Returns [T, query heads * value_dim]. A token attends to `sliding_window` tokens, itself
+    included; 0 stands for all tokens. `sinks` have one logit for each query head. With
+    `writes_cache` False the layer reads the cache of an earlier layer, and its keys and values have
+    no effect. With `sees_images_whole` the tokens of an image attend to each other, if the model
+    supports it.
     """
+    image_tokens = empty(np.int32)
+    if graph.image_tokens is not None and sees_images_whole:
+        image_tokens = graph.image_tokens
     arguments = [
         merge_heads(query),
         merge_heads(key),
@@ -62,19 +67,18 @@ def paged_attention(
         graph.max_context_len,
         empty(np.int32),  # score aggregation windows
         empty(np.int32),  # cache rotation: block indices
-        empty(np.int32),  # and deltas
-        empty(np.float32),  # and table
+        empty(np.int32),  # cache rotation: deltas
+        empty(np.float32),  # cache rotation: table
         empty(np.float32),  # XAttention: threshold
-        int32(0),  # and block size
-        int32(0),  # and stride
+        int32(0),  # XAttention: block size
+        int32(0),  # XAttention: stride
         empty(np.float32, 4) if sinks is None else ops.constant(sinks.reshape(1, -1, 1, 1)),
         int32(0),  # adaptive R-KV: start size
-        *(empty(np.int32) for _ in range(3)),  # and evictable sizes, block indices and their begins
-        graph.image_tokens
-        if graph.image_tokens is not None and sees_images_whole
-        else empty(np.int32),
+        # adaptive R-KV: evictable sizes, block indices and their begins
+        *(empty(np.int32) for _ in range(3)),
+        image_tokens,
         empty(np.uint8),  # query-query bias
-        empty(np.int32),  # and its begins
+        empty(np.int32),  # begins of the query-query bias
     ]
     node = op._PagedAttentionExtension([output_of(argument) for argument in arguments])
     for kind, head_dim in (("k", key_dim), ("v", value_dim)):

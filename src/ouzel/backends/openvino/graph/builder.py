@@ -1,4 +1,4 @@
-"""A model is built part by part; each part asks for its weights, by name, as it is used."""
+"""Builds a model part by part; each part asks for its weights by name when it is used."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from ouzel.errors import ModelLoadError
 
 
 class Builder:
-    """Names are those of tensors without their `.weight`."""
+    """Builds the graph of a language model. Names are tensor names without `.weight`."""
 
     def __init__(
         self,
@@ -33,8 +33,12 @@ class Builder:
         adapter_rank: int = 0,
         vector_head: VectorHead | None = None,
     ) -> None:
-        """With `images` the language model takes them; with `predicts` it has a layer that predicts further tokens;
-        with `adapter_rank` it takes adapters of that rank; with `vector_head` it makes vectors, and no tokens."""
+        """Begins a graph.
+
+        With `images` the language model takes images; with `predicts` it has a layer that predicts
+        further tokens; with `adapter_rank` it takes adapters up to that rank; with `vector_head` it
+        makes vectors instead of tokens.
+        """
         self.vector_head = vector_head
         self._makes_vectors = False
         self.graph = PagedGraph(keeps_rows=predicts)
@@ -42,7 +46,7 @@ class Builder:
         self._image_shape = images
         self._images: ImageInputs | None = None
         self._adapters: AdapterInputs | None = None
-        if adapter_rank:  # what is f32 is to be exact
+        if adapter_rank:  # a model in f32 has exact adapters, too
             dtype = ov.Type.f32 if plan.layers == "f32" else ov.Type.bf16
             self._adapters = AdapterInputs(self.graph, adapter_rank, dtype)
         self._weights = weights
@@ -51,11 +55,14 @@ class Builder:
         self._query_scale: QueryScale | None = None
 
     def beside(self, asked: str, stored: str) -> "Builder":
-        """Returns one for another graph of the same weights, where names that begin with `asked` begin otherwise."""
+        """Returns a builder for another graph of the same weights.
+
+        Names that begin with `asked` have the prefix `stored` there.
+        """
         return Builder(RenamedWeights(self._weights, asked, stored), self._plan)
 
     def has(self, name: str) -> bool:
-        """Takes the whole name of a tensor."""
+        """Takes the whole name of a tensor, with its `.weight`."""
         return self._weights.has(name)
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
@@ -64,14 +71,16 @@ class Builder:
         return angles_input(self.graph, name, 2 * len(rope.inverse_frequencies))
 
     def query_scale(self, scale: QueryScale) -> Node:
-        """Adds an input for the scale of each row's queries, which the host computes; returns [T, 1, 1]."""
+        """Adds an input for the scale of each row's queries, which the host computes; returns [T,
+        1, 1].
+        """
         self._query_scale = scale
         return ops.reshape(
             self.graph.input("query_scale", [-1], ov.Type.f32), integers(-1, 1, 1), False
         )
 
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
-        """Takes the whole name of a tensor."""
+        """Takes the whole name of a tensor, with its `.weight`."""
         return self._weights.array(name, shape)
 
     def linear(
@@ -85,7 +94,9 @@ class Builder:
         row_order: tuple[int, ...] | None = None,
         width: WidthOption | None = None,
     ) -> Node:
-        """Multiplies by the transpose of [num_rows, num_columns], as checkpoints store it."""
+        """Multiplies the rows by the transpose of [num_rows, num_columns], the shape in
+        checkpoints.
+        """
         weight = self._weight(name, num_rows, num_columns, width or self._plan.layers, row_order)
         product = ops.matmul(rows, weight, False, True)
         if self._adapters is not None and width is None and self._adapters.takes(name):
@@ -105,7 +116,8 @@ class Builder:
     ) -> Node:
         """Returns [heads, len(rows), columns] of a tensor that has `num_rows` rows for each head.
 
-        It is not compressed further than to bf16: the plugin would unpack such a matrix in every step.
+        The narrowest width is bf16: the plugin would unpack narrower matrices of this form in every
+        step.
         """
         shape = (num_heads, len(rows), num_columns)
         tensor = Tensor(name + ".weight", (num_heads * num_rows, num_columns))
@@ -115,7 +127,10 @@ class Builder:
         )
 
     def experts(self, wanted: MatrixSpec) -> Matrix:
-        """Returns [experts, rows, columns], of which the graph makes one expression, or one for each expert."""
+        """Returns the matrices [experts, rows, columns].
+
+        The graph makes one expression of them, or one for each expert.
+        """
         return self._weights.matrix(wanted, self._plan.experts)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
@@ -128,17 +143,22 @@ class Builder:
         )
 
     def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Node:
-        """Returns the matrix, for `embedded` and, where it is the head too, instead of `head`."""
+        """Returns the matrix for `embedded`, and for the head if `is_head`."""
         width = self._plan.tied if is_head else self._plan.embedding
         if width is None:
             raise ModelLoadError(
-                "config.json ties embedding and head, which are one matrix: --weights must name the same width for "
-                f"both, given embedding={self._plan.embedding} and head={self._plan.head}"
+                "config.json ties embedding and head, which are one matrix: --weights must name "
+                f"the same width for both, given embedding={self._plan.embedding} and "
+                f"head={self._plan.head}"
             )
         return self._weight(name, num_rows, num_columns, width)
 
     def embedded(self, embedding: Node, image_token_id: int | None = None) -> Node:
-        """With `image_token_id`, that is what tokens of images count for; `with_images` comes before."""
+        """Returns the embeddings of the tokens.
+
+        With `image_token_id`, tokens of images have the embedding of this id; call `with_images`
+        before.
+        """
         token_ids = self.graph.token_ids
         if image_token_id is not None and self._images is not None:
             token_ids = self._images.token_ids(token_ids, image_token_id)
@@ -149,14 +169,16 @@ class Builder:
         return self._image_shape is not None
 
     def with_images(self, rows: Node, hidden_size: int) -> Node:
-        """Puts images, where the model takes them, into what becomes the first layer's rows."""
+        """Puts the features of images into the rows of the first layer, if the model takes
+        images.
+        """
         if self._image_shape is None:
             return rows
         self._images = ImageInputs(self.graph, self._image_shape, hidden_size)
         return self._images.embedded(rows)
 
     def behind_layer(self, rows: Node, layer: int) -> Node:
-        """Adds what of images enters behind this layer."""
+        """Adds the image features that enter behind this layer."""
         return rows if self._images is None else self._images.behind(rows, layer)
 
     def head(self, name: str, num_rows: int, num_columns: int) -> Node:
@@ -165,7 +187,10 @@ class Builder:
     def vector_model(
         self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int
     ) -> LanguageModel:
-        """Takes the rows behind the final norm: they are the vectors, or the head makes labels of them."""
+        """Returns a model that makes vectors of the rows behind the final norm.
+
+        The vectors are the rows themselves, or the labels that the head makes of them.
+        """
         assert self.vector_head is not None
         self._makes_vectors = True
         if self.vector_head.num_labels:
@@ -185,17 +210,20 @@ class Builder:
         max_positions: int,
         prediction: PredictionGraphs | None = None,
     ) -> LanguageModel:
-        """Takes the logits, or with a prediction the hidden rows. Raises ModelLoadError where one lacks."""
+        """Returns the finished model; `rows` are the logits, or with a prediction the hidden rows.
+
+        Raises ModelLoadError if the family lacks a part that the options require.
+        """
         assert self._image_shape is None or self._images is not None, (
-            "this family takes no images yet"
+            "families with an image shape call with_images"
         )
         if self.vector_head is not None and not self._makes_vectors:
             raise ModelLoadError(
-                "task embed, score: models of this family generate text, and nothing else yet"
+                "task embed, score: models of this family only support task generate"
             )
         if self.predicts and prediction is None:
             raise ModelLoadError(
-                "mtp: models of this family have no layer that predicts further tokens, or none yet"
+                "mtp: Ouzel supports no layer that predicts further tokens for this model family"
             )
         adapters = None if self._adapters is None else self._adapters.finish()
         return LanguageModel(

@@ -1,5 +1,7 @@
-"""Constants hold a graph's weights, so that the CPU plugin keeps them compressed: Convert, Subtract and Multiply on
-constants become the weights of FullyConnected and Gather."""
+"""Makes the constants for a graph's weights in a form that the CPU plugin keeps compressed.
+
+Convert, Subtract and Multiply on constants become the weights of FullyConnected and Gather.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +12,13 @@ from ouzel.backends.openvino.weights.source import Matrix
 
 
 class Constants:
-    """Makes them, and has the arrays that they point into."""
+    """Makes constants, and holds the arrays that they point into."""
 
     def __init__(self) -> None:
-        self.arrays: list[NDArray[np.generic]] = []  # must outlive the compiled model
+        self.arrays: list[NDArray[np.generic]] = []  # these must outlive the compiled model
 
     def constant(self, array: NDArray[np.generic], shape: tuple[int, ...], dtype: ov.Type) -> Node:
-        """Points into the array; nothing is copied."""
+        """Returns a constant that points into the array without a copy."""
         self.arrays.append(array)
         return op.Constant(ov.Tensor(array, ov.Shape(shape), dtype), shared_memory=True)
 
@@ -25,7 +27,7 @@ class Constants:
         return self.constant(values, values.shape, ov.Type.f32)
 
     def matrix(self, matrix: Matrix) -> Node:
-        """Returns its shape in f32, as an expression that the plugin keeps compressed."""
+        """Returns the matrix in f32, as an expression that the plugin keeps compressed."""
         encoding, shape, parts = matrix.encoding, matrix.shape, matrix.parts
         if encoding.scales is None:
             return self._floats(matrix)
@@ -60,6 +62,6 @@ class Constants:
         if matrix.encoding.values == "f32":
             return values
         widened = ops.convert(values, "f32")
-        # else it is folded to f32 first, at three times the memory
+        # Without this the plugin would fold the constant to f32 first, with three times the memory.
         widened.get_rt_info()["decompression_0"] = ""
         return widened

@@ -1,9 +1,10 @@
-"""Llama and its many kin share this decoder.
+"""Builds the decoder that Llama and most other families share.
 
-x = embedding(token ids); per layer x += mixer(norm(x)) and x += feed_forward(norm(x)); logits = head(norm(x)). Behind
-the last mixer no row depends on another, so from there on only the sampled ones are computed. The mixer is
-self-attention, unless a family gives another. What else differs between families are the fields of DecoderShape.
-Families whose layers are arranged otherwise put the same parts together themselves.
+x = embedding(token ids); per layer x += mixer(norm(x)) and x += feed_forward(norm(x)); logits =
+head(norm(x)). Behind the last mixer no row depends on another, so the graph computes only the
+sampled rows from there on. The mixer is self-attention, unless a family gives another. All other
+differences between families are fields of DecoderShape. Families with another order of layers
+combine the same parts themselves.
 """
 
 from collections.abc import Callable
@@ -22,16 +23,15 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
 
-Part = Callable[
-    [Builder, Node, int], Node
-]  # half of a layer: rows [T, hidden_size] and which layer -> rows
-Head = Callable[[Node], Node]  # rows [S, hidden_size] -> logits
-Predict = Callable[[Builder, Node, Head], PredictionGraphs]  # of the embedding and the head
+# half of a layer: takes rows [T, hidden_size] and the number of the layer; gives such rows
+Part = Callable[[Builder, Node, int], Node]
+Head = Callable[[Node], Node]  # takes rows [S, hidden_size]; gives logits
+Predict = Callable[[Builder, Node, Head], PredictionGraphs]  # takes the embedding and the head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerNorms:
-    """Names of a layer's norms, before and after each half; empty where there is none."""
+    """Names a layer's norms, before and after each half; empty if there is none."""
 
     before_mixer: str = "input_layernorm"
     after_mixer: str = ""
@@ -49,7 +49,7 @@ NORMS_BEHIND = LayerNorms(
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderShape:
-    """It has the sizes and switches of one checkpoint."""
+    """Holds the sizes and switches of one checkpoint."""
 
     num_layers: int
     vocab_size: int
@@ -60,13 +60,14 @@ class DecoderShape:
     layer_norms: LayerNorms = LayerNorms()
     final_norm: str = "model.norm"
     is_parallel: bool = False  # both halves of a layer take the same rows
-    sliding_windows: tuple[int, ...] = ()  # one per layer, 0 is none; empty: none anywhere
-    # of the layers with a window, where they have one of their own
+    # tokens by layer, 0: no window; empty: no layer has a window
+    sliding_windows: tuple[int, ...] = ()
+    # The angles of the layers with a window, if they differ from the others.
     sliding_rope: Rope | None = None
     unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
     query_scale: QueryScale | None = None
     embedding_factor: float = 1.0
-    residual_factor: float = 1.0  # of what each half of a layer adds
+    residual_factor: float = 1.0  # factor of the rows that each half of a layer adds
     logits_factor: float = 1.0
     logits_softcap: float = 0.0  # logits become softcap * tanh(logits / softcap); 0: they stay
 
@@ -75,11 +76,12 @@ class DecoderShape:
         cls,
         config: HfConfig,
         *,
-        rotates_partly: bool = False,  # the family knows `partial_rotary_factor`
+        rotates_partly: bool = False,  # the family supports `partial_rotary_factor`
     ) -> "DecoderShape":
-        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own.
+        """Reads the keys that all families write the same way.
 
-        A family whose defaults are others gives them by `HfConfig.with_defaults`.
+        `dataclasses.replace` adds the settings of a family. A family with other defaults gives them
+        by `HfConfig.with_defaults`.
         """
         norm = Norm(config.number("rms_norm_eps", 1e-6))
         attention = AttentionShape.read(config, norm)
@@ -97,7 +99,10 @@ class DecoderShape:
 
 
 def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
-    """Reads them as Qwen writes them: `use_sliding_window`, then by `layer_types` or from `max_window_layers` on."""
+    """Reads the windows as Qwen writes them: `use_sliding_window`, then `layer_types`.
+
+    Without `layer_types` the layers from `max_window_layers` on have a window.
+    """
     config = config.with_defaults(sliding_window=4096, max_window_layers=28)
     num_layers = config.size("num_hidden_layers")
     if not config.flag("use_sliding_window", False) or not config.has("sliding_window"):
@@ -107,14 +112,17 @@ def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
 
 
 def every_layer_but(interval: int) -> Callable[[int], bool]:
-    """Returns which layers have a window where every `interval`-th sees all tokens."""
+    """Returns a function for `sliding_windows`: every layer has a window except each
+    `interval`-th.
+    """
     return lambda layer: (layer + 1) % interval != 0
 
 
 def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tuple[int, ...]:
-    """Returns `sliding_window` for the layers that have it by `layer_types`, or where that is missing by `has_window`.
+    """Returns `sliding_window` for each layer with a window, 0 for the others.
 
-    Raises ModelLoadError where a layer has a window of no size.
+    `layer_types` decides, or `has_window` if `layer_types` is missing. Raises ModelLoadError for
+    unknown types, or if a layer has a window without a size.
     """
     num_layers = config.size("num_hidden_layers")
     kinds = [
@@ -126,7 +134,8 @@ def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tupl
     for kind in kinds:
         if kind not in ("sliding_attention", "full_attention"):
             raise ModelLoadError(
-                f"config.json: layer_types must be of sliding_attention and full_attention, found {brief(kind)}"
+                "config.json: layer_types must be of sliding_attention and full_attention, found "
+                f"{brief(kind)}"
             )
     return tuple(
         config.size("sliding_window") if kind == "sliding_attention" else 0 for kind in kinds
@@ -134,16 +143,18 @@ def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tupl
 
 
 def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
+    """Returns the feed-forward half of a layer."""
     mlp = gated_mlp if shape.is_gated else plain_mlp
     return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
 
 
 def by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Part:
+    """Returns a half that is `one` in `layers_of_one`, and `other` in all other layers."""
     return lambda b, rows, layer: (one if layer in layers_of_one else other)(b, rows, layer)
 
 
 def attention_of(b: Builder, shape: DecoderShape) -> Part:
-    """Adds the inputs for the angles, once for all layers."""
+    """Returns self-attention; adds the inputs for the angles once for all layers."""
     has_positions = len(shape.unrotated_layers) < shape.num_layers
     angles = b.angles(shape.rope) if has_positions else None
     sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
@@ -151,7 +162,9 @@ def attention_of(b: Builder, shape: DecoderShape) -> Part:
 
     def attention(b: Builder, rows: Node, layer: int) -> Node:
         window = shape.sliding_windows[layer] if shape.sliding_windows else 0
-        turns = None if layer in shape.unrotated_layers else sliding_angles if window else angles
+        own_angles = sliding_angles if window else angles
+        if layer in shape.unrotated_layers:
+            own_angles = None
         prefix = f"model.layers.{layer}.self_attn."
         return self_attention(
             b,
@@ -159,7 +172,7 @@ def attention_of(b: Builder, shape: DecoderShape) -> Part:
             prefix,
             layer,
             shape.attention,
-            angles=turns,
+            angles=own_angles,
             query_scale=query_scale,
             sliding_window=window,
         )
@@ -174,7 +187,7 @@ def build_decoder(
     mixer: Part | None = None,
     predict: Predict | None = None,
 ) -> LanguageModel:
-    """`predict` makes the graphs for further tokens, where these are asked for."""
+    """Builds the decoder; `predict` makes the graphs for further tokens if the user wants them."""
     hidden_size = shape.attention.hidden_size
     mixer = mixer or attention_of(b, shape)
     embedding = b.embedding(
@@ -214,11 +227,10 @@ def decoder_layer(
     names, (mixer, feed_forward) = shape.layer_norms, halves
 
     def norm(rows: Node, name: str) -> Node:
-        return (
-            b.norm(rows, f"model.layers.{layer}.{name}", shape.attention.hidden_size, shape.norm)
-            if name
-            else rows
-        )
+        if not name:
+            return rows
+        full_name = f"model.layers.{layer}.{name}"
+        return b.norm(rows, full_name, shape.attention.hidden_size, shape.norm)
 
     rows = norm(x, names.before_mixer)
     mixed = mixer(b, rows, layer)

@@ -1,7 +1,7 @@
-"""DeepSeek's decoder, which others took over: latent attention, and in all layers but the first ones experts, of which
-some are for every token.
+"""Builds DeepSeek's decoder, which other families use too, with latent attention and experts.
 
-Reference: transformers, models/deepseek_v2 and deepseek_v3.
+All layers but the first ones have experts, some of which compute every token. Reference:
+transformers, models/deepseek_v2 and deepseek_v3.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ from ouzel.errors import ModelLoadError
 def build_deepseek(
     config: HfConfig, b: Builder, routing: Routing, *, is_paired: bool, dense_layers: frozenset[int]
 ) -> LanguageModel:
-    """A layer that predicts further tokens has experts, whatever the others have."""
+    """Builds the decoder; the layer that predicts further tokens always has experts."""
     shape = read_decoder_shape(config)
     attention = partial(latent_attention_of, shape=LatentShape.read(config, is_paired=is_paired))
     half = feed_forward(config, routing, dense_layers)
@@ -43,7 +43,9 @@ def first_layers(config: HfConfig) -> frozenset[int]:
 
 
 def sigmoid_routing(config: HfConfig) -> Routing:
-    """Each expert has a score of its own, and a correction of it that counts for the choice alone."""
+    """Returns sigmoid routing: each expert has a score, and a correction that only affects the
+    choice.
+    """
     require(config, "scoring_func", "sigmoid")
     require(config, "topk_method", "noaux_tc")
     return Routing(
@@ -60,7 +62,10 @@ def sigmoid_routing(config: HfConfig) -> Routing:
 
 
 def require(config: HfConfig, key: str, *supported: str) -> str:
-    """Returns what the key has, or the first that is supported where it is missing."""
+    """Returns the value of the key, or the first supported one if the key is missing.
+
+    Raises ModelLoadError for other values.
+    """
     value = config.text(key, supported[0])
     if value not in supported:
         raise ModelLoadError(f"config.json: {key} must be {' or '.join(supported)}, found {value}")

@@ -1,12 +1,17 @@
-"""The gated delta rule for a chunk of a sequence's tokens at once, in products of matrices.
+"""Computes the gated delta rule for a chunk of a sequence's tokens at once, by matrix products.
 
-Behind token i of a chunk a head's state is S_i = exp(g_i) S_0 + sum over j <= i of exp(g_i - g_j) u_j k_j^T. Here g
-sums the chunk's log_decay up to a token, and U, what the tokens add, solves
+Behind token i of a chunk a head's state is
 
-    (1 + A) U = beta (V - exp(g) K S_0^T)  where  A_ij = beta_i exp(g_i - g_j) k_i k_j  for j < i, else 0.
+    S_i = exp(g_i) S_0 + sum over j <= i of exp(g_i - g_j) u_j k_j^T
 
-What does not need S_0 is computed for all chunks together; a loop carries the state from one chunk to the next.
-Source: Yang, Kautz, Hatamizadeh: Gated Delta Networks, arXiv 2412.06464, 3.3 (with S as its transpose).
+Here g sums the chunk's log_decay up to a token, and U, the additions of the tokens, solves
+
+    (1 + A) U = beta (V - exp(g) K S_0^T)
+    A_ij = beta_i exp(g_i - g_j) k_i k_j for j < i, else 0
+
+All terms without S_0 are computed for all chunks together; a loop carries the state from one chunk
+to the next. Source: Yang, Kautz, Hatamizadeh: Gated Delta Networks, arXiv 2412.06464, 3.3 (with S
+as its transpose).
 """
 
 from dataclasses import dataclass
@@ -20,13 +25,17 @@ from ouzel.backends.openvino.graph.precision import keep_float32
 from ouzel.backends.openvino.library import op, ops, ov
 
 _LARGEST_DECAY = -30.0
-_EARLIER = np.tril(np.ones((LONGEST_CHUNK, LONGEST_CHUNK), np.float32))  # or the same
+# 1 for the same and for earlier tokens
+_EARLIER = np.tril(np.ones((LONGEST_CHUNK, LONGEST_CHUNK), np.float32))
 _SAME = np.eye(LONGEST_CHUNK, dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """[N, heads, C, ...], of N chunks of C tokens; queries and keys have fewer heads, each for as many value heads."""
+    """Holds N chunks of C tokens in tensors [N, heads, C, ...].
+
+    Queries and keys have fewer heads than values; each of them serves as many value heads.
+    """
 
     length: ChunkLength
     query: Node
@@ -40,7 +49,11 @@ class Chunks:
     def cut(
         cls, length: ChunkLength, mixed: tuple[Node, Node, Node], rates: tuple[Node, Node]
     ) -> "Chunks":
-        """Takes queries, keys and values, [N * C, heads, dim], and log_decay and beta, [N * C, value heads]."""
+        """Cuts rows into chunks.
+
+        `mixed` are queries, keys and values, [N * C, heads, dim]; `rates` are log_decay and beta,
+        [N * C, value heads].
+        """
         query, key, value = (by_head(rows, length) for rows in mixed)
         log_decay, beta = (column(rows, length) for rows in rates)
         return cls(
@@ -54,7 +67,9 @@ class Chunks:
         )
 
     def scaled(self, of_key_heads: Node, factors: Node) -> Node:
-        """Multiplies what each key head has, [N, key heads, C, X], by the factors, [N, value heads, C, X or 1]."""
+        """Multiplies values by key head, [N, key heads, C, X], by factors, [N, value heads, C, X or
+        1].
+        """
         if num_heads(factors) == self.num_key_heads:
             return ops.multiply(of_key_heads, factors)
         pattern = self.length.shape(0, self.num_key_heads, -1, None, last_size(factors))
@@ -70,18 +85,18 @@ class Chunks:
 def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, Node]:
     """Returns the answers, [N * C, value heads, value_dim], and the state behind each chunk.
 
-    A chunk begins with its state among `begins`, [N, value heads, value_dim, key_dim], or with that of the chunk
-    before where `goes_on`, [N], says so.
+    A chunk begins with its state in `begins`, [N, value heads, value_dim, key_dim], or, if it is
+    set in `goes_on`, [N], with the state of the chunk before.
     """
     decay, beta, minus_beta = chunks.decay, chunks.beta, ops.multiply(chunks.beta, real(-1.0))
     since = fraction(
         ops.minimum(ops.subtract(decay, ops.transpose(decay, integers(0, 1, 3, 2))), real(0.0))
     )
-    alike, asked = (
+    key_products, query_products = (
         ops.matmul(rows, chunks.key, False, True) for rows in (chunks.key, chunks.query)
     )
     inverse = inverse_of_one_less(
-        ops.multiply(chunks.scaled(alike, since), minus_beta), chunks.length
+        ops.multiply(chunks.scaled(key_products, since), minus_beta), chunks.length
     )
     end = ops.gather(decay, integers(-1), integers(2))
     answers, states = carried(
@@ -93,7 +108,7 @@ def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, No
             False,
         ),
         query=chunks.scaled(chunks.query, fraction(decay)),
-        within=ops.multiply(chunks.scaled(asked, since), chunks.length.corner(_EARLIER)),
+        within=ops.multiply(chunks.scaled(query_products, since), chunks.length.corner(_EARLIER)),
         key=chunks.scaled(chunks.key, fraction(ops.subtract(end, decay))),
         kept=fraction(end),
         begins=begins,
@@ -104,16 +119,20 @@ def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, No
 
 
 def fraction(decay: Node) -> Node:
-    """Returns exp(decay), or 1e-13 where it is less: no sum changes, and denormal numbers take ten times as long."""
+    """Returns exp(decay), but at least 1e-13.
+
+    Smaller fractions change no sum, and denormal numbers take ten times as long.
+    """
     return ops.exp(ops.maximum(decay, real(_LARGEST_DECAY)))
 
 
 def inverse_of_one_less(matrices: Node, length: ChunkLength) -> Node:
-    """Returns (1 - A)^-1, where A is what [..., C, C] has below the diagonal; the rest is not looked at.
+    """Returns (1 - A)^-1 for the part A of [..., C, C] below the diagonal; the rest is ignored.
 
-    The inverse of [[P, 0], [-R, Q]] is [[P', 0], [Q' R P', Q']], with those of P and Q. So from blocks of one on, whose
-    inverse is one, blocks of twice the size follow, all of them in two products. That does not lose digits where keys
-    are alike, as a sum of powers of A does.
+    The inverse of [[P, 0], [-R, Q]] is [[P', 0], [Q' R P', Q']], with the inverses P' and Q' of P
+    and Q. The algorithm begins with blocks of size one, whose inverse is one, and doubles their
+    size with two products for all blocks together. Unlike a sum of powers of A, this loses no
+    digits if keys are alike.
     """
     inverse: Node = length.corner(_SAME)
     size = 1
@@ -127,13 +146,18 @@ def inverse_of_one_less(matrices: Node, length: ChunkLength) -> Node:
 
 
 def below_diagonal_blocks(size: int) -> NDArray[np.float32]:
-    """Returns 1 where the lower left quarters of the blocks of 2 * `size` along the diagonal are, and 0 elsewhere."""
+    """Returns 1 in the lower left quarters of the blocks of 2 * `size` along the diagonal,
+    else 0.
+    """
     block = np.arange(LONGEST_CHUNK) // size
     return np.array((block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1), np.float32)
 
 
 def carried(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]:
-    """Runs the chunks one after the other. Returns answers, [N, heads, C, value_dim], and states, [N, ...]."""
+    """Runs the chunks one after the other.
+
+    Returns answers, [N, heads, C, value_dim], and states, [N, ...].
+    """
     sliced = {"begins": begins, "goes_on": goes_on, **of_chunks}
     inner = {
         name: ops.parameter([1, *shape_of_one(value)], output_of(value).get_element_type())
@@ -154,9 +178,8 @@ def carried(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]
     num_chunks = gather(ops.shape_of(begins), integers(0))
     loop = op.loop(num_chunks.output(0), ops.constant(True).output(0))
     loop.set_function(ov.Model(results, [*inner.values(), before], "chunks"))
-    loop.set_special_body_ports(
-        [-1, 2]
-    )  # the number of the iteration is not asked for; whether to go on
+    # The body takes no iteration number (-1); its output 2 tells whether to go on.
+    loop.set_special_body_ports([-1, 2])
     for name, value in sliced.items():
         loop.set_sliced_input(inner[name], output_of(value), 0, 1, 1, -1, 0)
     nothing = ops.constant(np.zeros((1, *shape_of_one(begins)), np.float32))
@@ -168,24 +191,24 @@ def carried(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]
 
 
 def by_head(rows: Node, length: ChunkLength) -> Node:
-    """Makes [N, heads, C, dim] of [N * C, heads, dim]."""
+    """Turns [N * C, heads, dim] into [N, heads, C, dim]."""
     chunks = ops.reshape(rows, length.shape(-1, None, num_heads(rows), last_size(rows)), False)
     return ops.transpose(chunks, integers(0, 2, 1, 3))
 
 
 def column(rates: Node, length: ChunkLength) -> Node:
-    """Makes [N, heads, C, 1] of [N * C, heads]."""
+    """Turns [N * C, heads] into [N, heads, C, 1]."""
     chunks = ops.reshape(rates, length.shape(-1, None, num_heads(rates), 1), False)
     return ops.transpose(chunks, integers(0, 2, 1, 3))
 
 
 def num_heads(rows: Node) -> int:
-    """The heads are the second axis, of rows and of chunks."""
+    """Returns the size of the second axis, which is the heads in rows and in chunks."""
     return shape_of_one(rows)[0]
 
 
 def last_size(rows: Node) -> int | None:
-    """Returns None for the length of chunks."""
+    """Returns the size of the last axis, None for the length of chunks."""
     size = shape_of_one(rows)[-1]
     return None if size < 0 else size
 

@@ -1,6 +1,7 @@
-"""Gated delta nets in the place of attention, as Qwen3-Next and Qwen3.5 have them.
+"""Builds gated delta nets, which replace attention in Qwen3-Next and Qwen3.5.
 
-Reference: transformers, models/qwen3_5/modeling_qwen3_5.py and models/qwen3_next/modeling_qwen3_next.py.
+Reference: transformers, models/qwen3_5/modeling_qwen3_5.py and
+models/qwen3_next/modeling_qwen3_next.py.
 """
 
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ class DeltaNetShape:
     hidden_size: int
     heads: DeltaHeads
     kernel_size: int
-    activation: Activation  # behind the convolution
-    norm: Norm  # of each head's answer
+    activation: Activation  # activation behind the convolution
+    norm: Norm  # norm of each head's answer
     is_fused: bool = False  # four projections are two tensors, whose rows come by key head
 
     @classmethod
@@ -35,8 +36,8 @@ class DeltaNetShape:
         )
         if num_value_heads % num_key_heads:
             raise ModelLoadError(
-                f"config.json: linear_num_value_heads {num_value_heads} is no multiple of linear_num_key_heads "
-                f"{num_key_heads}"
+                f"config.json: linear_num_value_heads {num_value_heads} is no multiple of "
+                f"linear_num_key_heads {num_key_heads}"
             )
         return cls(
             hidden_size=config.size("hidden_size"),
@@ -53,7 +54,7 @@ class DeltaNetShape:
 
 
 def delta_net(b: Builder, rows: Node, prefix: str, layer: int, shape: DeltaNetShape) -> Node:
-    """[T, hidden_size] to the same."""
+    """Computes a delta net on rows [T, hidden_size]; returns the same shape."""
     heads = shape.heads
     mixed, gate, beta, log_step = project(b, rows, prefix, shape)
     weight = b.array(prefix + "conv1d.weight", heads.size, 1, shape.kernel_size)
@@ -71,7 +72,10 @@ def delta_net(b: Builder, rows: Node, prefix: str, layer: int, shape: DeltaNetSh
 
 
 def project(b: Builder, rows: Node, prefix: str, shape: DeltaNetShape) -> list[Node]:
-    """Returns what is convolved, the gate, beta and the step, of which the last two are small and stay exact."""
+    """Returns the input of the convolution, the gate, beta and the logarithmic step.
+
+    The last two are small and stay in f32.
+    """
     heads, hidden = shape.heads, shape.hidden_size
     value, num_heads = heads.value_size, heads.num_value_heads
     if not shape.is_fused:
@@ -103,7 +107,7 @@ def project(b: Builder, rows: Node, prefix: str, shape: DeltaNetShape) -> list[N
 
 
 def order_by_kind(num_heads: int, *sizes: int) -> tuple[int, ...]:
-    """Returns the order that brings rows, which come head by head and in each by kind, to kind by kind."""
+    """Returns the order that brings rows by head, and in each head by kind, to rows by kind."""
     by_head = np.arange(num_heads * sum(sizes)).reshape(num_heads, sum(sizes))
     kinds = np.split(by_head, np.cumsum(sizes)[:-1], axis=1)
     return tuple(np.concatenate([kind.reshape(-1) for kind in kinds]).tolist())

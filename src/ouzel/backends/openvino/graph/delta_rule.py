@@ -1,11 +1,11 @@
-"""The gated delta rule: a head's state S decays, learns what it lacks of the value, and answers the query.
+"""Computes the gated delta rule: a state decays, learns a value, and answers a query.
 
-S = exp(log_decay) S;  S += (beta (v - S k)) k^T;  the answer is S q / sqrt(key_dim), where q and k are of length 1.
-Source: transformers, models/qwen3_5/modeling_qwen3_5.py.
+For each head, S = exp(log_decay) S;  S += (beta (v - S k)) k^T;  the answer is S q / sqrt(key_dim),
+where q and k have length 1. Source: transformers, models/qwen3_5/modeling_qwen3_5.py.
 
-The runtime has an operation for it, PagedGatedDeltaNet, which takes one token after the other, each slowly. So
-sequences with one token in a step go through Mamba-2's operation, twice, in half the time, and the others are computed
-in chunks, by products of matrices (delta_chunks.py; decision 0018).
+The runtime's operation for it, PagedGatedDeltaNet, computes one token after the other, each slowly.
+So sequences with one token in a step use Mamba-2's operation twice, in half the time. All others
+are computed in chunks, by matrix products (delta_chunks.py; decision 0018).
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,14 @@ from ouzel.backends.openvino.graph.precision import keep_float32
 from ouzel.backends.openvino.graph.states import selective_scan, state_table
 from ouzel.backends.openvino.library import ops
 
-_NORM_EPS = 1e-6  # of queries and keys; the runtime's operation has the same
+_NORM_EPS = 1e-6  # added to squares of queries and keys; the runtime's operation has the same value
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaHeads:
-    """Each key head is that of as many value heads, one after the other."""
+    """Describes the heads of a delta net. Each key head serves as many value heads, one after the
+    other.
+    """
 
     num_key_heads: int
     num_value_heads: int
@@ -41,7 +43,7 @@ class DeltaHeads:
 
     @property
     def size(self) -> int:
-        """Of queries, keys and values of a token."""
+        """Returns the numbers in queries, keys and values of a token."""
         return 2 * self.key_size + self.value_size
 
     @property
@@ -49,7 +51,7 @@ class DeltaHeads:
         return self.num_value_heads, self.value_dim, self.key_dim
 
     def split(self, mixed: Node) -> tuple[Node, Node, Node]:
-        """Makes queries, keys and values, [T, heads, dim], of the rows that they lie in beside each other."""
+        """Splits rows into queries, keys and values, each [T, heads, dim]."""
         query, key, value = split(mixed, self.key_size, self.key_size, self.value_size)
         return (
             split_heads(query, self.num_key_heads, self.key_dim),
@@ -59,9 +61,10 @@ class DeltaHeads:
 
 
 def delta_rule(graph: PagedGraph, mixed: Node, rates: Node, layer: int, heads: DeltaHeads) -> Node:
-    """Returns [T, value heads, value_dim]. `mixed` has queries, keys and values, `rates` log_decay and beta.
+    """Returns the answers, [T, value heads, value_dim].
 
-    The states that sequences in chunks have at the end are the output `next_state.delta.<layer>`.
+    `mixed` has queries, keys and values, `rates` log_decay and beta. The final states of sequences
+    in chunks are the output `next_state.delta.<layer>`.
     """
     table = delta_table(graph, layer, heads)
     answers, states = rows_in_chunks(graph, mixed, rates, table, heads)
@@ -73,10 +76,11 @@ def delta_rule(graph: PagedGraph, mixed: Node, rates: Node, layer: int, heads: D
 
 
 def delta_table(graph: PagedGraph, layer: int, heads: DeltaHeads) -> Node:
-    """Returns [slots, value heads, value_dim, key_dim] in f32, also where the rest of the model is in bf16.
+    """Returns the table of states, [slots, value heads, value_dim, key_dim], always in f32.
 
-    The runtime would make a table bf16 that its operation takes as it comes in; each step would round the states then,
-    and take longer (decision 0018). The reshaped one is the same memory, which the operation writes to.
+    The runtime would turn a table that its operation takes directly into bf16 if the model is in
+    bf16. Each step would then round the states, and take longer (decision 0018). The reshaped table
+    is the same memory, which the operation writes to.
     """
     num_heads, value_dim, key_dim = heads.state_shape
     table = state_table(graph, "delta", layer, num_heads, value_dim * key_dim)
@@ -86,7 +90,11 @@ def delta_table(graph: PagedGraph, layer: int, heads: DeltaHeads) -> Node:
 def single_rows(
     graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads: DeltaHeads
 ) -> Node:
-    """A row's rule is two scans: what the decayed state has at the key is read, then what it lacks is taken in."""
+    """Computes the rule for single rows by two scans.
+
+    The first reads the value of the decayed state at the key; the second adds the part that the
+    state lacks.
+    """
     chunking = graph.chunking
     own_rows = gather(mixed, chunking.single_rows)
     query, key, value = of_unit_length(own_rows, heads)
@@ -109,12 +117,11 @@ def single_rows(
 def rows_in_chunks(
     graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads: DeltaHeads
 ) -> tuple[Node, Node]:
-    """Returns the answers of all rows of chunks, and each sequence's state behind its last one."""
+    """Returns the answers of all rows in chunks, and each sequence's state behind its last row."""
     chunking = graph.chunking
     own_rows, begins = gather(mixed, chunking.rows), gather(table, chunking.slots)
-    own_rates = ops.multiply(
-        gather(rates, chunking.rows), chunking.is_row
-    )  # what is no row changes nothing
+    # Rates of 0 leave the state as it is, for places in a chunk without a row.
+    own_rates = ops.multiply(gather(rates, chunking.rows), chunking.is_row)
     chunks = Chunks.cut(chunking.length, of_unit_length(own_rows, heads), halves(own_rates, heads))
     answers, states = delta_rule_of(chunks, begins, chunking.goes_on)
     states = gather(states, chunking.last_chunks)
@@ -123,7 +130,9 @@ def rows_in_chunks(
 
 
 def of_unit_length(mixed: Node, heads: DeltaHeads) -> tuple[Node, Node, Node]:
-    """Returns queries, which are scaled as well, keys and values."""
+    """Returns queries of unit length, scaled by 1 / sqrt(key_dim), keys of unit length, and
+    values.
+    """
     query, key, value = heads.split(mixed)
     query, key = (ops.normalize_l2(rows, integers(-1), _NORM_EPS, "add") for rows in (query, key))
     return ops.multiply(query, real(heads.key_dim**-0.5)), key, value

@@ -1,7 +1,9 @@
-"""An encoder's graph under construction: rows of all texts, one after the other, as in a language model's.
+"""Builds an encoder's graph; the rows of all texts stand one after the other, as in a language
+model.
 
-Matrices are multiplied by the rows as they come. Attention has a batch axis: rows are gathered into as many as the
-longest text has, and those of the texts are gathered back from what comes of it. So padding costs attention only.
+Matrices are multiplied by these rows. Attention has a batch axis: rows are gathered into as many
+places as the longest text has, and the results of the texts' own rows are gathered back. So padding
+costs time in attention only.
 """
 
 from collections.abc import Sequence
@@ -22,7 +24,7 @@ from ouzel.config.weights import WeightPlan, WidthOption
 
 
 class EncoderBuilder:
-    """Names are those of tensors without their `.weight`, behind `prefix`."""
+    """Builds a graph. Names are tensor names without `.weight`, and get `prefix` in front."""
 
     def __init__(self, weights: Weights, plan: WeightPlan, prefix: str = "") -> None:
         self._weights = weights
@@ -42,41 +44,39 @@ class EncoderBuilder:
         return self._inputs[name]
 
     def has(self, name: str) -> bool:
-        """Takes the whole name of a tensor, behind the prefix."""
+        """Takes the whole name of a tensor, without the prefix."""
         return self._weights.has(self._prefix + name)
 
     def beside(self) -> "EncoderBuilder":
-        """Returns one for the same graph, whose names have no prefix: heads stand beside the encoder."""
+        """Returns a builder for the same graph without a prefix, for a head beside the encoder."""
         other = EncoderBuilder.__new__(EncoderBuilder)
         other.__dict__.update(self.__dict__)
         other._prefix = ""
         return other
 
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
-        """Takes the whole name of a tensor, behind the prefix."""
+        """Takes the whole name of a tensor, without the prefix."""
         return self._weights.array(self._prefix + name, shape)
 
     def linear(
         self, rows: Node, name: str, num_columns: int, num_rows: int, *, has_bias: bool = True
     ) -> Node:
-        """Multiplies by the transpose of [num_rows, num_columns], as checkpoints store it."""
+        """Multiplies the rows by the transpose of [num_rows, num_columns], the shape in
+        checkpoints.
+        """
         product = ops.matmul(
             rows, self._matrix(name, num_rows, num_columns, self._plan.layers), False, True
         )
-        return (
-            ops.add(product, self._constants.array(self.array(name + ".bias", num_rows)))
-            if has_bias
-            else product
-        )
+        if not has_bias:
+            return product
+        return ops.add(product, self._constants.array(self.array(name + ".bias", num_rows)))
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = weight_of(self.array(name + ".weight", size), norm)
         product = ops.multiply(normalised(rows, norm), self._constants.array(weight))
-        return (
-            ops.add(product, self._constants.array(self.array(name + ".bias", size)))
-            if norm.has_bias
-            else product
-        )
+        if not norm.has_bias:
+            return product
+        return ops.add(product, self._constants.array(self.array(name + ".bias", size)))
 
     def embedded(self, name: str, num_rows: int, num_columns: int, ids: Node) -> Node:
         return gather(self._matrix(name, num_rows, num_columns, self._plan.embedding), ids)
@@ -95,9 +95,10 @@ class EncoderBuilder:
     def attended(
         self, projections: Sequence[Node], num_heads: int, *, has_window: bool = False
     ) -> Node:
-        """Takes queries, keys and values, and returns [T, heads * head_dim].
+        """Computes attention of queries, keys and values; returns [T, heads * head_dim].
 
-        The tokens of a text see each other, or those in the window.
+        All tokens of a text attend to each other; with `has_window` only tokens near to each other
+        do.
         """
         places = self.input("padded_rows", [-1, -1], ov.Type.i32)
         mask = self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
@@ -113,7 +114,7 @@ class EncoderBuilder:
         )
 
     def pooled(self, rows: Node) -> Node:
-        """Makes [B, columns] of [T, columns]: sums of rows by weights that the host gives."""
+        """Pools [T, columns] to [B, columns]: sums of rows with weights that the host gives."""
         return ops.matmul(self.input("pooling_weights", [-1, -1], ov.Type.f32), rows, False, False)
 
     def encoder_model(
@@ -129,7 +130,9 @@ class EncoderBuilder:
         window: int = 0,
         left_out: tuple[str, ...] = (),
     ) -> EncoderModel:
-        """Takes the hidden rows, or where it scores the logits."""
+        """Returns the finished model; `rows` are the hidden rows, or for a model that scores the
+        logits.
+        """
         result = ops.result(rows)
         result.output(0).set_names({"scores" if num_labels else "hidden_rows"})
         return EncoderModel(

@@ -1,18 +1,19 @@
-"""A mixture of experts: each token is computed by a few of many feed-forward layers, and their results are added.
+"""Builds mixtures of experts: a few of many feed-forward layers compute each token.
 
     y[t] = sum over the chosen experts e of weight[t, e] * down_e(glu(gate_e(x[t]), up_e(x[t])))
 
 Experts without a gate compute down_e(activation(up_e(x[t]))).
 
-A row is a token for one of its experts; rows are sorted by expert, so that those of an expert lie together. Two forms
-of their products compute the same:
+A row is a token for one of its experts. Rows are sorted by expert, so that the rows of an expert
+lie together. Two forms of their products compute the same:
 
-sliced   a product for each expert with its slice of the rows; an expert without rows is skipped
-grouped  one product for all, GroupedMatMul, which becomes the plugin's GatherMatmul
+- sliced: a product for each expert with its slice of the rows; an expert without rows is skipped
+- grouped: one product for all, GroupedMatMul, which becomes the plugin's GatherMatmul
 
-The plugin packs the weights of a slice's product when it has rows for the first time: int4 takes 10 ms an expert or
-more. The self-check's 40 tokens do that at start-up for 99 of 100 experts where 8 of 64 are chosen, for 92 where 8 of
-128 are, if all are as likely; those that are left are packed by the first request that needs them.
+The plugin packs the weights of a slice's product when it has rows for the first time: int4 takes 10
+ms an expert or more. If all experts are equally likely, the self-check's 40 tokens make it pack 99
+of 100 experts at start-up with 8 of 64 chosen, and 92 of 100 with 8 of 128. The first request that
+needs the others packs them.
 """
 
 from collections.abc import Callable
@@ -30,30 +31,32 @@ from ouzel.backends.openvino.library import ops, ops17
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor
 from ouzel.checkpoint.hf_config import HfConfig
 
-# Measured with AMX (decision 0016): for 256 tokens a grouped product takes 10 to 25 times the time of
-# slices, for 8 tokens 1.3 to 2 times. Slices cost nodes: for one token slices take 1.0 times the time of
-# a grouped product with 64 experts, 1.8 times with 128 and 4 times with 256; with 128 experts each layer
-# takes 1.5 s to compile. Without AMX a grouped product of 256 tokens takes 4 times the time of slices.
+# Measured with AMX (decision 0016): for 256 tokens a grouped product takes 10 to 25 times the time
+# of slices, for 8 tokens 1.3 to 2 times. Slices cost nodes: for one token slices take 1.0 times the
+# time of a grouped product with 64 experts, 1.8 times with 128 and 4 times with 256; with 128
+# experts each layer takes 1.5 s to compile. Without AMX a grouped product of 256 tokens takes 4
+# times the time of slices.
 MAX_SLICED_EXPERTS = 128
 
-Glu = Callable[..., Node]  # of gate and up, or of up alone where there is no gate
+Glu = Callable[..., Node]  # takes gate and up, or up alone if there is no gate
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpertTensors:
-    """It says where a checkpoint keeps its experts; names follow the layer's prefix.
+    """Names the experts' tensors in a checkpoint, without the prefix of the layer.
 
-    There is a tensor for each expert and matrix, `experts.<number>.<name>.weight`, or one for all experts, in which up
-    is below gate or their rows alternate.
+    There is a tensor for each expert and matrix, `experts.<number>.<name>.weight`, or one tensor
+    for all experts. In such a tensor up stands below gate, or their rows alternate.
     """
 
-    gate: str = "gate_proj"  # empty: experts have none
+    gate: str = "gate_proj"  # empty: the experts have no gate
     up: str = "up_proj"
     down: str = "down_proj"
     all_gate_up: str = "experts.gate_up_proj"
     all_down: str = "experts.down_proj"
-    are_separate: bool = True  # in published checkpoints; one for all is read, too
-    is_transposed: bool = False  # those for all are [experts, columns, rows]
+    # published checkpoints have separate tensors; joint ones are read, too
+    are_separate: bool = True
+    is_transposed: bool = False  # joint tensors are [experts, columns, rows]
     is_alternating: bool = False
 
 
@@ -64,13 +67,15 @@ class ExpertsShape:
     inner_size: int
     glu: Glu
     tensors: ExpertTensors = ExpertTensors()
-    has_bias: bool = False  # one for all experts, `_bias` behind the name of their weights
+    has_bias: bool = False  # one bias for all experts, `_bias` behind the name of their weights
 
     @classmethod
     def read(
         cls, config: HfConfig, num_experts: int, inner_size: str = "intermediate_size"
     ) -> "ExpertsShape":
-        """Reads what most families write the same way; `inner_size` is a key."""
+        """Reads the keys that most families write the same way; `inner_size` is the key of the
+        inner size.
+        """
         return cls(
             num_experts=num_experts,
             hidden_size=config.size("hidden_size"),
@@ -80,7 +85,7 @@ class ExpertsShape:
 
     @property
     def row_order(self) -> tuple[int, ...] | None:
-        """Brings gate above up."""
+        """Returns the order that brings gate above up, None if they stand so already."""
         count = 2 * self.inner_size
         return (*range(0, count, 2), *range(1, count, 2)) if self.tensors.is_alternating else None
 
@@ -89,8 +94,8 @@ class ExpertsShape:
 class SortedRows:
     tokens: Node  # [rows]
     experts: Node  # [rows]
-    counts: Node  # [experts], their rows
-    ends: Node  # [experts], where their rows end
+    counts: Node  # [experts], the number of their rows
+    ends: Node  # [experts], the end of their rows
     places: Node  # [T, num_chosen], the row of each choice
 
 
@@ -106,9 +111,9 @@ def experts_of(
     router: str = "gate",
     correction: str = "",
 ) -> Part:
-    """Makes feed-forward layers of experts, whose tensors are in this place of a layer.
+    """Returns feed-forward layers of experts, whose tensors have `place` in their names.
 
-    `correction` names a tensor, [experts], that is added to the scores for the choice alone.
+    `correction` names a tensor, [experts], that is added to the scores for the choice only.
     """
 
     def part(b: Builder, rows: Node, layer: int) -> Node:
@@ -121,21 +126,20 @@ def experts_of(
 
 
 def with_shared(chosen: Part, shared: Part) -> Part:
-    """Adds what an expert gives that is for every token."""
+    """Adds the result of an expert that computes every token."""
     return lambda b, rows, layer: ops.add(chosen(b, rows, layer), shared(b, rows, layer))
 
 
 def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsShape) -> Node:
-    """Takes and returns [T, hidden_size]."""
+    """Computes the chosen experts; takes and returns [T, hidden_size]."""
     order = sorted_rows(choice.experts, shape.num_experts)
     inner, names = shape.inner_size, shape.tensors
     sorted_tokens = ops.gather(rows, order.tokens, int32(0))
     into = (names.gate, names.up) if names.gate else (names.up,)
     first = wanted(prefix, shape, into, names.all_gate_up, (len(into) * inner, shape.hidden_size))
     inner_rows = product(b, sorted_tokens, order, first, shape)
-    inner_rows = (
-        shape.glu(*split(inner_rows, inner, inner)) if names.gate else shape.glu(inner_rows)
-    )
+    halves = split(inner_rows, inner, inner) if names.gate else [inner_rows]
+    inner_rows = shape.glu(*halves)
     down = wanted(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
     results = product(b, inner_rows, order, down, shape)
     of_choices = ops.gather(results, order.places, int32(0))  # [T, num_chosen, hidden_size]
@@ -145,7 +149,10 @@ def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsS
 
 
 def sorted_rows(experts: Node, num_experts: int) -> SortedRows:
-    """Sorts the choices, [T, num_chosen], by counting: a row's place is how many belong before it."""
+    """Sorts the choices, [T, num_chosen], by expert.
+
+    It counts: a row's place is the number of choices that belong before it.
+    """
     chosen = ops.reshape(experts, integers(-1), False)
     ones = ops.equal(
         ops.unsqueeze(chosen, integers(1)), ops.constant(np.arange(num_experts, dtype=np.int32))
@@ -153,9 +160,8 @@ def sorted_rows(experts: Node, num_experts: int) -> SortedRows:
     ones = ops.convert(ones, "i32")  # [choices, experts]
     counts = ops.reduce_sum(ones, integers(0), False)
     ends = ops.cum_sum(counts, int32(0))
-    before = ops.subtract(
-        ops.cum_sum(ones, int32(0)), int32(1)
-    )  # of the same expert, where there is a one
+    # choices of the same expert before each choice, valid where `ones` has a one
+    before = ops.subtract(ops.cum_sum(ones, int32(0)), int32(1))
     places = ops.add(before, ops.subtract(ends, counts))
     places = ops.reduce_sum(ops.multiply(ones, places), integers(1), False)
     choices = ops.range(
@@ -179,7 +185,10 @@ def wanted(
     name_of_all: str,
     size: tuple[int, int],
 ) -> MatrixSpec:
-    """Returns a matrix of each expert, [rows, columns], made of the tensors with these names below each other."""
+    """Returns a matrix [rows, columns] of each expert, made of its tensors with these names.
+
+    The tensors of an expert stand below each other. `name_of_all` is the tensor of all experts.
+    """
     num_experts, (num_rows, columns) = shape.num_experts, size
     stored = (columns, num_rows) if shape.tensors.is_transposed else size
     whole = Tensor(prefix + name_of_all, (num_experts, *stored), shape.tensors.is_transposed)
@@ -193,8 +202,8 @@ def wanted(
         shape=(num_experts, num_rows, columns),
         row_order=shape.row_order if len(names) > 1 else None,
         instead=whole if shape.tensors.are_separate else None,
-        is_integer=num_experts
-        > MAX_SLICED_EXPERTS,  # grouped products unpack other four bits at every step
+        # Grouped products would unpack floats of four bits in every step.
+        is_integer=num_experts > MAX_SLICED_EXPERTS,
     )
 
 
@@ -210,11 +219,9 @@ def product(
         bias = bias if wanted.row_order is None else bias[:, list(wanted.row_order)]
     if num_experts > MAX_SLICED_EXPERTS:
         results = ops17.grouped_matmul(rows, b.graph.matrix(matrix), order.ends)
-        return (
-            results
-            if bias is None
-            else ops.add(results, ops.gather(b.graph.array(bias), order.experts, int32(0)))
-        )
+        if bias is None:
+            return results
+        return ops.add(results, ops.gather(b.graph.array(bias), order.experts, int32(0)))
     slices = ops.variadic_split(rows, int32(0), order.counts).outputs()
     results = [
         ops.matmul(part, b.graph.matrix(matrix.expert(e)), False, True)

@@ -1,4 +1,4 @@
-"""Some families take features of a layer before an encoder's last, or of several layers side by side."""
+"""Takes the features of an encoder from chosen layers, of several layers side by side."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,12 +7,16 @@ from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
-MakeLayer = Callable[[Node, int], Node]  # what enters it, its number -> what leaves it
-MAX_LAYERS = 64  # whose features are taken; those that are published take 4 and 5
+# takes the rows that enter a layer, and its number; gives the rows behind it
+MakeLayer = Callable[[Node, int], Node]
+MAX_LAYERS = 64  # most layers whose features are taken; published models take up to 5
 
 
 def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
-    """Reads `vision_feature_layer`: one or several, where 0 is what enters the first layer, and -1 is the last."""
+    """Reads `vision_feature_layer`: one layer or several.
+
+    0 is the input of the first layer, and -1 is the last layer.
+    """
     key = "vision_feature_layer"
     several = isinstance(config.values.get(key), list)
     layers = config.integers(key) if several else [config.integer(key)]
@@ -26,9 +30,9 @@ def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
 def rows_behind(
     b: VisionBuilder, rows: Node, layers: Sequence[int], size: int, make_layer: MakeLayer
 ) -> Node:
-    """Returns the rows [..., size] as they are behind each of these layers, side by side.
+    """Returns the rows [..., size] behind each of these layers, side by side.
 
-    0 is what enters the first layer. Layers above the highest of them are not made.
+    0 is the input of the first layer. Layers above the highest of them are not built.
     """
     found = {0: rows}
     for number in range(max(layers)):
@@ -42,7 +46,7 @@ def rows_behind(
 
 
 def carried(b: VisionBuilder, layer: int, values: list[Node], size: int) -> list[Node]:
-    """Brings all of them to the part in which the layer is."""
+    """Carries all values to the part of the graph with this layer."""
     if len(values) == 1:
         return [b.at_layer(layer, values[0])]
     before = ops.concat(values, -1)

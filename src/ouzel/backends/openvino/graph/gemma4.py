@@ -1,8 +1,8 @@
-"""The decoder of Gemma 4: layers of two kinds, of which the last may share the keys and values of earlier ones.
+"""The decoder of Gemma 4: layers of two kinds, the last of which may share keys and values.
 
-x += norm(attention(norm(x))); x += norm(feed_forward(norm(x))), to which experts beside it may add norm(theirs); where
-the checkpoint has embeddings for each layer, x += norm(projection(gelu(gate(x)) * embedding of the layer)); then
-x *= a scalar of the layer.
+x += norm(attention(norm(x))); x += norm(feed_forward(norm(x))), to which experts may add
+norm(experts' output); with embeddings for each layer, x += norm(projection(gelu(gate(x)) *
+embedding of the layer)); then x *= a scalar of the layer.
 
 Reference: transformers, models/gemma4/modeling_gemma4.py.
 """
@@ -28,28 +28,28 @@ from ouzel.backends.openvino.library import ops
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4Layer:
-    kind: str  # which rotary positions it has
+    kind: str  # the key of its rotary positions
     head_dim: int
     num_kv_heads: int
-    sliding_window: int  # 0: none
-    has_values: bool  # else the keys, before their norm, are the values, too
-    cache: int  # the layer whose keys and values it reads, an earlier one or itself
+    sliding_window: int  # 0: no window
+    has_values: bool  # False: the keys, before their norm, are the values, too
+    cache: int  # the layer whose keys and values it reads: an earlier layer, or itself
     inner_size: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerEmbeddings:
-    """For each token there is a row of `size` numbers for each layer, in one table."""
+    """The embeddings for each layer: one table with `size` numbers for each token and layer."""
 
     size: int
     vocab_size: int
     factor: float
-    image_token_id: int  # whose row tokens of images have
+    image_token_id: int  # the row for tokens of images
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4Experts:
-    """They are beside the feed-forward layer, in all layers."""
+    """The experts, which stand beside the feed-forward layer in all layers."""
 
     routing: Routing
     shape: ExpertsShape
@@ -61,7 +61,7 @@ class Gemma4Shape:
     vocab_size: int
     num_heads: int
     layers: tuple[Gemma4Layer, ...]
-    ropes: dict[str, Rope]  # by kind
+    ropes: dict[str, Rope]  # keys are kinds
     norm: Norm
     activation: Activation
     has_attention_bias: bool
@@ -74,7 +74,7 @@ class Gemma4Shape:
 
 @dataclass(frozen=True)
 class KeysAndValues:
-    """A layer's, of the scheduled tokens, and its cache."""
+    """A layer's keys and values of the scheduled tokens, and its cache."""
 
     keys: Node  # [T, heads, head_dim]
     values: Node  # [T, heads * head_dim]
@@ -117,7 +117,7 @@ def attention(
     angles: dict[str, Angles],
     caches: dict[int, KeysAndValues],
 ) -> Node:
-    """Adds the layer to `caches` where it has keys and values of its own."""
+    """Computes the attention of a layer; adds keys and values of its own to `caches`."""
     layer, prefix = shape.layers[index], f"model.layers.{index}."
     rows = b.norm(x, prefix + "input_layernorm", shape.hidden_size, shape.norm)
     query = heads_of(
@@ -150,7 +150,7 @@ def attention(
 def keys_and_values(
     b: Builder, rows: Node, index: int, shape: Gemma4Shape, angles: Angles
 ) -> KeysAndValues:
-    """Keys are normalised with weights and rotated, values only normalised."""
+    """Returns the keys, normalised with weights and rotated, and the values, normalised only."""
     layer, prefix = shape.layers[index], f"model.layers.{index}.self_attn."
     keys = values = heads_of(
         b, rows, prefix + "k_proj", layer.num_kv_heads, layer.head_dim, shape=shape
@@ -192,22 +192,29 @@ def feed_forward(b: Builder, x: Node, index: int, shape: Gemma4Shape) -> Node:
 def mixture_beside(
     b: Builder, x: Node, prefix: str, shape: Gemma4Shape, experts: Gemma4Experts
 ) -> Node:
-    """The router reads the rows normalised without weights and scaled; what it chooses, normalised by other weights."""
+    """Computes the experts beside the feed-forward layer.
+
+    The router reads scaled rows without the weights of a norm; the experts read rows with another
+    norm.
+    """
     hidden_size = shape.hidden_size
     scale = b.array(prefix + "router.scale", hidden_size) * np.float32(hidden_size**-0.5)
     seen = ops.multiply(normalised(x, shape.norm), b.graph.array(scale))
     choice = route(b, seen, prefix + "router.proj", hidden_size, experts.routing)
-    of_experts = b.graph.array(
+    expert_scales = b.graph.array(
         b.array(prefix + "router.per_expert_scale", experts.routing.num_experts)
     )
-    weights = ops.multiply(choice.weights, ops.gather(of_experts, choice.experts, int32(0)))
+    weights = ops.multiply(choice.weights, ops.gather(expert_scales, choice.experts, int32(0)))
     rows = b.norm(x, prefix + "pre_feedforward_layernorm_2", hidden_size, shape.norm)
     rows = mixture(b, rows, Choice(choice.experts, weights), prefix, experts.shape)
     return b.norm(rows, prefix + "post_feedforward_layernorm_2", hidden_size, shape.norm)
 
 
 def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:
-    """Returns [T, size] for each layer, of the tokens and of their embeddings; empty where there are none."""
+    """Returns the inputs of the layers, each [T, size], computed from tokens and their embeddings.
+
+    The list is empty if the checkpoint has no embeddings for layers.
+    """
     table = shape.layer_embeddings
     if table is None:
         return []

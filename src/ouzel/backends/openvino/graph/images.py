@@ -1,7 +1,8 @@
-"""Where a language model's rows stand for images, these have features of the vision encoder instead of embeddings.
+"""Puts the features of images into a language model, in the rows that stand for images.
 
-The inputs `image_rows` and `image_features` say which rows and what; a step without images has none, which costs
-nothing. Of DeepStack further features enter behind the first layers (Meng 2024, arXiv 2406.04334).
+The input `image_rows` has the rows, and `image_features` their features; a step without images has
+none, at no cost. With DeepStack, further features enter behind the first layers (Meng 2024, arXiv
+2406.04334).
 """
 
 from dataclasses import dataclass
@@ -15,14 +16,14 @@ from ouzel.backends.openvino.library import ops, ov
 
 @dataclass(frozen=True, slots=True)
 class ImageShape:
-    """What a family's language model takes of images."""
+    """Describes the images that a family's language model takes."""
 
-    num_deep: int = 0  # layers behind which further features enter, the first ones
+    num_deep: int = 0  # the number of first layers behind which further features enter
     sees_whole: bool = False  # the tokens of an image attend to each other, also to later ones
 
 
 class ImageInputs:
-    """Adds them to a graph."""
+    """Adds the inputs for images to a graph."""
 
     def __init__(self, graph: PagedGraph, shape: ImageShape, hidden_size: int) -> None:
         self._shape = shape
@@ -34,16 +35,16 @@ class ImageInputs:
             graph.image_tokens = graph.input("image_tokens", [-1], ov.Type.i32)
 
     def embedded(self, rows: Node) -> Node:
-        """Puts the features into the embeddings [T, hidden_size], as they are."""
+        """Puts the features into the embeddings [T, hidden_size], without scaling."""
         return ops.scatter_update(rows, self._rows, self._level(0), ops.constant(np.int64(0)))
 
     def token_ids(self, token_ids: Node, instead: int) -> Node:
-        """Puts this id into `token_ids` in place of those of images."""
+        """Replaces the ids of image tokens by `instead`."""
         ids = ops.broadcast(integers(instead), ops.shape_of(self._rows))
         return ops.scatter_update(token_ids, self._rows, ids, ops.constant(np.int64(0)))
 
     def behind(self, rows: Node, layer: int) -> Node:
-        """Adds what enters behind this layer."""
+        """Adds the features that enter behind this layer."""
         if layer >= self._shape.num_deep:
             return rows
         added = ops.add(gather(rows, self._rows), self._level(1 + layer))

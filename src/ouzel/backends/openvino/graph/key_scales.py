@@ -1,13 +1,15 @@
-"""Keys are divided by a scale for each channel, and queries are multiplied by it: their products stay the same.
+"""Divides keys by a scale for each channel and multiplies queries by it: their products stay the
+same.
 
-A quantised cache has one range for a group of channels. Where a few channels are a hundred times larger than the
-others, as with the biases of Qwen2's keys, they take the whole range. Divided by their scales, all channels of a group
-need alike ranges.
+A quantised cache has one range for a group of channels. If a few channels are a hundred times
+larger than the others, as with the biases of Qwen2's keys, they take the whole range. Divided by
+their scales, all channels of a group need similar ranges.
 
-Where nothing but a rotation comes between the products by compressed matrices and the attention, the scales become a
-part of these matrices, and take no time (scaled_product.py). A rotation mixes the two channels of a pair, which
-therefore have one scale: the root of the mean square of their two, rounded to a power of two, so that the products stay
-exact. All other layers have their scales behind the rotation, in two operations for each layer.
+If only a rotation stands between the products by compressed matrices and the attention, the scales
+become a part of these matrices, and take no time (scaled_product.py). A rotation mixes the two
+channels of a pair, so a pair has one scale: the root of the mean square of both scales, rounded to
+a power of two, so that the products stay exact. All other layers have their scales behind the
+rotation, in two operations for each layer.
 """
 
 from collections.abc import Mapping
@@ -19,19 +21,19 @@ from ouzel.backends.openvino.graph.nodes import Node, output_of
 from ouzel.backends.openvino.graph.scaled_product import find_product
 from ouzel.backends.openvino.library import ops, ov
 
-KeyScales = Mapping[
-    str, NDArray[np.float32]
-]  # [heads, channels of a key], by the name of the key cache's input
+# [heads, channels of a key], by the name of the key cache's input
+KeyScales = Mapping[str, NDArray[np.float32]]
 
-QUERY_ROWS, KEY_ROWS = (
-    "query_rows of ",
-    "key_rows of ",
-)  # names of nodes begin with them and end with the cache's name
+# prefixes of the names of nodes; the cache's name follows
+QUERY_ROWS, KEY_ROWS = "query_rows of ", "key_rows of "
 NUM_ROTARY_DIMS = "num_rotary_dims"
 
 
 def mark_rows(query: Node, key: Node, cache: Node, num_rotary_dims: int) -> None:
-    """Notes that nothing but a rotation of the first channels of each head comes between these rows and attention."""
+    """Marks rows for which only a rotation stands between them and the attention.
+
+    The rotation turns the first `num_rotary_dims` channels of each head.
+    """
     for prefix, rows in ((QUERY_ROWS, query), (KEY_ROWS, key)):
         node = output_of(rows).get_node()
         node.set_friendly_name(prefix + cache.get_friendly_name())
@@ -39,7 +41,7 @@ def mark_rows(query: Node, key: Node, cache: Node, num_rotary_dims: int) -> None
 
 
 def scale_keys(graph: ov.Model, scales: KeyScales) -> None:
-    """Changes the graph. A layer whose key cache has no scales stays as it is."""
+    """Changes the graph in place. A layer whose key cache has no scales stays as it is."""
     if not scales:
         return
     marked = {node.get_friendly_name(): node for node in graph.get_ops()}
@@ -56,7 +58,9 @@ def scale_keys(graph: ov.Model, scales: KeyScales) -> None:
 
 
 def scale_products(query: Node | None, key: Node | None, scales: NDArray[np.float32]) -> bool:
-    """Returns False where the scales cannot be a part of the products that make queries and keys."""
+    """Scales the products that make queries and keys; returns False if they cannot take the
+    scales.
+    """
     if query is None or key is None:
         return False
     products = find_product(query), find_product(key)
@@ -78,7 +82,10 @@ def scale_inputs(attention: Node, scales: NDArray[np.float32]) -> None:
 
 
 def by_query_head(scales: NDArray[np.float32], rows: ov.PartialShape) -> NDArray[np.float32]:
-    """Takes the shape of the queries' rows, whose heads share the heads of keys."""
+    """Returns the scales for the heads of queries, several of which share a head of keys.
+
+    `rows` is the shape of the queries' rows.
+    """
     num_heads, head_dim = scales.shape
     return np.repeat(scales, rows[1].get_length() // head_dim // num_heads, axis=0)
 

@@ -1,9 +1,11 @@
-"""Multi-head latent attention (DeepSeek-V2, 2024): one small latent row stands for the keys and values of all heads.
+"""Builds multi-head latent attention (DeepSeek-V2, 2024), where one row stands for all keys and
+values.
 
-The rows of `kv_b_proj` would make of a latent row the key and the value of each head. Products of queries and keys do
-not change when the key's half is applied to the query instead, and the value's half to what attention returns. So
-attention runs on the latent rows: one key-value head, whose value is the latent row, and whose key is that and a
-rotary key next to it, which all heads share. Only these are cached.
+The rows of `kv_b_proj` would turn a latent row into the key and the value of each head. Products of
+queries and keys stay the same if the key's half is applied to the query instead, and the value's
+half to the result of attention. So attention runs on the latent rows: one key-value head, whose
+value is the latent row, and whose key is the latent row and a rotary key beside it, which all heads
+share. Only these are cached.
 
 Reference: transformers, models/deepseek_v2/modeling_deepseek_v2.py.
 """
@@ -22,21 +24,23 @@ from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
-NORM = Norm(1e-6)  # of latent rows, whatever config.json has for the layers
+NORM = Norm(1e-6)  # norm of latent rows, regardless of config.json, which has a norm for the layers
 
 
 @dataclass(frozen=True, kw_only=True)
 class LatentShape:
-    """A head of queries and keys has dimensions without positions, then rotary ones."""
+    """Holds the sizes of latent attention. A head has dimensions without positions, then rotary
+    ones.
+    """
 
     hidden_size: int
     num_heads: int
-    query_rank: int  # of the latent rows of queries; 0: queries are projected in one step
-    rank: int  # of the latent rows of keys and values
+    query_rank: int  # size of the latent rows of queries; 0: queries are projected in one step
+    rank: int  # size of the latent rows of keys and values
     plain_dim: int
     rotary_dim: int
     value_dim: int
-    scale: float  # of the products of queries and keys
+    scale: float  # factor of the products of queries and keys
     is_paired: bool  # rotary coordinates lie side by side, not in halves
     has_bias: bool
 
@@ -45,8 +49,8 @@ class LatentShape:
         hidden_size, num_heads = config.size("hidden_size"), config.size("num_attention_heads")
         if (num_kv_heads := config.size("num_key_value_heads", num_heads)) != num_heads:
             raise ModelLoadError(
-                f"config.json: num_key_value_heads must be num_attention_heads {num_heads} in latent attention, "
-                f"found {num_kv_heads}"
+                f"config.json: num_key_value_heads must be num_attention_heads {num_heads} in "
+                f"latent attention, found {num_kv_heads}"
             )
         plain_dim, rotary_dim = config.size("qk_nope_head_dim"), config.size("qk_rope_head_dim")
         return cls(
@@ -68,7 +72,7 @@ class LatentShape:
 
 
 def yarn_factor(config: HfConfig) -> float:
-    """Returns what the products are multiplied by where the context is extended and `mscale_all_dim` says so."""
+    """Returns the factor of the products for an extended context (`mscale_all_dim`), else 1."""
     scaling = rope_section(config)
     weight = scaling.number("mscale_all_dim", 0.0)
     if rope_type(scaling) == "default" or not weight or (factor := scaling.number("factor")) <= 1:
@@ -77,13 +81,15 @@ def yarn_factor(config: HfConfig) -> float:
 
 
 def read_decoder_shape(config: HfConfig) -> DecoderShape:
-    """Reads the rest of the decoder; its rotary positions are those of the heads' rotary part."""
+    """Reads the rest of the decoder; its rotary positions have the size of the heads'
+    rotary part.
+    """
     rotary = HfConfig(config.values | {"head_dim": config.size("qk_rope_head_dim")})
     return DecoderShape.read(rotary)
 
 
 def latent_attention_of(b: Builder, decoder: DecoderShape, shape: LatentShape) -> Part:
-    """Adds the inputs for the angles, once for all layers."""
+    """Returns latent attention; adds the inputs for the angles once for all layers."""
     angles = b.angles(decoder.rope)
     return lambda b, rows, layer: latent_attention(
         b, rows, f"model.layers.{layer}.self_attn.", layer, shape, angles=angles
@@ -93,7 +99,7 @@ def latent_attention_of(b: Builder, decoder: DecoderShape, shape: LatentShape) -
 def latent_attention(
     b: Builder, rows: Node, prefix: str, layer: int, shape: LatentShape, *, angles: Angles
 ) -> Node:
-    """Takes and returns [T, hidden_size]."""
+    """Computes latent attention; takes and returns [T, hidden_size]."""
     num_heads, rank, head_rows = shape.num_heads, shape.rank, shape.plain_dim + shape.value_dim
     plain, rotary = split(
         project_queries(b, rows, prefix, shape), shape.plain_dim, shape.rotary_dim
@@ -130,7 +136,7 @@ def latent_attention(
 
 
 def project_queries(b: Builder, rows: Node, prefix: str, shape: LatentShape) -> Node:
-    """Returns [T, heads, head_dim]."""
+    """Returns queries, [T, heads, head_dim]."""
     hidden, num_rows = shape.hidden_size, shape.num_heads * shape.head_dim
     order = halves_last(shape.plain_dim, shape)
     if not shape.query_rank:
@@ -155,13 +161,14 @@ def project_latents(b: Builder, rows: Node, prefix: str, shape: LatentShape) -> 
         row_order=halves_last(shape.rank, shape),
     )
     latent, rotary_key = split(both, shape.rank, shape.rotary_dim)
-    return b.norm(latent, prefix + "kv_a_layernorm", shape.rank, NORM), split_heads(
-        rotary_key, 1, shape.rotary_dim
-    )
+    latent = b.norm(latent, prefix + "kv_a_layernorm", shape.rank, NORM)
+    return latent, split_heads(rotary_key, 1, shape.rotary_dim)
 
 
 def halves_last(num_plain: int, shape: LatentShape) -> tuple[int, ...] | None:
-    """Brings rotary pairs, which follow `num_plain` rows, to the halves that `rotate` turns."""
+    """Returns the order that brings rotary pairs, behind `num_plain` rows, to halves for
+    `rotate`.
+    """
     if not shape.is_paired:
         return None
     end = num_plain + shape.rotary_dim
@@ -169,7 +176,10 @@ def halves_last(num_plain: int, shape: LatentShape) -> tuple[int, ...] | None:
 
 
 def per_head(heads: Node, matrices: Node, *, is_transposed: bool) -> Node:
-    """Multiplies [T, heads, m] by [heads, m, n], or by the transposes of [heads, n, m]; returns [T, heads, n]."""
+    """Multiplies [T, heads, m] by [heads, m, n] for each head; returns [T, heads, n].
+
+    With `is_transposed` the matrices are [heads, n, m].
+    """
     swapped = integers(1, 0, 2)
     return ops.transpose(
         ops.matmul(ops.transpose(heads, swapped), matrices, False, is_transposed), swapped

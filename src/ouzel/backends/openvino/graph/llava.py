@@ -1,4 +1,4 @@
-"""LLaVA and its kin take features of chosen layers of a tower, and a projector brings them to the size of the text.
+"""Builds LLaVA's features: chosen layers of a tower, and a projector to the size of the text.
 
 Reference: transformers, models/llava/modeling_llava.py, llava_next and llava_onevision.
 """
@@ -18,15 +18,15 @@ PROJECTOR = "multi_modal_projector."
 
 @dataclass(frozen=True, kw_only=True)
 class TileFeatures:
-    """It says what of a tower's tiles the projector takes."""
+    """Describes the rows of a tower's tiles that the projector takes."""
 
     vit: VitShape
-    layers: tuple[int, ...]  # behind which the rows are taken, side by side
-    skips_first: bool  # the first row of each tile
+    layers: tuple[int, ...]  # layers whose rows are taken, side by side
+    skips_first: bool  # the first row of each tile is left out
 
     @property
     def num_rows(self) -> int:
-        """Returns how many a tile has."""
+        """Returns the rows of a tile."""
         return self.vit.num_rows - self.skips_first
 
     @classmethod
@@ -45,7 +45,7 @@ class TileFeatures:
 
 
 def with_defaults(config: HfConfig) -> HfConfig:
-    """Adds those of LLaVA and LLaVA-NeXT."""
+    """Adds the defaults of LLaVA and LLaVA-NeXT."""
     return config.with_defaults(vision_feature_layer=-2, vision_feature_select_strategy="default")
 
 
@@ -59,7 +59,10 @@ def skips_first(config: HfConfig) -> bool:
 def tile_features(
     b: VisionBuilder, config: HfConfig, tower: str = "clip_vision_model"
 ) -> tuple[Node, TileFeatures]:
-    """Returns the features [tiles * rows, hidden size of the text]. `tower` is where `vision_config` names none."""
+    """Returns the features, [tiles * rows, hidden size of the text], and their shape.
+
+    `tower` is the type of the tower if `vision_config` has none.
+    """
     shape = TileFeatures.read(config, tower)
     rows = behind_layers(b, embedded_tiles(b, shape.vit), shape.vit, shape.layers)
     if shape.skips_first:
@@ -69,7 +72,7 @@ def tile_features(
 
 
 def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node:
-    """Makes features of [rows, size]."""
+    """Projects rows [rows, size] to the size of the text."""
     text_size = config.text_model().size("hidden_size", 4096)
     has_bias = config.flag("multimodal_projector_bias", True)
     activation = read_activation(config, "projector_hidden_act", "gelu")

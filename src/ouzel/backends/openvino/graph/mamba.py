@@ -1,6 +1,7 @@
-"""Mamba-2 layers, as Granite 4 H and Nemotron-H have them in the place of attention.
+"""Builds Mamba-2 layers, which replace attention in Granite 4 H and Nemotron-H.
 
-Reference: transformers, models/granitemoehybrid/modeling_granitemoehybrid.py and nemotron_h/modeling_nemotron_h.py.
+Reference: transformers, models/granitemoehybrid/modeling_granitemoehybrid.py and
+nemotron_h/modeling_nemotron_h.py.
 """
 
 import math
@@ -25,12 +26,12 @@ class MambaShape:
     num_heads: int
     head_dim: int
     state_size: int
-    num_groups: int  # of heads with the same maps into and out of the state
+    num_groups: int  # groups of heads with the same maps into and out of the state
     kernel_size: int
     conv_bias: bool
     projection_bias: bool
-    activation: Activation  # behind the convolution
-    norm: Norm  # of each group's values, gated
+    activation: Activation  # activation behind the convolution
+    norm: Norm  # norm of each group's gated values
     smallest_step: float = 0.0
 
     def __post_init__(self) -> None:
@@ -50,7 +51,10 @@ class MambaShape:
 
 
 def smallest_step(config: HfConfig) -> float:
-    """Reads `time_step_limit`, of which the upper end must be infinity, as transformers 4 or 5 writes it."""
+    """Reads the lower end of `time_step_limit`, as transformers 4 or 5 writes it.
+
+    Raises ModelLoadError unless the upper end is infinity.
+    """
     limit = config.values.get("time_step_limit")
     if limit is None:
         return 0.0
@@ -68,7 +72,7 @@ def smallest_step(config: HfConfig) -> float:
 
 
 def mamba(b: Builder, rows: Node, prefix: str, layer: int, shape: MambaShape) -> Node:
-    """[T, hidden_size] to the same."""
+    """Computes a Mamba layer on rows [T, hidden_size]; returns the same shape."""
     inner, maps, heads = shape.inner_size, shape.map_size, shape.num_heads
     num_rows = 2 * inner + 2 * maps + heads
     projected = b.linear(
@@ -99,7 +103,7 @@ def steps(b: Builder, projected: Node, prefix: str, shape: MambaShape) -> Node:
 
 
 def gated_norm(b: Builder, rows: Node, gate: Node, name: str, shape: MambaShape) -> Node:
-    """The gate comes first, and each group has a norm of its own."""
+    """Multiplies the rows by the gate, then normalises each group by itself."""
     groups = split_heads(
         ops.multiply(rows, ops.swish(gate)), shape.num_groups, shape.inner_size // shape.num_groups
     )

@@ -1,4 +1,4 @@
-"""Feed-forward layers, gated as most families have them, or plain."""
+"""Builds feed-forward layers: gated, as in most families, or plain."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,15 @@ class MlpShape:
     inner_size: int
     activation: Activation = "silu"
     has_bias: bool = False
-    fused_name: str = ""  # of the tensor that holds gate and up, where it is one
+    fused_name: str = ""  # name of the tensor that has both gate and up, if there is one
     names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
     is_gated: bool = True
 
     @classmethod
     def read(cls, config: HfConfig, inner_size: str = "intermediate_size") -> "MlpShape":
-        """Reads what most families write the same way; `inner_size` is a key."""
+        """Reads the keys that most families write the same way; `inner_size` is the key of the
+        inner size.
+        """
         return cls(
             hidden_size=config.size("hidden_size"),
             inner_size=config.size(inner_size),
@@ -30,7 +32,9 @@ class MlpShape:
 
 
 def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
-    """down(activation(gate(x)) * up(x)), [T, hidden_size] to the same."""
+    """Computes down(activation(gate(x)) * up(x)) on rows [T, hidden_size]; returns the same
+    shape.
+    """
     hidden, inner = shape.hidden_size, shape.inner_size
     gate_name, up_name, down_name = (prefix + name for name in shape.names)
     if shape.fused_name:
@@ -47,7 +51,7 @@ def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
 
 
 def plain_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
-    """down(activation(up(x))), [T, hidden_size] to the same."""
+    """Computes down(activation(up(x))) on rows [T, hidden_size]; returns the same shape."""
     _, up_name, down_name = shape.names
     up = b.linear(
         rows, prefix + up_name, shape.hidden_size, shape.inner_size, has_bias=shape.has_bias

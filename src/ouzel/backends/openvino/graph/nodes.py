@@ -1,8 +1,8 @@
-"""Short names for what all parts of graphs are made of. Activations are [T, ...]: all scheduled tokens of all
-sequences, one after the other, without a batch axis.
+"""Defines short names for the nodes that all parts of graphs are made of.
 
-Small constants are made once, and shared by all that ask for the same: a third of the nodes of a graph of 28 layers,
-each of which every pass of the compiler would visit. Nothing changes a constant.
+Activations are [T, ...]: all scheduled tokens of all sequences, one after the other, without a
+batch axis. Small constants are made once and shared: otherwise they would be a third of the nodes
+of a graph of 28 layers, and every pass of the compiler would visit them. Constants never change.
 """
 
 from functools import cache
@@ -14,12 +14,8 @@ from ouzel.backends.openvino.library import ops, ov
 
 Node = Any  # an openvino node or output; the package's type stubs do not cover the opsets
 
-_DECODING = (
-    "Convert",
-    "Multiply",
-    "Subtract",
-    "Reshape",
-)  # operations that make a matrix of its constants
+# operations that decode a matrix from its constants
+_DECODING = ("Convert", "Multiply", "Subtract", "Reshape")
 
 
 @cache
@@ -43,7 +39,8 @@ def real(value: float) -> Node:
 
 @cache
 def _real(value: bytes) -> Node:
-    return ops.constant(np.frombuffer(value, np.float32)[0])  # as bytes, because 0 and -0 are equal
+    # keyed by bytes, because 0 and -0 are equal as numbers
+    return ops.constant(np.frombuffer(value, np.float32)[0])
 
 
 @cache
@@ -52,14 +49,15 @@ def empty(dtype: type[np.generic], rank: int = 1) -> Node:
 
 
 def output_of(node: Node) -> Node:
-    """Returns the only output of a node; of outputs, which `split` gives, the same again."""
+    """Returns the only output of a node; an output, as from `split`, is returned unchanged."""
     return node if isinstance(node, ov.Output) else node.output(0)
 
 
 def constant_of(matrix: Node) -> Node | None:
-    """Returns the constant that holds the values of an encoded matrix or bias; None for everything else.
+    """Returns the constant with the values of an encoded matrix or bias, None for everything else.
 
-    Conversions, zero points, scales and a reshape may come between the constant and the node `matrix`.
+    Conversions, zero points, scales and a reshape may stand between the constant and the node
+    `matrix`.
     """
     while matrix.get_type_name() in _DECODING:
         matrix = matrix.input_value(0).get_node()
@@ -67,16 +65,17 @@ def constant_of(matrix: Node) -> Node | None:
 
 
 def gather(table: Node, rows: Node) -> Node:
+    """Takes rows of a table along its first axis."""
     return ops.gather(table, rows, _int64(0))
 
 
 def split_heads(rows: Node, num_heads: int, head_dim: int) -> Node:
-    """Makes [T, heads, head_dim] of [T, heads * head_dim]."""
+    """Turns [T, heads * head_dim] into [T, heads, head_dim]."""
     return ops.reshape(rows, integers(-1, num_heads, head_dim), False)
 
 
 def merge_heads(heads: Node) -> Node:
-    """Makes [T, heads * head_dim] of [T, heads, head_dim]."""
+    """Turns [T, heads, head_dim] into [T, heads * head_dim]."""
     return ops.reshape(heads, integers(0, -1), True)
 
 
@@ -87,6 +86,7 @@ def split(rows: Node, *sizes: int) -> list[Node]:
 
 
 def part(rows: Node, begin: int, end: int, axis: int) -> Node:
+    """Takes the places from `begin` to `end` of one axis."""
     return ops.slice(rows, integers(begin), integers(end), integers(1), integers(axis))
 
 

@@ -1,4 +1,4 @@
-"""Norms, written so that the CPU plugin fuses them."""
+"""Builds norms in a form that the CPU plugin fuses."""
 
 from dataclasses import dataclass
 
@@ -11,20 +11,20 @@ from ouzel.backends.openvino.library import ops
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """What a family's norms have in common.
+    """Describes the formula of a family's norms.
 
     RMS    x / sqrt(mean(x^2) + epsilon) * (weight + plus)
     layer  (x - mean(x)) / sqrt(variance(x) + epsilon) * (weight + plus) + bias
     """
 
     epsilon: float
-    plus: float = 0.0  # Gemma and others store the weights less one
-    is_centred: bool = False  # a layer norm
+    plus: float = 0.0  # Gemma and others store each weight minus one
+    is_centred: bool = False  # True: a layer norm
     has_bias: bool = False
 
 
 def normalised(rows: Node, norm: Norm) -> Node:
-    """Leaves out weights and biases. Over the last axis."""
+    """Normalises the last axis, without weights and biases."""
     if norm.is_centred:
         rows = ops.subtract(rows, ops.reduce_mean(rows, integers(-1), True))
     mean_square = ops.reduce_mean(ops.power(rows, real(2.0)), integers(-1), True)
@@ -34,4 +34,5 @@ def normalised(rows: Node, norm: Norm) -> Node:
 
 
 def weight_of(stored: NDArray[np.float32], norm: Norm) -> NDArray[np.float32]:
+    """Returns the weights of a norm from the stored weights."""
     return stored if norm.plus == 0.0 else stored + np.float32(norm.plus)

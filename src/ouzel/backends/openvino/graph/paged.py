@@ -1,4 +1,4 @@
-"""A language model's graph under construction: its inputs, and the constants that hold its weights."""
+"""Collects the inputs of a language model's graph, and the constants with its weights."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,32 +18,38 @@ _STATE_PAGING = ("state_slots", "state_slots_begins", "state_interval")
 
 @dataclass(frozen=True)
 class Chunking:
-    """Which of a step's rows are single ones of their sequences, and which are computed in chunks (chunked_rows.py)."""
+    """Holds the inputs for sequences in chunks: the single rows of a step, and the rows in chunks.
 
-    single_rows: Node  # of the sequences that have one
-    paging: tuple[Node, ...]  # these sequences, as in `state_paging`
-    again: tuple[Node, ...]  # the same, with what was written to be read
-    length: ChunkLength  # C, of each of N chunks
-    rows: Node  # of the chunks one after the other
-    is_row: Node  # 1, or 0 where a chunk is longer than what is left of its sequence; [N * C, 1]
-    slots: Node  # of the states that chunks begin with; that of zeros where one goes on
-    goes_on: Node  # whether a chunk goes on from the one before
-    last_chunks: Node  # of each sequence
-    answers: Node  # where each row of the step is, in the single ones and then those of chunks
+    runners/chunked_rows.py makes these inputs.
+    """
+
+    single_rows: Node  # the rows of sequences with a single row
+    paging: tuple[Node, ...]  # `state_paging` of these sequences
+    again: tuple[Node, ...]  # the same, but reading the slots that were just written
+    length: ChunkLength  # C, the length of each of N chunks
+    rows: Node  # rows of all chunks, one after the other
+    is_row: Node  # [N * C, 1]: 1, or 0 for a place behind the end of its sequence
+    # slots of the states that chunks begin with; the slot of zeros for a chunk that continues
+    # another
+    slots: Node
+    goes_on: Node  # True for a chunk that continues the chunk before
+    last_chunks: Node  # the last chunk of each sequence
+    # the place of each row of the step among the single rows and the rows in chunks behind them
+    answers: Node
 
 
 class PagedGraph:
-    """It has the inputs of every model; parts add their own by `input`."""
+    """Has the inputs of every model; parts add their own by `input`."""
 
     def __init__(self, *, keeps_rows: bool = False) -> None:
-        """With `keeps_rows` it computes all rows to the end, not only the sampled ones."""
+        """With `keeps_rows` the graph computes all rows to the end, not only the sampled rows."""
         self.parameters: list[Node] = []
         self._keeps_rows = keeps_rows
-        self.has_sampled = False  # what is built from now on takes the sampled rows only
+        self.has_sampled = False  # True: operations added from now on take the sampled rows only
         self._outputs: dict[str, Node] = {}
         self._constants = Constants()
-        self.arrays = self._constants.arrays  # must outlive the compiled model
-        self.image_tokens: Node | None = None  # 1 for tokens of images, where these see each other
+        self.arrays = self._constants.arrays  # these must outlive the compiled model
+        self.image_tokens: Node | None = None  # 1 for tokens of images that attend to each other
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
         self._sampled_rows = self.input("sampled_rows", [-1], ov.Type.i64)
         self.paging = [self.input(name, [-1], ov.Type.i32) for name in _PAGING]
@@ -58,7 +64,9 @@ class PagedGraph:
 
     @cached_property
     def state_paging(self) -> tuple[Node, ...]:
-        """Adds the inputs by which operations with states know which slots each sequence reads and writes."""
+        """Adds the inputs that tell operations with states the slots that each sequence reads and
+        writes.
+        """
         past_lens, subsequence_begins, *_ = self.paging
         slots, slots_begins, interval = (
             self.input(name, [-1], ov.Type.i32) for name in _STATE_PAGING
@@ -67,7 +75,7 @@ class PagedGraph:
 
     @cached_property
     def chunking(self) -> Chunking:
-        """Adds the inputs by which long sequences are computed in chunks."""
+        """Adds the inputs for the computation of long sequences in chunks."""
         names = ("single_rows", "single_begins", "chunk_slots", "last_chunks", "answer_rows")
         single_rows, begins, slots, last, answers = (
             self.input(name, [-1], ov.Type.i32) for name in names
@@ -94,22 +102,25 @@ class PagedGraph:
         )
 
     def output(self, name: str, value: Node) -> None:
-        """Adds an output beside those that the graph ends with."""
+        """Adds a further output to the graph."""
         self._outputs[name] = value
 
     def constant(self, array: NDArray[np.generic], shape: tuple[int, ...], dtype: ov.Type) -> Node:
-        """Points into the array; nothing is copied."""
+        """Returns a constant that points into the array without a copy."""
         return self._constants.constant(array, shape, dtype)
 
     def array(self, values: NDArray[np.float32]) -> Node:
         return self._constants.array(values)
 
     def matrix(self, matrix: Matrix) -> Node:
-        """Returns its shape in f32, as an expression that the plugin keeps compressed."""
+        """Returns the matrix in f32, as an expression that the plugin keeps compressed."""
         return self._constants.matrix(matrix)
 
     def sampled(self, rows: Node) -> Node:
-        """Gathers the rows whose logits are wanted; of a product by a matrix, before it is computed."""
+        """Gathers the rows whose logits are needed.
+
+        Of a product by a matrix it gathers the rows before the product.
+        """
         if self._keeps_rows:
             return rows
         self.has_sampled = True
@@ -120,6 +131,7 @@ class PagedGraph:
         return ops.matmul(gather(rows, self._sampled_rows), matrix, **node.get_attributes())
 
     def finish(self, rows: Node, name: str = "logits") -> ov.Model:
+        """Returns the finished graph, with `rows` as its first output."""
         results = []
         for output, value in {name: rows, **self._outputs}.items():
             result = ops.result(value)

@@ -1,7 +1,8 @@
-"""Pictures of any size are cut into patches, which are turned by their place and all see each other.
+"""Cuts images of any size into patches, and computes attention among all patches of an image.
 
-Patches come merged square after merged square, each square's patches row by row; so rows of features follow reading
-order. One pass is one picture: then all patches see each other without a mask.
+Patches come merged square after merged square, each square's patches row by row; so rows of
+features follow reading order. One pass is one image: all its patches attend to each other without a
+mask, and are rotated by their place.
 """
 
 import numpy as np
@@ -13,28 +14,31 @@ from ouzel.backends.openvino.library import ops
 
 
 def merged_order(grid: NDArray[np.generic], merge: int) -> NDArray[np.generic]:
-    """Brings [rows, columns, ...] to the order of patches."""
+    """Brings [rows, columns, ...] into the order of patches."""
     rows, columns = (side // merge for side in grid.shape[:2])
     squares = grid.reshape(rows, merge, columns, merge, *grid.shape[2:]).swapaxes(1, 2)
     return squares.reshape(rows * columns * merge**2, *grid.shape[2:])
 
 
 def patch_grids(pixels: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    """Makes [tiles, rows, columns, numbers of a patch] of [tiles, 3, height, width]; the last pixels may be left."""
+    """Turns [tiles, 3, height, width] into [tiles, rows, columns, numbers of a patch].
+
+    Pixels beyond the last whole patch are left out.
+    """
     rows, columns = (side // size for side in pixels.shape[2:])
     cut = pixels[:, :, : rows * size, : columns * size].reshape(-1, 3, rows, size, columns, size)
     return cut.transpose(0, 2, 4, 1, 3, 5).reshape(-1, rows, columns, 3 * size**2)
 
 
 def turned(heads: Node, cos: Node, sin: Node, head_dim: int) -> Node:
-    """Takes and returns [patches, heads, head_dim]."""
+    """Turns heads [patches, heads, head_dim] by cosines and sines."""
     first, second = part(heads, 0, head_dim // 2, 2), part(heads, head_dim // 2, 2**31 - 1, 2)
     across = ops.concat([ops.multiply(second, real(-1.0)), first], -1)
     return ops.add(ops.multiply(heads, cos), ops.multiply(across, sin))
 
 
 def all_see_all(query: Node, key: Node, value: Node) -> Node:
-    """Takes and returns [patches, heads, head_dim]."""
+    """Computes attention among all patches; takes and returns [patches, heads, head_dim]."""
     heads = (
         ops.unsqueeze(ops.transpose(each, integers(1, 0, 2)), integers(0))
         for each in (query, key, value)

@@ -1,6 +1,7 @@
-"""Fewer, wider rows for the language model: squares of a tile's patches become one row each.
+"""Turns squares of a tile's patches into one row each: fewer, wider rows for the language model.
 
-Reference: transformers, models/idefics3/modeling_idefics3.py and models/internvl/modeling_internvl.py.
+Reference: transformers, models/idefics3/modeling_idefics3.py and
+models/internvl/modeling_internvl.py.
 """
 
 from ouzel.backends.openvino.graph.nodes import Node, integers
@@ -9,16 +10,22 @@ from ouzel.errors import ModelLoadError
 
 
 def check_squares(side: int, factor: int, key: str) -> None:
-    """Raises ModelLoadError where squares of `factor` patches, which `key` asks for, do not fill a tile of `side`."""
+    """Raises ModelLoadError if squares of `factor` patches do not fill a tile of `side` patches.
+
+    `key` is the key of config.json that sets the factor.
+    """
     if side % factor:
         raise ModelLoadError(
-            f"config.json: {key} must make squares of a divisor of {side} patches, the side of a tile, "
-            f"but it makes them of {factor}"
+            f"config.json: the side of the squares by {key} must be a divisor of {side} patches, "
+            f"the side of a tile, found {factor}"
         )
 
 
 def squares(rows: Node, side: int, factor: int, size: int) -> Node:
-    """Makes [tiles * (side / factor)^2, factor^2 * size] of [tiles, side^2, size]; a square's patches go row by row."""
+    """Turns [tiles, side^2, size] into [tiles * (side / factor)^2, factor^2 * size].
+
+    The patches of a square come row by row.
+    """
     num = side // factor
     cut = ops.reshape(rows, integers(-1, num, factor, num, factor, size), False)
     return ops.reshape(

@@ -1,6 +1,7 @@
-"""Pixtral's encoder has RMS norms and no biases, and turns its patches by their row and column.
+"""Builds Pixtral's encoder: RMS norms, no biases, and patches rotated by their row and column.
 
-Reference: transformers, models/pixtral/modeling_pixtral.py; Pixtral 12B (Agrawal 2024, arXiv 2410.07073).
+Reference: transformers, models/pixtral/modeling_pixtral.py; Pixtral 12B (Agrawal 2024, arXiv
+2410.07073).
 """
 
 from dataclasses import dataclass
@@ -26,16 +27,16 @@ NORM = Norm(1e-5)
 
 @dataclass(frozen=True, kw_only=True)
 class PixtralShape:
-    """It has the sizes of one checkpoint's encoder."""
+    """Holds the sizes of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int
     num_layers: int
     num_heads: int
     patch_size: int
-    merge: int  # patches that become one row of features, along each side
+    merge: int  # patches along each side of a square that becomes one row of features
     activation: Activation
-    theta: float  # of the angles
+    theta: float  # base of the angles
 
     @property
     def head_dim(self) -> int:
@@ -57,8 +58,8 @@ class PixtralShape:
         )
         if shape.hidden_size % (4 * shape.num_heads):
             raise ModelLoadError(
-                f"config.json: vision_config: hidden_size {shape.hidden_size} must be a multiple of four times "
-                f"num_attention_heads {shape.num_heads}"
+                f"config.json: vision_config: hidden_size {shape.hidden_size} must be a multiple "
+                f"of four times num_attention_heads {shape.num_heads}"
             )
         if vision.size("head_dim", shape.head_dim) != shape.head_dim:
             raise vision.refuse(
@@ -68,7 +69,7 @@ class PixtralShape:
 
 
 def read_theta(vision: HfConfig, default: float = 10000.0) -> float:
-    """Reads what stands in `rope_parameters`, or beside the other keys, as transformers 4 wrote it."""
+    """Reads `rope_theta` from `rope_parameters`, or beside the other keys, as in transformers 4."""
     parameters = vision.section("rope_parameters") or vision
     if parameters.text("rope_type", "axial") not in ("axial", "default"):
         raise parameters.refuse("rope_type", "axial")
@@ -79,12 +80,15 @@ def read_theta(vision: HfConfig, default: float = 10000.0) -> float:
 
 
 def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...]) -> Node:
-    """Returns the rows as they are behind each of these layers, side by side: [patches, layers * hidden_size]."""
+    """Returns the rows behind each of these layers, side by side: [patches, layers *
+    hidden_size].
+    """
     kernel = (shape.hidden_size, 3, shape.patch_size, shape.patch_size)
     pixels = b.input("patches", [-1, int(np.prod(kernel[1:]))], ov.Type.f32)
     rows = b.patches(pixels, f"{TOWER}patch_conv", kernel, has_bias=False)
     rows = b.norm(rows, f"{TOWER}ln_pre", shape.hidden_size, NORM)
-    b.leave_out(f"{TOWER}patch_positional_embedding.")  # computed from config.json, here as well
+    # computed from config.json by transformers and by Ouzel
+    b.leave_out(f"{TOWER}patch_positional_embedding.")
     b.leave_out(
         *(f"{TOWER}transformer.layers.{number}." for number in range(max(layers), shape.num_layers))
     )
@@ -137,7 +141,7 @@ def pixtral_passes(shape: PixtralShape) -> Passes:
         height, width = pixels.shape[2:]
         if height % unit or width % unit:
             raise EngineFailed(
-                f"the sides of pictures must be multiples of {unit}, found {height}x{width}"
+                f"the sides of images must be multiples of {unit}, found {height}x{width}"
             )
         cos, sin = cos_sin(height // shape.patch_size, width // shape.patch_size, shape)
         grids = patch_grids(pixels, shape.patch_size)
@@ -151,7 +155,10 @@ def pixtral_passes(shape: PixtralShape) -> Passes:
 def cos_sin(
     rows: int, columns: int, shape: PixtralShape
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Every second frequency is of the row, and those between are of the column."""
+    """Returns the cosines and sines of each patch's angles, [patches, head_dim].
+
+    Even frequencies belong to the row, odd ones to the column.
+    """
     places = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.merge).astype(
         np.float64
     )

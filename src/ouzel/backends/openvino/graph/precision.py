@@ -1,7 +1,8 @@
-"""Some operations must be computed in float32 where the rest of the model is in bf16 or f16.
+"""Keeps some operations in float32 while the rest of the model computes in bf16 or f16.
 
-The CPU plugin leaves the precision of an operation alone that has the runtime attribute DisablePrecisionConversion.
-Python cannot make one; it comes with an IR that has it, and is passed on from there.
+The CPU plugin does not change the precision of an operation with the runtime attribute
+DisablePrecisionConversion. Python cannot make this attribute, so it is read from a small IR and
+attached to other nodes.
 """
 
 from functools import cache
@@ -16,7 +17,9 @@ _IR = """<?xml version="1.0"?>
   <layers>
     <layer id="0" name="x" type="Parameter" version="opset1">
       <data shape="1" element_type="f32"/>
-      <rt_info><attribute name="DisablePrecisionConversion" version="0" value="dynamic:bf16,f16"/></rt_info>
+      <rt_info>
+        <attribute name="DisablePrecisionConversion" version="0" value="dynamic:bf16,f16"/>
+      </rt_info>
       <output><port id="0" precision="FP32"><dim>1</dim></port></output>
     </layer>
     <layer id="1" name="y" type="Result" version="opset1">
@@ -42,6 +45,7 @@ def keep_float32(results: list[Node], *rows: Node) -> None:
 
 
 @cache
-def _attribute() -> Any:  # which openvino's type stubs leave open
+def _attribute() -> Any:  # Any: openvino's type stubs leave it open
+    """Any: openvino's type stubs leave it open"""
     (marked,) = ov.Core().read_model(_IR.encode()).get_parameters()
     return marked.get_rt_info()[_KEY]

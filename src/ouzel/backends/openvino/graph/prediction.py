@@ -1,13 +1,14 @@
-"""A layer behind the others predicts the token after the next (multi-token prediction).
+"""Builds a layer behind the others that predicts the token after the next (multi-token prediction).
 
-Entry t is made of the hidden row of token t, which is what the head takes, and of token t+1's embedding:
-x = projection(norm(embedding), norm(hidden row)); then a layer like those of the model with full attention, at
-position t, and a norm. The model's own head makes logits for token t+2 of it. Where entries follow one another without
-the model, the row that came of one is the hidden row of the next.
+Entry t takes the hidden row of token t, which the head takes too, and the embedding of token t+1: x
+= projection(norm(embedding), norm(hidden row)); then a layer like the model's layers with full
+attention, at position t, and a norm. The model's own head turns the result into the logits of token
+t+2. If further entries follow without the model, the result of an entry is the hidden row of the
+next entry.
 
-Sources: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read them, and for
-DeepSeek's names vLLM's deepseek_mtp.py and SGLang's deepseek_nextn.py, which differ in what the hidden row of a
-further entry is: here it is the one behind the norm, as in the latter.
+Sources: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read
+them. DeepSeek's names follow vLLM's deepseek_mtp.py and SGLang's deepseek_nextn.py. These two
+differ in the hidden row of a further entry: here it is the row behind the norm, as in SGLang.
 """
 
 from collections.abc import Callable
@@ -31,10 +32,12 @@ from ouzel.errors import ModelLoadError
 
 @dataclass(frozen=True)
 class PredictionNames:
-    """What the layer's tensors are called, and how many such layers config.json says there are."""
+    """The names of the layer's tensors, and the key of config.json with the number of such
+    layers.
+    """
 
     count_key: str
-    layer: str  # what the names of its halves begin with
+    layer: str  # prefix of the names of its halves
     projection: str
     embedding_norm: str
     hidden_norm: str
@@ -52,7 +55,9 @@ QWEN_NAMES = PredictionNames(
 
 
 def names_behind(num_layers: int) -> PredictionNames:
-    """Returns those of DeepSeek and GLM, whose layer has the number behind the last one."""
+    """Returns the names in DeepSeek and GLM, whose prediction layer has the number behind the last
+    one.
+    """
     layer = f"model.layers.{num_layers}."
     return PredictionNames(
         count_key="num_nextn_predict_layers",
@@ -72,7 +77,7 @@ def prediction_of(
     names: PredictionNames = QWEN_NAMES,
     attention: Callable[[Builder, DecoderShape], Part] = attention_of,
 ) -> Predict:
-    """Returns what makes the graphs of a checkpoint that has such a layer."""
+    """Returns the function that makes the graphs for further tokens."""
 
     def predict(b: Builder, embedding: Node, logits_of: Head) -> PredictionGraphs:
         check(config, b, names)
@@ -89,10 +94,11 @@ def prediction_of(
 
 
 def check(config: HfConfig, b: Builder, names: PredictionNames) -> None:
-    """Raises ModelLoadError where the checkpoint has no such layer, or another one."""
+    """Raises ModelLoadError if the checkpoint has no prediction layer, or an unsupported layer."""
     if not b.has(names.projection + ".weight"):
         raise ModelLoadError(
-            f"mtp: the checkpoint has no layer that predicts further tokens ({names.projection}.weight)"
+            "mtp: the checkpoint has no layer that predicts further tokens "
+            f"({names.projection}.weight)"
         )
     if (number := config.integer(names.count_key, 1)) != 1:
         raise ModelLoadError(f"config.json: {names.count_key} must be 1 for --mtp, found {number}")
@@ -103,6 +109,7 @@ def check(config: HfConfig, b: Builder, names: PredictionNames) -> None:
 
 
 def head_graph(logits_of: Head, hidden_size: int) -> ov.Model:
+    """Returns a graph with the head alone, from `hidden_rows` to `logits`."""
     rows = ops.parameter([-1, hidden_size], ov.Type.f32)
     rows.output(0).set_names({"hidden_rows"})
     logits = ops.result(logits_of(rows))
@@ -117,7 +124,9 @@ def entries(
     names: PredictionNames,
     halves: tuple[Part, Part],
 ) -> Node:
-    """Returns the sampled rows, [S, hidden size]. The layer is the last one of the shape."""
+    """Returns the sampled rows, [S, hidden size]; the prediction layer is the last layer of the
+    shape.
+    """
     size = shape.attention.hidden_size
     hidden = b.graph.input("hidden_rows", [-1, size], ov.Type.f32)
     embedded = scaled(b.embedded(embedding), shape.embedding_factor)

@@ -1,7 +1,8 @@
-"""Where a product with weights is multiplied by a number, its input is multiplied by the number instead.
+"""Moves factors of products with weights to the input of the product.
 
-Granite and MiniCPM multiply the output of each half of a layer by a number, and Cohere2 and Gemma 4 their logits.
-OpenVINO's plugin would multiply the weights by it when it compiles, and keep them in bf16 or f32 instead of integers.
+Granite and MiniCPM multiply the output of each half of a layer by a number, and Cohere2 and Gemma 4
+their logits. OpenVINO's plugin would multiply the weights by the number when it compiles, and keep
+them in bf16 or f32 instead of integers.
 """
 
 from ouzel.backends.openvino.graph.nodes import constant_of
@@ -9,7 +10,7 @@ from ouzel.backends.openvino.library import ops, ov
 
 
 def move_factors(graph: ov.Model) -> None:
-    """Changes the graph: (x W + b) f becomes (x f) W + b f; without a bias b likewise."""
+    """Changes the graph in place: (x W + b) f becomes (x f) W + b f, with or without a bias b."""
     for node in graph.get_ops():
         if node.get_type_name() != "Multiply":
             continue
@@ -27,7 +28,10 @@ def move_factors(graph: ov.Model) -> None:
 
 
 def _product_and_bias(output: ov.Node) -> tuple[ov.Node, int | None]:
-    """Returns the node that a bias is added to, and the index of the bias, or the node itself."""
+    """Returns the node that a bias is added to, and the index of the bias.
+
+    Without a bias it returns the node itself and None.
+    """
     if output.get_type_name() == "Add":
         for index in (0, 1):
             other = output.input_value(1 - index).get_node()

@@ -1,8 +1,10 @@
-"""The vision encoders of the Qwens: patches of a picture of any size, turned by their row and column, merged by four.
+"""Builds the vision encoders of Qwen models: patches of images of any size, rotated by row and
+column.
 
-Reference: transformers, models/qwen2_vl/modeling_qwen2_vl.py, qwen2_5_vl and qwen3_vl; Qwen2-VL (Wang 2024).
+Squares of patches, usually four, are merged to one row. Reference: transformers,
+models/qwen2_vl/modeling_qwen2_vl.py, qwen2_5_vl and qwen3_vl; Qwen2-VL (Wang 2024).
 
-One pass is one picture, or two frames of a video.
+One pass is one image, or two frames of a video.
 """
 
 from collections.abc import Callable
@@ -28,15 +30,15 @@ Block = Callable[[VisionBuilder, Node, str], Node]
 
 @dataclass(frozen=True, kw_only=True)
 class QwenVisionShape:
-    """It has the sizes of one checkpoint's encoder."""
+    """Holds the sizes of one checkpoint's encoder."""
 
     hidden_size: int
     num_heads: int
     patch_size: int
-    frames: int  # of one patch
-    merge: int  # patches that become one row of features, along each side
+    frames: int  # frames in one patch
+    merge: int  # patches along each side of a square that becomes one row of features
     norm: Norm
-    merger_names: tuple[str, str, str]  # of its norm, and of the layers behind that
+    merger_names: tuple[str, str, str]  # names of the merger's norm and of its two layers
 
     @property
     def head_dim(self) -> int:
@@ -68,8 +70,8 @@ class QwenVisionShape:
         )
         if shape.hidden_size % (4 * shape.num_heads):
             raise ModelLoadError(
-                f"config.json: {hidden_key} {shape.hidden_size} must be a multiple of four times num_heads "
-                f"{shape.num_heads}"
+                f"config.json: {hidden_key} {shape.hidden_size} must be a multiple of four times "
+                f"num_heads {shape.num_heads}"
             )
         return shape
 
@@ -84,7 +86,10 @@ def embedded_patches(b: VisionBuilder, shape: QwenVisionShape, *, has_bias: bool
 def attention(
     b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, mixed: "Mixed | None" = None
 ) -> Node:
-    """Takes and returns [patches, hidden_size]. `mixed` says who sees whom; else all do."""
+    """Computes attention; takes and returns [patches, hidden_size].
+
+    `mixed` computes it from heads; without it all patches attend to each other.
+    """
     num_heads, head_dim = shape.num_heads, shape.head_dim
     fused = b.linear(rows, prefix + "qkv", shape.hidden_size, 3 * shape.hidden_size)
     heads = ops.reshape(fused, integers(-1, 3, num_heads, head_dim), False)
@@ -104,13 +109,15 @@ def attention(
     )
 
 
-Mixed = Callable[
-    [VisionBuilder, Node, Node, Node], Node
-]  # queries, keys, values [patches, heads, head_dim] -> the same
+# takes queries, keys and values, each [patches, heads, head_dim]; gives the same shape
+Mixed = Callable[[VisionBuilder, Node, Node, Node], Node]
 
 
 def passes_of(shape: QwenVisionShape, *others: Callable[[int, int], Inputs]) -> Passes:
-    """`others` give further inputs, of a grid of so many rows and columns of patches."""
+    """Returns the function that makes the inputs of an image.
+
+    `others` give further inputs, from the rows and columns of patches.
+    """
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
         rows, columns = (side // shape.patch_size for side in image.shape[1:])
@@ -126,20 +133,26 @@ def passes_of(shape: QwenVisionShape, *others: Callable[[int, int], Inputs]) -> 
 
 
 def patches(frames: NDArray[np.float32], shape: QwenVisionShape) -> NDArray[np.float32]:
-    """Returns flat patches of [frames, 3, height, width], whose last frame is repeated where it is short of frames."""
+    """Turns frames [frames, 3, height, width] into flat patches.
+
+    If there are too few frames, the last one is repeated.
+    """
     frames = frames[np.minimum(np.arange(shape.frames), len(frames) - 1)]
     size, merge = shape.patch_size, shape.merge
     rows, columns = (side // (size * merge) for side in frames.shape[2:])
     cut = frames.reshape(shape.frames, 3, rows, merge, size, columns, merge, size)
-    return np.ascontiguousarray(cut.transpose(2, 5, 3, 6, 1, 0, 4, 7)).reshape(
-        rows * columns * merge**2, -1
-    )
+    by_patch = np.ascontiguousarray(cut.transpose(2, 5, 3, 6, 1, 0, 4, 7))
+    return by_patch.reshape(rows * columns * merge**2, -1)
 
 
 def cos_sin(
     rows: int, columns: int, shape: QwenVisionShape
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """A quarter of a head's dimensions turns by the row, a quarter by the column, and so do those that go with them."""
+    """Returns the cosines and sines of each patch's angles, [patches, head_dim].
+
+    In each half of a head, the first half of the dimensions is rotated by the row, the second by
+    the column.
+    """
     places = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.merge).astype(
         np.float64
     )
@@ -151,7 +164,7 @@ def cos_sin(
 
 
 def merged(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, size: int) -> Node:
-    """Makes one row of features, `size` numbers, of each square of patches."""
+    """Merges each square of patches to one row of features with `size` numbers."""
     norm, first, second = (prefix + name for name in shape.merger_names)
     rows = b.norm(rows, norm, shape.hidden_size, shape.norm)
     rows = ops.reshape(rows, integers(-1, shape.merged_size), False)

@@ -1,11 +1,12 @@
-"""Rotary position embedding has its angles computed on the host, in float64, for every variant.
+"""Computes the angles of rotary position embeddings on the host, in float64, for every variant.
 
-The model graph takes cos and sin of the scheduled positions as inputs, so positions never pass through bf16 (a graph
-that computes them itself may be wrong by a quarter at position 4,000). Formulas: transformers,
-`modeling_rope_utils.py`; papers: linear (Chen 2023), YaRN (Peng 2023), llama3 (Llama 3.1 release), LongRoPE
-(Ding 2024).
+The model graph takes cos and sin of the scheduled positions as inputs, so positions never pass
+through bf16 (a graph that computes them itself may be wrong by a quarter at position 4,000).
+Formulas: transformers, `modeling_rope_utils.py`; papers: linear (Chen 2023), YaRN (Peng 2023),
+llama3 (Llama 3.1 release), LongRoPE (Ding 2024).
 
-config.json writes the variant as `rope_scaling` + `rope_theta` (transformers 4) or as `rope_parameters` (5).
+config.json writes the variant as `rope_scaling` + `rope_theta` (transformers 4) or as
+`rope_parameters` (5).
 """
 
 import logging
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LongFrequencies:
-    """LongRoPE has other frequencies for contexts of more than `original_positions` tokens."""
+    """Holds the frequencies of LongRoPE for contexts of more than `original_positions` tokens."""
 
     original_positions: int
     inverse_frequencies: NDArray[np.float64]
@@ -33,44 +34,45 @@ class LongFrequencies:
 
 @dataclass(frozen=True)
 class Rope:
-    """It turns positions into cos and sin."""
+    """Turns positions into cos and sin."""
 
     inverse_frequencies: NDArray[np.float64]  # [rotated dimensions of a head / 2]
-    scale: float  # of cos and sin: the attention factor of YaRN and LongRoPE, else 1
-    max_positions: int  # as far as the model can go
-    beyond: LongFrequencies | None = None  # until `for_context` has chosen
-    # of each frequency: by which of three positions it turns; None: there is one
+    scale: float  # factor of cos and sin: the attention factor of YaRN and LongRoPE, else 1
+    max_positions: int  # the model's own limit
+    beyond: LongFrequencies | None = None  # None after `for_context` has chosen the frequencies
+    # For each frequency, the axis of its position among three; None: there is one position.
     axes: tuple[int, ...] | None = None
 
     @property
     def default_positions(self) -> int:
-        """Returns the longest context that the usual frequencies serve: with LongRoPE the original context."""
-        return (
-            self.max_positions
-            if self.beyond is None
-            else min(self.beyond.original_positions, self.max_positions)
-        )
+        """Returns the longest context that the usual frequencies serve; for LongRoPE the original
+        context.
+        """
+        if self.beyond is None:
+            return self.max_positions
+        return min(self.beyond.original_positions, self.max_positions)
 
     def for_context(self, max_model_len: int) -> "Rope":
-        """Chooses the frequencies that serve requests of up to so many tokens, all with the same ones.
+        """Returns the rope with the frequencies for requests of up to `max_model_len` tokens.
 
-        Transformers chooses by the tokens that a sequence has by now. Keys in the cache are turned already, and other
-        requests read them: so one server keeps to one choice.
+        Transformers chooses by the tokens that a sequence has so far. In a server all requests use
+        the same frequencies, because cached keys are rotated already, and other requests read them.
         """
         if self.beyond is None:
             return self
         is_long = max_model_len > self.beyond.original_positions
         if is_long:
             logger.info(
-                "LongRoPE: max_model_len is %d, so the long factors serve all requests, short ones too; up to %d the "
-                "short factors would, which answer short requests better",
+                "LongRoPE: max_model_len is %d, so all requests use the long factors; with a "
+                "max_model_len up to %d they would use the short factors, which answer short "
+                "requests better",
                 max_model_len,
                 self.beyond.original_positions,
             )
         else:
             logger.info(
-                "LongRoPE: max_model_len is %d, so the short factors serve all requests; --max-model-len up to %d "
-                "takes the long factors",
+                "LongRoPE: max_model_len is %d, so all requests use the short factors; a larger "
+                "--max-model-len, up to %d, uses the long factors",
                 max_model_len,
                 self.max_positions,
             )
@@ -80,12 +82,10 @@ class Rope:
     def cos_sin(
         self, positions: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Takes positions [T], or [3, T]; returns cos and sin, each [T, rotated dimensions / 2]."""
-        assert self.beyond is None, "the context is known by now"
+        """Returns cos and sin, each [T, rotated dimensions / 2], for positions [T] or [3, T]."""
+        assert self.beyond is None, "for_context is called before"
         if positions.ndim > 1:
-            assert self.axes is not None, (
-                "only a model that turns by three positions gets images with a grid of them"
-            )
+            assert self.axes is not None, "only a model with axes gets three positions a token"
             angles = np.multiply(positions[list(self.axes)].T, self.inverse_frequencies, order="C")
         else:
             angles = positions[:, None] * self.inverse_frequencies
@@ -96,9 +96,11 @@ class Rope:
 
 
 def read_rope(config: HfConfig, head_dim: int, *, rotates_partly: bool = False) -> Rope:
-    """Only a family that `rotates_partly` knows `partial_rotary_factor`, the share of each head that is turned.
+    """Reads the rope of config.json.
 
-    Raises ModelLoadError also where the numbers are each possible and the angles they come to are not.
+    Only a family that `rotates_partly` supports `partial_rotary_factor`, the share of each head
+    that is rotated. Raises ModelLoadError also if the angles cannot be computed although each
+    number is possible.
     """
     num_dims = rotated_dims(config, head_dim, rotates_partly=rotates_partly)
     try:
@@ -108,13 +110,12 @@ def read_rope(config: HfConfig, head_dim: int, *, rotates_partly: bool = False) 
         raise ModelLoadError(
             f"config.json: the rotary positions cannot be computed: {error}"
         ) from error
-    frequencies = [
-        rope.inverse_frequencies,
-        *([rope.beyond.inverse_frequencies] if rope.beyond else []),
-    ]
+    frequencies = [rope.inverse_frequencies]
+    if rope.beyond:
+        frequencies.append(rope.beyond.inverse_frequencies)
     if not (np.isfinite(frequencies).all() and math.isfinite(rope.scale)):
         raise ModelLoadError(
-            "config.json: the rotary positions cannot be computed: they are no finite numbers"
+            "config.json: the rotary positions cannot be computed: they are not finite"
         )
     if rope.max_positions > MAX_SIZE:
         raise ModelLoadError(
@@ -126,9 +127,10 @@ def read_rope(config: HfConfig, head_dim: int, *, rotates_partly: bool = False) 
 def read_ropes_by_kind(
     config: HfConfig, head_dim: int, *, sliding_theta: float
 ) -> tuple[Rope, Rope]:
-    """Returns the ropes of layers that see all tokens and of layers with a window.
+    """Returns the ropes of layers with full attention and of layers with a window.
 
-    `rope_parameters` has a section for each kind; the older `rope_theta` and `rope_scaling` are of the former only.
+    `rope_parameters` has a section for each kind; the older `rope_theta` and `rope_scaling` belong
+    to full attention only.
     """
     sections = config.section("rope_parameters") or HfConfig(
         {"full_attention": config.values.get("rope_scaling")}
@@ -146,7 +148,7 @@ def read_ropes_by_kind(
 
 
 def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> int:
-    """Returns how many dimensions of a head are turned, the first ones."""
+    """Returns the number of rotated dimensions of a head, the first ones."""
     if head_dim % 2:
         raise ModelLoadError(f"config.json: head_dim must be even, found {head_dim}")
     share = rope_section(config).number(
@@ -157,8 +159,8 @@ def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> in
     num_dims = int(head_dim * share)
     if num_dims % 2 or not 0 < num_dims <= head_dim:
         raise ModelLoadError(
-            f"config.json: partial_rotary_factor must leave an even number of the {head_dim} dimensions of a head, "
-            f"found {share}"
+            f"config.json: partial_rotary_factor must leave an even number of the {head_dim} "
+            f"dimensions of a head, found {share}"
         )
     return num_dims
 
@@ -166,12 +168,12 @@ def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> in
 def compute_rope(config: HfConfig, num_dims: int) -> Rope:
     scaling, theta = rope_section(config), rope_theta(config)
     max_positions = config.size("max_position_embeddings")
-    # Phi-3 writes it beside the section, and there it counts first.
+    # Phi-3 writes the key beside the section; there it goes before the key in the section.
     original = scaling.size("original_max_position_embeddings", max_positions)
     original = config.size("original_max_position_embeddings", original)
     plain = plain_frequencies(theta, num_dims)
     match rope_type(scaling):
-        case "default" | "mrope":  # with a position for each axis (rope_axes.py)
+        case "default" | "mrope":  # "mrope" has a position for each axis (rope_axes.py)
             return Rope(plain, 1.0, max_positions)
         case "dynamic":
             return Rope(
@@ -185,31 +187,32 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
             return Rope(llama3_frequencies(plain, scaling, original), 1.0, max_positions)
         case "yarn":
             return yarn_rope(plain, theta, scaling, original, max_positions)
-        case "longrope" | "su":  # its older name
+        case "longrope" | "su":  # "su" is the older name
             return longrope(plain, scaling, original, max_positions)
         case unknown:
             raise ModelLoadError(
-                f"config.json: rope type {unknown} is not supported; supported: {', '.join(SUPPORTED)}"
+                f"config.json: rope type {unknown} is not supported; supported: "
+                f"{', '.join(SUPPORTED)}"
             )
 
 
 def rope_section(config: HfConfig) -> HfConfig:
-    """Returns what is written about rotary positions, in the newer key or the older one.
+    """Returns the section about rotary positions, in the newer key or the older one.
 
-    Raises ModelLoadError where both are there, as after an edit of config.json, and say different things.
+    Raises ModelLoadError if both exist and differ, as after an edit of config.json.
     """
     newer, older = config.section("rope_parameters"), config.section("rope_scaling")
     if newer is None or older is None:
         return newer or older or HfConfig({})
     if any(newer.values.get(key) != value for key, value in older.values.items() if key != "type"):
         raise ModelLoadError(
-            "config.json: rope_parameters and rope_scaling differ; only one of them may be there"
+            "config.json: rope_parameters and rope_scaling differ; remove one of them"
         )
     return newer
 
 
 def rope_type(scaling: HfConfig) -> str:
-    """Reads `type` too, the key's older name."""
+    """Returns the type of the rope; `type` is the key's older name."""
     return scaling.text("rope_type", scaling.text("type", "default"))
 
 
@@ -228,9 +231,10 @@ def plain_frequencies(theta: float, num_dims: int) -> NDArray[np.float64]:
 
 
 def dynamic_theta(theta: float, scaling: HfConfig, num_dims: int) -> float:
-    """Without `alpha` it changes only beyond max_position_embeddings, where we do not go; Hunyuan has that.
+    """Returns the base of the frequencies in Hunyuan's form, with `alpha`.
 
-    Reference: transformers, models/hunyuan_v1_dense/modeling_hunyuan_v1_dense.py.
+    Without `alpha` the base changes only beyond max_position_embeddings, which Ouzel does not
+    serve. Reference: transformers, models/hunyuan_v1_dense/modeling_hunyuan_v1_dense.py.
     """
     alpha = scaling.number("alpha", 0.0)
     if alpha < 0:
@@ -243,10 +247,12 @@ def dynamic_theta(theta: float, scaling: HfConfig, num_dims: int) -> float:
 def llama3_frequencies(
     plain: NDArray[np.float64], scaling: HfConfig, original: int
 ) -> NDArray[np.float64]:
-    """Divides long waves by the factor, keeps short ones, and blends those between."""
+    """Divides the frequencies of long waves by the factor, keeps short waves, and blends in
+    between.
+    """
     factor = scaling.number("factor")
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
-    turns = original * plain / (2 * math.pi)  # of each frequency within the original context
+    turns = original * plain / (2 * math.pi)  # rotations in the original context, by frequency
     kept_share = np.clip((turns - low) / (high - low), 0.0, 1.0)
     return (1 - kept_share) * plain / factor + kept_share * plain
 
@@ -254,7 +260,9 @@ def llama3_frequencies(
 def yarn_rope(
     plain: NDArray[np.float64], theta: float, scaling: HfConfig, original: int, max_positions: int
 ) -> Rope:
-    """Keeps dimensions that turn often within the original context, and divides slow ones by the factor."""
+    """Keeps frequencies that rotate often in the original context, and divides slow ones by the
+    factor.
+    """
     factor = scaling.number("factor", max_positions / original)
     dimensions = 2 * len(plain)
 
@@ -286,7 +294,9 @@ def yarn_scale(scaling: HfConfig, factor: float) -> float:
 def longrope(
     plain: NDArray[np.float64], scaling: HfConfig, original: int, max_positions: int
 ) -> Rope:
-    """Divides each frequency by a factor of its own, of `short_factor` within the original context."""
+    """Divides each frequency by a factor of its own: of `short_factor` within the original
+    context.
+    """
     short, long = (
         plain / np.array(scaling.numbers(key, len(plain)))
         for key in ("short_factor", "long_factor")
@@ -294,8 +304,7 @@ def longrope(
     factor = scaling.number("factor", max_positions / original)
     usual = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
     scale = scaling.number("attention_factor", usual)
-    if np.array_equal(
-        short, long
-    ):  # as GGUF files of Llama 3 are read: one list of factors serves every context
+    # GGUF files of Llama 3 are read this way: one list of factors serves every context.
+    if np.array_equal(short, long):
         return Rope(short, scale, max_positions)
     return Rope(short, scale, max_positions, LongFrequencies(original, long))

@@ -1,6 +1,7 @@
-"""Of a model that sees, each frequency turns by one of three positions: time, row or column (M-RoPE).
+"""Assigns frequencies to the three positions of a token in an image: time, row, column (M-RoPE).
 
-In a text all three are equal, so that nothing changes. Reference: Qwen2-VL (Wang 2024); interleaved since Qwen3-VL.
+In a text all three positions are equal, so that the assignment has no effect. Reference: Qwen2-VL
+(Wang 2024); interleaved since Qwen3-VL.
 """
 
 from dataclasses import replace
@@ -13,9 +14,9 @@ from ouzel.errors import ModelLoadError
 def with_axes(
     rope: Rope, config: HfConfig, default: tuple[int, int, int], *, are_interleaved: bool = False
 ) -> Rope:
-    """Reads how many frequencies each axis has from `mrope_section`.
+    """Returns the rope with axes; `mrope_section` has the number of frequencies of each axis.
 
-    Raises ModelLoadError where these are not as many as there are.
+    Raises ModelLoadError if their sum is not the number of frequencies.
     """
     section, num = rope_section(config), len(rope.inverse_frequencies)
     counts = section.integers("mrope_section", 3) if section.has("mrope_section") else [*default]

@@ -1,6 +1,6 @@
-"""Rotary positions in a graph: the host computes the angles (rope.py), and the graph turns queries and keys by them.
+"""Rotates queries and keys in a graph by angles from the host (rope.py).
 
-Written so that the CPU plugin fuses it (its concat axes must be -1).
+The operations are written so that the CPU plugin fuses them (its concat axes must be -1).
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,11 @@ from ouzel.backends.openvino.library import ops, ov
 
 @dataclass(frozen=True)
 class Angles:
-    """They are the inputs `rope_cos.<name>` and `rope_sin.<name>`, [T, num_dims / 2], doubled to [T, 1, num_dims]."""
+    """Holds the cosines and sines of a step's angles, [T, 1, num_dims].
+
+    They come from the inputs `rope_cos.<name>` and `rope_sin.<name>`, [T, num_dims / 2], whose
+    columns are doubled.
+    """
 
     cos: Node
     sin: Node
@@ -20,6 +24,7 @@ class Angles:
 
 
 def angles_input(graph: PagedGraph, name: str, num_dims: int) -> Angles:
+    """Adds the inputs for the angles to the graph."""
     halves = (
         graph.input(f"rope_{kind}.{name}", [-1, num_dims // 2], ov.Type.f32)
         for kind in ("cos", "sin")
@@ -29,7 +34,10 @@ def angles_input(graph: PagedGraph, name: str, num_dims: int) -> Angles:
 
 
 def rotate(heads: Node, angles: Angles, head_dim: int) -> Node:
-    """Turns the first `angles.num_dims` of [T, heads, head_dim], whose halves are the two coordinates."""
+    """Rotates the first `angles.num_dims` dimensions of [T, heads, head_dim].
+
+    The two halves of these dimensions are the two coordinates.
+    """
     num_dims = angles.num_dims
     if num_dims < head_dim:
         turned = rotate(part(heads, 0, num_dims, 2), angles, num_dims)

@@ -1,8 +1,8 @@
-"""A router chooses the experts of each token, and how much each of them counts.
+"""A router chooses the experts of each token, and the weights of their results.
 
-Formulas: transformers, the `...TopkRouter` of each family. Scores are computed in float32 in every precision, since the
-chosen experts change where two scores are closer than their rounding. The rows they are computed of have the model's
-precision: in bf16 they may still choose another expert than in float32.
+Formulas: transformers, the `...TopkRouter` of each family. Scores are computed in float32 in every
+precision, since the chosen experts change if two scores are closer than their rounding. The rows
+themselves have the model's precision: in bf16 they may still choose another expert than in float32.
 """
 
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from ouzel.errors import ModelLoadError
 
 @dataclass(frozen=True, kw_only=True)
 class Routing:
-    """It says how experts are chosen by their scores, and what becomes of the scores of those that are."""
+    """Describes how scores choose experts, and how the scores become weights."""
 
     num_experts: int
     num_chosen: int
     scores: Literal["softmax", "sigmoid", "softmax_of_chosen"] = "softmax"
     has_bias: bool = False
-    num_groups: int = 1  # of neighbouring experts
-    num_chosen_groups: int = 1  # whose experts may be chosen
-    num_group_scores: int = 1  # a group's score is the sum of so many of its best
-    is_normalised: bool = False  # the chosen scores add up to one
-    added_to_sum: float = 0.0  # by which they are divided
-    smallest_sum: float = 0.0
+    num_groups: int = 1  # groups of neighbouring experts
+    num_chosen_groups: int = 1  # groups whose experts may be chosen
+    num_group_scores: int = 1  # a group's score is the sum of this many of its best scores
+    is_normalised: bool = False  # the chosen scores are divided by their sum
+    added_to_sum: float = 0.0  # added to the sum that divides the scores
+    smallest_sum: float = 0.0  # lower limit of that sum
     factor: float = 1.0
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class Routing:
 
 @dataclass(frozen=True)
 class Choice:
-    """It has the experts of each token, [T, num_chosen], and the weights of their results."""
+    """Holds the experts of each token, [T, num_chosen], and the weights of their results."""
 
     experts: Node
     weights: Node
@@ -75,13 +75,15 @@ def route(
     *,
     correction: NDArray[np.float32] | None = None,
 ) -> Choice:
-    """Takes [T, hidden_size]. A `correction`, [experts], is added to the scores for the choice alone."""
+    """Computes the scores of rows [T, hidden_size], and chooses experts.
+
+    A `correction`, [experts], is added to the scores for the choice only.
+    """
     logits = b.linear(rows, name, hidden_size, routing.num_experts, width="f32")
     if routing.has_bias:
         bias = b.graph.array(b.array(name + ".bias", routing.num_experts))
-        apart = ops.reshape(
-            logits, integers(-1, 1, routing.num_experts), False
-        )  # fused, it would lose its mark
+        # The reshape keeps the plugin from fusing the addition, which would then lose its mark.
+        apart = ops.reshape(logits, integers(-1, 1, routing.num_experts), False)
         logits = ops.reshape(ops.add(apart, bias), integers(-1, routing.num_experts), False)
     choice = choose(logits, routing, None if correction is None else b.graph.array(correction))
     keep_float32([choice.experts, choice.weights], rows)
@@ -97,23 +99,20 @@ def choose(logits: Node, routing: Routing, correction: Node | None) -> Choice:
     chosen, experts = best(within_groups(compared, routing), routing.num_chosen)
     if correction is not None:
         chosen = ops.gather_elements(scores, experts, 1)
-    return Choice(
-        experts,
-        scaled(normalised(chosen, routing) if routing.is_normalised else chosen, routing.factor),
-    )
+    weights = normalised(chosen, routing) if routing.is_normalised else chosen
+    return Choice(experts, scaled(weights, routing.factor))
 
 
 def within_groups(scores: Node, routing: Routing) -> Node:
-    """Takes away the experts of all groups but the best."""
+    """Excludes the experts of all groups but the best."""
     num_groups = routing.num_groups
     if num_groups == routing.num_chosen_groups:
         return scores
     groups = ops.reshape(scores, integers(0, num_groups, routing.num_experts // num_groups), True)
     group_scores = ops.reduce_sum(best(groups, routing.num_group_scores)[0], integers(-1), False)
     chosen = best(group_scores, routing.num_chosen_groups)[1]
-    one = ops.one_hot(
-        chosen, ops.constant(np.int64(num_groups)), real(1.0), real(0.0), -1
-    )  # [T, chosen, groups]
+    # [T, chosen, groups]
+    one = ops.one_hot(chosen, ops.constant(np.int64(num_groups)), real(1.0), real(0.0), -1)
     is_chosen = ops.greater(ops.reduce_sum(one, integers(1), False), real(0.5))
     within = ops.select(ops.unsqueeze(is_chosen, integers(2)), groups, real(-1e30))
     return ops.reshape(within, integers(0, routing.num_experts), True)
@@ -129,7 +128,7 @@ def normalised(chosen: Node, routing: Routing) -> Node:
 
 
 def best(scores: Node, count: int) -> tuple[Node, Node]:
-    """Returns the largest of the last axis and where they are, the largest first."""
+    """Returns the largest values of the last axis and their places, the largest first."""
     found = ops.topk(
         scores, ops.constant(np.int64(count)), -1, "max", "value", index_element_type="i32"
     )

@@ -1,7 +1,7 @@
-"""The rows of a product by a compressed matrix are scaled within the scales of the matrix and within the bias.
+"""Scales the rows of a product by a compressed matrix, in the scales of the matrix and in the bias.
 
-So a scale for each row takes no time. A `Multiply` behind the product would be moved into the matrix by OpenVINO, which
-then decompresses it in every step.
+So a scale for each row takes no time. OpenVINO would move a `Multiply` behind the product into the
+matrix, and then decompress the matrix in every step.
 """
 
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from ouzel.backends.openvino.library import ops, ov
 
 @dataclass(frozen=True)
 class CompressedProduct:
-    """The nodes of a product by a matrix that has scales, perhaps with a bias."""
+    """Holds the nodes of a product by a matrix with scales, and of its bias, if any."""
 
     product: Node
     biased: Node | None  # an Add, whose second input is the bias
-    levels: Node  # the integers of the matrix as floats, without zero points
+    levels: Node  # the integers of the matrix as floats, with zero points subtracted
     scales: Node
-    shape: Node | None  # of the matrix, where its columns are in groups
+    shape: Node | None  # the shape of the matrix, if its columns are in groups
 
     def scale_rows(self, factors: NDArray[np.float32]) -> None:
-        """Changes the graph. `factors` has one for each row of the matrix."""
+        """Changes the graph in place; `factors` has one factor for each row of the matrix."""
         levels = self.levels
         if levels.get_type_name() == "Subtract":
             values, zeros = (in_f32(levels.input_value(index).get_node()) for index in range(2))
@@ -45,7 +45,10 @@ class CompressedProduct:
 
 
 def find_product(rows: Node) -> CompressedProduct | None:
-    """Returns None where the rows are anything else, as with adapters or with a matrix of floats."""
+    """Returns the product that makes the rows.
+
+    Returns None for anything else, such as a sum with adapters or a product by a matrix of floats.
+    """
     biased, product = None, rows
     if (
         rows.get_type_name() == "Add"
@@ -67,13 +70,13 @@ def find_product(rows: Node) -> CompressedProduct | None:
 
 
 def in_f32(levels: Node) -> Node:
-    """Takes integers, or a conversion of integers to floats."""
+    """Converts integers to f32; takes the integers, or a conversion of them to floats."""
     integers = levels.input_value(0) if levels.get_type_name() == "Convert" else levels.output(0)
     return ops.convert(integers, "f32")
 
 
 def floats(constant: Node) -> NDArray[np.float32]:
-    """Takes a constant, or a conversion of one."""
+    """Returns the values of a constant, or of a conversion of a constant."""
     if constant.get_type_name() == "Convert":
         constant = constant.input_value(0).get_node()
     values: NDArray[np.float32] = constant.get_data(dtype=ov.Type.f32.to_dtype())

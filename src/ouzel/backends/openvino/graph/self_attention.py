@@ -1,4 +1,6 @@
-"""Self-attention as most families have it: projections, perhaps norms of queries and keys, rotation, output."""
+"""Builds the self-attention of most families: projections, optional norms of queries and keys,
+rotation, output.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,20 +17,21 @@ from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
-# Over all heads of a row together; over each head, by the same weights or by its own; over each head once it is turned.
+# The kinds of norms of queries and keys: over all heads of a row together; over each head, with the
+# same weights or with its own; over each head after its rotation.
 QkNorm = Literal["row", "head", "own head", "turned head"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionShape:
-    """It has the sizes and switches of one kind of layer."""
+    """Holds the sizes and switches of one kind of layer."""
 
     hidden_size: int
     num_heads: int
     num_kv_heads: int
     head_dim: int
-    norm: Norm  # of queries and keys
-    scale: float  # of the products of queries and keys
+    norm: Norm  # norm of queries and keys
+    scale: float  # factor of the products of queries and keys
     qkv_bias: bool = False
     output_bias: bool = False
     qk_norm: QkNorm | None = None
@@ -37,24 +40,31 @@ class AttentionShape:
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
-    qkv_limit: float | None = None  # queries, keys and values are clipped to it, behind their norms
-    # a logit for each head that takes a share of the attention and adds nothing
+    # limit of queries, keys and values, which are clipped behind their norms
+    qkv_limit: float | None = None
+    # Each head has a logit that takes a share of the attention and adds nothing.
     has_sinks: bool = False
 
     @property
     def is_only_turned(self) -> bool:
-        """Tells whether nothing but a rotation comes between the products of queries and keys and the attention."""
+        """Tells whether only a rotation stands between the products of queries and keys and the
+        attention.
+        """
         return not (self.is_gated or self.is_fused or self.qk_norm) and self.qkv_limit is None
 
     @classmethod
     def read(cls, config: HfConfig, norm: Norm) -> "AttentionShape":
-        """Reads what all families write the same way; `dataclasses.replace` adds what is a family's own."""
+        """Reads the keys that all families write the same way.
+
+        `dataclasses.replace` adds the settings of a family.
+        """
         hidden_size, num_heads = config.size("hidden_size"), config.size("num_attention_heads")
         head_dim = config.size("head_dim", hidden_size // num_heads)
         num_kv_heads = config.size("num_key_value_heads", num_heads)
         if num_heads % num_kv_heads:
             raise ModelLoadError(
-                f"config.json: num_attention_heads {num_heads} is no multiple of num_key_value_heads {num_kv_heads}"
+                f"config.json: num_attention_heads {num_heads} is no multiple of "
+                f"num_key_value_heads {num_kv_heads}"
             )
         return cls(
             hidden_size=hidden_size,
@@ -77,7 +87,10 @@ def self_attention(
     query_scale: Node | None = None,
     sliding_window: int = 0,
 ) -> Node:
-    """Takes and returns [T, hidden_size]. Without `angles` the layer knows no positions. `query_scale` is [T, 1, 1]."""
+    """Computes self-attention; takes and returns [T, hidden_size].
+
+    Without `angles` the layer has no positions. `query_scale` is [T, 1, 1].
+    """
     query, key, value = project(b, rows, prefix, shape)
     cache = cache_inputs(b.graph, layer)
     if shape.is_only_turned:
@@ -126,7 +139,10 @@ def self_attention(
 
 
 def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[Node]:
-    """Returns queries, keys and values, each [T, heads * head_dim]; with gates, queries twice as wide."""
+    """Returns queries, keys and values, each [T, heads * head_dim].
+
+    With gates the queries are twice as wide.
+    """
     heads = (shape.num_heads, shape.num_kv_heads, shape.num_kv_heads)
     sizes = [num_heads * shape.head_dim for num_heads in heads]
     if shape.is_gated:
@@ -148,7 +164,11 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
 
 
 def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
-    """Brings pairs (0, 1), (2, 3).. of each head to the halves that `rotate` turns; products of heads do not change."""
+    """Returns the order of rows that brings pairs (0, 1), (2, 3).. of each head to halves for
+    `rotate`.
+
+    The products of heads stay the same.
+    """
     num_paired = shape.num_paired_dims
     if not num_paired:
         return None
@@ -159,7 +179,7 @@ def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
 
 
 def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: AttentionShape) -> Node:
-    """Returns [T, heads, head_dim], normalised where the family does that before it turns them."""
+    """Returns [T, heads, head_dim], with the norm if the family has it before the rotation."""
     if shape.qk_norm == "row":
         rows = b.norm(rows, norm_name, num_heads * shape.head_dim, shape.norm)
     heads = split_heads(rows, num_heads, shape.head_dim)

@@ -1,4 +1,4 @@
-"""Short convolutions in the place of attention, gated before and behind, as LFM2 has them.
+"""Builds short convolutions, gated before and behind, which replace attention in LFM2.
 
 Reference: transformers, models/lfm2/modeling_lfm2.py, Lfm2ShortConv.
 """
@@ -19,7 +19,10 @@ class ShortConvShape:
 
 
 def short_conv(b: Builder, rows: Node, prefix: str, layer: int, shape: ShortConvShape) -> Node:
-    """out(behind * conv(before * x)), where `in_proj` gives the three; [T, hidden_size] to the same."""
+    """Computes out(behind * conv(before * x)) on rows [T, hidden_size]; returns the same shape.
+
+    `in_proj` gives `before`, `behind` and x.
+    """
     hidden = shape.hidden_size
     weight = b.array(prefix + "conv.weight", hidden, 1, shape.kernel_size)
     bias = b.array(prefix + "conv.bias", hidden) if shape.has_bias else None

@@ -1,8 +1,9 @@
-"""Recurrent layers keep their states in tables `state.<kind>.<layer>`, [slots, ...], beside the KV cache.
+"""Builds operations of recurrent layers, which keep their states in tables beside the KV cache.
 
-The runtime has an operation for each kind of state, of its CPU plugin and in no opset: their names and attributes may
-change with a version of it, so that each is held against numpy before a model is served (state_check.py). They read the
-first slot of a sequence and write its second, which may be the same.
+The tables are inputs `state.<kind>.<layer>`, [slots, ...]. The runtime's CPU plugin has an
+operation for each kind of state, which is in no opset: their names and attributes may change with
+its version. So each operation is compared with numpy before a model is served (state_check.py). An
+operation reads the first slot of a sequence and writes its second, which may be the same.
 """
 
 from typing import Any
@@ -17,6 +18,7 @@ from ouzel.errors import ModelLoadError
 
 
 def state_table(graph: PagedGraph, kind: str, layer: int, *shape: int) -> Node:
+    """Adds the table of states as an input of the graph."""
     return graph.input(f"state.{kind}.{layer}", [-1, *shape], ov.Type.f32)
 
 
@@ -27,9 +29,10 @@ def causal_conv(
     weight: NDArray[np.float32],
     bias: NDArray[np.float32] | None = None,
 ) -> Node:
-    """A channel's sum over its last K values, the present one included; [T, C], `weight` [C, 1, K], `bias` [C].
+    """Computes a causal convolution of rows [T, C]: a sum over each channel's last K values.
 
-    The state is those K values, [slots, C, K].
+    The present value is one of the K values. `weight` is [C, 1, K], `bias` [C]; the state has the K
+    values, [slots, C, K].
     """
     channels, _, kernel_size = weight.shape
     table = state_table(graph, "conv", layer, channels, kernel_size)
@@ -42,30 +45,31 @@ def causal_conv(
 def selective_scan(
     heads: tuple[Node, Node, Node], step: Node, rate: Node, table: Node, paging: tuple[Node, ...]
 ) -> Node:
-    """Mamba-2: a head's state S decays with the step, takes the value in, and is read; [T, heads, head_dim].
+    """Computes Mamba-2's scan: a state decays, takes a value in, and is read; returns [T, heads,
+    head_dim].
 
-    S = exp(rate step) S + step x b^T;  returns S c. `heads` are x, [T, heads, head_dim], and b and c,
-    [T, groups, state_size], each for as many heads one after the other; `step` is [T, heads], `rate` [heads] and
-    not positive. `table` is [slots, heads, head_dim, state_size]; `paging` is the graph's `state_paging`, or says
-    likewise which rows and slots a sequence has. Source: transformers, models/mamba2/modeling_mamba2.py.
+    S = exp(rate step) S + step x b^T; the result is S c. `heads` are x, [T, heads, head_dim], and b
+    and c, [T, groups, state_size], each for as many heads, one after the other. `step` is [T,
+    heads], `rate` [heads] and not positive. `table` is [slots, heads, head_dim, state_size].
+    `paging` is the graph's `state_paging`, or other rows and slots in this form. Source:
+    transformers, models/mamba2/modeling_mamba2.py.
     """
     x, into, out = heads
     return operation("PagedSelectiveSSM", [rate, step, into, x, out, table, *paging])
 
 
-def operation(
-    name: str, inputs: list[Node], **attributes: Any
-) -> Node:  # Any: as the operation has them
-    """Makes an operation of the CPU plugin, with the attributes whose names end like these.
+# Any: attributes have the types that the operation has for them.
+def operation(name: str, inputs: list[Node], **attributes: Any) -> Node:
+    """Makes an operation of the CPU plugin; attributes are given by the ends of their names.
 
-    Raises ModelLoadError where the runtime does not have it, or has another one of this name.
+    Raises ModelLoadError if the runtime lacks the operation or one of the attributes.
     """
     outputs = [each if isinstance(each, ov.Output) else each.output(0) for each in inputs]
     try:
         node = internal_operations().create(name, outputs)
     except RuntimeError as error:
         raise ModelLoadError(
-            f"the operation {name}, of which the model consists, is not to be had: {error}"
+            f"OpenVINO lacks the operation {name}, which the model needs: {error}"
         ) from error
     for ending, value in attributes.items():
         keys = [key for key in node.get_attributes() if key.endswith(ending)]

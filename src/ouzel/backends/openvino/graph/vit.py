@@ -1,9 +1,10 @@
-"""Vision encoders of square tiles, cut into patches that all see each other: those of CLIP and SigLIP.
+"""Builds the vision encoders of CLIP and SigLIP: square tiles, cut into patches.
 
-Reference: transformers, models/clip/modeling_clip.py and models/siglip/modeling_siglip.py; CLIP (Radford 2021).
+Reference: transformers, models/clip/modeling_clip.py and models/siglip/modeling_siglip.py; CLIP
+(Radford 2021).
 
-CLIP has one more row in front of those of a tile's patches, which stands for all of it. Tensors are looked for below
-`vision_tower.`.
+CLIP has one more row in front of a tile's patches, which stands for the whole tile. The names of
+tensors begin with `vision_tower.`.
 """
 
 from collections.abc import Sequence
@@ -24,15 +25,16 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import EngineFailed, ModelLoadError
 from ouzel.types.engine_request import ImageInput
 
-ROWS_PER_PASS = 1024  # of several tiles, where they are small: a large one has a pass to itself
+ROWS_PER_PASS = 1024  # rows of several small tiles in one pass; a large tile has a pass to itself
 TOWER = "vision_tower."
-# Of these, checkpoints have what no language model takes: the norm and the head behind the last layer, and constants.
+# Tensors of checkpoints that no language model uses: the norm and the head behind the last layer,
+# and constants.
 BEHIND_LAYERS = (f"{TOWER}post_layernorm.", f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
 
 
 @dataclass(frozen=True, kw_only=True)
 class VitShape:
-    """It has the sizes of one checkpoint's encoder."""
+    """Holds the sizes of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int
@@ -46,12 +48,14 @@ class VitShape:
 
     @property
     def side(self) -> int:
-        """Returns how many patches a tile has along each side; what is left of its pixels is not seen."""
+        """Returns the patches along each side of a tile; pixels beyond the last whole patch are
+        ignored.
+        """
         return self.tile_size // self.patch_size
 
     @property
     def num_rows(self) -> int:
-        """Returns how many rows a tile has."""
+        """Returns the rows of a tile."""
         return self.side**2 + self.has_class
 
     @classmethod
@@ -87,8 +91,8 @@ class VitShape:
         )
         if shape.hidden_size % shape.num_heads:
             raise ModelLoadError(
-                f"config.json: vision_config: hidden_size {shape.hidden_size} is no multiple of num_attention_heads "
-                f"{shape.num_heads}"
+                f"config.json: vision_config: hidden_size {shape.hidden_size} is no multiple of "
+                f"num_attention_heads {shape.num_heads}"
             )
         if shape.side < 1:
             raise ModelLoadError(
@@ -115,7 +119,7 @@ def embedded_tiles(b: VisionBuilder, shape: VitShape) -> Node:
     pixels = b.input("patches", [-1, shape.num_rows, int(np.prod(kernel[1:]))], ov.Type.f32)
     rows = b.patches(pixels, prefix + "patch_embedding", kernel, has_bias=not shape.has_class)
     positions = b.array(prefix + "position_embedding.weight", shape.num_rows, size)
-    if shape.has_class:  # whose row has nothing of the pixels: its patch is black
+    if shape.has_class:  # the first row has a black patch, and so nothing from the pixels
         positions = positions.copy()
         positions[0] += b.array(prefix + "class_embedding", size)
     rows = ops.add(rows, b.constant(positions))
@@ -123,7 +127,9 @@ def embedded_tiles(b: VisionBuilder, shape: VitShape) -> Node:
 
 
 def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequence[int]) -> Node:
-    """Returns the rows as they are behind each of these layers, side by side: [tiles, rows, layers * hidden_size]."""
+    """Returns the rows behind each of these layers, side by side: [tiles, rows, layers *
+    hidden_size].
+    """
     b.leave_out(
         *BEHIND_LAYERS,
         *(f"{TOWER}encoder.layers.{each}." for each in range(max(layers), shape.num_layers)),
@@ -155,7 +161,9 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Nod
 
 
 def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
-    """Returns what SigLIP gives: the rows behind all layers, normalised; [tiles, rows, hidden_size]."""
+    """Returns SigLIP's output, [tiles, rows, hidden_size]: the rows behind all layers,
+    normalised.
+    """
     rows = embedded_tiles(b, shape)
     for layer in range(shape.num_layers):
         rows = layer_of(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
@@ -164,7 +172,10 @@ def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
 
 
 def tile_passes(shape: VitShape) -> Passes:
-    """A pass has few tiles, so that a step of the language model may go between."""
+    """Returns the function that makes the inputs of an image.
+
+    A pass has few tiles, so that a step of the language model can run between two passes.
+    """
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
         tiles = few_tiles(pixels, shape.tile_size, shape.num_rows)
@@ -176,18 +187,22 @@ def tile_passes(shape: VitShape) -> Passes:
 def few_tiles(
     pixels: NDArray[np.float32], tile_size: int, num_rows: int
 ) -> list[NDArray[np.float32]]:
-    """Returns the tiles of each pass, of which each has so many rows."""
+    """Divides the tiles, each of `num_rows` rows, into passes.
+
+    Raises EngineFailed if the tiles have another size than config.json says.
+    """
     height, width = pixels.shape[2:]
     if (height, width) != (tile_size, tile_size):
         raise EngineFailed(
-            f"tiles must have the image_size {tile_size} of config.json, the image processor's are {height}x{width}"
+            f"tiles must have the image_size {tile_size} of config.json, the image processor made "
+            f"{height}x{width}"
         )
     num_tiles = max(1, ROWS_PER_PASS // num_rows)
     return [pixels[first : first + num_tiles] for first in range(0, len(pixels), num_tiles)]
 
 
 def tile_patches(pixels: NDArray[np.float32], shape: VitShape) -> NDArray[np.float32]:
-    """Returns [tiles, rows, numbers of a patch] of [tiles, 3, height, width]."""
+    """Turns [tiles, 3, height, width] into [tiles, rows, numbers of a patch]."""
     grids = patch_grids(pixels, shape.patch_size)
     flat = grids.reshape(len(pixels), shape.side**2, -1)
     return np.pad(flat, ((0, 0), (int(shape.has_class), 0), (0, 0)))

@@ -1,9 +1,13 @@
-"""Optimum exports OpenVINO IR directories: graphs as `openvino_*.xml` and `.bin`, and `config.json`.
+"""Loads OpenVINO IR directories exported by Optimum: graphs as `openvino_*.xml` and `.bin`, and
+`config.json`.
 
-The language model is `openvino_model.xml`, which takes token ids (text.py); where the checkpoint sees,
-`openvino_language_model.xml`, which takes embeddings, beside one graph for these and others for the vision encoder
-(seeing.py). Either holds a stateful graph with scaled-dot-product attention, which paging.py makes one of ours. A graph
-without states that gives hidden rows or logits reads texts whole (whole_texts.py).
+- A language model alone is `openvino_model.xml`, which takes token ids (text.py).
+- A model with a vision encoder has `openvino_language_model.xml`, which takes embeddings, a graph
+  that embeds token ids, and the graphs of the encoder (seeing.py).
+- A graph without states that gives hidden rows or logits is an encoder (whole_texts.py).
+
+The graph of a language model is stateful and has scaled-dot-product attention; paging.py turns it
+into a graph with the inputs of Ouzel's own graphs.
 """
 
 from dataclasses import replace
@@ -23,7 +27,9 @@ def is_ir_directory(directory: Path) -> bool:
 
 
 def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
-    """Raises ModelLoadError for everything that the user can mend."""
+    """Loads the language model of an IR directory. Raises ModelLoadError for every fault that the
+    user can mend.
+    """
     is_text = (directory / TEXT_FILE).is_file()
     with stage("reading the graphs"):
         model = (

@@ -1,4 +1,6 @@
-"""A graph of an IR is an XML file; its constants lie in the file beside it, `.bin`."""
+"""Reads and changes graphs of an IR: an XML file, with the constants in the `.bin` file
+beside it.
+"""
 
 import mmap
 from collections.abc import Iterator
@@ -19,11 +21,14 @@ from ouzel.errors import ModelLoadError
 class IrGraph:
     graph: ov.Model
     weights: NDArray[np.uint8]  # the graph's constants point into them
-    mapping: mmap.mmap  # of the file that the weights lie in
+    mapping: mmap.mmap  # the mapped file of the weights
 
 
 def read_graph(core: ov.Core, path: Path) -> IrGraph:
-    """Raises ModelLoadError where the weights cannot be read, and what `core.read_model` raises."""
+    """Reads a graph and maps its weights.
+
+    Raises ModelLoadError if the weights cannot be read, and the errors of `core.read_model`.
+    """
     mapping = map_weights(path)
     weights = np.frombuffer(mapping, np.uint8)
     graph = core.read_model(
@@ -33,14 +38,13 @@ def read_graph(core: ov.Core, path: Path) -> IrGraph:
 
 
 def map_weights(path: Path) -> mmap.mmap:
-    """Maps them here, rather than leaving it to OpenVINO, so that the pages can be given back (memory.py)."""
+    """Maps the weights of a graph; a mapping of Ouzel's own can give its pages back (memory.py)."""
     weights = path.with_suffix(".bin")
     try:
         with weights.open("rb") as file:
             hold(file)
-            return mmap.mmap(
-                file.fileno(), 0, access=mmap.ACCESS_COPY
-            )  # openvino shares only writable memory
+            # ACCESS_COPY, because openvino shares only writable memory
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     except (OSError, ValueError) as error:  # ValueError: the file is empty
         raise ModelLoadError(
             f"{weights}, the weights of {path.name}, cannot be read: {error}"
@@ -49,7 +53,9 @@ def map_weights(path: Path) -> mmap.mmap:
 
 @contextmanager
 def refused(path: Path, advice: str) -> Iterator[None]:
-    """Raises ModelLoadError where the graphs of the path cannot be read, or are not made as the block expects."""
+    """Raises ModelLoadError for `path` if the block fails to read its graphs or meets an unexpected
+    form.
+    """
     try:
         yield
     except (OSError, UnicodeDecodeError, RuntimeError) as error:
@@ -57,6 +63,7 @@ def refused(path: Path, advice: str) -> Iterator[None]:
 
 
 def add_input(graph: ov.Model, name: str, shape: list[int], dtype: ov.Type) -> Node:
+    """Adds an input to the graph and returns it."""
     parameter = ops.parameter(shape, dtype, name=name)
     parameter.output(0).set_names({name})
     graph.add_parameters([parameter])
@@ -71,6 +78,9 @@ def replace_input(graph: ov.Model, name: str, value: Node) -> None:
 
 
 def put_in_place(port: Node, value: Node) -> None:
-    """Gives the value to all readers of the output port. Names stay with the port, unlike by `replace`."""
+    """Gives the value to all readers of the output port.
+
+    The names stay with the port, unlike with OpenVINO's `replace`.
+    """
     for reader in port.get_target_inputs():
         reader.replace_source_output(output_of(value))

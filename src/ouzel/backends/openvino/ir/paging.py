@@ -1,8 +1,8 @@
-"""A stateful language model with scaled-dot-product attention becomes one that has the inputs of our graphs.
+"""Turns a stateful language model with scaled-dot-product attention into one with Ouzel's inputs.
 
-OpenVINO's own transformation turns its states into a paged KV cache; positions stay an input (`position_ids`), and the
-angles are the graph's business. States of recurrent layers become tables with inputs of their own (`la.*`), which are
-renamed. Logits come as [S, 1, vocabulary].
+OpenVINO's own transformation turns the states into a paged KV cache. Positions stay an input
+(`position_ids`), from which the graph computes angles. States of recurrent layers become tables
+with inputs of their own (`la.*`), which are renamed. Logits come as [S, 1, vocabulary].
 """
 
 from pathlib import Path
@@ -13,15 +13,8 @@ from ouzel.backends.openvino.library import ops, ov, paged_attention_transformat
 from ouzel.backends.openvino.runners.state_tables import STATE_PREFIX
 from ouzel.errors import ModelLoadError
 
-BEHIND_OUTPUT_LAYER = {
-    "Add",
-    "Convert",
-    "Divide",
-    "Multiply",
-    "Reshape",
-    "Tanh",
-    "Transpose",
-}  # bias, soft cap
+# operations behind the output layer: a bias, a soft cap
+BEHIND_OUTPUT_LAYER = {"Add", "Convert", "Divide", "Multiply", "Reshape", "Tanh", "Transpose"}
 STATE_INPUTS = {
     "la.block_indices": "state_slots",
     "la.block_indices_begins": "state_slots_begins",
@@ -30,7 +23,10 @@ STATE_INPUTS = {
 
 
 def made_paged(graph: ov.Model, path: Path) -> None:
-    """Changes the graph, which the path names in errors. Raises ModelLoadError, and RuntimeError as OpenVINO does."""
+    """Changes the graph in place; errors name it by `path`.
+
+    Raises ModelLoadError, and RuntimeError from OpenVINO.
+    """
     paged_attention_transformation(graph)
     refuse_fixed_positions(graph, path)
     rename_state_inputs(graph)
@@ -38,31 +34,32 @@ def made_paged(graph: ov.Model, path: Path) -> None:
 
 
 def vocabulary_of(graph: ov.Model) -> int | None:
-    """Returns how many logits a row has; None where the graph leaves it open."""
+    """Returns the number of logits in a row, None if the graph leaves it open."""
     logits_shape = graph.output(0).get_partial_shape()
     size = logits_shape[len(logits_shape) - 1]
     return size.get_length() if size.is_static else None
 
 
 def refuse_fixed_positions(graph: ov.Model, path: Path) -> None:
-    """Raises ModelLoadError for a graph that computes angles, and not from `position_ids`.
+    """Raises ModelLoadError for a graph that computes angles without `position_ids`.
 
-    It counts tokens by itself, one to a step: optimum exports LFM2 so. All tokens of a prompt would be at one place.
+    Such a graph counts tokens by itself, one a step, as in Optimum's export of LFM2: all tokens of
+    a prompt would have the same position.
     """
     is_rotary = any(node.get_type_name() in {"Sin", "Cos"} for node in graph.get_ops())
     inputs = [port for port in graph.inputs if "position_ids" in port.get_names()]
     if is_rotary and not any(port.get_target_inputs() for port in inputs):
         raise ModelLoadError(
-            f"{path} cannot be served: position_ids must be an input of its graph, which computes positions by itself; "
-            "take the safetensors checkpoint"
+            f"{path} cannot be served: position_ids must be an input of its graph, which computes "
+            "positions by itself; serve the safetensors checkpoint instead"
         )
 
 
 def rename_state_inputs(graph: ov.Model) -> None:
-    """Gives tables of states, and what says which slots are used, the names that our own graphs have for them."""
+    """Gives the inputs for states the names that they have in Ouzel's own graphs."""
     for parameter in graph.get_parameters():
         name = parameter.output(0).get_any_name()
-        if name == "la.past_lens":  # the same numbers
+        if name == "la.past_lens":  # the same numbers as `past_lens`
             for port in parameter.output(0).get_target_inputs():
                 port.replace_source_output(graph.input("past_lens"))
             graph.remove_parameter(parameter)
@@ -74,7 +71,10 @@ def rename_state_inputs(graph: ov.Model) -> None:
 
 
 def gather_sampled_rows(graph: ov.Model) -> None:
-    """Puts a gather of the input `sampled_rows` in front of the output layer, or behind it if it is not found."""
+    """Gathers the rows of the input `sampled_rows` before the output layer.
+
+    If the output layer is not found, the gather stands behind it.
+    """
     rows = add_input(graph, "sampled_rows", [-1], ov.Type.i64)
     port = output_layer_input(graph.output(0).get_node())
     gathered = ops.gather(port.get_source_output(), rows, ops.constant(0, ov.Type.i64))
@@ -83,7 +83,7 @@ def gather_sampled_rows(graph: ov.Model) -> None:
 
 
 def output_layer_input(result: Node) -> Node:
-    """Returns the port that the hidden states come in by: of the last MatMul, else of the result."""
+    """Returns the port that takes the hidden states: of the last MatMul, else of the result."""
     node = result.input_value(0).get_node()
     while node.get_type_name() in BEHIND_OUTPUT_LAYER:
         node = node.input_value(0).get_node()

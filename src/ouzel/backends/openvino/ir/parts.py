@@ -1,7 +1,8 @@
-"""A vision encoder's graph is cut into parts of a few layers each, so that steps of the language model may go between.
+"""Cuts a vision encoder's graph into parts of a few layers, so that other steps can run in between.
 
-It may be cut at a value through which all goes that was computed before: between two such cuts lies a part, which takes
-the rows of the one before. What comes behind no product is cheap: each part makes it for itself.
+A graph can be cut at a value through which everything passes that was computed before. A part lies
+between two cuts and takes the rows of the part before it. Values that depend on no matrix product
+are cheap: each part computes its own copy.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,10 @@ PRODUCTS = {"Convolution", "MatMul", ATTENTION}
 
 
 def cut(graph: ov.Model) -> list[ov.Model]:
-    """Takes a graph whose only output is the features, and changes it. One that cannot be cut is one part."""
+    """Cuts a graph whose only output is the features; it changes the graph.
+
+    Returns one part if the graph cannot be cut.
+    """
     parts = []
     write_known_sizes(graph)
     for border in borders(graph):
@@ -33,7 +37,10 @@ def cut(graph: ov.Model) -> list[ov.Model]:
 
 
 def write_known_sizes(graph: ov.Model) -> None:
-    """Puts sizes that are always the same into the graph as numbers: else layers take them from the first of them."""
+    """Writes sizes that never change into the graph as constants.
+
+    Otherwise later layers would take these sizes from a tensor of an earlier part.
+    """
     for node in graph.get_ordered_ops():
         if node.get_type_name() != "Gather":
             continue
@@ -41,16 +48,15 @@ def write_known_sizes(graph: ov.Model) -> None:
         if (source.get_type_name(), index.get_type_name()) != ("ShapeOf", "Constant"):
             continue
         sizes = list(source.input_value(0).get_partial_shape())
-        wanted = [sizes[number] for number in index.get_data().reshape(-1).tolist()]
-        if all(size.is_static for size in wanted):
-            numbers = np.array([size.get_length() for size in wanted]).reshape(
-                index.get_data().shape
-            )
+        gathered = [sizes[number] for number in index.get_data().reshape(-1).tolist()]
+        if all(size.is_static for size in gathered):
+            lengths = np.array([size.get_length() for size in gathered])
+            numbers = lengths.reshape(index.get_data().shape)
             put_in_place(node.output(0), ops.constant(numbers, node.get_output_element_type(0)))
 
 
 def borders(graph: ov.Model) -> list[Node]:
-    """Returns the first value behind every few layers at which the graph may be cut."""
+    """Returns the values to cut at: the first possible one after every few layers."""
     num_layers = sum(node.get_type_name() == ATTENTION for node in graph.get_ops())
     found: dict[int, Node] = {}
     for num_before, value in narrow_places(graph):
@@ -60,7 +66,10 @@ def borders(graph: ov.Model) -> list[Node]:
 
 
 def narrow_places(graph: ov.Model) -> Iterator[tuple[int, Node]]:
-    """Gives values that are all that later nodes take of what was computed, and how many layers are before them."""
+    """Yields each value through which everything passes, with the number of layers before it.
+
+    Later nodes take nothing else that was computed before.
+    """
     order = behind_products(graph)
     last_readers = {
         source: number
@@ -80,7 +89,9 @@ def narrow_places(graph: ov.Model) -> Iterator[tuple[int, Node]]:
 
 
 def behind_products(graph: ov.Model) -> list[Node]:
-    """Returns, in order, products of what comes from inputs, and all that is computed from them."""
+    """Returns, in order, the products of values that come from inputs, and all values computed from
+    them.
+    """
     from_inputs, found = set[str](), dict[str, Node]()
     for node in graph.get_ordered_ops():
         sources = {value.get_node().get_name() for value in node.input_values()}
@@ -92,16 +103,21 @@ def behind_products(graph: ov.Model) -> list[Node]:
 
 
 def key_of(value: Node) -> tuple[str, int]:
+    """Returns the name of the value's node and its index, which identify the value."""
     return value.get_node().get_name(), value.get_index()
 
 
 def part_of(result: Node, name: str) -> ov.Model:
-    """Returns a copy of what the result is computed from: parts have no nodes in common, but for constants' memory."""
+    """Returns a copy of the graph that computes the result.
+
+    Parts share the memory of constants, and no nodes.
+    """
     result.output(0).set_names({name})
     return ov.Model([result], parameters_of(result), "vision").clone()
 
 
 def parameters_of(result: Node) -> list[Node]:
+    """Returns the inputs on which the result depends."""
     found, seen, left = [], set[str](), [result]
     while left:
         node = left.pop()

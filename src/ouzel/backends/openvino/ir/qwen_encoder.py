@@ -1,9 +1,10 @@
-"""The vision encoders of Qwen2-VL and Qwen2.5-VL: two graphs, which become one that has our inputs.
+"""Joins the two graphs of Qwen2-VL's and Qwen2.5-VL's vision encoders into one with Ouzel's inputs.
 
-The first embeds patches (`openvino_vision_embeddings_model.xml`), the other has the blocks and makes features
-(`openvino_vision_embeddings_merger_model.xml`). The latter takes angles, and masks over all pairs of patches, whose
-memory would grow with their square. We give it cosines and sines, which bf16 holds better, and no mask: one pass is one
-picture, whose patches all see each other, and windows are gathered.
+The first graph embeds patches (`openvino_vision_embeddings_model.xml`); the second has the blocks
+and makes features (`openvino_vision_embeddings_merger_model.xml`). The second takes angles, and
+masks over all pairs of patches, whose memory would grow with the square of the patches. The joined
+graph takes cosines and sines instead, which bf16 represents better, and no mask: one pass is one
+image, all of whose patches attend to each other, and windows are gathered.
 """
 
 from collections.abc import Callable
@@ -22,9 +23,8 @@ from ouzel.checkpoint.hf_config import HfConfig
 FILES = ("openvino_vision_embeddings_model.xml", "openvino_vision_embeddings_merger_model.xml")
 ATTENTION = "ScaledDotProductAttention"
 
-Attend = Callable[
-    [Node, Node, Node], Node
-]  # queries, keys, values [patches, heads, head_dim] -> the same
+# takes queries, keys and values, each [patches, heads, head_dim]; gives the same shape
+Attend = Callable[[Node, Node, Node], Node]
 
 
 def qwen2_vl_encoder(
@@ -51,7 +51,7 @@ def qwen2_5_vl_encoder(
     )
 
     def as_they_are(rows: int, columns: int) -> Inputs:
-        """Brings no patch to another place: windows find theirs by themselves."""
+        """Leaves every patch in its place; the windows find their patches by themselves."""
         return {"window_index": np.arange(rows * columns // shape.merge**2)}
 
     return graph, passes_of(shape, qwen2_5_vl.windows_of(config, shape), as_they_are)
@@ -60,7 +60,10 @@ def qwen2_5_vl_encoder(
 def joined(
     embedding: ov.Model, merger: ov.Model, shape: QwenVisionShape, attends: dict[str, Attend]
 ) -> ov.Model:
-    """Returns the merger with `patches` as its input; `attends` has what takes the place of attention by its mask."""
+    """Returns the second graph with `patches` as its input.
+
+    `attends` has the attention that replaces the attention with a mask, by the name of the mask.
+    """
     embedding.input(0).set_names({"patches"})
     replace_input(merger, "hidden_states", embedding.get_results()[0].input_value(0))
     merger.add_parameters(embedding.get_parameters())
@@ -77,7 +80,9 @@ def joined(
 
 
 def attended(node: Node, attends: dict[str, Attend]) -> Node:
-    """Takes and returns [heads, patches, head_dim], as the node does, whose last input is a mask."""
+    """Replaces attention with a mask; takes and returns [heads, patches, head_dim] like the
+    node.
+    """
     query, key, value, *others = node.input_values()
     names = [each.get_node().get_friendly_name() for each in others]
     if len(names) != 1 or names[0] not in attends:
@@ -89,8 +94,8 @@ def attended(node: Node, attends: dict[str, Attend]) -> Node:
 
 
 def nodes_of(graph: ov.Model, kind: str) -> list[Node]:
-    """Raises RuntimeError where there is none, as for a graph of another form."""
+    """Returns the nodes of this type. Raises RuntimeError if the graph has none."""
     found = [node for node in graph.get_ordered_ops() if node.get_type_name() == kind]
     if not found:
-        raise RuntimeError(f"no {kind} is in its graph")
+        raise RuntimeError(f"its graph has no {kind}")
     return found

@@ -1,6 +1,7 @@
-"""An IR of a checkpoint that sees: a language model, a graph that embeds its tokens, and the vision encoder's graphs.
+"""Loads the IR of a model with a vision encoder: a language model, a token embedding, the encoder.
 
-The first two become one that takes token ids, and features of images where these stand for them, as our graphs do.
+The first two graphs become one, which takes token ids and the features of images, like Ouzel's own
+graphs.
 """
 
 from collections.abc import Callable
@@ -32,8 +33,9 @@ ADVICE = "It must be as `optimum-cli export openvino --task image-text-to-text` 
 
 @dataclass(frozen=True, slots=True)
 class SeeingFamily:
-    files: tuple[str, ...]  # of the vision encoder
-    encoder: Callable[..., tuple[ov.Model, Passes]]  # of config.json and the graphs of these files
+    files: tuple[str, ...]  # files of the vision encoder
+    # takes config.json and the graphs of these files
+    encoder: Callable[..., tuple[ov.Model, Passes]]
 
 
 SEEING_FAMILIES = {
@@ -47,8 +49,9 @@ def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> Langu
     family = SEEING_FAMILIES.get(config.model_type)
     if family is None:
         raise ModelLoadError(
-            f"{directory / LANGUAGE_FILE} cannot be served: of IR directories with a vision encoder those of "
-            f"{', '.join(SEEING_FAMILIES)} are, not those of {config.model_type}; take the safetensors checkpoint"
+            f"{directory / LANGUAGE_FILE} cannot be served: an IR with a vision encoder must be "
+            f"one of {', '.join(SEEING_FAMILIES)}, found {config.model_type}; "
+            "serve the safetensors checkpoint instead"
         )
     language, embedding = (read(core, directory / name) for name in (LANGUAGE_FILE, EMBEDDING_FILE))
     encoder = [read(core, directory / name) for name in family.files]
@@ -60,7 +63,8 @@ def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> Langu
         graph, passes = family.encoder(config, *(each.graph for each in encoder))
         if size_of_rows(graph) != hidden_size:
             raise RuntimeError(
-                f"features have {size_of_rows(graph)} numbers, the language model's rows {hidden_size}"
+                f"features have {size_of_rows(graph)} numbers, the language model's rows "
+                f"{hidden_size}"
             )
         vision = VisionModel(
             parts=cut(graph), arrays=[each.weights for each in encoder], passes=passes
@@ -85,13 +89,15 @@ def read(core: ov.Core, path: Path) -> IrGraph:
 
 
 def size_of_rows(graph: ov.Model) -> int:
-    """Returns how many numbers a row of its output has. Raises RuntimeError where the graph leaves it open."""
+    """Returns the size of the rows of the graph's output. Raises RuntimeError if the graph leaves
+    it open.
+    """
     shape = graph.output(0).get_partial_shape()
     return int(shape[len(shape) - 1].get_length())
 
 
 def take_images(graph: ov.Model, embedding: ov.Model, hidden_size: int) -> None:
-    """Gives the graph the inputs `input_ids`, `image_rows` and `image_features` in place of `inputs_embeds`."""
+    """Replaces `inputs_embeds` by the inputs `input_ids`, `image_rows` and `image_features`."""
     token_ids = add_input(graph, "input_ids", [-1], ov.Type.i64)
     image_rows = add_input(graph, "image_rows", [-1], ov.Type.i64)
     features = add_input(graph, "image_features", [1, -1, hidden_size], ov.Type.f32)
@@ -106,6 +112,6 @@ def take_images(graph: ov.Model, embedding: ov.Model, hidden_size: int) -> None:
 
 
 def embeddings_of(embedding: ov.Model, token_ids: Node) -> Node:
-    """Returns [1, T, hidden size]; the embedding's graph becomes a part of that of the token ids."""
+    """Joins the embedding's graph to the token ids; returns the embeddings [1, T, hidden_size]."""
     put_in_place(embedding.input(0), ops.unsqueeze(token_ids, integers(0)))
     return embedding.get_results()[0].input_value(0)

@@ -1,4 +1,4 @@
-"""An IR of a language model alone: `openvino_model.xml`."""
+"""Loads the IR of a language model alone: `openvino_model.xml`."""
 
 from pathlib import Path
 
@@ -9,7 +9,10 @@ from ouzel.backends.openvino.library import ov
 from ouzel.checkpoint.hf_config import HfConfig
 
 TEXT_FILE = "openvino_model.xml"
-ADVICE = "It must be a stateful model, as `optimum-cli export openvino --task text-generation-with-past` makes it"
+ADVICE = (
+    "It must be a stateful model, as `optimum-cli export openvino --task "
+    "text-generation-with-past` makes it"
+)
 
 
 def load_text_model(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:

@@ -1,6 +1,7 @@
-"""The vision encoder of LLaVA 1.5: one graph, `openvino_vision_embeddings_model.xml`, from pixels of tiles to features.
+"""Adapts the vision encoder of LLaVA 1.5: one graph from the pixels of tiles to features.
 
-It has CLIP's tower or SigLIP's, and the projector behind it.
+The graph, `openvino_vision_embeddings_model.xml`, has the tower of CLIP or SigLIP and the
+projector.
 """
 
 import numpy as np
@@ -23,9 +24,8 @@ def llava_encoder(config: HfConfig, graph: ov.Model) -> tuple[ov.Model, Passes]:
         raise vision.refuse("model_type", ", ".join(TOWERS))
     tile_size = square_side(vision, "image_size", 224)
     features = graph.output(0).get_node().input(0)
-    num_rows, size = (
-        features.get_partial_shape()[axis].get_length() for axis in (1, 2)
-    )  # of each tile
+    # rows of each tile, and their size
+    num_rows, size = (features.get_partial_shape()[axis].get_length() for axis in (1, 2))
     rows = ops.reshape(features.get_source_output(), integers(-1, size), False)
     features.replace_source_output(rows.output(0))
     graph.validate_nodes_and_infer_types()

@@ -1,8 +1,9 @@
-"""An IR of a model that reads texts whole: an encoder, or a decoder without a cache, with hidden rows or logits.
+"""Loads the IR of an encoder, or of a decoder without a cache, that gives hidden rows or logits.
 
-Optimum exports it with `--task feature-extraction` or `text-classification`. Its graph takes texts as padded rows,
-[texts, tokens]. Here it becomes a graph that takes the inputs of our own encoders, whose rows stand one after another:
-the graph pads them itself, and its hidden rows come back without the padding.
+Optimum exports it with `--task feature-extraction` or `text-classification`. Its graph takes texts
+as padded rows, [texts, tokens]. Here it becomes a graph with the inputs of Ouzel's own encoders,
+whose rows stand one after another: the graph pads the rows itself, and its hidden rows come back
+without the padding.
 """
 
 from dataclasses import dataclass
@@ -22,24 +23,28 @@ _ADVICE = (
     "It must be an encoder as `optimum-cli export openvino --task feature-extraction` or "
     "`text-classification` makes it"
 )
-_STATE = 'type="ReadValue"'  # of a decoder with a cache
-_ROWS = (
-    "last_hidden_state",
-    "token_embeddings",
-)  # the latter where optimum exports by sentence-transformers
+_STATE = 'type="ReadValue"'  # a sign of a decoder with a cache
+# outputs with hidden rows; token_embeddings if Optimum exports by sentence-transformers
+_ROWS = ("last_hidden_state", "token_embeddings")
 _LOGITS = "logits"
 _CLASSIFIES = "ForSequenceClassification"
-_HIDDEN_SIZE = 64  # of logits, where config.json has another word for it: it only decides how activations are grouped
-_SHOWN = -1.0  # a mask is 0 for a token that is seen, and -1e9 for others
+# Used for a graph with logits if config.json has another key for the hidden size; the size only
+# decides the groups of quantised activations.
+_HIDDEN_SIZE = 64
+_SHOWN = -1.0  # a limit between the mask of a seen token, 0, and the mask of others, -1e9
 
-# Positions of these count from behind the padding token's id, so that a text may be shorter than their table.
+# In these families positions count from the padding token's id plus one, so that a text must be
+# shorter than the table of positions.
 _BEHIND_PADDING = frozenset(
     {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "roberta-prelayernorm"}
 )
 
 
 def reads_whole_texts(directory: Path, architecture: str) -> bool:
-    """Looks for the outputs of such a graph in its text, so that nothing is loaded for other models."""
+    """Tells whether the graph is such an encoder, by its outputs.
+
+    Reads the text of the XML file, so that nothing is loaded for other models.
+    """
     try:
         text = (directory / TEXT_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -52,7 +57,7 @@ def reads_whole_texts(directory: Path, architecture: str) -> bool:
 
 
 def load_whole_texts(core: ov.Core, directory: Path, config: HfConfig) -> EncoderModel:
-    """Raises ModelLoadError for everything that the user can mend."""
+    """Loads the encoder. Raises ModelLoadError for every fault that the user can mend."""
     path = directory / TEXT_FILE
     with refused(path, _ADVICE):
         model = read_graph(core, path)
@@ -81,31 +86,34 @@ def load_whole_texts(core: ov.Core, directory: Path, config: HfConfig) -> Encode
 
 @dataclass(frozen=True)
 class _Output:
-    value: Node  # [texts, tokens, size], or [texts, size] of logits
+    value: Node  # [texts, tokens, size], or for logits [texts, size]
     size: int
     is_logits: bool
 
 
 def _find_output(graph: ov.Model, path: Path) -> _Output:
-    """Prefers hidden rows, since pooled vectors may stand beside them. Raises ModelLoadError."""
+    """Returns the hidden rows, or else the logits. Raises ModelLoadError if there are neither.
+
+    Hidden rows come first, since a graph may give pooled vectors beside them.
+    """
     outputs = [
         _Output(port.get_node().input_value(0), _size_of(port), _LOGITS in port.get_names())
         for port in graph.outputs
     ]
     ranks = [len(port.get_partial_shape()) for port in graph.outputs]
-    for wanted_rank, is_logits in ((3, False), (2, True)):
+    for needed_rank, is_logits in ((3, False), (2, True)):
         for output, rank in zip(outputs, ranks, strict=True):
-            if rank == wanted_rank and output.is_logits == is_logits and output.size:
+            if rank == needed_rank and output.is_logits == is_logits and output.size:
                 return output
     names = ", ".join(port.get_any_name() for port in graph.outputs)
     raise ModelLoadError(
-        f"{path} cannot be served: an output must be {' or '.join(_ROWS)} of each token, or {_LOGITS} of each text, "
-        f"found {names}"
+        f"{path} cannot be served: an output must be {' or '.join(_ROWS)} of each token, or "
+        f"{_LOGITS} of each text, found {names}"
     )
 
 
 def _size_of(port: Node) -> int:
-    """Returns the length of the last axis, and 0 where the graph leaves it open."""
+    """Returns the length of the last axis, 0 if the graph leaves it open."""
     shape = port.get_partial_shape()
     size = shape[len(shape) - 1]
     return size.get_length() if size.is_static else 0
@@ -113,7 +121,9 @@ def _size_of(port: Node) -> int:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Holds the inputs of our encoders, and the values that the graph takes in the place of its own inputs."""
+    """Holds the inputs of Ouzel's encoders, and the padded values that replace the graph's own
+    inputs.
+    """
 
     parameters: list[Node]
     padded: dict[str, Node]
@@ -121,7 +131,9 @@ class _Inputs:
 
     @classmethod
     def of(cls, graph: ov.Model, *, padding_id: int) -> "_Inputs":
-        """Raises ModelLoadError for an input that nothing here fills."""
+        """Makes the inputs. Raises ModelLoadError for an input of the graph that Ouzel
+        cannot fill.
+        """
         token_ids, types, positions = (
             _parameter(name, [-1], ov.Type.i64)
             for name in ("input_ids", "token_types", "position_ids")
@@ -141,9 +153,7 @@ class _Inputs:
         for port in graph.inputs:
             name = next((name for name in values if name in port.get_names()), "")
             if not name:
-                raise ModelLoadError(
-                    f"the graph has an input {port.get_any_name()}, which is not known"
-                )
+                raise ModelLoadError(f"the graph has an unknown input, {port.get_any_name()}")
             padded[name] = ops.convert(values[name], port.get_element_type())
         return cls([token_ids, types, positions, places, rows, mask], padded, rows)
 
@@ -159,7 +169,7 @@ def _is_read(parameter: Node) -> bool:
 
 
 def _without_padding(padded: Node, rows: Node) -> Node:
-    """Makes [rows of all texts, values] of [texts, tokens, values]."""
+    """Turns [texts, tokens, values] into [rows of all texts, values]."""
     size = padded.get_partial_shape()[2].get_length()
     return gather(ops.reshape(padded, integers(-1, size), False), rows)
 

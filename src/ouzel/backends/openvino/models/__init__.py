@@ -1,6 +1,8 @@
-"""Each model family has a file here, named after the `model_type` of its config.json.
+"""Finds the family of a language model: a file here, named after the `model_type` of its
+config.json.
 
-Each has `build(config, builder) -> LanguageModel`. A new file is found by its name; nothing is registered.
+Each file has `build(config, builder) -> LanguageModel`. A new file is found by its name; no
+registration is needed.
 """
 
 import importlib
@@ -16,15 +18,15 @@ from ouzel.errors import ModelLoadError
 Build = Callable[[HfConfig, Builder], LanguageModel]
 
 
-# What the runtime's operations cannot compute, so that no file here could.
+# Types that need an operation which the runtime lacks, so that no file here could build them.
 _IMPOSSIBLE = {
-    "gemma2": "its attention caps the scores, which the runtime's attention does not",
-    "bloom": "its positions are linear biases of the scores (ALiBi), which are not built",
-    "mpt": "its positions are linear biases of the scores (ALiBi), which are not built",
-    "kimi_linear": "its states decay by channel, which the runtime's delta net does not",
-    "deepseek_v32": "a learned indexer chooses what its attention sees",
-    "glm_moe_dsa": "a learned indexer chooses what its attention sees",
-    "qwen4_exp": "a learned indexer chooses what its attention sees",
+    "gemma2": "its attention caps the scores, and the runtime's attention cannot do that",
+    "bloom": "its positions are linear biases of the scores (ALiBi), which are not supported",
+    "mpt": "its positions are linear biases of the scores (ALiBi), which are not supported",
+    "kimi_linear": "its states decay by channel, and the runtime's delta net cannot do that",
+    "deepseek_v32": "a learned indexer chooses the tokens of its attention",
+    "glm_moe_dsa": "a learned indexer chooses the tokens of its attention",
+    "qwen4_exp": "a learned indexer chooses the tokens of its attention",
 }
 
 
@@ -33,7 +35,10 @@ def supported_model_types() -> list[str]:
 
 
 def family(model_type: str) -> Build:
-    """Raises ModelLoadError where there is none; it names the nearest."""
+    """Returns the function `build` of the family.
+
+    Raises ModelLoadError for an unknown type; the message names the nearest types.
+    """
     supported = supported_model_types()
     if model_type not in supported:
         nearest = get_close_matches(model_type, supported, n=3, cutoff=0.5)

@@ -1,4 +1,5 @@
-"""Apertus is llama with RMS norms over each head of queries and keys, and plain feed-forward layers with xIELU.
+"""Apertus is llama with RMS norms over each head of queries and keys, and feed-forward layers with
+xIELU.
 
 Reference: transformers, models/apertus/modeling_apertus.py and configuration_apertus.py.
 """
@@ -51,9 +52,11 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def xielu(b: Builder, rows: Node, prefix: str) -> Node:
-    """Returns (a * x + beta) * x above zero, else n * (exp(min(x, eps)) - 1 - x) + beta * x (Huang 2024).
+    """Computes (a * x + beta) * x above zero, else n * (exp(min(x, eps)) - 1 - x) + beta * x (Huang
+    2024).
 
-    The checkpoint has a and n - beta as softplus takes them. elu() is exp() - 1 without the loss of digits.
+    The checkpoint has a and n - beta before a softplus. elu() is exp() - 1 without the loss of
+    digits.
     """
     beta, epsilon = (float(b.array(prefix + name)) for name in ("beta", "eps"))
     above, below = (

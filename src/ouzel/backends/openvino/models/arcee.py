@@ -1,4 +1,4 @@
-"""AFM is llama with plain feed-forward layers, whose rectified activations are squared.
+"""AFM is llama with plain feed-forward layers, whose activation is a squared ReLU.
 
 Reference: transformers, models/arcee/modeling_arcee.py and configuration_arcee.py.
 """

@@ -1,8 +1,7 @@
-"""Command R7B and Command A add what both halves of a layer make of the same rows, behind one layer norm.
+"""In Command R7B and Command A both halves of a layer compute the same rows, behind one layer norm.
 
-Three layers of four have windows and rotary positions, the others neither.
-
-Reference: transformers, models/cohere2/modeling_cohere2.py and configuration_cohere2.py.
+Three layers of four have windows and rotary positions, the others neither. Reference: transformers,
+models/cohere2/modeling_cohere2.py and configuration_cohere2.py.
 """
 
 from dataclasses import replace
@@ -20,7 +19,8 @@ from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
 
-# Checkpoints that see (Aya Vision) leave out of `text_config` what is as in transformers.
+# Checkpoints with a vision encoder (Aya Vision) leave out of `text_config` the values that are
+# defaults in transformers.
 DEFAULTS = {
     "vocab_size": 256_000,
     "hidden_size": 8192,

@@ -1,6 +1,7 @@
-"""DeepSeek-V2 and V2-Lite have latent attention, and experts by a softmax, of all groups or of the best.
+"""DeepSeek-V2 and V2-Lite have latent attention, and experts chosen by a softmax.
 
-Reference: transformers, models/deepseek_v2/modeling_deepseek_v2.py and configuration_deepseek_v2.py.
+The experts come from all groups, or from the best groups only. Reference: transformers,
+models/deepseek_v2/modeling_deepseek_v2.py and configuration_deepseek_v2.py.
 """
 
 from ouzel.backends.openvino.graph.builder import Builder
@@ -33,9 +34,8 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 def softmax_routing(config: HfConfig) -> Routing:
     require(config, "scoring_func", "softmax")
-    if config.flag(
-        "norm_topk_prob", False
-    ):  # transformers does not normalise, DeepSeek's own code does
+    # With true, transformers does not normalise, but DeepSeek's own code does.
+    if config.flag("norm_topk_prob", False):
         raise ModelLoadError("config.json: norm_topk_prob must be false, found true")
     is_grouped = require(config, "topk_method", "greedy", "group_limited_greedy") != "greedy"
     return Routing(

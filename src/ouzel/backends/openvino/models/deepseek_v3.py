@@ -1,7 +1,7 @@
-"""DeepSeek-V3 and R1, and smaller ones of their kind (Moonlight), have latent attention, and experts by corrected
-scores, of the best groups.
+"""DeepSeek-V3 and R1, and Moonlight, have latent attention, and experts of the best groups.
 
-Reference: transformers, models/deepseek_v3/modeling_deepseek_v3.py and configuration_deepseek_v3.py.
+Corrected scores choose the experts. Reference: transformers,
+models/deepseek_v3/modeling_deepseek_v3.py and configuration_deepseek_v3.py.
 """
 
 from ouzel.backends.openvino.graph.builder import Builder

@@ -1,4 +1,5 @@
-"""ERNIE 4.5 (dense) is llama whose rotary coordinates lie side by side, with biases everywhere or nowhere.
+"""ERNIE 4.5 (dense) is llama with rotary coordinates side by side, and biases everywhere or
+nowhere.
 
 Reference: transformers, models/ernie4_5/modeling_ernie4_5.py and configuration_ernie4_5.py.
 """

@@ -1,6 +1,7 @@
-"""ERNIE 4.5 MoE has experts in some layers, a shared one beside them, and rotary coordinates that lie side by side.
+"""ERNIE 4.5 MoE has experts in some layers, a shared expert, and rotary coordinates side by side.
 
-Reference: transformers, models/ernie4_5_moe/modeling_ernie4_5_moe.py and configuration_ernie4_5_moe.py.
+Reference: transformers, models/ernie4_5_moe/modeling_ernie4_5_moe.py and
+configuration_ernie4_5_moe.py.
 """
 
 from dataclasses import replace
@@ -40,7 +41,7 @@ DEFAULTS = {
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    if config.flag("use_bias", False):  # in every projection, that of the logits included
+    if config.flag("use_bias", False):  # the bias would be in every projection, also in the head
         raise ModelLoadError("config.json: use_bias true is not supported, only false")
     shape = DecoderShape.read(config)
     shape = shape.with_attention(num_paired_dims=shape.attention.head_dim)

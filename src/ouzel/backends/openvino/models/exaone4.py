@@ -1,7 +1,7 @@
-"""EXAONE 4 has its norms behind the halves of a layer, and RMS norms over each head of queries and keys.
+"""EXAONE 4 has norms behind the halves of a layer, and RMS norms over each head of queries and
+keys.
 
-Large checkpoints have windows in three layers of four, and the others know no positions then.
-
+Large checkpoints have windows in three layers of four; the other layers then have no positions.
 Reference: transformers, models/exaone4/modeling_exaone4.py and configuration_exaone4.py.
 """
 

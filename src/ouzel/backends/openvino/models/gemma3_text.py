@@ -1,9 +1,8 @@
-"""Gemma 3, also as a part of checkpoints that see, has norms around both halves of a layer and windows in five of six.
+"""Gemma 3, also the language model of its checkpoints with images, has norms around both halves.
 
-Weights of norms are stored less one, the embedding is scaled, and layers with windows have rotary positions of their
-own.
-
-Reference: transformers, models/gemma3/modeling_gemma3.py and configuration_gemma3.py.
+Five of six layers have windows, with rotary positions of their own. Each weight of a norm is stored
+minus one, and the embedding is scaled. Reference: transformers, models/gemma3/modeling_gemma3.py
+and configuration_gemma3.py.
 """
 
 from dataclasses import replace
@@ -29,7 +28,8 @@ from ouzel.backends.openvino.weights.safetensors import to_float32
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
-# config.json of checkpoints that see leave out of `text_config` what is as in transformers.
+# Checkpoints with a vision encoder leave out of `text_config` the values that are defaults in
+# transformers.
 DEFAULTS = {
     "rope_theta": 1_000_000.0,
     "vocab_size": 262_208,
@@ -94,19 +94,18 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
 def refuse_other_attention(config: HfConfig) -> None:
     if config.has("attn_logit_softcapping"):
         raise ModelLoadError(
-            "config.json: attn_logit_softcapping must be null, because the paged attention has no soft cap, "
-            f"found {config.number('attn_logit_softcapping'):g}"
+            "config.json: attn_logit_softcapping must be null, because the paged attention has no "
+            f"soft cap, found {config.number('attn_logit_softcapping'):g}"
         )
     if config.flag("use_bidirectional_attention", False):
         raise ModelLoadError("config.json: use_bidirectional_attention must be false, found true")
 
 
 def root(size: int, config: HfConfig) -> float:
-    """Returns the square root, rounded to the type that the weights are loaded in."""
+    """Returns the square root, rounded to the type of the stored weights."""
     exact = np.array([[size**0.5]], np.float32)
-    match config.text(
-        "dtype", config.text("torch_dtype", "bfloat16")
-    ):  # all Gemmas were trained in bfloat16
+    # All Gemmas were trained in bfloat16.
+    match config.text("dtype", config.text("torch_dtype", "bfloat16")):
         case "bfloat16":
             return float(to_float32(encode_bf16(exact)["values"], "BF16")[0, 0])
         case "float16":

@@ -1,7 +1,8 @@
-"""Gemma 4, the language model of its checkpoints that see and hear: E2B and E4B (embeddings for each layer, shared
-keys and values), 31B (keys that are the values, too) and 26B-A4B (experts beside a dense feed-forward layer).
+"""Builds Gemma 4, the language model of its checkpoints with images and sound.
 
-Reference: transformers, models/gemma4/modeling_gemma4.py and configuration_gemma4.py.
+The family has E2B and E4B (embeddings for each layer, shared keys and values), 31B (keys that are
+the values, too) and 26B-A4B (experts beside a dense feed-forward layer). Reference: transformers,
+models/gemma4/modeling_gemma4.py and configuration_gemma4.py.
 """
 
 from dataclasses import replace
@@ -76,7 +77,8 @@ def read_shape(config: HfConfig) -> Gemma4Shape:
 
 
 def refuse_what_is_not_computed(config: HfConfig) -> None:
-    if config.text("use_bidirectional_attention", "vision") != "vision":  # which is not of text
+    # "vision" has no effect on text
+    if config.text("use_bidirectional_attention", "vision") != "vision":
         raise ModelLoadError(
             "config.json: use_bidirectional_attention must be null or vision, "
             f"found {config.text('use_bidirectional_attention')}"
@@ -86,11 +88,10 @@ def refuse_what_is_not_computed(config: HfConfig) -> None:
 def read_layers(config: HfConfig) -> tuple[Gemma4Layer, ...]:
     kinds = read_kinds(config)
     caches = read_caches(config, kinds)
-    inner_size, is_doubled = (
-        config.size("intermediate_size"),
-        config.flag("use_double_wide_mlp", False),
-    )
-    window, is_alike = config.size("sliding_window"), config.flag("attention_k_eq_v", False)
+    inner_size = config.size("intermediate_size")
+    is_doubled = config.flag("use_double_wide_mlp", False)
+    window = config.size("sliding_window")
+    keys_are_values = config.flag("attention_k_eq_v", False)
     layers = []
     for index, kind in enumerate(kinds):
         head_dim, num_kv_heads = sizes_of_heads(config, index, kind)
@@ -100,7 +101,7 @@ def read_layers(config: HfConfig) -> tuple[Gemma4Layer, ...]:
                 head_dim=head_dim,
                 num_kv_heads=num_kv_heads,
                 sliding_window=window if kind == SLIDING else 0,
-                has_values=kind == SLIDING or not is_alike,
+                has_values=kind == SLIDING or not keys_are_values,
                 cache=caches[index],
                 inner_size=2 * inner_size if is_doubled and caches[index] != index else inner_size,
             )
@@ -109,20 +110,26 @@ def read_layers(config: HfConfig) -> tuple[Gemma4Layer, ...]:
 
 
 def read_caches(config: HfConfig, kinds: list[str]) -> list[int]:
-    """Returns for each layer the one whose keys and values it reads: the last layers, those of the last other layer of
-    their kind."""
+    """Returns for each layer the layer whose keys and values it reads.
+
+    The last layers share the keys and values of the last other layer of their kind.
+    """
     num_shared = config.integer("num_kv_shared_layers", 0)
     num_own = len(kinds) - num_shared
     if num_shared < 0 or set(kinds[: max(num_own, 0)]) != set(kinds):
         raise ModelLoadError(
-            f"config.json: num_kv_shared_layers must leave a layer of each kind of {len(kinds)}, found {num_shared}"
+            f"config.json: num_kv_shared_layers must leave a layer of each kind of {len(kinds)}, "
+            f"found {num_shared}"
         )
     last = {kind: index for index, kind in enumerate(kinds[:num_own])}
     return [*range(num_own), *(last[kind] for kind in kinds[num_own:])]
 
 
 def read_kinds(config: HfConfig) -> list[str]:
-    """Five of six have a window where config.json does not say; the last has none in any case."""
+    """Returns the kind of each layer; the last layer never has a window.
+
+    Without `layer_types` five of six layers have a window.
+    """
     num_layers = config.size("num_hidden_layers")
     kinds = [FULL if (index + 1) % 6 == 0 else SLIDING for index in range(num_layers)]
     if config.has("layer_types"):
@@ -137,8 +144,9 @@ def read_kinds(config: HfConfig) -> list[str]:
 def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
     """Returns a layer's head_dim and number of key-value heads.
 
-    Published checkpoints write what layers without a window have as `global_head_dim` and
-    `num_global_key_value_heads`; transformers 5 saves it in `per_layer_config`, by the number of the layer.
+    For layers without a window, published checkpoints have `global_head_dim` and
+    `num_global_key_value_heads`; transformers 5 saves them in `per_layer_config`, by the number of
+    the layer.
     """
     head_dim, num_kv_heads = config.size("head_dim"), config.size("num_key_value_heads")
     layers = config.section("per_layer_config")
@@ -152,10 +160,8 @@ def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
             raise ModelLoadError(
                 f"config.json: per_layer_config: {', '.join(sorted(unknown))} is not supported"
             )
-        head_dim, num_kv_heads = (
-            own.size("head_dim", head_dim),
-            own.size("num_key_value_heads", num_kv_heads),
-        )
+        head_dim = own.size("head_dim", head_dim)
+        num_kv_heads = own.size("num_key_value_heads", num_kv_heads)
     elif kind == FULL:
         head_dim = config.size("global_head_dim")
         if config.flag("attention_k_eq_v", False):
@@ -163,14 +169,17 @@ def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
     num_heads = config.size("num_attention_heads")
     if num_heads % num_kv_heads:
         raise ModelLoadError(
-            f"config.json: num_attention_heads {num_heads} is no multiple of the {num_kv_heads} key-value heads "
-            f"of layer {index}"
+            f"config.json: num_attention_heads {num_heads} is no multiple of the {num_kv_heads} "
+            f"key-value heads of layer {index}"
         )
     return head_dim, num_kv_heads
 
 
 def rope_of(config: HfConfig, kind: str, head_dim: int) -> Rope:
-    """Proportional positions turn a share of each head, at the frequencies that the whole head would have."""
+    """Returns the rope of a kind of layer.
+
+    Proportional positions rotate a share of each head, at the frequencies of the whole head.
+    """
     sections = config.section("rope_parameters") or HfConfig(dict(ROPES))
     section = sections.section(kind)
     if section is None:
@@ -191,24 +200,20 @@ def rope_of(config: HfConfig, kind: str, head_dim: int) -> Rope:
 
 
 def read_layer_embeddings(config: HfConfig) -> LayerEmbeddings | None:
-    size = (
-        config.size("hidden_size_per_layer_input")
-        if config.values.get("hidden_size_per_layer_input")
-        else 0
-    )
-    if not size:
+    if not config.values.get("hidden_size_per_layer_input"):
         return None
+    size = config.size("hidden_size_per_layer_input")
     vocab_size = config.size("vocab_size_per_layer_input")
     if vocab_size < config.size("vocab_size"):
         raise ModelLoadError(
-            f"config.json: vocab_size_per_layer_input must be >= vocab_size {config.size('vocab_size')}, "
-            f"found {vocab_size}"
+            "config.json: vocab_size_per_layer_input must be >= vocab_size "
+            f"{config.size('vocab_size')}, found {vocab_size}"
         )
     image_token_id = config.integer("pad_token_id", 0)
     if not 0 <= image_token_id < vocab_size:
         raise ModelLoadError(
-            f"config.json: pad_token_id must be >= 0 and < vocab_size_per_layer_input {vocab_size}, "
-            f"found {image_token_id}"
+            "config.json: pad_token_id must be >= 0 and < vocab_size_per_layer_input "
+            f"{vocab_size}, found {image_token_id}"
         )
     return LayerEmbeddings(
         size=size, vocab_size=vocab_size, factor=root(size, config), image_token_id=image_token_id

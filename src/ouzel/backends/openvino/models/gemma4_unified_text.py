@@ -1,7 +1,7 @@
-"""Gemma 4 12B, the language model of its checkpoints that see and hear by one encoder: gemma4_text without embeddings
-for each layer and without experts.
+"""Gemma 4 12B is gemma4_text without embeddings for each layer and without experts.
 
-Reference: transformers, models/gemma4_unified/modeling_gemma4_unified.py and configuration_gemma4_unified.py.
+It is the language model of checkpoints that have one encoder for images and sound. Reference:
+transformers, models/gemma4_unified/modeling_gemma4_unified.py and configuration_gemma4_unified.py.
 """
 
 from ouzel.backends.openvino.graph.builder import Builder

@@ -1,4 +1,5 @@
-"""GLM-4-9B and GLM-Edge turn half of each head, whose rotary coordinates lie side by side, and fuse gate and up.
+"""GLM-4-9B and GLM-Edge rotate half of each head, with coordinates side by side; gate and up are
+fused.
 
 Reference: transformers, models/glm/modeling_glm.py and configuration_glm.py.
 """

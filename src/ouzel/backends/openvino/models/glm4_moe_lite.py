@@ -1,6 +1,7 @@
-"""GLM-4.7-Flash is deepseek_v3 with other sizes, which may say of each layer whether it has experts.
+"""GLM-4.7-Flash is deepseek_v3 with other sizes; config.json may list the layers with experts.
 
-Reference: transformers, models/glm4_moe_lite/modeling_glm4_moe_lite.py and configuration_glm4_moe_lite.py.
+Reference: transformers, models/glm4_moe_lite/modeling_glm4_moe_lite.py and
+configuration_glm4_moe_lite.py.
 """
 
 from ouzel.backends.openvino.graph.builder import Builder

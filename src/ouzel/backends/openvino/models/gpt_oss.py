@@ -1,4 +1,5 @@
-"""gpt-oss has experts in every layer, attention sinks, windows in every other layer, and biases everywhere.
+"""gpt-oss has experts in every layer, attention sinks, windows in every other layer, biases
+everywhere.
 
 Reference: transformers, models/gpt_oss/modeling_gpt_oss.py and configuration_gpt_oss.py.
 """

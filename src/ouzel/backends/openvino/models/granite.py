@@ -1,4 +1,4 @@
-"""Granite (dense) is llama with factors on the embedding, the attention, the halves of each layer and the logits.
+"""Granite (dense) is llama with factors of the embedding, the attention, the halves and the logits.
 
 Reference: transformers, models/granite/modeling_granite.py and configuration_granite.py.
 """
@@ -13,7 +13,8 @@ from ouzel.backends.openvino.models import llama
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
-# Checkpoints that see (Granite Vision) leave out of `text_config` what is as in transformers.
+# Checkpoints with a vision encoder (Granite Vision) leave out of `text_config` the values that are
+# defaults in transformers.
 DEFAULTS = llama.DEFAULTS
 
 
@@ -24,11 +25,9 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
-    """Reads the factors, which all Granites have."""
-    bias, logits_scaling = (
-        config.flag("attention_bias", False),
-        config.number("logits_scaling", 1.0),
-    )
+    """Reads the shape with the factors, which all Granite families have."""
+    bias = config.flag("attention_bias", False)
+    logits_scaling = config.number("logits_scaling", 1.0)
     if logits_scaling == 0:
         raise ModelLoadError("config.json: logits_scaling must not be 0")
     shape = DecoderShape.read(config).with_attention(

@@ -1,6 +1,7 @@
-"""Granite 4 H has Mamba-2 in most layers, attention in the others, mostly without positions, and perhaps experts.
+"""Granite 4 H has Mamba-2 in most layers, attention in the others, and experts in some checkpoints.
 
-Reference: transformers, models/granitemoehybrid/modeling_granitemoehybrid.py and configuration_granitemoehybrid.py.
+The attention mostly has no positions. Reference: transformers,
+models/granitemoehybrid/modeling_granitemoehybrid.py and configuration_granitemoehybrid.py.
 """
 
 from dataclasses import replace
@@ -37,7 +38,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def feed_forward(config: HfConfig) -> Part:
-    """The shared layer is beside the experts, or alone where there are none."""
+    """Returns the shared layer beside the experts, or alone if there are no experts."""
     shared = granitemoeshared.shared_mlp(config)
     if config.integer("num_local_experts") == 0:
         return shared
@@ -46,14 +47,12 @@ def feed_forward(config: HfConfig) -> Part:
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
     shape = granite.decoder_shape(config)
-    return (
-        shape
-        if turns(config)
-        else replace(shape, unrotated_layers=frozenset(range(shape.num_layers)))
-    )
+    if has_rotary_positions(config):
+        return shape
+    return replace(shape, unrotated_layers=frozenset(range(shape.num_layers)))
 
 
-def turns(config: HfConfig) -> bool:
+def has_rotary_positions(config: HfConfig) -> bool:
     kind = config.text("position_embedding_type", "nope")
     if kind not in ("rope", "nope"):
         raise ModelLoadError(
@@ -81,7 +80,8 @@ def read_mamba(config: HfConfig, shape: DecoderShape) -> MambaShape:
     head_dim = inner_size // num_heads if is_automatic else config.size("mamba_d_head")
     if num_heads * head_dim != inner_size:
         raise ModelLoadError(
-            f"config.json: mamba_n_heads times mamba_d_head must be {inner_size}, found {num_heads} times {head_dim}"
+            f"config.json: mamba_n_heads times mamba_d_head must be {inner_size}, found "
+            f"{num_heads} times {head_dim}"
         )
     return MambaShape(
         hidden_size=hidden_size,

@@ -1,6 +1,7 @@
 """Granite MoE with a shared MLP is granitemoe with a feed-forward layer beside the experts.
 
-Reference: transformers, models/granitemoeshared/modeling_granitemoeshared.py and configuration_granitemoeshared.py.
+Reference: transformers, models/granitemoeshared/modeling_granitemoeshared.py and
+configuration_granitemoeshared.py.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Helium 1 is llama whose rotary coordinates lie side by side.
+"""Helium 1 is llama with rotary coordinates side by side.
 
 Reference: transformers, models/helium/modeling_helium.py and configuration_helium.py.
 """

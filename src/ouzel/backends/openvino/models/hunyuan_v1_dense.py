@@ -1,8 +1,8 @@
-"""Hunyuan (dense, 0.5B to 7B) is llama with RMS norms over each head of queries and keys, after these are turned.
+"""Hunyuan (dense, 0.5B to 7B) is llama with RMS norms over each rotated head of queries and keys.
 
-Both coordinates of a rotated pair have weights of their own in the norm, so positions are not quite relative.
-
-Reference: transformers, models/hunyuan_v1_dense/modeling_hunyuan_v1_dense.py and configuration_hunyuan_v1_dense.py.
+The norm has separate weights for both coordinates of a rotated pair, so positions are not quite
+relative. Reference: transformers, models/hunyuan_v1_dense/modeling_hunyuan_v1_dense.py and
+configuration_hunyuan_v1_dense.py.
 """
 
 from dataclasses import replace

@@ -1,6 +1,7 @@
-"""InternLM3 is llama, with biases everywhere or nowhere.
+"""InternLM3 is llama with biases everywhere or nowhere.
 
-Reference: transformers, models/internlm3/configuration_internlm3.py; the model is models/llama/modeling_llama.py.
+Reference: transformers, models/internlm3/configuration_internlm3.py; the model is
+models/llama/modeling_llama.py.
 """
 
 from dataclasses import replace
@@ -19,9 +20,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     attention_bias = config.flag("attention_bias", config.flag("qkv_bias", False))
     bias = config.flag("mlp_bias", config.flag("bias", False))
-    if attention_bias != bias:  # with which transformers refuses it, too
+    if attention_bias != bias:  # transformers refuses such a checkpoint, too
         raise ModelLoadError(
-            f"config.json: qkv_bias and bias of internlm3 must agree, found {attention_bias}, {bias}"
+            f"config.json: qkv_bias and bias of internlm3 must agree, found {attention_bias}, "
+            f"{bias}"
         )
     shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
     return build_decoder(b, shape, feed_forward_of(replace(MlpShape.read(config), has_bias=bias)))

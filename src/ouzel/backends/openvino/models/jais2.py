@@ -1,4 +1,4 @@
-"""Jais 2 is llama with layer norms, plain feed-forward layers with squared rectified activations, and biases.
+"""Jais 2 is llama with layer norms, plain feed-forward layers with squared ReLU, and biases.
 
 Reference: transformers, models/jais2/modeling_jais2.py and configuration_jais2.py.
 """

@@ -22,7 +22,8 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
-# Checkpoints that see (LFM2-VL) leave out of `text_config` what is as in transformers.
+# Checkpoints with a vision encoder (LFM2-VL) leave out of `text_config` the values that are
+# defaults in transformers.
 DEFAULTS = {
     "vocab_size": 65_536,
     "hidden_size": 2560,
@@ -87,7 +88,8 @@ def attention_layers(config: HfConfig) -> set[int]:
         kinds = config.texts("layer_types", num_layers)
         if unknown := set(kinds) - {"full_attention", "conv"}:
             raise ModelLoadError(
-                f"config.json: layer_types must be full_attention or conv, found {', '.join(sorted(unknown))}"
+                "config.json: layer_types must be full_attention or conv, found "
+                f"{', '.join(sorted(unknown))}"
             )
         return {layer for layer, kind in enumerate(kinds) if kind == "full_attention"}
     layers = config.values.get("full_attn_idxs")
@@ -97,7 +99,10 @@ def attention_layers(config: HfConfig) -> set[int]:
 
 
 def inner_size(config: HfConfig) -> int:
-    """Returns the feed-forward layers' size: what config.json says is, unless told otherwise, not yet adjusted."""
+    """Returns the size of the feed-forward layers.
+
+    config.json has it before an adjustment, unless it switches the adjustment off.
+    """
     size = config.size("block_ff_dim", config.size("intermediate_size", 12288))
     if not config.flag("block_auto_adjust_ff_dim", True):
         return size

@@ -1,4 +1,4 @@
-"""LFM2 MoE is lfm2 with experts in place of the feed-forward layers, but for the first ones.
+"""LFM2 MoE is lfm2 with experts in place of the feed-forward layers, except in the first layers.
 
 Reference: transformers, models/lfm2_moe/modeling_lfm2_moe.py and configuration_lfm2_moe.py.
 """
@@ -31,7 +31,9 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def feed_forward(config: HfConfig) -> Part:
-    """A bias of each expert counts for the choice, and not for the weights."""
+    """Returns the feed-forward half; a bias of each expert affects the choice, and not the
+    weights.
+    """
     routing = replace(
         Routing.read(config),
         scores="sigmoid",

@@ -1,4 +1,4 @@
-"""Llama 2 and 3, and the many checkpoints that call themselves llama.
+"""Builds Llama 2 and 3, and the many other checkpoints of type llama.
 
 Reference: transformers, models/llama/modeling_llama.py.
 """
@@ -11,7 +11,8 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
 
-# Checkpoints that see (LLaVA) leave out of `text_config` what is as in transformers.
+# Checkpoints with a vision encoder (LLaVA) leave out of `text_config` the values that are defaults
+# in transformers.
 DEFAULTS = {
     "vocab_size": 32_000,
     "hidden_size": 4096,

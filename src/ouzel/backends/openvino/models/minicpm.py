@@ -1,7 +1,7 @@
-"""MiniCPM 1, 2 and 4 are llama with factors for the embedding, the layers and the logits.
+"""MiniCPM 1, 2 and 4 are llama with factors of the embedding, the layers and the logits.
 
-Reference: openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py. Transformers has no code of its own for them; with equal
-factors its Granite computes the same.
+Reference: openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py. Transformers has no code of its own for
+these models; with equal factors its Granite computes the same.
 """
 
 from dataclasses import replace
@@ -18,10 +18,9 @@ DEFAULTS = {"tie_word_embeddings": True, "scale_emb": 1, "scale_depth": 1, "dim_
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    for key in (
-        "sparse_config",
-        "num_experts",
-    ):  # attention to chosen blocks of a long context; MiniCPM-MoE
+    # The first key stands for attention to chosen blocks of a long context, the second for
+    # MiniCPM-MoE.
+    for key in ("sparse_config", "num_experts"):
         if config.has(key):
             raise config.refuse(key, "null")
     bias = config.flag("attention_bias", False)

@@ -1,4 +1,4 @@
-"""MiniCPM3 is llama with latent attention, and with factors for the embedding, the layers and the logits.
+"""MiniCPM3 is llama with latent attention, and factors of the embedding, the layers and the logits.
 
 Reference: transformers, models/minicpm3/modeling_minicpm3.py and configuration_minicpm3.py.
 """
@@ -39,7 +39,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def with_factors(shape: DecoderShape, config: HfConfig) -> DecoderShape:
-    """A factor that is null does nothing."""
+    """Returns the shape with the factors; a factor that is null has no effect."""
     scale_depth = config.number("scale_depth", math.sqrt(shape.num_layers))
     hidden_size = shape.attention.hidden_size
     return replace(

@@ -1,4 +1,4 @@
-"""Mistral 7B and its like are llama with an optional sliding window in every layer.
+"""Mistral 7B and similar models are llama with an optional sliding window in every layer.
 
 Reference: transformers, models/mistral/modeling_mistral.py.
 """
@@ -11,7 +11,8 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
 
-# Checkpoints that see (Pixtral) leave out of `text_config` what is as in transformers.
+# Checkpoints with a vision encoder (Pixtral) leave out of `text_config` the values that are
+# defaults in transformers.
 DEFAULTS = {
     "vocab_size": 32_000,
     "hidden_size": 4096,
@@ -31,7 +32,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def sliding_window(config: HfConfig) -> int:
-    """Returns 0, for none, where it is null; only where the key is missing is it the default of transformers."""
+    """Returns the tokens of the window; null in config.json means 0, no window.
+
+    Without the key the default of transformers counts.
+    """
     if "sliding_window" in config.values and not config.has("sliding_window"):
         return 0
     return config.size("sliding_window", 4096)

@@ -1,4 +1,4 @@
-"""Nemotron and Minitron have layer norms stored less one, turn half of each head, and square rectified activations.
+"""Nemotron and Minitron store norms minus one, rotate half of each head, and use squared ReLU.
 
 Reference: transformers, models/nemotron/modeling_nemotron.py and configuration_nemotron.py.
 """

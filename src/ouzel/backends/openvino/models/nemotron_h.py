@@ -1,4 +1,5 @@
-"""Nemotron-H has one thing in each layer: Mamba-2, attention without positions, a feed-forward layer, or experts.
+"""Nemotron-H has one part in each layer: Mamba-2, attention without positions, a feed-forward
+layer, or experts.
 
 Reference: transformers, models/nemotron_h/modeling_nemotron_h.py and configuration_nemotron_h.py.
 """
@@ -27,7 +28,7 @@ from ouzel.errors import ModelLoadError
 _KINDS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 _NEWER_NAMES = {"linear_attention": "mamba", "full_attention": "attention"}
 
-# Names that older checkpoints have for the same.
+# Keys of older checkpoints for the same settings.
 _OLDER_KEYS = {
     "n_groups": "mamba_n_groups",
     "conv_kernel": "mamba_d_conv",
@@ -108,7 +109,7 @@ def read_mlp(config: HfConfig) -> MlpShape:
 
 
 def experts_layer(config: HfConfig, mlp: MlpShape) -> Part:
-    """Makes layers of experts without gates, beside one that is for every token."""
+    """Returns layers of experts without gates, beside an expert that computes every token."""
     if config.has("moe_latent_size"):
         raise config.refuse("moe_latent_size", "none: experts that take whole rows")
     routing = sigmoid_routing(config)
@@ -125,7 +126,10 @@ def experts_layer(config: HfConfig, mlp: MlpShape) -> Part:
 
 
 def read_mamba(config: HfConfig, norm: Norm) -> MambaShape:
-    """Steps are never below `time_step_min`; `time_step_limit` says nothing, as in transformers."""
+    """Reads the Mamba layers.
+
+    Steps are never below `time_step_min`; `time_step_limit` has no effect, as in transformers.
+    """
     return MambaShape(
         hidden_size=config.size("hidden_size"),
         num_heads=config.size("mamba_num_heads"),
@@ -142,7 +146,7 @@ def read_mamba(config: HfConfig, norm: Norm) -> MambaShape:
 
 
 def layer_kinds(config: HfConfig) -> list[str]:
-    """Reads `layers_block_type`, or a letter for each layer, `hybrid_override_pattern`."""
+    """Reads `layers_block_type`, or `hybrid_override_pattern`, a letter for each layer."""
     listed = config.values.get("layers_block_type", config.values.get("layer_types"))
     if listed is None:
         kinds = [_KINDS.get(letter, letter) for letter in config.text("hybrid_override_pattern")]

@@ -1,4 +1,5 @@
-"""OLMo 3 is olmo2 with windows in three layers of four; the others have the scaled rotary positions.
+"""OLMo 3 is olmo2 with windows in three layers of four; the other layers have scaled rotary
+positions.
 
 Reference: transformers, models/olmo3/modeling_olmo3.py and configuration_olmo3.py.
 """

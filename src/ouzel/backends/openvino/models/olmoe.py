@@ -1,6 +1,7 @@
-"""OLMoE has experts in every layer and RMS norms over whole rows of queries and keys, which may be clipped.
+"""OLMoE has experts in every layer, and RMS norms over whole rows of queries and keys.
 
-Reference: transformers, models/olmoe/modeling_olmoe.py and configuration_olmoe.py.
+Queries, keys and values may be clipped. Reference: transformers, models/olmoe/modeling_olmoe.py and
+configuration_olmoe.py.
 """
 
 from ouzel.backends.openvino.graph.builder import Builder

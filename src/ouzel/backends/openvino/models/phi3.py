@@ -1,6 +1,7 @@
-"""Phi-3, Phi-3.5, Phi-4 and Phi-4-mini are llama with fused projections, of which some turn only a part of each head.
+"""Phi-3, Phi-3.5, Phi-4 and Phi-4-mini are llama with fused projections.
 
-Reference: transformers, models/phi3/modeling_phi3.py and configuration_phi3.py.
+Some of these models rotate only a part of each head. Reference: transformers,
+models/phi3/modeling_phi3.py and configuration_phi3.py.
 """
 
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Qwen2 and Qwen2.5 are llama with biases on queries, keys and values, and may have sliding windows in upper layers.
+"""Qwen2 and Qwen2.5 are llama with biases of queries, keys and values; upper layers may have
+windows.
 
 Reference: transformers, models/qwen2/modeling_qwen2.py and configuration_qwen2.py.
 """
@@ -16,7 +17,8 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
 
-# Checkpoints that see (InternVL) leave out of `text_config` what is as in transformers.
+# Checkpoints with a vision encoder (InternVL) leave out of `text_config` the values that are
+# defaults in transformers.
 DEFAULTS = {
     "vocab_size": 151_936,
     "hidden_size": 4096,

@@ -1,4 +1,4 @@
-"""The language model of Qwen2.5-VL is qwen2, but turns by three positions; in a text these are the same.
+"""The language model of Qwen2.5-VL is qwen2, but rotates by three positions, equal in a text.
 
 Reference: transformers, models/qwen2_5_vl/modeling_qwen2_5_vl.py and configuration_qwen2_5_vl.py.
 """

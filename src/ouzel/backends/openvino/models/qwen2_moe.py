@@ -1,4 +1,5 @@
-"""Qwen2 MoE is qwen2 with experts in place of the feed-forward layers, and beside them one that all tokens share.
+"""Qwen2 MoE is qwen2 with experts in place of the feed-forward layers, and an expert for all
+tokens.
 
 Reference: transformers, models/qwen2_moe/modeling_qwen2_moe.py and configuration_qwen2_moe.py.
 """
@@ -41,7 +42,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def windows(config: HfConfig) -> tuple[int, ...]:
-    """Without `layer_types` they are in every other layer below `max_window_layers`."""
+    """Returns the window of each layer.
+
+    Without `layer_types` every other layer below `max_window_layers` has a window.
+    """
     if not config.flag("use_sliding_window", False):
         return ()
     end = config.integer("max_window_layers", 28)
@@ -49,7 +53,7 @@ def windows(config: HfConfig) -> tuple[int, ...]:
 
 
 def feed_forward(config: HfConfig, routing: Routing) -> Part:
-    """The shared expert is weighed by a gate of its own."""
+    """Returns the feed-forward half; a gate of its own weights the shared expert."""
     chosen = experts_of(
         routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
     )

@@ -1,4 +1,4 @@
-"""The language model of Qwen2-VL is that of Qwen2.5-VL.
+"""The language model of Qwen2-VL is the same as in Qwen2.5-VL.
 
 Reference: transformers, models/qwen2_vl/modeling_qwen2_vl.py and configuration_qwen2_vl.py.
 """

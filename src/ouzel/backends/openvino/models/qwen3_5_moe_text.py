@@ -1,6 +1,7 @@
-"""Qwen3.5 and 3.6 MoE are qwen3_5 with experts, and one that all tokens share, in place of the feed-forward layers.
+"""Qwen3.5 and 3.6 MoE are qwen3_5 with experts in place of the feed-forward layers.
 
-Reference: transformers, models/qwen3_5_moe/modeling_qwen3_5_moe.py and configuration_qwen3_5_moe.py.
+One expert computes all tokens. Reference: transformers, models/qwen3_5_moe/modeling_qwen3_5_moe.py
+and configuration_qwen3_5_moe.py.
 """
 
 from dataclasses import replace

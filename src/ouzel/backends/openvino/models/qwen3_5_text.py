@@ -1,7 +1,8 @@
-"""Qwen3.5, 3.6 and 3.8 have gated delta nets in most layers, and gated attention that turns a part of each head.
+"""Qwen3.5, 3.6 and 3.8 have gated delta nets in most layers, and gated attention in the others.
 
-Of a checkpoint of several modes this is the language model; its three positions of a token are equal in a text.
-Reference: transformers, models/qwen3_5/modeling_qwen3_5.py and configuration_qwen3_5.py.
+The attention rotates a part of each head. In a checkpoint of several modes this is the language
+model; the three positions of a token are equal in a text. Reference: transformers,
+models/qwen3_5/modeling_qwen3_5.py and configuration_qwen3_5.py.
 """
 
 from dataclasses import replace
@@ -46,18 +47,19 @@ def with_defaults(config: HfConfig) -> HfConfig:
 
 
 def decoder_shape(config: HfConfig, *, turns_by_three: bool = False) -> DecoderShape:
-    """Weights of norms are stored less one, but for those of delta nets."""
+    """Reads the shape. Each weight of a norm is stored minus one, except in delta nets.
+
+    With `turns_by_three` tokens have three positions.
+    """
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config, rotates_partly=True)
     norm = replace(shape.norm, plus=1.0)
     shape = shape.with_attention(
         norm=norm, qk_norm="head", is_gated=True, qkv_bias=bias, output_bias=bias
     )
-    rope = (
-        with_axes(shape.rope, config, (11, 11, 10), are_interleaved=True)
-        if turns_by_three
-        else shape.rope
-    )
+    rope = shape.rope
+    if turns_by_three:
+        rope = with_axes(rope, config, (11, 11, 10), are_interleaved=True)
     return replace(shape, norm=norm, rope=rope)
 
 

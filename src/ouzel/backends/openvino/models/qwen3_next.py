@@ -1,4 +1,4 @@
-"""Qwen3-Next is qwen3_5_moe with fused projections of its delta nets, and perhaps plain feed-forward layers.
+"""Qwen3-Next is qwen3_5_moe with fused projections in its delta nets; some layers may be dense.
 
 Reference: transformers, models/qwen3_next/modeling_qwen3_next.py and configuration_qwen3_next.py.
 """
@@ -30,10 +30,8 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = qwen3_5_text.with_defaults(config).with_defaults(**DEFAULTS)
     shape = qwen3_5_text.decoder_shape(config)
     delta_shape = replace(DeltaNetShape.read(config), is_fused=True)
-    sparse, dense = (
-        qwen2_moe.feed_forward(config, Routing.read(config)),
-        feed_forward_of(MlpShape.read(config)),
-    )
+    sparse = qwen2_moe.feed_forward(config, Routing.read(config))
+    dense = feed_forward_of(MlpShape.read(config))
     feed_forward = by_layer(sparse, dense, layers_with_experts(config))
     mixer = qwen3_5_text.mixer_of(config, b, shape, delta_shape)
     return build_decoder(b, shape, feed_forward, mixer, prediction_of(config, shape, sparse))

@@ -1,4 +1,4 @@
-"""The language model of Qwen3-VL is qwen3, but turns by three positions; in a text these are the same.
+"""The language model of Qwen3-VL is qwen3, but rotates by three positions, equal in a text.
 
 Reference: transformers, models/qwen3_vl/modeling_qwen3_vl.py and configuration_qwen3_vl.py.
 """

@@ -1,4 +1,4 @@
-"""Seed-OSS is llama with biases on queries, keys and values.
+"""Seed-OSS is llama with biases of queries, keys and values.
 
 Reference: transformers, models/seed_oss/modeling_seed_oss.py and configuration_seed_oss.py.
 """

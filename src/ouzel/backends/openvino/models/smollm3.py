@@ -1,4 +1,4 @@
-"""SmolLM3 is llama without rotary positions in every fourth layer, or where `no_rope_layers` has a 0.
+"""SmolLM3 is llama without rotary positions in every fourth layer, or by `no_rope_layers`.
 
 Reference: transformers, models/smollm3/modeling_smollm3.py and configuration_smollm3.py.
 """
@@ -30,7 +30,10 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def unrotated_layers(config: HfConfig) -> frozenset[int]:
-    """Despite the key's name, a 1 in `no_rope_layers` is a layer with rotary positions."""
+    """Returns the layers without rotary positions.
+
+    Despite the key's name, a 1 in `no_rope_layers` is a layer with rotary positions.
+    """
     num_layers = config.size("num_hidden_layers")
     if config.has("no_rope_layers"):
         rotates = config.integers("no_rope_layers", num_layers)

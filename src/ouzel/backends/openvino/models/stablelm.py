@@ -1,6 +1,7 @@
-"""StableLM 2 and 3B have layer norms, turn a quarter of each head, and may have both halves of a layer side by side.
+"""StableLM 2 and 3B have layer norms, rotate a quarter of each head, and may have parallel halves.
 
-Reference: transformers, models/stablelm/modeling_stablelm.py and configuration_stablelm.py.
+With parallel halves both halves of a layer take the same rows. Reference: transformers,
+models/stablelm/modeling_stablelm.py and configuration_stablelm.py.
 """
 
 from dataclasses import replace

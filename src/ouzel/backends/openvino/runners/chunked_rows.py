@@ -1,13 +1,15 @@
-"""Sequences with several tokens in a step are computed in chunks where a layer can; graph/delta_chunks.py says how.
+"""Divides the rows of a step into chunks, for layers with states (graph/delta_chunks.py).
 
-The others have a single row, for the operations that have their states in tables.
+Sequences with several tokens in the step are computed in chunks. Sequences with a single row go to
+the operations that have their states in tables.
 
-Chunks are as long as makes least work: a few guessed tokens of some sequences need no long ones, and of a prompt each
-chunk takes its part of the work for the state, whatever its length.
+The length of the chunks is the one with the least work. A few proposals of some sequences need no
+long chunks; in a long prompt each chunk of any length costs one update of the state.
 
-A loop over no chunks costs what it cost last: the runtime hands on what that gave, and all behind it is computed again
-(after a prompt of 512 tokens, a step of Qwen3.5-0.8B took twice its time). So the first step without chunks gets one
-that counts for nothing, and those that follow cost little.
+A loop over no chunks costs as much as the loop before it: the runtime hands on the former output,
+and everything behind the loop is computed again (after a prompt of 512 tokens, a step of
+Qwen3.5-0.8B took twice its time). So the first step without chunks gets a dummy chunk of few rows,
+and the steps after it cost little.
 """
 
 import numpy as np
@@ -17,11 +19,8 @@ from ouzel.backends.openvino.graph.chunk_length import LONGEST_CHUNK
 
 Integers = NDArray[np.int32]
 
-CHUNK_WORK = {
-    8: 0.6,
-    32: 1.0,
-    LONGEST_CHUNK: 1.8,
-}  # of one of each length, relative to each other (decision 0018)
+# the work of one chunk by its length, relative to a chunk of 32 rows (decision 0018)
+CHUNK_WORK = {8: 0.6, 32: 1.0, LONGEST_CHUNK: 1.8}
 _SHORTEST = min(CHUNK_WORK)
 _NOTHING = {
     "chunk_rows": np.full((1, _SHORTEST), -1, np.int32),
@@ -30,15 +29,15 @@ _NOTHING = {
 
 
 def in_chunks(subsequence_begins: Integers) -> NDArray[np.bool_]:
-    """Tells which sequences are."""
+    """Tells for each sequence whether it has several rows and is computed in chunks."""
     return np.diff(subsequence_begins) > 1
 
 
 class ChunkedRows:
-    """Makes the inputs of steps that follow one another."""
+    """Makes the inputs of successive steps, with a dummy chunk where one saves time."""
 
     def __init__(self) -> None:
-        self._last_size = 0  # of the chunks of the last step that had any, in rows
+        self._last_size = 0  # rows in chunks of the last step that had any
 
     def inputs(self, subsequence_begins: Integers, slots: Integers) -> dict[str, Integers]:
         inputs = chunk_inputs(subsequence_begins, slots)
@@ -49,17 +48,17 @@ class ChunkedRows:
 
 
 def chunk_length(lens: Integers) -> int:
-    """Returns that of all chunks of a step, whose sequences in chunks have so many rows."""
+    """Returns the length of a step's chunks; `lens` are the rows of each sequence in chunks."""
     return min(
         CHUNK_WORK, key=lambda length: float(np.sum(-(-lens // length))) * CHUNK_WORK[length]
     )
 
 
 def chunk_inputs(subsequence_begins: Integers, slots: Integers) -> dict[str, Integers]:
-    """Takes the slots that each sequence reads. Returns the inputs that `Chunking` makes, by their names.
+    """Returns the inputs of `Chunking` by name; `slots` are the slots that each sequence reads.
 
-    Behind the end of its sequence a chunk has -1 - the last row, again and again: they count for nothing, and nothing
-    of another sequence comes near. The slot of a chunk that goes on from the one before is -1.
+    A chunk that its sequence does not fill has -1 - (the sequence's last row) behind its own rows.
+    Their results are not used. The slot of a chunk that continues the chunk before it is -1.
     """
     lens, chunked = np.diff(subsequence_begins), in_chunks(subsequence_begins)
     single_rows = subsequence_begins[:-1][~chunked]

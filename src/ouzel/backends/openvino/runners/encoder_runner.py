@@ -1,4 +1,4 @@
-"""The runner of an encoder computes the texts of a step together, in one `infer`."""
+"""Runs an encoder on the texts of a step together, in one `infer`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,15 @@ from ouzel.backends.openvino.runners.graph_request import GraphRequest
 from ouzel.engine.base import PoolingBatch
 from ouzel.types.engine_info import EngineInfo
 
-_UNSEEN = np.float32(
-    -1e9
-)  # is added to the products of queries with keys of no text, or outside of the window
+# This is added to the products of queries with keys of padding or outside of the window.
+_UNSEEN = np.float32(-1e9)
 
 
 class EncoderRunner:
-    """Implements `PoolingRunner`. Where the model scores there is no `pooling`: its graph has its own."""
+    """Runs an encoder; implements `PoolingRunner`.
+
+    For a model that scores `pooling` is None: its graph pools the rows.
+    """
 
     def __init__(
         self,
@@ -41,11 +43,12 @@ class EncoderRunner:
         )
 
     def close(self) -> None:
-        """Gives the memory back; the runner is of no use afterwards."""
+        """Frees the memory; the runner cannot be used afterwards."""
         del self._request, self._model
 
 
 def _inputs(model: EncoderModel, batch: PoolingBatch) -> dict[str, NDArray[np.generic]]:
+    """Returns the inputs of the graph by name."""
     begins, token_ids = batch.begins, batch.token_ids
     lens = np.diff(begins)
     places = np.arange(int(lens.max()), dtype=np.int32)
@@ -77,7 +80,11 @@ def _positions(
     begins: NDArray[np.int32],
     padding_id: int | None,
 ) -> NDArray[np.int64]:
-    """Counts from 0; RoBERTa from behind the padding token's id, which that token keeps wherever it stands."""
+    """Returns the position of each token.
+
+    Positions count from 0. In RoBERTa they count from the padding token's id plus one, and the
+    padding token itself has its id as position wherever it stands.
+    """
     if padding_id is None:
         return in_text
     counted = token_ids != padding_id
@@ -87,7 +94,9 @@ def _positions(
 
 
 def _pooling_weights(model: EncoderModel, begins: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Returns [B, T]: 1 for the first token of each text, or an equal share for all of its tokens."""
+    """Returns weights [B, T]: 1 for the first token of each text, or equal weights for all its
+    tokens.
+    """
     lens = np.diff(begins)
     weights = np.zeros((len(lens), int(begins[-1])), np.float32)
     if model.score_pooling == "cls":

@@ -1,4 +1,4 @@
-"""The inputs by which a step's rows get the features of images (graph/images.py)."""
+"""Makes the inputs that give a step's rows the features of images (graph/images.py)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,10 @@ Inputs = dict[str, NDArray[np.generic]]
 
 
 def features_shape(compiled: ov.CompiledModel) -> tuple[int, int] | None:
-    """Returns levels and hidden size of the features that the model takes; None where it takes no images."""
+    """Returns levels and hidden size of the features that the model takes.
+
+    Returns None if the model takes no images.
+    """
     for port in compiled.inputs:
         if port.get_any_name() == "image_features":
             levels, _, hidden_size = port.get_partial_shape()
@@ -29,6 +32,7 @@ def image_inputs(batch: ForwardBatch, shape: tuple[int, int]) -> Inputs:
 
 
 def is_image_token(batch: ForwardBatch) -> NDArray[np.int32]:
+    """Returns 1 for each token of an image, 0 for the others, [T]."""
     flags = np.zeros(len(batch.token_ids), np.int32)
     if batch.image_rows is not None:
         flags[batch.image_rows] = 1

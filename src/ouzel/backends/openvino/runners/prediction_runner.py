@@ -1,4 +1,4 @@
-"""The layer that predicts further tokens is run by itself, on the cache and with the head of the model."""
+"""Runs the layer that predicts further tokens, on the KV cache and with the head of the model."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,10 @@ class CompiledPrediction:
 
 
 class PredictionRunner:
-    """Implements `HiddenRunner`. A batch without hidden rows has zeros for them."""
+    """Runs the prediction layer and the head; implements `HiddenRunner`.
+
+    A batch without hidden rows gets zeros for them.
+    """
 
     def __init__(
         self,
@@ -34,10 +37,8 @@ class PredictionRunner:
         self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)
         self._ropes = language_model.ropes
         self._kv_cache = cache
-        self._head, self._layer = (
-            GraphRequest(compiled.head),
-            GraphRequest(compiled.layer, cache.tensors),
-        )
+        self._head = GraphRequest(compiled.head)
+        self._layer = GraphRequest(compiled.layer, cache.tensors)
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         rows = batch.hidden_rows
@@ -53,13 +54,16 @@ class PredictionRunner:
         return self.logits(self.hidden_rows)
 
     def logits(self, hidden_rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Takes [S, hidden size]; returns [S, vocab_size], a view that is valid until the next time."""
+        """Returns the logits, [S, vocab_size], of hidden rows, [S, hidden_size].
+
+        The result is a view that is valid until the next run.
+        """
         self._head.run({"hidden_rows": hidden_rows})
         return self._head.output()
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
-        """Copies those of the whole model, which has the same."""
+        """Copies blocks of the model's KV cache, which both runners share."""
         self._kv_cache.copy_blocks(sources, destinations)
 
     def close(self) -> None:
-        """Leaves everything to the model's runner."""
+        """Frees nothing: the model's runner owns the memory."""

@@ -1,9 +1,9 @@
-"""A step gets two more rows, so that the bits of its own rows do not depend on how many there are.
+"""Adds two rows to a step, so that the bits of its own rows do not depend on their number.
 
-The runtime's attention has one loop for steps whose subsequences are all of one row, where there are fewer of these
-than threads, and another loop for all other steps. The two round differently. A subsequence of two rows, which nobody
-asks for, sends every step through the second loop. It makes the number of rows of each matrix product two at least, and
-so does its sampled row for the product of the head.
+The runtime's attention has one loop for steps whose subsequences all have one row and are fewer
+than the threads, and another loop for all other steps. The two loops round differently. The added
+subsequence of two rows sends every step through the second loop. It also makes each matrix product
+have two rows at least; its sampled row does the same for the product of the head.
 """
 
 from dataclasses import replace
@@ -17,14 +17,15 @@ _NUM_ROWS = 2
 
 
 def num_padding_blocks(info: EngineInfo) -> int:
-    """Returns how many blocks there are behind those that are handed out."""
+    """Returns the number of blocks behind the blocks that sequences can get."""
     return 1 if info.is_deterministic else 0
 
 
 def padded(batch: ForwardBatch, block: int) -> ForwardBatch:
-    """Appends the rows, which are written to the block; their logits are the last ones, where logits are asked for.
+    """Appends a subsequence of two rows, which is written to `block`.
 
-    Adapters and states are refused beside it (`row_check.refuse_kinds`).
+    Its logits are the last ones, if the batch samples any row. Adapters and states are refused
+    beside `--deterministic` (`row_check.refuse_kinds`).
     """
     assert batch.adapter_slots is None and batch.state_slots is None
     num_rows = len(batch.token_ids)

@@ -1,5 +1,7 @@
-"""The runner runs batches on a compiled model: one `infer` a step, or with a layer that predicts further tokens one
-more for the head."""
+"""Runs batches on a compiled model: one `infer` a step.
+
+A model with a prediction layer needs a second `infer` for the head.
+"""
 
 from collections.abc import Generator, Mapping
 
@@ -25,7 +27,11 @@ from ouzel.types.engine_request import ImageInput
 
 
 def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
-    """Returns (3,) where the input `position_ids` is [3, T]: for time, height and width of an image's tokens."""
+    """Returns (3,) if the input `position_ids` is [3, T]: time, height and width of an image's
+    tokens.
+
+    Returns () if it is [T], or if there is no such input.
+    """
     shapes = (
         port.get_partial_shape()
         for port in compiled.inputs
@@ -35,7 +41,10 @@ def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
 
 
 class OpenVINORunner:
-    """Implements `ModelRunner`; it owns the compiled model, the arrays that this points into, and the caches."""
+    """Runs the model; implements `ModelRunner`.
+
+    The runner owns the compiled model, the arrays that the model points into, and the caches.
+    """
 
     def __init__(
         self,
@@ -49,9 +58,8 @@ class OpenVINORunner:
     ) -> None:
         self.info = info
         self.prediction = prediction
-        self.hidden_rows = np.zeros(
-            (0, language_model.hidden_size), np.float32
-        )  # known where there is a prediction
+        # hidden rows of the last batch, [T, hidden_size]; empty without a prediction layer
+        self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)
         self._vision = vision
         self._features_shape = features_shape(compiled)
         self._compiled = compiled
@@ -114,23 +122,25 @@ class OpenVINORunner:
         return inputs
 
     def output(self, index: int) -> NDArray[np.float32]:
-        """Returns an output of the last run by its place among the graph's outputs: a view, valid until the next."""
+        """Returns an output of the last run by its index in the graph: a view, valid until the next
+        run.
+        """
         return self._request.output(index)
 
     def fill_adapter_slot(self, slot: int, path: str) -> bytes:
-        assert self._adapters is not None, "a model that takes no adapters gets none"
+        assert self._adapters is not None, "the model takes no adapters"
         return self._adapters.fill(slot, path)
 
     def clear_adapter_slot(self, slot: int) -> None:
-        assert self._adapters is not None, "a model that takes no adapters gets none"
+        assert self._adapters is not None, "the model takes no adapters"
         self._adapters.clear(slot)
 
     def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
-        assert self._vision is not None, "a model that does not see gets no images"
+        assert self._vision is not None, "the model takes no images"
         return self._vision.encode(image)
 
     def _keep_states(self, batch: ForwardBatch) -> None:
-        """Puts the states that sequences in chunks have at the end, which are outputs, into their slots."""
+        """Writes the final states of sequences in chunks, which are outputs, into their slots."""
         if not self._next_states or batch.state_slots is None:
             return
         slots = batch.state_slots[in_chunks(batch.subsequence_begins), 1]
@@ -138,14 +148,18 @@ class OpenVINORunner:
             self._states.write(name, slots, self._request.output(index))
 
     def read_keys(self, num_tokens: int) -> dict[str, NDArray[np.float32]]:
-        """Returns the keys [heads, tokens, channels] of the first tokens in the first blocks, by the cache's name."""
+        """Returns the keys of the first tokens in the first blocks, [heads, tokens, channels] by
+        cache name.
+        """
         return self._kv_cache.read_keys(num_tokens)
 
     def largest_cached(self, num_tokens: int) -> float:
-        """Returns the largest key or value of the first tokens in the first blocks, of a cache that holds floats."""
-        own = {
-            name for name in self._kv_cache.tensors if self._request.has_input(name)
-        }  # not of the prediction layer
+        """Returns the largest key or value of the first tokens in the first blocks.
+
+        The cache must hold floats.
+        """
+        # the tensors of the model itself, without the prediction layer
+        own = {name for name in self._kv_cache.tensors if self._request.has_input(name)}
         return self._kv_cache.largest(num_tokens, own)
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
@@ -157,7 +171,7 @@ class OpenVINORunner:
         return {name: TableRows(tensors.values()) for name, tensors in caches.items() if tensors}
 
     def close(self) -> None:
-        """Gives the memory back; the runner is of no use afterwards."""
+        """Frees the memory; the runner cannot be used afterwards."""
         del (
             self._request,
             self._compiled,

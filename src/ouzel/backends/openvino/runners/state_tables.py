@@ -1,7 +1,8 @@
-"""States of recurrent layers lie in slots of tables, the compiled model's inputs `state.<kind>.<layer>`.
+"""Holds the states of recurrent layers in tables, the model's inputs `state.<kind>.<layer>`.
 
-A slot holds the state of one sequence in all layers; `engine/cache/state_slots.py` assigns the slots.
-Memory is planned for slots first: two for each running sequence, and the slots that hold cached prompts.
+A slot holds the state of one sequence in all layers; `engine/cache/state_slots.py` assigns the
+slots. Memory is planned for slots first: two for each running sequence, and the slots that hold
+cached prompts.
 """
 
 import logging
@@ -19,19 +20,19 @@ from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)
 
-STATE_PREFIX = "state."  # of the inputs' names
-NEXT_PREFIX = "next_"  # and of outputs, with the same name behind it
-# of inputs that are float32 in every precision, and have such outputs
+STATE_PREFIX = "state."  # prefix of input names
+NEXT_PREFIX = "next_"  # outputs have the name of their input behind this prefix
+# Inputs with this prefix are float32 in every precision and have outputs.
 EXACT_PREFIX = "state.delta."
-RUNNING_MEMORY_SHARE = 0.4  # of the free memory, for the states of sequences that run
-KEPT_MEMORY_SHARE = 0.1
-KEPT_PER_SEQUENCE = 8
-_INTERVAL = 2**30  # tokens after which an operation would go on to a sequence's next slot: never
+RUNNING_MEMORY_SHARE = 0.4  # share of the free memory for the states of running sequences
+KEPT_MEMORY_SHARE = 0.1  # share of the free memory for the states of cached prompts
+KEPT_PER_SEQUENCE = 8  # slots for cached prompts per running sequence
+_INTERVAL = 2**30  # tokens after which an operation would go on to the sequence's next slot: never
 
 
 @dataclass(frozen=True)
 class StatePlan:
-    max_num_seqs: int  # what was asked for, or less where there is no memory for so many
+    max_num_seqs: int  # the option, or less if the memory holds fewer
     num_slots: int  # 0: the model has no states
     slot_bytes: int
     num_kept: int = 0  # slots for prompts that begin alike
@@ -46,7 +47,7 @@ def state_tables(compiled: ov.CompiledModel | ov.Model) -> list[Table]:
 
 
 def state_tables_of(graph: ov.Model, precision: ov.Type) -> list[Table]:
-    """Returns what a graph will have when it is compiled."""
+    """Returns the tables that the graph will have when it is compiled in this precision."""
     others = tables_of(graph, STATE_PREFIX, dtype=precision)
     return tables_of(graph, EXACT_PREFIX) + [
         each for each in others if not each.name.startswith(EXACT_PREFIX)
@@ -54,27 +55,29 @@ def state_tables_of(graph: ov.Model, precision: ov.Type) -> list[Table]:
 
 
 def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> StatePlan:
-    """Raises ModelLoadError where not even one sequence has room in the memory that is free."""
+    """Plans the slots of states. Raises ModelLoadError if the free memory does not hold one
+    sequence.
+    """
     if not tables:
         return StatePlan(engine.max_num_seqs, 0, 0)
     slot_bytes = sum(table.row_bytes for table in tables)
     output_bytes = sum(table.row_bytes for table in tables if table.name.startswith(EXACT_PREFIX))
-    needed_bytes = (
-        slot_bytes + output_bytes // 2
-    )  # of a slot, as a sequence has two, and one output
+    # A sequence has two slots and one output, so a slot takes half an output beside its own bytes.
+    needed_bytes = slot_bytes + output_bytes // 2
     num_running = min(
         engine.max_num_seqs, num_sequences(int(free_bytes * RUNNING_MEMORY_SHARE) // needed_bytes)
     )
     if num_running < 1:
         raise ModelLoadError(
-            f"the states of a sequence need {num_slots(1, 0) * needed_bytes / 2**30:.2f} GiB, the memory left is less"
+            f"the states of a sequence need {num_slots(1, 0) * needed_bytes / 2**30:.2f} GiB, the "
+            "memory left is less"
         )
     num_kept = num_kept_states(engine, num_running, slot_bytes, free_bytes)
     return StatePlan(num_running, num_slots(num_running, num_kept), slot_bytes, num_kept)
 
 
 def log_states(plan: StatePlan, engine: EngineConfig) -> None:
-    """Logs nothing of a model without states."""
+    """Logs the planned slots, if the model has states."""
     if plan.max_num_seqs < engine.max_num_seqs:
         logger.warning(
             "max_num_seqs is %d instead of %d: the memory holds no more states",
@@ -83,7 +86,7 @@ def log_states(plan: StatePlan, engine: EngineConfig) -> None:
         )
     if plan.num_slots:
         logger.info(
-            "states: %d slots of %.2f MiB, %.2f GiB; %d of them for prompts that begin alike",
+            "states: %d slots of %.2f MiB, %.2f GiB; %d of them for cached prompts",
             plan.num_slots,
             plan.slot_bytes / 2**20,
             plan.num_bytes / 2**30,
@@ -94,6 +97,7 @@ def log_states(plan: StatePlan, engine: EngineConfig) -> None:
 def num_kept_states(
     engine: EngineConfig, num_running: int, slot_bytes: int, free_bytes: int
 ) -> int:
+    """Returns the number of slots for cached prompts."""
     if not engine.prefix_caching:
         return 0
     if engine.state_cache_gib is not None:
@@ -102,7 +106,7 @@ def num_kept_states(
 
 
 class StateTables:
-    """It holds the tensors of all recurrent layers; slots index their first dimension."""
+    """Holds the states of all recurrent layers in tensors; slots index their first dimension."""
 
     def __init__(self, tables: list[Table], plan: StatePlan) -> None:
         try:
@@ -110,13 +114,16 @@ class StateTables:
         except RuntimeError as error:
             raise memory_error("state_cache_gib", plan.num_bytes) from error
         for tensor in self.tensors.values():
-            tensor.data[0] = 0  # which sequences begin with
+            tensor.data[0] = 0  # new sequences begin with these zeros
 
     def inputs(self, slots: NDArray[np.int32] | None) -> dict[str, NDArray[np.generic]]:
-        """Takes [B, 2], that are read and written; returns what the graph's operations take, by the inputs' names."""
+        """Returns the inputs of the graph's operations by name.
+
+        `slots` are the slots that each sequence reads and writes, [B, 2].
+        """
         if not self.tensors:
             return {}
-        assert slots is not None, "the model has states"
+        assert slots is not None, "each sequence needs slots: the model has states"
         num_sequences = len(slots)
         return {
             "state_slots": slots.reshape(-1),
@@ -125,6 +132,6 @@ class StateTables:
         }
 
     def write(self, name: str, slots: NDArray[np.int32], states: NDArray[np.float32]) -> None:
-        """Takes one state for each slot."""
+        """Writes one state into each slot."""
         table = self.tensors[name].data
         table[slots] = states.reshape(len(slots), *table.shape[1:])

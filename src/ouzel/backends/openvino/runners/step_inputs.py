@@ -1,4 +1,4 @@
-"""What every graph takes of a step."""
+"""Makes the inputs of a step that every graph takes."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""A model's caches are tables, inputs of the compiled model whose first dimension is for us to choose.
+"""Reads and allocates tables, model inputs whose first dimension Ouzel chooses, such as caches.
 
 Shapes and element types come from the compiled model; they depend on device, precision and KV type.
 """
@@ -17,7 +17,7 @@ from ouzel.backends.openvino.library import ov
 class Table:
     name: str
     dtype: ov.Type
-    row_shape: tuple[int, ...]  # of a block, or of a slot
+    row_shape: tuple[int, ...]  # shape of a block or a slot
 
     @property
     def row_bytes(self) -> int:
@@ -27,7 +27,10 @@ class Table:
 def tables_of(
     model: ov.CompiledModel | ov.Model, *prefixes: str, dtype: ov.Type | None = None
 ) -> list[Table]:
-    """Takes `dtype` instead of what the inputs have: that of a compiled model may be another than its graph's."""
+    """Returns the inputs whose names have one of the prefixes.
+
+    `dtype` replaces the type of the inputs: a compiled model may have another type than its graph.
+    """
     found = []
     for port in model.inputs:
         name = port.get_any_name()
@@ -40,9 +43,10 @@ def tables_of(
 
 
 def allocate(tables: list[Table], num_rows: int) -> dict[str, ov.Tensor]:
-    """Returns them by name. The memory is taken from the system page by page, when a row is first written.
+    """Allocates the tables and returns the tensors by name.
 
-    Raises RuntimeError where it cannot be had.
+    The system gives the memory page by page, when a row is first written. Raises RuntimeError if
+    the system refuses the memory.
     """
     return {
         table.name: ov.Tensor(table.dtype, ov.Shape([num_rows, *table.row_shape]))
@@ -51,7 +55,10 @@ def allocate(tables: list[Table], num_rows: int) -> dict[str, ov.Tensor]:
 
 
 class TableRows:
-    """Implements `CacheRows`: a row is what all tensors have at one index of their first dimension."""
+    """Reads and writes rows of several tensors as bytes; implements `CacheRows`.
+
+    A row joins the contents of all tensors at one index of their first dimension.
+    """
 
     def __init__(self, tensors: Iterable[ov.Tensor]) -> None:
         self._tables = [

@@ -1,4 +1,4 @@
-"""The vision encoder is run part by part, on one image at a time."""
+"""Runs the vision encoder part by part, on one image at a time."""
 
 from collections.abc import Generator
 from itertools import chain
@@ -16,7 +16,7 @@ Array = NDArray[np.float32]
 
 
 class VisionRunner:
-    """Owns the compiled parts and the arrays that they point into."""
+    """Runs the compiled parts; it owns them and the arrays that they point into."""
 
     def __init__(self, compiled: list[ov.CompiledModel], model: VisionModel) -> None:
         self._model = model
@@ -25,7 +25,10 @@ class VisionRunner:
         self._outputs = [[port.get_any_name() for port in part.outputs] for part in compiled]
 
     def encode(self, image: ImageInput) -> Generator[None, None, Array]:
-        """Gives features [levels, rows, hidden_size]; waits to be continued between any two parts."""
+        """Returns the features of an image, [levels, rows, hidden_size].
+
+        The generator yields between two parts, so that other steps can run.
+        """
         passes = self._model.passes(image, pixels_of(image))
         features = []
         for number, inputs in enumerate(passes):
@@ -35,8 +38,8 @@ class VisionRunner:
         joined = self._model.join(image, features)
         if (num_tokens := sum(num for _, num in image.runs)) != joined.shape[1]:
             raise EngineFailed(
-                f"an image of {image.shape[0]} tiles has {joined.shape[1]} rows of features for {num_tokens} tokens: "
-                "config.json and the image processor's settings disagree"
+                f"an image of {image.shape[0]} tiles has {joined.shape[1]} rows of features for "
+                f"{num_tokens} tokens: config.json and the image processor's settings disagree"
             )
         return joined
 
@@ -47,24 +50,25 @@ class VisionRunner:
         for number, (request, names, outputs) in enumerate(parts):
             if number:
                 yield
-            given = {
+            tensors = {
                 name: ov.Tensor(np.ascontiguousarray(inputs[name]), shared_memory=True)
                 for name in names
             }
-            for name, tensor in given.items():
+            for name, tensor in tensors.items():
                 request.set_tensor(name, tensor)
-            request.infer()  # without the GIL
-            made = {
-                name: np.array(request.get_tensor(name).data) for name in outputs
-            }  # the next run writes over it
-            if NEXT_ROWS in made:
-                inputs = inputs | {ROWS: made[NEXT_ROWS]}
-            deep |= {name: array for name, array in made.items() if name.startswith(DEEP)}
-        return np.stack(list(chain([made[FEATURES]], deep.values())))
+            request.infer()  # releases the GIL
+            # copies, because the next run writes over the tensors
+            results = {name: np.array(request.get_tensor(name).data) for name in outputs}
+            if NEXT_ROWS in results:
+                inputs = inputs | {ROWS: results[NEXT_ROWS]}
+            deep |= {name: array for name, array in results.items() if name.startswith(DEEP)}
+        return np.stack(list(chain([results[FEATURES]], deep.values())))
 
 
 def pixels_of(image: ImageInput) -> Array:
-    """Returns [tiles, 3, height, width], as the reference's image processors give them."""
+    """Returns the normalised pixels, [tiles, 3, height, width], like the reference's image
+    processors.
+    """
     values = np.frombuffer(image.pixels, np.uint8).reshape(*image.shape, 3)
     mean, std = np.array(image.mean, np.float32), np.array(image.std, np.float32)
     scaled = (values.astype(np.float32) * np.float32(image.rescale) - mean) / std

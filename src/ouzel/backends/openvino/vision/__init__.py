@@ -1,7 +1,9 @@
-"""Each family that sees has a file here for its vision encoder, named after the `model_type` of its config.json.
+"""Finds the vision encoder of a family: a file here, named after the `model_type` of its
+config.json.
 
-Each has `SHAPE`, what its language model takes of images, or `image_shape(config)`, and `build(config, builder) ->
-VisionModel`; `config` is all of config.json. A new file is found by its name; nothing is registered.
+Each file has `image_shape(config)`, the images that the language model takes, and `build(config,
+builder) -> VisionModel`; `config` is all of config.json. A new file is found by its name; no
+registration is needed.
 """
 
 import importlib
@@ -26,7 +28,9 @@ def vision_model_types() -> list[str]:
 
 
 def vision_family(config: HfConfig) -> VisionFamily | None:
-    """Returns None for a checkpoint that does not see, and for one whose encoder is not built here."""
+    """Returns the family, None if the checkpoint takes no images or Ouzel cannot build its
+    encoder.
+    """
     if not config.has("vision_config") or config.model_type not in vision_model_types():
         return None
     module = importlib.import_module(f"{__name__}.{config.model_type}")

@@ -1,4 +1,5 @@
-"""Gemma 3 has SigLIP's encoder, averages squares of patches, and lets a picture's tokens see each other.
+"""Gemma 3 averages squares of patches from SigLIP's encoder; tokens of an image attend to each
+other.
 
 Reference: transformers, models/gemma3/modeling_gemma3.py; Gemma 3 (Gemma Team 2025).
 """
@@ -38,22 +39,24 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 
 def rows_per_side(config: HfConfig, shape: VitShape) -> int:
-    """Returns how many rows of features a tile has along each side."""
+    """Returns the number of rows of features along each side of a tile."""
     num_rows = config.size("mm_tokens_per_image", 256)
     side = math.isqrt(num_rows)
     if side**2 != num_rows or shape.side % side:
         raise ModelLoadError(
-            f"config.json: mm_tokens_per_image must be the square of a divisor of {shape.side} patches, the side of a "
-            f"tile, found {num_rows}"
+            f"config.json: mm_tokens_per_image must be the square of a divisor of {shape.side} "
+            f"patches, the side of a tile, found {num_rows}"
         )
     return side
 
 
 def check_windows(text: HfConfig, num_rows: int) -> None:
-    """Raises ModelLoadError where a picture does not fit a window: the runtime's attention would see all of it."""
-    window = min(
-        (each for each in gemma3_text.decoder_shape(text).sliding_windows if each), default=num_rows
-    )
+    """Raises ModelLoadError if an image does not fit into a window.
+
+    The runtime's attention would let the tokens attend to the whole image, beyond the window.
+    """
+    windows = [each for each in gemma3_text.decoder_shape(text).sliding_windows if each]
+    window = min(windows, default=num_rows)
     if num_rows > window:
         raise ModelLoadError(
             f"config.json: mm_tokens_per_image must be <= sliding_window {window}, found {num_rows}"
@@ -61,7 +64,7 @@ def check_windows(text: HfConfig, num_rows: int) -> None:
 
 
 def averages(rows: Node, side: int, new_side: int, size: int) -> Node:
-    """Makes [tiles * new_side^2, size] of [tiles, side^2, size]."""
+    """Averages squares: [tiles * side^2, size] becomes [tiles * new_side^2, size]."""
     factor = side // new_side
     cut = ops.reshape(rows, integers(-1, new_side, factor, new_side, factor, size), False)
     return ops.reshape(ops.reduce_mean(cut, integers(2, 4), False), integers(-1, size), False)

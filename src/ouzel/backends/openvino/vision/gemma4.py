@@ -1,6 +1,7 @@
-"""Gemma 4 cuts pictures of any size into patches, turns these by column and row, and averages squares of them.
+"""Gemma 4 cuts images of any size into patches, rotates them by column and row, and averages
+squares.
 
-Where config.json says so, a picture's tokens see each other, in layers with a window only.
+If config.json says so, the tokens of an image attend to each other, in layers with a window only.
 
 Reference: transformers, models/gemma4/modeling_gemma4.py.
 """
@@ -28,7 +29,7 @@ from ouzel.types.engine_request import ImageInput
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4VisionShape:
-    """It has the sizes and switches of one checkpoint's encoder."""
+    """Holds the sizes and switches of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int
@@ -36,13 +37,13 @@ class Gemma4VisionShape:
     num_heads: int
     head_dim: int
     patch_size: int
-    pooling: int  # patches whose average becomes one row of features, along each side
-    num_positions: int  # of patches, along each side
+    pooling: int  # patches along each side of a square that becomes one row of features
+    num_positions: int  # positions of patches along each side
     norm: Norm
     activation: Activation
-    theta: float  # of the angles
-    is_clipped: bool  # what enters and leaves a matrix
-    is_standardised: bool  # the features, by means and deviations of the checkpoint's
+    theta: float  # base of the angles
+    is_clipped: bool  # the inputs and outputs of matrices are clipped
+    is_standardised: bool  # features are normalised by means and deviations from the checkpoint
 
     @classmethod
     def read(cls, vision: HfConfig) -> "Gemma4VisionShape":
@@ -65,7 +66,8 @@ class Gemma4VisionShape:
             raise vision.refuse("num_key_value_heads", f"{shape.num_heads}, as num_attention_heads")
         if shape.head_dim % 4:
             raise ModelLoadError(
-                f"config.json: vision_config: head_dim must be a multiple of 4, found {shape.head_dim}"
+                "config.json: vision_config: head_dim must be a multiple of 4, found "
+                f"{shape.head_dim}"
             )
         return shape
 
@@ -90,7 +92,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 
 def embedded_patches(b: VisionBuilder, shape: Gemma4VisionShape) -> Node:
-    """Adds what belongs to each patch's column, and to its row."""
+    """Embeds the patches and adds the embeddings of their column and of their row."""
     prefix, size = f"{TOWER}patch_embedder.", shape.hidden_size
     num_columns = 3 * shape.patch_size**2
     patches = b.input("patches", [-1, num_columns], ov.Type.f32)
@@ -112,7 +114,10 @@ def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShape
 
 
 def attention(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShape) -> Node:
-    """Products of queries and keys are not scaled, for both are normalised by trained weights."""
+    """Computes attention; the products of queries and keys are not scaled.
+
+    Trained weights normalise both already.
+    """
     size, head_dim = shape.hidden_size, shape.head_dim
     inner_size = shape.num_heads * head_dim
     query, key, value = (
@@ -131,7 +136,7 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShap
 
 
 def turned_by_place(b: VisionBuilder, heads: Node, head_dim: int) -> Node:
-    """The first half of each head is turned by the patch's column, the second by its row."""
+    """Rotates the first half of each head by the patch's column, and the second half by its row."""
     half = head_dim // 2
     cos, sin = (
         ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1))
@@ -156,7 +161,7 @@ def feed_forward(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionS
 def linear(
     b: VisionBuilder, rows: Node, name: str, sizes: tuple[int, int], shape: Gemma4VisionShape
 ) -> Node:
-    """`sizes` are those of what enters and what leaves."""
+    """Multiplies rows by a matrix, and clips inputs and outputs; `sizes` are their sizes."""
     rows = clipped(b, rows, f"{name}.input", shape)
     return clipped(
         b, b.linear(rows, f"{name}.linear", *sizes, has_bias=False), f"{name}.output", shape
@@ -171,7 +176,7 @@ def clipped(b: VisionBuilder, rows: Node, name: str, shape: Gemma4VisionShape) -
 
 
 def pooled(b: VisionBuilder, rows: Node, shape: Gemma4VisionShape) -> Node:
-    """Makes one row of each square of patches, which follow one another."""
+    """Averages each square of patches to one row; the patches of a square follow one another."""
     squares = ops.reshape(rows, integers(-1, shape.pooling**2, shape.hidden_size), False)
     rows = scaled(ops.reduce_mean(squares, integers(1), False), shape.hidden_size**0.5)
     if not shape.is_standardised:
@@ -183,8 +188,11 @@ def pooled(b: VisionBuilder, rows: Node, shape: Gemma4VisionShape) -> Node:
 
 
 def passes_of(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
-    """`max_rows` bounds a picture's rows of features, where they see each other: the runtime's attention would let
-    them do so beyond a window, which the reference does not."""
+    """Returns the function that makes the inputs of an image.
+
+    If the tokens of an image attend to each other, `max_rows` limits them: the runtime's attention
+    would let them attend beyond a window, unlike the reference.
+    """
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
         height, width = pixels.shape[2:]
@@ -192,13 +200,13 @@ def passes_of(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
         unit = shape.patch_size * shape.pooling
         if height % unit or width % unit or max(rows, columns) > shape.num_positions:
             raise EngineFailed(
-                f"the sides of pictures must be multiples of {unit} and <= {shape.num_positions * shape.patch_size}, "
-                f"found {height}x{width}"
+                f"the sides of images must be multiples of {unit} and <= "
+                f"{shape.num_positions * shape.patch_size}, found {height}x{width}"
             )
         num_rows = rows * columns // shape.pooling**2
         if max_rows is not None and num_rows > max_rows:
             raise EngineFailed(
-                f"pictures must have <= {max_rows} tokens, as the sliding_window has, found {num_rows}"
+                f"images must have <= {max_rows} tokens, the sliding_window, found {num_rows}"
             )
         common = places(rows, columns, shape)
         return [
@@ -210,12 +218,16 @@ def passes_of(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
 
 
 def patches(grid: NDArray[np.float32], shape: Gemma4VisionShape) -> NDArray[np.generic]:
-    """Takes [rows, columns, numbers of a patch]; the colours of each pixel come to lie side by side."""
+    """Scales patches of [rows, columns, numbers of a patch] to -1 to 1.
+
+    The three colours of each pixel come to stand side by side.
+    """
     by_pixel = grid.reshape(*grid.shape[:2], 3, -1).swapaxes(2, 3).reshape(grid.shape)
     return merged_order(2 * (by_pixel - np.float32(0.5)), shape.pooling)
 
 
 def places(rows: int, columns: int, shape: Gemma4VisionShape) -> Inputs:
+    """Returns the column and row of each patch, and the cosines and sines of its angles."""
     down, across = merged_order(np.moveaxis(np.indices((rows, columns)), 0, -1), shape.pooling).T
     half = shape.head_dim // 2
     frequencies = shape.theta ** -(np.arange(0, half, 2) / half)

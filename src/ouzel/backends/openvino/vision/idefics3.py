@@ -1,4 +1,5 @@
-"""Idefics 3 has SigLIP's encoder for each tile, whose squares of patches one matrix brings to the text's size.
+"""Idefics 3 has SigLIP's encoder for each tile; one matrix maps squares of patches to the text's
+size.
 
 Reference: transformers, models/idefics3/modeling_idefics3.py; Idefics 3 (Laurençon 2024).
 """
@@ -22,9 +23,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     shape, factor = VitShape.read_siglip(vision), config.size("scale_factor", 2)
     check_squares(shape.side, factor, "scale_factor")
     rows = squares(siglip_rows(b, shape), shape.side, factor, shape.hidden_size)
-    text_size, name = (
-        config.text_model().size("hidden_size"),
-        "multi_modal_projector.modality_projection.proj",
-    )
+    text_size = config.text_model().size("hidden_size")
+    name = "multi_modal_projector.modality_projection.proj"
     features = b.linear(rows, name, factor**2 * shape.hidden_size, text_size, has_bias=False)
     return b.vision_model(features, tile_passes(shape))

@@ -1,4 +1,4 @@
-"""InternVL, as transformers has it: layers scale what they add, and squares of patches become one row.
+"""In InternVL (format of transformers) layers scale their outputs; a square of patches is one row.
 
 Reference: transformers, models/internvl/modeling_internvl.py; InternVL 1.5 (Chen 2024).
 """
@@ -34,7 +34,7 @@ class InternVlShape:
 
     @classmethod
     def read(cls, vision: HfConfig) -> "InternVlShape":
-        vit = VitShape.read_clip(  # whose tiles have a row in front, too
+        vit = VitShape.read_clip(  # CLIP's tiles have a row in front, like InternVL's
             vision.with_defaults(
                 hidden_size=1024,
                 num_hidden_layers=24,
@@ -71,10 +71,8 @@ def image_shape(config: HfConfig) -> ImageShape:
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
-    shape, factor = (
-        InternVlShape.read(config.required_section("vision_config")),
-        read_factor(config),
-    )
+    shape = InternVlShape.read(config.required_section("vision_config"))
+    factor = read_factor(config)
     refuse_other_features(config)
     check_squares(shape.vit.side, factor, "downsample_ratio")
     rows = embedded_tiles(b, shape)
@@ -89,7 +87,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 
 def read_factor(config: HfConfig) -> int:
-    """Returns how many patches become one row, along each side."""
+    """Returns the patches along each side of a square that becomes one row."""
     ratio = config.number("downsample_ratio", 0.5)
     factor = round(1 / ratio) if ratio > 0 else 0
     if abs(factor * ratio - 1) > 1e-6:
@@ -105,16 +103,15 @@ def refuse_other_features(config: HfConfig) -> None:
 
 
 def embedded_tiles(b: VisionBuilder, shape: InternVlShape) -> Node:
-    """Returns [tiles, rows, hidden_size]."""
+    """Embeds the tiles; returns [tiles, rows, hidden_size]."""
     vit, prefix = shape.vit, f"{TOWER}embeddings."
     kernel = (vit.hidden_size, 3, vit.patch_size, vit.patch_size)
     pixels = b.input("patches", [-1, vit.num_rows, int(np.prod(kernel[1:]))], ov.Type.f32)
     rows = b.patches(pixels, prefix + "patch_embeddings.projection", kernel, has_bias=False)
     in_front = b.array(prefix + "cls_token", 1, 1, vit.hidden_size)
     bias = b.array(prefix + "patch_embeddings.projection.bias", vit.hidden_size)
-    first = ops.add(
-        part(rows, 0, 1, 1), b.constant(in_front)
-    )  # its patch is black, which comes to 0
+    # The first row has a black patch, whose embedding is 0.
+    first = ops.add(part(rows, 0, 1, 1), b.constant(in_front))
     others = ops.add(part(rows, 1, vit.num_rows, 1), b.constant(bias))
     rows = ops.concat([first, others], 1)
     b.leave_out(prefix + "mask_token")
@@ -154,10 +151,8 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: InternVlShape) -
 
 
 def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node:
-    text_size, activation = (
-        config.text_model().size("hidden_size"),
-        read_activation(config, "projector_hidden_act", "gelu"),
-    )
+    text_size = config.text_model().size("hidden_size")
+    activation = read_activation(config, "projector_hidden_act", "gelu")
     inner = b.linear(
         b.norm(rows, PROJECTOR + "layer_norm", size, PROJECTOR_NORM),
         PROJECTOR + "linear_1",

@@ -1,4 +1,5 @@
-"""LLaVA 1.5 takes features of one tile from CLIP or SigLIP, from a layer before the last; Pixtral has its own encoder.
+"""LLaVA 1.5 takes one tile's features from a late layer of CLIP or SigLIP, or uses Pixtral's
+encoder.
 
 Reference: transformers, models/llava/modeling_llava.py; LLaVA 1.5 (Liu 2023, arXiv 2310.03744).
 """
@@ -27,7 +28,8 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 
 def pixtral(config: HfConfig, vision: HfConfig, b: VisionBuilder) -> VisionModel:
-    if skips_first(config):  # a patch, as there is no row that stands for all
+    # the first row would be a patch: Pixtral has no row that stands for the whole tile
+    if skips_first(config):
         raise config.refuse("vision_feature_select_strategy", "full, as the tower is Pixtral's")
     shape = PixtralShape.read(vision, merge=1)
     layers = feature_layers(config, shape.num_layers)

@@ -1,4 +1,5 @@
-"""LLaVA-NeXT (LLaVA 1.6, Granite Vision) sees the whole picture, and tiles of it in the best of some resolutions.
+"""LLaVA-NeXT (LLaVA 1.6, Granite Vision) takes the whole image, and its tiles in the best
+resolution.
 
 Reference: transformers, models/llava_next/modeling_llava_next.py.
 """

@@ -1,7 +1,7 @@
-"""LLaVA-OneVision is llava_next with SigLIP's last layer, and keeps no more features than those of so many tiles.
+"""LLaVA-OneVision is llava_next with SigLIP's last layer and a limit for the features of an image.
 
-Reference: transformers, models/llava_onevision/modeling_llava_onevision.py; LLaVA-OneVision (Li 2024, arXiv
-2408.03326).
+The limit is the features of a number of tiles. Reference: transformers,
+models/llava_onevision/modeling_llava_onevision.py; LLaVA-OneVision (Li 2024, arXiv 2408.03326).
 """
 
 import re

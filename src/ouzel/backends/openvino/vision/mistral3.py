@@ -1,4 +1,4 @@
-"""Mistral 3 has Pixtral's encoder, whose patches are merged by four.
+"""Mistral 3 has Pixtral's encoder, and merges squares of patches to one row.
 
 Reference: transformers, models/mistral3/modeling_mistral3.py.
 """
@@ -26,7 +26,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
         raise vision.refuse("model_type", "pixtral")
     shape = PixtralShape.read(vision, config.size("spatial_merge_size", 2))
     layers = feature_layers(config, shape.num_layers)
-    if len(layers) > 1:  # which the reference cannot merge
+    if len(layers) > 1:  # the reference cannot merge several layers
         raise config.refuse("vision_feature_layer", "one layer")
     text = config.text_model()
     epsilon = text.number("rms_norm_eps", 1e-5 if text.model_type == "ministral3" else 1e-6)
@@ -38,7 +38,11 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 
 def merged(b: VisionBuilder, rows: Node, shape: PixtralShape) -> Node:
-    """Makes one row of each square of patches; its numbers are those of one dimension after those of another."""
+    """Merges each square of patches to one row.
+
+    The row has the values of the first dimension in all patches, then of the second dimension, and
+    so on.
+    """
     size, num_patches = shape.hidden_size, shape.merge**2
     squares = ops.transpose(
         ops.reshape(rows, integers(-1, num_patches, size), False), integers(0, 2, 1)

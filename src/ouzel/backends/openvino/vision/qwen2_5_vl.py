@@ -1,8 +1,9 @@
-"""Qwen2.5-VL's encoder has RMS norms, gated feed-forward layers, and attention within windows in most layers.
+"""Qwen2.5-VL's encoder has RMS norms, gated feed-forward layers, and mostly attention within
+windows.
 
-Only queries, keys and values of a layer with windows are brought into these and back: with a mask over all patches
-instead, its memory would grow with their square.
-Reference: transformers, models/qwen2_5_vl/modeling_qwen2_5_vl.py.
+Only the queries, keys and values of a layer with windows are gathered into windows and back. A mask
+over all patches instead would take memory that grows with the square of the patches. Reference:
+transformers, models/qwen2_5_vl/modeling_qwen2_5_vl.py.
 """
 
 from collections.abc import Callable
@@ -30,9 +31,9 @@ NORM = Norm(1e-6)
 MERGER = ("ln_q", "mlp.0", "mlp.2")
 UNSEEN = np.float32(-1e30)
 WINDOW_INPUTS = {
-    "window_places": ([-1, -1], ov.Type.i64),  # [windows, patches of each]
+    "window_places": ([-1, -1], ov.Type.i64),  # [windows, patches of a window]
     "window_mask": ([-1, 1, 1, -1], ov.Type.f32),
-    "window_back": ([-1], ov.Type.i64),  # of each patch, where it is among those of all windows
+    "window_back": ([-1], ov.Type.i64),  # the place of each patch among the patches of all windows
 }
 
 
@@ -87,7 +88,9 @@ def within_windows(b: VisionBuilder, query: Node, key: Node, value: Node) -> Nod
 
 
 def seen_in_windows(query: Node, key: Node, value: Node, inputs: list[Node]) -> Node:
-    """Takes and returns [patches, heads, head_dim]; the inputs are those of WINDOW_INPUTS."""
+    """Computes attention within windows, [patches, heads, head_dim]; `inputs` follow
+    WINDOW_INPUTS.
+    """
     places, mask, back = inputs
     heads = (
         ops.transpose(gather(each, places), integers(0, 2, 1, 3)) for each in (query, key, value)
@@ -102,26 +105,24 @@ def shape_of_heads(heads: Node) -> Node:
 
 
 def windows_of(config: HfConfig, shape: QwenVisionShape) -> Callable[[int, int], Inputs]:
-    side = vision_section(config).size("window_size") // (
-        shape.merge * shape.patch_size
-    )  # in rows of features
+    # the side of a window in rows of features
+    side = vision_section(config).size("window_size") // (shape.merge * shape.patch_size)
     return lambda rows, columns: windows(rows, columns, shape.merge, side)
 
 
 def windows(rows: int, columns: int, merge: int, window: int) -> Inputs:
-    """Returns which patches are in each window; those at the lower and right border are filled up, and masked."""
+    """Returns the patches of each window, the mask, and the way back.
+
+    Windows at the lower and right border are filled up, and the mask hides the filling.
+    """
     squares = np.arange(rows * columns // merge**2).reshape(rows // merge, columns // merge)
     missing = [(0, -side % window) for side in squares.shape]
     padded = np.pad(squares, missing, constant_values=-1)
     num_rows, num_columns = (side // window for side in padded.shape)
-    cut = (
-        padded.reshape(num_rows, window, num_columns, window)
-        .swapaxes(1, 2)
-        .reshape(-1, window**2, 1)
-    )
-    places: NDArray[np.int64] = np.where(cut < 0, -1, cut * merge**2 + np.arange(merge**2)).reshape(
-        len(cut), -1
-    )
+    blocks = padded.reshape(num_rows, window, num_columns, window).swapaxes(1, 2)
+    cut = blocks.reshape(-1, window**2, 1)
+    in_squares = np.where(cut < 0, -1, cut * merge**2 + np.arange(merge**2))
+    places: NDArray[np.int64] = in_squares.reshape(len(cut), -1)
     is_there = places.reshape(-1) >= 0
     back = np.empty(rows * columns, np.int64)
     back[places.reshape(-1)[is_there]] = np.flatnonzero(is_there)

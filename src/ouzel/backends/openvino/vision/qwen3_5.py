@@ -1,4 +1,4 @@
-"""Qwen3.5, 3.6 and 3.8 see with Qwen3-VL's encoder, without DeepStack.
+"""Qwen3.5, 3.6 and 3.8 have Qwen3-VL's encoder without DeepStack.
 
 Reference: transformers, models/qwen3_5/modeling_qwen3_5.py.
 """

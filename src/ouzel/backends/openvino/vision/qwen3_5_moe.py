@@ -1,4 +1,4 @@
-"""Qwen3.5-MoE sees as the dense model does.
+"""Qwen3.5-MoE has the encoder of the dense model.
 
 Reference: transformers, models/qwen3_5_moe/modeling_qwen3_5_moe.py.
 """

@@ -1,4 +1,4 @@
-"""Qwen3-VL's encoder has learned positions for a square, stretched to each picture, and gives DeepStack's features.
+"""Qwen3-VL's encoder has learned positions, stretched from a square to each image, and DeepStack.
 
 Reference: transformers, models/qwen3_vl/modeling_qwen3_vl.py.
 """
@@ -31,14 +31,12 @@ MERGER = ("norm", "linear_fc1", "linear_fc2")
 
 
 def image_shape(config: HfConfig) -> ImageShape:
-    num_deep, num_layers = (
-        len(deep_layers(vision_section(config))),
-        config.text_model().size("num_hidden_layers"),
-    )
+    num_deep = len(deep_layers(vision_section(config)))
+    num_layers = config.text_model().size("num_hidden_layers")
     if num_deep >= num_layers:
         raise ModelLoadError(
-            "config.json: vision_config: deepstack_visual_indexes are layers whose features enter behind as many of "
-            f"the language model, which must be fewer than its num_hidden_layers {num_layers}, found {num_deep}"
+            "config.json: vision_config: deepstack_visual_indexes must be fewer than the language "
+            f"model's num_hidden_layers {num_layers}, found {num_deep}"
         )
     return ImageShape(num_deep=num_deep)
 
@@ -91,7 +89,8 @@ def deep_layers(vision: HfConfig) -> list[int]:
     layers, depth = vision.integers("deepstack_visual_indexes"), vision.size("depth")
     if layers != sorted(set(layers)) or any(not 0 <= layer < depth for layer in layers):
         raise ModelLoadError(
-            f"config.json: vision_config: deepstack_visual_indexes must ascend and be < {depth}, found {layers}"
+            f"config.json: vision_config: deepstack_visual_indexes must ascend and be < {depth}, "
+            f"found {layers}"
         )
     return layers
 
@@ -99,7 +98,7 @@ def deep_layers(vision: HfConfig) -> list[int]:
 def deep_features(
     b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, text_size: int
 ) -> Node:
-    """Makes rows of features as `merged` does, but with the norm over all patches of a square."""
+    """Makes rows of features like `merged`, but with the norm over all patches of a square."""
     rows = b.norm(
         ops.reshape(rows, integers(-1, shape.merged_size), False),
         prefix + "norm",
@@ -113,7 +112,7 @@ def deep_features(
 
 
 def positions(b: VisionBuilder, side: int, size: int) -> Node:
-    """Blends the positions of the four nearest places of the square."""
+    """Blends the learned positions of the four nearest places of the square."""
     table = b.constant(b.array("visual.pos_embed.weight", side**2, size))
     places = b.input("position_places", [4, -1], ov.Type.i64)
     shares = ops.unsqueeze(b.input("position_shares", [4, -1], ov.Type.f32), integers(2))
@@ -121,26 +120,30 @@ def positions(b: VisionBuilder, side: int, size: int) -> Node:
 
 
 def stretched(rows: int, columns: int, side: int, merge: int) -> Inputs:
-    """Returns, for each patch, the four nearest places of a square with so many along each side, and their shares."""
+    """Returns, for each patch, the four nearest places of a square and their shares.
+
+    The square has `side` places along each side.
+    """
     lows, highs, shares = zip(*(between(num, side) for num in (rows, columns)), strict=True)
     row_shares, column_shares = ((1 - share, share) for share in shares)
     row_places, column_places = zip(lows, highs, strict=True)
     places = [row[:, None] * side + column for row in row_places for column in column_places]
     weights = [row[:, None] * column for row in row_shares for column in column_shares]
+    ordered_places = np.stack([merged_order(each, merge) for each in places])
+    ordered_shares = np.stack([merged_order(each, merge) for each in weights])
     return {
-        "position_places": np.stack([merged_order(each, merge) for each in places]).astype(
-            np.int64
-        ),
-        "position_shares": np.stack([merged_order(each, merge) for each in weights]).astype(
-            np.float32
-        ),
+        "position_places": ordered_places.astype(np.int64),
+        "position_shares": ordered_shares.astype(np.float32),
     }
 
 
 def between(
     num: int, side: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """Spreads points evenly from 0 to side - 1; returns the places around each, and the share of the upper one."""
+    """Spreads `num` points evenly from 0 to side - 1.
+
+    Returns the place below and above each point, and the share of the upper place.
+    """
     points = np.linspace(0, side - 1, num, dtype=np.float32)
     lower = points.astype(np.int64)
     return lower, np.minimum(lower + 1, side - 1), points - lower.astype(np.float32)

@@ -1,4 +1,4 @@
-"""SmolVLM sees as Idefics 3 does.
+"""SmolVLM has the encoder of Idefics 3.
 
 Reference: transformers, models/smolvlm/modeling_smolvlm.py; SmolVLM (Marafioti 2025).
 """

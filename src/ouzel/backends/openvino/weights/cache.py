@@ -1,15 +1,19 @@
-"""Compressed weights are kept on disk: they are made from a checkpoint once, and mapped into memory from then on.
+"""Stores compressed weights on disk: made from a checkpoint once, and mapped into memory
+afterwards.
 
-An entry is a directory `<directory's name>-<weights>-<source key>-<content key>/` with
+An entry is a directory `<directory's name>-<weights>-<source key>-<content key>/` with these files:
 
-    weights.bin   the parts of all matrices and vectors, one after the other, each aligned to ALIGNMENT bytes
-    index.json    name -> encoding, shape, and dtype, shape, offset of each part; checksums (entry_check.py)
-    made_of.json  which checkpoint that was (entry_use.py)
+- weights.bin: the parts of all matrices and vectors, one after the other, each aligned to ALIGNMENT
+  bytes
+- index.json: name -> encoding, shape, and dtype, shape, offset of each part; checksums
+  (entry_check.py)
+- made_of.json: the checkpoint of the entry (entry_use.py)
 
-The source key is the path of the checkpoint; the content key covers path, size and time of change of its files, the
-versions of openvino and ouzel, and FORMAT. An entry is written under a temporary name and renamed, so it is complete
-or absent. Compressed weights never take anonymous memory of ours: while an entry is made, its parts are views of the
-file, and afterwards a mapping of it, whose pages can be given back (memory.py).
+The source key is the path of the checkpoint; the content key covers path, size and time of change
+of its files, the versions of openvino and ouzel, and FORMAT. An entry is written under a temporary
+name and renamed, so it is complete or absent. Compressed weights never take anonymous memory of
+this process: while an entry is made, its parts are views of the file, and afterwards parts of a
+mapping, whose pages can be given back (memory.py).
 """
 
 import glob
@@ -43,38 +47,42 @@ from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 9  # raise it when the encodings or the layout of an entry change
+FORMAT = 9  # increase it if the encodings or the layout of an entry change
 ALIGNMENT = 64
-CALIBRATED = ",calibrated"  # ends the part of an entry's name that says the weights
+CALIBRATED = ",calibrated"  # end of the part of an entry's name that stands for the weights
 UNFINISHED = ".unfinished-"
 ABANDONED_AFTER_S = 24 * 3600.0
 
 
 class CachedWeights:
-    """It reads a finished entry. Raises OSError, ValueError, KeyError or TypeError where that is broken."""
+    """Reads the weights of a finished entry; implements `Weights`.
+
+    Raises OSError, ValueError, KeyError or TypeError if the entry is broken.
+    """
 
     def __init__(self, entry: Path) -> None:
         self.index: Mapping[str, Any] = open_entry(entry)["weights"]
         with (entry / WEIGHTS_FILE).open("rb") as file:
             hold(file)
-            # Copy-on-write rather than read-only, because openvino shares only writable arrays; nothing writes.
+            # Copy-on-write, because openvino shares only writable arrays; nothing writes to the
+            # mapping.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
     def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        """`width` is the entry's: it is part of its name."""
+        """Returns the matrix. `width` has no effect: the entry's name stands for its widths."""
         entry = self.index[wanted.key]
         if tuple(entry["shape"]) != wanted.shape:
-            raise ValueError(f"{wanted.key} is another matrix than asked for")
+            raise ValueError(f"{wanted.key} has another shape than {list(wanted.shape)}")
         parts = {name: self._part(part) for name, part in entry["parts"].items()}
         num_rows = math.prod(wanted.shape[:-1])
         if any(len(part) != num_rows for part in parts.values()):
-            raise ValueError(f"{wanted.key} has not {num_rows} rows")
+            raise ValueError(f"{wanted.key} does not have {num_rows} rows")
         return Matrix(Encoding(**entry["encoding"]), wanted.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         vector = self._part(self.index[name]["parts"]["values"])
         if vector.size != math.prod(shape):
-            raise ValueError(f"{name} has not {math.prod(shape)} elements")
+            raise ValueError(f"{name} does not have {math.prod(shape)} elements")
         return vector.astype(np.float32, copy=False).reshape(shape)
 
     def has(self, name: str) -> bool:
@@ -88,10 +96,13 @@ class CachedWeights:
 
 
 class EntryWriter:
-    """Makes an entry, which is in place once committed; leaving its `with` block removes what was not."""
+    """Writes an entry in a temporary directory and renames it on `commit`.
+
+    Leaving the `with` block without a commit removes the directory.
+    """
 
     def __init__(self, entry: Path) -> None:
-        """Raises OSError when the cache cannot be written."""
+        """Makes the temporary directory. Raises OSError if the cache cannot be written."""
         entry.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(entry.parent)
         self._entry = entry
@@ -100,7 +111,9 @@ class EntryWriter:
         self._file: IO[bytes] = self._path.open("wb")
 
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
-        """Writes the chunks as one part and hands it back as a mapping of the file."""
+        """Writes the chunks as one part; returns the part as a mapping of the file, and its index
+        entry.
+        """
         self._file.write(b"\0" * (-self._file.tell() % ALIGNMENT))
         offset, num_rows = self._file.tell(), 0
         for chunk in chunks:
@@ -112,15 +125,19 @@ class EntryWriter:
         return part, {"dtype": chunk.dtype.name, "shape": shape, "offset": offset}
 
     def commit(self, index: dict[str, Any]) -> None:
+        """Writes the index and renames the directory; older entries of the checkpoint are
+        removed.
+        """
         self._file.flush()
-        os.fsync(self._file.fileno())  # a rename may outlive a power cut that its data did not
+        # so that the renamed entry has its data after a power cut, too
+        os.fsync(self._file.fileno())
         self._file.close()
         seal_entry(self.directory, self._entry.name, index)
         self.directory.chmod(0o755)
         try:
             self.directory.rename(self._entry)
         except OSError:
-            if not self._entry.is_dir():  # else another process was faster; its entry is as good
+            if not self._entry.is_dir():  # another process was faster; its entry is as good
                 raise
         remove_superseded(self._entry)
 
@@ -134,11 +151,14 @@ class EntryWriter:
         traceback: TracebackType | None,
     ) -> None:
         self._file.close()
-        shutil.rmtree(self.directory, ignore_errors=True)  # renamed away if committed
+        # does nothing after a commit, which has renamed the directory
+        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def remove_superseded(entry: Path) -> None:
-    """Removes entries of the same checkpoint before it changed, or of other versions of openvino or ouzel."""
+    """Removes entries for an older state of the checkpoint or older versions of openvino or
+    ouzel.
+    """
     same_source = glob.escape(entry.name.rpartition("-")[0])
     for other in entry.parent.glob(same_source + "-*"):
         if other != entry:
@@ -146,7 +166,7 @@ def remove_superseded(entry: Path) -> None:
 
 
 def remove_abandoned(root: Path) -> None:
-    """Removes what killed processes left behind."""
+    """Removes the temporary directories of processes that were killed."""
     for directory in root.glob(UNFINISHED + "*"):
         with suppress(OSError):  # another process may be removing it, too
             if time.time() - directory.stat().st_mtime > ABANDONED_AFTER_S:
@@ -154,6 +174,9 @@ def remove_abandoned(root: Path) -> None:
 
 
 def entry_path(cache_dir: str, directory: Path, files: list[Path], weights: str) -> Path:
+    """Returns the path of a checkpoint's entry; `weights` is the part of the name for the
+    weights.
+    """
     source = directory.resolve()
     return (
         cache_root(cache_dir)
@@ -162,22 +185,22 @@ def entry_path(cache_dir: str, directory: Path, files: list[Path], weights: str)
 
 
 def content_key(files: list[Path]) -> str:
-    """Returns 16 digits that are others once a file, openvino or ouzel is another."""
+    """Returns 16 digits that change with the files and with the versions of openvino and ouzel."""
     facts = [FORMAT, ouzel.__version__, ov.__version__]
     facts += [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return digest(json.dumps(facts))
 
 
 def calibrated_path(entry: Path) -> Path:
-    """Returns the entry with the same weights, encoded with a calibration."""
+    """Returns the path of the entry with the same weights, encoded with a calibration."""
     name, source, content = entry.name.rsplit("-", 2)
     return entry.with_name(f"{name}{CALIBRATED}-{source}-{content}")
 
 
 def preferred_path(entry: Path) -> Path:
-    """Returns the calibrated entry of the same weights where there is one.
+    """Returns the calibrated entry of the same weights if there is one, else `entry`.
 
-    It warns of a calibrated entry of an earlier checkpoint or version, which no start uses.
+    Logs a warning about a calibrated entry of an earlier checkpoint or version, which is not used.
     """
     calibrated = calibrated_path(entry)
     if calibrated.exists():
@@ -185,8 +208,9 @@ def preferred_path(entry: Path) -> Path:
     outdated = glob.escape(calibrated.name.rpartition("-")[0]) + "-*"
     if next(entry.parent.glob(outdated), None) is not None:
         logger.warning(
-            "the calibrated weights in %s are of an earlier version of Ouzel or of the checkpoint, and are not used: "
-            "make them again with `ouzel pull --weights ... --calibrate`",
+            "the calibrated weights in %s belong to an earlier version of Ouzel or of the "
+            "checkpoint and are not used: make them again with "
+            "`ouzel pull --weights ... --calibrate`",
             entry.parent,
         )
     return entry
@@ -197,7 +221,7 @@ def is_calibrated(entry: Path) -> bool:
 
 
 def calibrated_index(entry: Path) -> Mapping[str, Any] | None:
-    """Returns the index of calibrated weights; None for other weights, and for broken ones, which no start uses."""
+    """Returns the index of calibrated weights, None for other weights and for a broken entry."""
     if not is_calibrated(entry):
         return None
     try:
@@ -220,18 +244,22 @@ def sizes_in_entry(index: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
 
 
 def discard_entry(entry: Path, reason: str) -> None:
-    """Removes an entry that cannot be used. A load makes weights again, but it does not calibrate them."""
+    """Deletes an entry that cannot be used, and logs the reason.
+
+    The next load makes the weights again, but without a calibration.
+    """
     if is_calibrated(entry):
         logger.warning(
-            "the calibrated weights %s are removed, and weights without a calibration take their place until "
+            "deleted the calibrated weights %s; weights without a calibration replace them until "
             "`ouzel pull --weights ... --calibrate` makes them again: %s",
             entry,
             reason,
         )
     else:
-        logger.warning("cache entry %s will be made again: %s", entry, reason)
+        logger.warning("cache entry %s is deleted and will be made again: %s", entry, reason)
     shutil.rmtree(entry, ignore_errors=True)
 
 
 def digest(text: str) -> str:
+    """Returns 16 hexadecimal digits of the text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""A checkpoint's tensors are compressed as a graph asks for them, a few rows at a time."""
+"""Compresses the tensors of a checkpoint as a graph asks for them, a few rows at a time."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,25 +37,26 @@ from ouzel.errors import ModelLoadError
 
 Encode = Callable[[NDArray[np.float32]], Parts]
 
-ENCODED_AT_ONCE = 2**19  # weights, of which the smallest matrices have a few
+ENCODED_AT_ONCE = 2**19  # weights in one piece; the smallest matrices have a few pieces
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """It says what of a checkpoint a matrix is made of, and how."""
+    """Names the tensors of a checkpoint that a matrix is made from, and its encoding."""
 
     tensors: tuple[Tensor, ...]
-    stored: Encoding | None  # of all of them, where it is kept; else rows are compressed
-    encoding: Encoding  # of the matrix
-    form: (
-        StoredForm | None
-    )  # of all of the tensors; None where one of them is stored as plain numbers
-    width: WidthOption  # that was asked for
-    is_rounded: bool  # to that width, rather than treated as under auto
+    # the encoding of all tensors, if it is kept; None: the rows are compressed
+    stored: Encoding | None
+    encoding: Encoding  # the encoding of the matrix
+    form: StoredForm | None  # the form of all tensors; None if one of them has plain numbers
+    width: WidthOption  # the width in the user's plan
+    is_rounded: bool  # rounded to `width`; False: treated as under auto
 
     @property
     def may_be_calibrated(self) -> bool:
-        """Tells whether it is rounded from plain numbers, or from a stored form as the user asked for it."""
+        """Tells whether the matrix is rounded from plain numbers, or by the user's wish from a
+        stored form.
+        """
         return self.stored is None and (self.form is None or self.is_rounded)
 
     def held(self, shape: tuple[int, ...]) -> HeldMatrix:
@@ -66,15 +67,15 @@ class Origin:
 
 
 class MatrixEncoders(Protocol):
-    """A calibration knows better encodings of some matrices."""
+    """Gives better encodings for some matrices, by a calibration."""
 
     def encoder(self, wanted: MatrixSpec) -> tuple[Encoding, Encode] | None:
-        """Returns None for a matrix that is encoded by its width alone."""
+        """Returns the encoding and its function, None for a matrix that its width alone decides."""
         ...
 
 
 class CompressedWeights:
-    """Implements `Weights`."""
+    """Compresses tensors and writes the parts; implements `Weights`."""
 
     def __init__(
         self,
@@ -89,13 +90,13 @@ class CompressedWeights:
         self._writer = writer
         self._encoders = encoders
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
-        self.num_kept = 0  # matrices in the encoding that they are stored in
+        self.num_kept = 0  # matrices with exactly the stored values
         self.used: set[str] = set()  # names of tensors
 
     def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
         origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
         self.used.update(tensor.name for tensor in origin.tensors)
-        self.num_kept += origin.stored is not None  # int8 of mxfp4 is exact, too
+        self.num_kept += origin.stored is not None  # int8 represents mxfp4 exactly
         found = None
         if self._encoders is not None and origin.may_be_calibrated:
             found = self._encoders.encoder(wanted)
@@ -104,9 +105,8 @@ class CompressedWeights:
         else:
             origin = replace(origin, encoding=found[0])
             pieces = map_in_threads(quietly(found[1]), self._rows(origin))
-        small: dict[
-            str, list[Array]
-        ] = {}  # scales and zeros: few enough to wait until the values are written
+        # Scales and zeros are small; they wait until the values are written.
+        small: dict[str, list[Array]] = {}
 
         def values() -> Iterator[Array]:
             for parts in in_order(pieces, wanted.row_order, wanted.row_unit):
@@ -125,7 +125,7 @@ class CompressedWeights:
         return Matrix(origin.encoding, wanted.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Takes any shape: what is no matrix is small."""
+        """Returns an array of any shape as float32; everything but matrices is small."""
         self.used.add(name)
         rows = self._tensors.rows(Tensor(name, shape))
         values, entry = self._writer.append(chunk.reshape(-1) for chunk in rows)
@@ -148,7 +148,7 @@ class CompressedWeights:
 
 
 def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
-    """Cuts rows as they were read, so that of a matrix that is one chunk each core gets a part, too."""
+    """Cuts chunks into smaller pieces, so that all cores share a matrix that is one chunk."""
     for chunk in chunks:
         step = max(1, ENCODED_AT_ONCE // chunk.shape[-1])
         for start in range(0, len(chunk), step):
@@ -158,35 +158,34 @@ def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
 def origin_of(
     wanted: MatrixSpec, width: WidthOption, tensors: Tensors, *, recompress: bool = False
 ) -> Origin:
-    """Decides how a matrix is made: of which tensors, and in which encoding.
+    """Decides the tensors and the encoding of a matrix.
 
-    A matrix that is stored in no more bits than a named integer width has is made as under auto: rounding it again
-    would lose quality for nothing. `recompress` rounds it all the same.
+    A matrix that is stored in no more bits than a named integer width is treated as under auto:
+    rounding it again would lose quality for nothing. With `recompress` it is rounded all the same.
 
-    Raises ModelLoadError where a tensor is missing, has another shape, or cannot be brought to that width.
+    Raises ModelLoadError if a tensor is missing, has another shape, or cannot have that width.
     """
     sources = wanted.tensors
     if wanted.instead is not None and wanted.instead.name in tensors.names():
         sources = (wanted.instead,)
     form = joint_form([tensors.stored_form(tensor) for tensor in sources])
-    asked, width = width, width if recompress else width_beside(form, width)
+    option = width
+    width = width if recompress else width_beside(form, width)
     encodings = {tensors.stored_encoding(tensor) for tensor in sources}
     stored = common_encoding(encodings, width, wanted.shape[-1])
     is_rounded = width != "auto" and stored is None
     is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
     if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
-        return Origin(
-            sources, None, compressed_encoding(wanted, width, encodings), form, asked, is_rounded
-        )
-    return Origin(
-        sources, stored, INT8_OF_MXFP4 if is_unpacked else stored, form, asked, is_rounded
-    )
+        encoding = compressed_encoding(wanted, width, encodings)
+        return Origin(sources, None, encoding, form, option, is_rounded)
+    encoding = INT8_OF_MXFP4 if is_unpacked else stored
+    return Origin(sources, stored, encoding, form, option, is_rounded)
 
 
 def common_encoding(
     stored: set[Encoding | None], width: WidthOption, columns: int
 ) -> Encoding | None:
-    """Returns the one encoding that all tensors are stored in, if the width asks for no other."""
+    """Returns the single encoding of all tensors, if the width allows it; else None."""
     if len(stored) > 1:
         return None
     [encoding] = stored
@@ -194,13 +193,13 @@ def common_encoding(
 
 
 def width_beside(form: StoredForm | None, width: WidthOption) -> WidthOption:
-    """Returns auto in place of an integer width that is no narrower than the stored form, else the width."""
+    """Returns `auto` in place of an integer width that is no narrower than the stored form."""
     is_narrow = form is not None and form.bits <= BITS_OF_INTEGERS.get(width, 0)
     return "auto" if is_narrow else width
 
 
 def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
-    """Returns the form of a matrix of several tensors; None where one of them is stored as plain numbers."""
+    """Returns the form of a matrix of several tensors, None if one of them has plain numbers."""
     known = [form for form in forms if form is not None]
     if len(known) < len(forms):
         return None
@@ -212,11 +211,15 @@ def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
 def compressed_encoding(
     wanted: MatrixSpec, width: WidthOption, stored: set[Encoding | None]
 ) -> Encoding:
-    """Raises ModelLoadError where the columns are too odd."""
+    """Returns the encoding of a matrix that is compressed.
+
+    Raises ModelLoadError if int4 is to encode an odd number of columns.
+    """
     columns = wanted.shape[-1]
     if width == "int4" and columns % 2:
         raise ModelLoadError(
-            f"tensor {wanted.key}: --weights int4 needs an even number of columns, found {columns}"
+            f"tensor {wanted.key}: --weights int4 requires an even number of columns, "
+            f"found {columns}"
         )
     if width != "auto":
         return encoding_of(width, columns)
@@ -228,19 +231,23 @@ def compressed_encoding(
 def in_order(
     pieces: Iterator[Parts], order: tuple[int, ...] | None, unit: int = 0
 ) -> Iterator[Parts]:
-    """Gives the rows of each unit in that order, which may leave some out; as they come where it is None."""
+    """Yields the rows of each unit in the given order, which may leave rows out.
+
+    `unit` is the number of rows in a unit, 0 for the length of the order. Without an order the
+    pieces pass unchanged.
+    """
     if order is None:
         yield from pieces
         return
     unit = unit or len(order)
-    held: list[Parts] = []
+    waiting: list[Parts] = []
     for piece in pieces:
-        held.append(piece)
-        if sum(len(each["values"]) for each in held) >= unit:
-            whole = {name: np.concatenate([each[name] for each in held]) for name in piece}
+        waiting.append(piece)
+        if sum(len(each["values"]) for each in waiting) >= unit:
+            whole = {name: np.concatenate([each[name] for each in waiting]) for name in piece}
             num_units = len(whole["values"]) // unit
             rows = (np.arange(num_units)[:, None] * unit + np.array(order)).reshape(-1)
             yield {name: part[rows] for name, part in whole.items()}
             rest = num_units * unit
-            held = [{name: part[rest:] for name, part in whole.items()}]
-    assert not held or not len(held[0]["values"]), "rows come in whole units"
+            waiting = [{name: part[rest:] for name, part in whole.items()}]
+    assert not waiting or not len(waiting[0]["values"]), "rows come in whole units"

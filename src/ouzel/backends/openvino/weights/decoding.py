@@ -1,4 +1,4 @@
-"""What is encoded becomes float32 again: where another width was asked for, or no kernel takes it as it is."""
+"""Decodes matrices to float32, for another width or if no kernel takes their encoding."""
 
 from typing import Any, assert_never
 
@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
 
-# Open Compute Project, Microscaling Formats (MX) 1.0: one sign, two exponent bits, one mantissa bit.
+# Open Compute Project, Microscaling Formats (MX) 1.0: one sign, two exponent bits, one mantissa
+# bit.
 _F4E2M1_HALF = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 F4E2M1 = np.array(_F4E2M1_HALF + [-value for value in _F4E2M1_HALF], np.float32)
 
@@ -36,7 +37,7 @@ NF4 = np.array(
 
 
 def decode(encoding: Encoding, parts: Parts) -> NDArray[np.float32]:
-    """Returns [rows, columns]. Raises nothing: parts are as encodings.py says."""
+    """Returns [rows, columns] as float32; the parts must be as encodings.py defines them."""
     levels = decode_values(encoding, parts["values"])
     if encoding.scales is None:
         return levels
@@ -45,9 +46,8 @@ def decode(encoding: Encoding, parts: Parts) -> NDArray[np.float32]:
     if encoding.zeros is not None:
         grouped = grouped - parts["zeros"].astype(np.float32)[:, :, None]
     with np.errstate(all="ignore"):  # finite.py refuses scales that are NaN or infinite
-        return (grouped * decode_scales(encoding, parts["scales"])[:, :, None]).reshape(
-            num_rows, columns
-        )
+        decoded = grouped * decode_scales(encoding, parts["scales"])[:, :, None]
+        return decoded.reshape(num_rows, columns)
 
 
 def decode_values(encoding: Encoding, values: NDArray[Any]) -> NDArray[np.float32]:
@@ -75,13 +75,16 @@ def decode_scales(encoding: Encoding, scales: NDArray[Any]) -> NDArray[np.float3
 
 
 def decode_f8e8m0(exponents: NDArray[Any]) -> NDArray[np.float32]:
-    """Powers of two from 2**-127; 255 is NaN."""
+    """Decodes exponents to powers of two, from 2**-127 on; 255 is NaN."""
     powers: NDArray[np.float32] = _F8E8M0[exponents]
     return powers
 
 
 def decode_f8e4m3(stored: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Four exponent bits with a bias of 7, three mantissa bits, no infinities; 127 and 255 are NaN."""
+    """Decodes floats of four exponent bits with a bias of 7 and three mantissa bits.
+
+    The format has no infinities; 127 and 255 are NaN.
+    """
     return _F8E4M3[stored]
 
 

@@ -1,15 +1,17 @@
-"""Matrix rows come as float32 and leave in the encoding that the model keeps them in.
+"""Encodes matrix rows of float32 in the encoding that the model has in memory.
 
     w = (values - zeros) * scales
 
-An encoding says what values, scales and zeros are, and how many columns share a scale. `group_size` 0 is a whole row.
-Parts of R rows with C columns in G groups (of four bits: two values to a byte, the even column in the low half):
+An encoding names the types of values, scales and zeros, and the number of columns that share a
+scale. A `group_size` of 0 is a whole row. A matrix of R rows with C columns in G groups has these
+parts (of four bits: two values to a byte, the even column in the low half):
 
-    values  [R, C], or [R, C / 2] where two are in a byte
+    values  [R, C], or [R, C / 2] with two values in a byte
     scales  [R, G]
     zeros   [R, G]
 
-Rows are independent, so a matrix may be compressed a few rows at a time and the pieces concatenated.
+Rows are independent, so a matrix may be compressed a few rows at a time and the pieces
+concatenated.
 """
 
 from collections.abc import Callable
@@ -36,20 +38,16 @@ _BITS: dict[str, int] = {
     **dict.fromkeys(("u4", "i4", "f4e2m1", "nf4"), 4),
 }
 AUTO_WIDTH: Width = "int8"
-INT4_GROUP_SIZES = (64, 32)  # columns; activations in int8 take twice the time with the second
-INT4_TARGETS = (
-    -7.3,
-    -8.0,
-    -8.9,
-    -10.0,
-)  # where a group's extreme is tried to lie, on levels that end at -8
-SMALLEST_QUICK_GROUP = 32  # the smallest that activations are quantised in (compilation.py)
-COMPUTED_AT_ONCE = 2**16  # weights, so that they stay in the cache of a core
+INT4_GROUP_SIZES = (64, 32)  # columns; int8 activations take twice the time with the second size
+# levels tried for the extreme value of a group; the levels end at -8
+INT4_TARGETS = (-7.3, -8.0, -8.9, -10.0)
+SMALLEST_QUICK_GROUP = 32  # the smallest group of quantised activations (compilation.py)
+COMPUTED_AT_ONCE = 2**16  # weights; so many stay in the cache of a core
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Its names of types are OpenVINO's."""
+    """Describes the encoding of a matrix; types have the names that OpenVINO gives them."""
 
     values: Values
     scales: Scales | None = None
@@ -61,17 +59,17 @@ class Encoding:
 
     @property
     def value_bits(self) -> int:
-        """Counts neither scales nor zero points."""
+        """Returns the bits of a value, without scales and zero points."""
         return _BITS[self.values]
 
     def bits_per_value(self, columns: int) -> float:
-        """Counts scales and zero points in, of a row of so many columns."""
+        """Returns the bits of a value in a row of `columns`, scales and zero points included."""
         num_shared = sum(_BITS[dtype] for dtype in (self.scales, self.zeros) if dtype is not None)
         return _BITS[self.values] + num_shared / (self.group_size or columns)
 
     @property
     def description(self) -> str:
-        """Says `i4, f16 scales of 128`, or `bf16` where there are no scales."""
+        """Describes the encoding, as `i4, f16 scales of 128`, or `bf16` without scales."""
         if self.scales is None:
             return self.values
         columns = f"of {self.group_size}" if self.group_size else "of a row"
@@ -80,9 +78,10 @@ class Encoding:
 
     @property
     def is_slow_integer(self) -> bool:
-        """Tells whether the runtime would widen these integers, and multiply no int8 activations by them.
+        """Tells whether the runtime would widen these integers instead of multiplying int8
+        activations.
 
-        It takes no zero points that are fractions, and no groups of 16 (decision 0019).
+        The runtime widens integers with fractional zero points, and groups of 16 (decision 0019).
         """
         is_integer = self.values in ("u8", "i8", "u4", "i4")
         return is_integer and (
@@ -91,14 +90,14 @@ class Encoding:
 
 
 FLOATS_OF_FOUR_BITS = ("f4e2m1", "nf4")
-MXFP4 = Encoding("f4e2m1", "f8e8m0", group_size=32)  # of the OCP's Microscaling Formats
-INT8_OF_MXFP4 = Encoding("i8", "f32", group_size=32)  # holds the same numbers
+MXFP4 = Encoding("f4e2m1", "f8e8m0", group_size=32)  # OCP's Microscaling Formats
+INT8_OF_MXFP4 = Encoding("i8", "f32", group_size=32)  # represents the same numbers
 INT8_IN_GROUPS = Encoding("i8", "f32", group_size=64)
 _TWICE_F4E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
 
 
 def encoding_of(width: Width, columns: int) -> Encoding:
-    """Returns what rows of so many columns are compressed to."""
+    """Returns the encoding of rows with this many columns, by the width."""
     match width:
         case "int8":
             return Encoding("u8", "f32", "u8")
@@ -110,17 +109,13 @@ def encoding_of(width: Width, columns: int) -> Encoding:
             assert_never(width)
 
 
-_DTYPES = {
-    "f32": np.float32,
-    "bf16": np.uint16,
-    "f16": np.float16,
-    "i8": np.int8,
-}  # others are bytes
+# element types; all others are bytes
+_DTYPES = {"f32": np.float32, "bf16": np.uint16, "f16": np.float16, "i8": np.int8}
 _HALF_BYTES = {"u4", "i4", "f4e2m1", "nf4"}
 
 
 def empty_parts(encoding: Encoding, rows: int, columns: int) -> Parts:
-    """Returns zeros; the system gives them memory when they are first touched."""
+    """Returns parts of zeros; the system gives them memory when they are first touched."""
     width = columns // 2 if encoding.values in _HALF_BYTES else columns
     parts: Parts = {"values": np.zeros((rows, width), _DTYPES.get(encoding.values, np.uint8))}
     for name, dtype in (("scales", encoding.scales), ("zeros", encoding.zeros)):
@@ -132,12 +127,12 @@ def empty_parts(encoding: Encoding, rows: int, columns: int) -> Parts:
 
 
 def int4_group_size(columns: int) -> int:
-    """Returns the first size that divides a row; where none does, the whole row is one group."""
+    """Returns the first size that divides a row; if none does, the whole row is one group."""
     return next((size for size in INT4_GROUP_SIZES if columns % size == 0), columns)
 
 
 def encoder(encoding: Encoding) -> Callable[[NDArray[np.float32]], Parts]:
-    """Takes what `encoding_of` returns, and INT8_IN_GROUPS."""
+    """Returns the function for an encoding from `encoding_of`, or for INT8_IN_GROUPS."""
     return {
         "u8": encode_int8,
         "i8": encode_int8_in_groups,
@@ -148,7 +143,7 @@ def encoder(encoding: Encoding) -> Callable[[NDArray[np.float32]], Parts]:
 
 
 def encode_int8(rows: NDArray[np.float32]) -> Parts:
-    """Makes u8 with a scale and a zero point for each row."""
+    """Encodes rows as u8 with a scale and a zero point for each row."""
     low = np.minimum(rows.min(axis=1, keepdims=True), 0.0)
     high = np.maximum(rows.max(axis=1, keepdims=True), 0.0)
     scales = np.maximum((high - low) / np.float32(255), np.float32(1e-12))
@@ -165,7 +160,7 @@ def encode_int8(rows: NDArray[np.float32]) -> Parts:
 
 
 def encode_int8_in_groups(rows: NDArray[np.float32]) -> Parts:
-    """Makes i8 with a scale for each group."""
+    """Encodes rows as i8 with a scale for each group."""
     groups = rows.reshape(len(rows), -1, INT8_IN_GROUPS.group_size)
     scales = np.maximum(np.abs(groups).max(axis=2) / np.float32(127), np.float32(1e-30))
     levels = groups * (1 / scales)[..., None]
@@ -174,7 +169,7 @@ def encode_int8_in_groups(rows: NDArray[np.float32]) -> Parts:
 
 
 def encode_int4(rows: NDArray[np.float32]) -> Parts:
-    """Makes i4 with a scale for each group."""
+    """Encodes rows as i4 with a scale for each group."""
     num_rows, columns = rows.shape
     levels, scales = search_scales(rows.reshape(-1, int4_group_size(columns)))
     return {
@@ -197,21 +192,20 @@ def search_scales(groups: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArr
 def search_some_scales(
     groups: NDArray[np.float32],
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Maps a group's extreme to -8, the end of the range that has one level more, and to a little less or more.
+    """Tries several levels for the extreme value of each group and takes the best scale.
 
-    More clips it and rounds the others less. Of levels q the best scale is sum(w q) / sum(q q), and the squared error
-    is then sum(w w) - sum(w q)^2 / sum(q q), of which the latter is the gain.
+    The targets are -8, the end with one level more, and levels a little below and above it in size.
+    A larger target clips the extreme value and rounds the others less. For levels q the best scale
+    is sum(w q) / sum(q q), and its squared error is sum(w w) - sum(w q)^2 / sum(q q), whose second
+    term is the gain.
     """
-    columns = np.ascontiguousarray(
-        groups.T
-    )  # a group is a column, so that operations run along many groups
+    # A group is a column here, so that operations run along many groups.
+    columns = np.ascontiguousarray(groups.T)
     low, high = columns.min(axis=0), columns.max(axis=0)
     extreme = np.where(-low >= high, low, high)
     extreme[extreme == 0] = 1
-    gain, scale = (
-        np.full_like(extreme, -1),
-        np.full_like(extreme, np.nan),
-    )  # as it stays where a weight is not a number
+    gain = np.full_like(extreme, -1)
+    scale = np.full_like(extreme, np.nan)  # stays NaN for a group with a weight that is NaN
     levels = np.empty_like(columns)
     for target in INT4_TARGETS:
         to_levels(columns, extreme / np.float32(target), levels)
@@ -233,7 +227,7 @@ def to_levels(
 
 
 def pack_nibbles(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Puts the low halves of two columns into a byte."""
+    """Packs the low halves of two columns into a byte."""
     low = levels & np.uint8(15)
     return low[:, 0::2] | (low[:, 1::2] << np.uint8(4))
 
@@ -243,14 +237,14 @@ def unpack_nibbles(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def int8_of_mxfp4(parts: Parts) -> Parts:
-    """Doubles the values, which makes integers of them, and halves the scales, 2 ** (f8e8m0 - 127)."""
+    """Doubles the values, which makes them integers, and halves the scales, 2 ** (f8e8m0 - 127)."""
     exponents = parts["scales"].view(np.uint8).astype(np.int32)
     values = _TWICE_F4E2M1[unpack_nibbles(parts["values"].view(np.uint8))]
     return {"values": values, "scales": np.ldexp(np.float32(1), exponents - 128).astype(np.float32)}
 
 
 def encode_bf16(rows: NDArray[np.float32]) -> Parts:
-    """Rounds to nearest even; kept as u16."""
+    """Rounds to nearest even; bf16 is stored as u16."""
     bits = np.ascontiguousarray(rows).view(np.uint32)
     rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
     return {"values": (rounded >> np.uint32(16)).astype(np.uint16)}

@@ -1,14 +1,15 @@
-"""A cache entry's files are held against checksums, once for each time that they change.
+"""Checks the files of a cache entry against checksums, once after each change of the files.
 
-    index.json    a line with the checksum of what follows it; then the document that cache.py describes, with the
-                  entry's name and the checksums of the blocks of weights.bin
-    checked.json  what the system said of weights.bin (size, times, inode) when its blocks were last found right
-    self_check.json  with what the model of it has passed its self-check (passed_check.py)
-    row_check.json   the same of the check of rows, which --deterministic asks for
+- index.json: a line with the checksum of the rest; then the document that cache.py describes, with
+  the entry's name and the checksums of the blocks of weights.bin
+- checked.json: the identity of weights.bin (size, times, inode) at the last successful check
+- self_check.json: the facts of the last passed self-check (passed_check.py)
+- row_check.json: the facts of the last passed check of rows, for --deterministic
 
-Reading gigabytes takes longer than the start has: so while the system says the same of the file, it is not read again.
-Checksums are for accidents, such as a failing disk, a copy that was cut off, or a full file system: who can write to
-the cache can write any weights. CRC-32 reads one to three GB/s on one core, and every core helps.
+Reading gigabytes takes longer than a start may take. So the file is not read again while its
+identity stays the same. Checksums detect accidents, such as a failing disk, an incomplete copy, or
+a full file system: a person who can write to the cache can write any weights. CRC-32 reads one to
+three GB/s on one core, and every core helps.
 """
 
 import json
@@ -25,15 +26,18 @@ from ouzel.observability.progress import stage
 WEIGHTS_FILE = "weights.bin"
 INDEX_FILE = "index.json"
 CHECKED_FILE = "checked.json"
-BLOCK_BYTES = 16 * 2**20  # with a checksum of its own; small enough that all cores have work
-READ_BYTES = 2**20  # at a time, so that a check takes no memory to speak of
+# bytes with a checksum of their own; small enough that all cores have work
+BLOCK_BYTES = 16 * 2**20
+READ_BYTES = 2**20  # bytes read at once; small, so that a check takes little memory
 
 Document = dict[str, Any]  # JSON: "name", "bytes", "blocks" and "weights"
 
 
 def seal_entry(entry: Path, name: str, weights: Document) -> None:
-    """Writes the index and the checksums of an entry, of which the weights are written, and of which `name` will be
-    the directory's name."""
+    """Writes the index and the checksums of an entry whose weights are written.
+
+    `name` is the later name of the entry's directory.
+    """
     path = entry / WEIGHTS_FILE
     size = path.stat().st_size
     text = json.dumps(
@@ -44,13 +48,16 @@ def seal_entry(entry: Path, name: str, weights: Document) -> None:
 
 
 def open_entry(entry: Path) -> Document:
-    """Returns the index of an entry that is as it was written. Raises OSError, ValueError, KeyError or TypeError."""
+    """Returns the index of an intact entry.
+
+    Raises OSError, ValueError, KeyError or TypeError if the entry is damaged.
+    """
     checksum, _, text = (entry / INDEX_FILE).read_text(encoding="utf-8").partition("\n")
     if checksum != f"{zlib.crc32(text.encode()):08x}":
-        raise ValueError(f"{INDEX_FILE} is not as it was written")
+        raise ValueError(f"{INDEX_FILE} does not match its checksum")
     document: Document = json.loads(text)
     if document["name"] != entry.name:
-        raise ValueError(f"it is {document['name']} under another name")
+        raise ValueError(f"the directory has been renamed from {document['name']}")
     path = entry / WEIGHTS_FILE
     if (size := path.stat().st_size) != document["bytes"]:
         raise ValueError(f"{WEIGHTS_FILE} has {size} bytes instead of {document['bytes']}")
@@ -58,7 +65,8 @@ def open_entry(entry: Path) -> Document:
         pairs = zip(block_checksums(path, size), document["blocks"], strict=True)
         if damaged := sum(actual != written for actual, written in pairs):
             raise ValueError(
-                f"{damaged} of {len(document['blocks'])} blocks of {WEIGHTS_FILE} are not as written"
+                f"{damaged} of {len(document['blocks'])} blocks of {WEIGHTS_FILE} do not match "
+                "their checksums"
             )
         remember(entry)
     return document
@@ -100,18 +108,18 @@ def is_remembered(entry: Path) -> bool:
 
 
 def remember(entry: Path) -> None:
-    with suppress(OSError):  # a cache that may only be read is checked at every start
+    with suppress(OSError):  # a read-only cache is checked at every start
         write_whole(entry / CHECKED_FILE, identity(entry / WEIGHTS_FILE))
 
 
 def write_whole(path: Path, content: object) -> None:
-    """Writes JSON, so that the file is there with all of it or not at all. Raises OSError."""
+    """Writes JSON to a file that is complete or absent. Raises OSError."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as file:
         json.dump(content, file)
     Path(file.name).replace(path)
 
 
 def identity(path: Path) -> list[int]:
-    """Returns what the system says of a file, which changes with its content."""
+    """Returns size, times and inode of a file, which change with its content."""
     stat = path.stat()
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]

@@ -1,9 +1,8 @@
-"""An entry of the cache says of which checkpoint it is made, when it was used last, and whether it is in use.
+"""Notes the checkpoint and the last use of a cache entry, and tells whether it is in use.
 
-    made_of.json  the checkpoint's directory and files, and the versions that made the entry. Its time of change is
-                  when the entry was used last.
-
-Who reads weights.bin holds a shared lock on it, as long as the file is mapped: `ouzel rm` leaves it alone then.
+The file made_of.json has the checkpoint's directory and files, and the versions that made the
+entry. Its time of change is the time of the entry's last use. A process that maps weights.bin holds
+a shared lock on it, so that `ouzel rm` leaves the entry alone.
 """
 
 import fcntl
@@ -31,6 +30,7 @@ class MadeOf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def note_use(entry: Path, directory: Path, files: Sequence[Path]) -> None:
+    """Writes made_of.json, or only sets its time if it is up to date."""
     path = entry / MADE_OF_FILE
     made_of = MadeOf(
         directory=str(directory.resolve()),
@@ -38,7 +38,7 @@ def note_use(entry: Path, directory: Path, files: Sequence[Path]) -> None:
         ouzel=ouzel.__version__,
         openvino=ov.__version__,
     )
-    with suppress(OSError):  # a cache that may only be read tells nobody
+    with suppress(OSError):  # a read-only cache stays as it is
         if read_made_of(entry) == made_of:
             os.utime(path)
         else:
@@ -46,7 +46,9 @@ def note_use(entry: Path, directory: Path, files: Sequence[Path]) -> None:
 
 
 def read_made_of(entry: Path) -> MadeOf | None:
-    """Returns None where the entry does not say, as those of older versions."""
+    """Returns the contents of made_of.json, None if it is missing, as in entries of older
+    versions.
+    """
     try:
         return msgspec.convert(json.loads((entry / MADE_OF_FILE).read_bytes()), MadeOf)
     except (OSError, ValueError):
@@ -54,13 +56,13 @@ def read_made_of(entry: Path) -> MadeOf | None:
 
 
 def hold(file: IO[bytes]) -> None:
-    """Takes the lock, which a mapping of the file keeps when the file is closed."""
-    with suppress(OSError):  # some file systems have none
+    """Takes a shared lock, which a mapping of the file keeps when the file is closed."""
+    with suppress(OSError):  # some file systems have no locks
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def is_in_use(path: Path) -> bool:
-    """Tells whether somebody holds the file; where that cannot be told, it is not."""
+    """Tells whether some process has locked the file; False on file systems without locks."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

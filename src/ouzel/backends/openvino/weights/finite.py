@@ -1,4 +1,6 @@
-"""Refuses weights that are NaN or infinite: a model that has them answers nonsense, or fails with some prompts only."""
+"""Refuses weights that are NaN or infinite: such a model answers nonsense, or fails with some
+prompts.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -14,7 +16,10 @@ _F8E8M0_NAN = np.uint8(255)
 
 
 def are_finite(encoding: Encoding, parts: Parts) -> bool:
-    """Tells whether a piece of a matrix holds numbers only. The scales show it, and where there are none the values."""
+    """Tells whether a piece of a matrix has finite numbers only.
+
+    It looks at the scales, or at the values if there are no scales.
+    """
     if encoding.scales == "f8e8m0":
         return not bool((parts["scales"] == _F8E8M0_NAN).any())
     if encoding.scales is not None:
@@ -29,7 +34,10 @@ def are_finite(encoding: Encoding, parts: Parts) -> bool:
 def quietly(
     encode: Callable[[NDArray[np.float32]], Parts],
 ) -> Callable[[NDArray[np.float32]], Parts]:
-    """Returns a function that encodes without numpy's warnings about NaN: `are_finite` refuses the result."""
+    """Returns a function that encodes without numpy's warnings about NaN.
+
+    `are_finite` refuses the result.
+    """
 
     def encode_quietly(rows: NDArray[np.float32]) -> Parts:
         with np.errstate(all="ignore"):
@@ -39,7 +47,10 @@ def quietly(
 
 
 def not_finite(tensors: Tensors, candidates: Iterable[Tensor]) -> ModelLoadError:
-    """Returns the error for a matrix that is not finite. It reads the tensors of the matrix again to name the one."""
+    """Returns the error for a matrix that is not finite.
+
+    It reads the tensors of the matrix again to name the bad ones.
+    """
     with np.errstate(all="ignore"):
         names = [
             each.name
@@ -47,5 +58,6 @@ def not_finite(tensors: Tensors, candidates: Iterable[Tensor]) -> ModelLoadError
             if not all(np.isfinite(rows).all() for rows in tensors.rows(each))
         ]
     return ModelLoadError(
-        f"tensor {' and '.join(names)} has weights or scales that are NaN or infinite; the file is damaged"
+        f"tensor {' and '.join(names)} has weights or scales that are NaN or infinite; the file is "
+        "damaged"
     )

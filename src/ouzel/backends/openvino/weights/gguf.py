@@ -1,4 +1,4 @@
-"""The tensors of a GGUF file, a few rows at a time."""
+"""Reads the tensors of a GGUF file, a few rows at a time."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -26,13 +26,13 @@ _PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
     "BF16": np.dtype("<u2"),
 }
 Number = TypeVar("Number", bound=np.generic)
-# Gather decompresses them as a whole, for good.
+# The runtime's Gather decompresses such an embedding as a whole and keeps the result.
 _NOT_GATHERED = {"MXFP4"}
 _EMBEDDING = "model.embed_tokens.weight"
 
 
 class GgufCheckpoint:
-    """Implements `Tensors`."""
+    """Reads GGUF files; implements `Tensors`."""
 
     def __init__(self, paths: list[Path]) -> None:
         self._source = paths[0]
@@ -72,17 +72,21 @@ class GgufCheckpoint:
         return changed_rows(self._locate(tensor))
 
     def _locate(self, tensor: Tensor) -> StoredTensor:
-        """Dimensions of 1 make no difference: GGUF drops them. What transformers has transposed is not so here."""
+        """Returns the stored tensor after checks of its shape and type.
+
+        Dimensions of 1 make no difference: GGUF drops them. A tensor that transformers stores
+        transposed is not transposed in GGUF. Raises ModelLoadError.
+        """
         stored = self._tensors.get(tensor.name)
         if stored is None:
             raise ModelLoadError(
-                f"{self._source}: it has no tensor that would be {tensor.name} in transformers"
+                f"{self._source} has no tensor for {tensor.name} (its name in transformers)"
             )
         location = stored.location
         if _without_ones(stored.shape) != _wanted_shape(tensor):
             raise ModelLoadError(
                 f"{location.path}: tensor {stored.name} has the shape {list(stored.shape)}, "
-                f"but its metadata asks for {list(tensor.shape)}"
+                f"but its metadata requires {list(tensor.shape)}"
             )
         if unknown := stored.block_types - _PLAIN.keys() - READERS.keys():
             raise ModelLoadError(
@@ -106,13 +110,13 @@ def _alternating(first: Parts, second: Parts) -> Parts:
 
 
 def _by_turns(first: NDArray[Number], second: NDArray[Number], axis: int) -> NDArray[Number]:
-    """Joins [R, C] to [2 R, C] for axis 1, to [R, 2 C] for axis 2."""
+    """Joins two [R, C] by turns: rows to [2 R, C] for axis 1, columns to [R, 2 C] for axis 2."""
     joined = np.stack([first, second], axis)
     return joined.reshape(-1, first.shape[1] if axis == 1 else 2 * first.shape[1])
 
 
 def _keeps_blocks(stored: StoredTensor, encoding: Encoding) -> bool:
-    """Tells whether rows and columns only change places, and columns a whole group at a time."""
+    """Tells whether the change only moves rows, and columns in whole groups."""
     blocks, columns = stored.change.column_blocks, stored.shape[-1]
     is_whole = blocks is None or columns // len(blocks) % max(encoding.group_size, 2) == 0
     return (
@@ -136,7 +140,7 @@ def _parts(location: TensorLocation) -> Iterator[Parts]:
 
 
 def changed_rows(stored: StoredTensor) -> Iterator[NDArray[np.float32]]:
-    """Gives a vector as one row; its elements are brought into order as rows are."""
+    """Yields the rows as float32; a vector is one row, whose elements are reordered like rows."""
     rows: Iterator[NDArray[np.float32]] = chain.from_iterable(map(_piece_rows, stored.pieces))
     if stored.every_other is not None:
         axis = 2 if stored.name.endswith(".bias") else 1
@@ -183,7 +187,7 @@ def _floats(location: TensorLocation) -> Iterator[NDArray[np.float32]]:
 
 
 def _chunks(location: TensorLocation) -> Iterator[NDArray[np.uint8]]:
-    """Gives [some rows, bytes of a row]."""
+    """Yields [some rows, bytes of a row]."""
     num_rows, rows_per_chunk = math.prod(location.shape[:-1]), chunk_rows(location.shape[-1])
     with location.path.open("rb") as file:
         file.seek(location.offset)

@@ -1,12 +1,14 @@
-"""GGUF's quantised blocks become parts of an encoding, exactly: levels, scales and zeros are moved, never rounded.
+"""Converts GGUF's quantised blocks to parts of an encoding, exactly: it moves numbers and never
+rounds.
 
-Formats: ggml, ggml-common.h (layout) and ggml-quants.c (what the numbers mean). `blocks` are [R, blocks in a row, bytes
-of a block]; a block has one f16 scale, and of the types with K two levels of them: 256 values in groups, whose scales
-are small integers times the block's. Where a group has an offset,
+Formats: ggml, ggml-common.h (layout) and ggml-quants.c (meaning of the numbers). `blocks` are [R,
+blocks in a row, bytes of a block]. A block has one f16 scale. The types with K have two levels of
+scales: 256 values in groups, whose scales are small integers times the scale of the block. For a
+group with an offset,
 
     w = level * scale + offset = (level - zero) * scale    with zero = -offset / scale
 
-Groups whose scale is 0 are constant; they become level 0, scale -offset, zero 1.
+A group whose scale is 0 is constant; it becomes level 0, scale -offset, zero 1.
 """
 
 from collections.abc import Callable
@@ -30,15 +32,14 @@ _IQ4_LEVELS = np.array(
 
 @dataclass(frozen=True, slots=True)
 class BlockReader:
-    bits: int  # of a stored value; the encoding may take more
+    bits: int  # bits of a stored value; the encoding may take more
     encoding: Encoding
     read: Callable[[Bytes], Parts]
 
 
 def q4_0(blocks: Bytes) -> Parts:
-    levels = halves(blocks[..., 2:18]) ^ np.uint8(
-        8
-    )  # stored + 8: as four signed bits that is the highest one
+    # Levels are stored plus 8; for four signed bits this flips the highest bit.
+    levels = halves(blocks[..., 2:18]) ^ np.uint8(8)
     return {"values": packed(levels), "scales": f16(blocks, 0)}
 
 
@@ -61,7 +62,10 @@ def q8_0(blocks: Bytes) -> Parts:
 
 
 def q2_k(blocks: Bytes) -> Parts:
-    """Has 16 bytes with a scale and an offset of four bits each, for 16 groups of 16; 64 bytes of levels; two f16."""
+    """Reads Q2_K: 16 bytes with a scale and an offset of four bits each, for 16 groups of 16.
+
+    Then come 64 bytes of levels and two f16, the scales of the scales and of the offsets.
+    """
     levels = crumbs(blocks[..., 16:80])
     scales = f32(blocks, 80)[..., None] * (blocks[..., :16] & np.uint8(15))
     offsets = -f32(blocks, 82)[..., None] * (blocks[..., :16] >> np.uint8(4))
@@ -69,9 +73,9 @@ def q2_k(blocks: Bytes) -> Parts:
 
 
 def q3_k(blocks: Bytes) -> Parts:
-    """Has 32 bytes of high bits, 64 of low ones, 12 of scales of six bits for 16 groups of 16; an f16.
+    """Reads Q3_K: 32 bytes of high bits, 64 of low bits, 12 of scales of six bits, and an f16.
 
-    Levels are -4 to 3, so they are kept in four bits.
+    There are 16 groups of 16. Levels are -4 to 3, so the parts have four bits.
     """
     high = blocks[..., None, :32] >> np.arange(8, dtype=np.uint8)[:, None] & np.uint8(1)
     levels = crumbs(blocks[..., 32:96]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(2)
@@ -83,27 +87,35 @@ def q3_k(blocks: Bytes) -> Parts:
 
 
 def q4_k(blocks: Bytes) -> Parts:
-    """Has two f16, 12 bytes of scales and offsets, 128 of levels: of each 32 bytes the low halves, then the high."""
+    """Reads Q4_K: two f16, 12 bytes of scales and offsets, 128 of levels.
+
+    Each 32 bytes have 32 levels in the low halves, then 32 in the high halves.
+    """
     levels = nibbles_by_32(blocks[..., 16:144])
     return affine_nibbles(levels, *scales_of_k(blocks))
 
 
 def q5_k(blocks: Bytes) -> Parts:
-    """Is q4_k with 32 bytes of fifth bits before the levels: bit g of byte i is that of value i of group g."""
+    """Reads Q5_K: Q4_K with 32 bytes of fifth bits before the levels.
+
+    Bit g of byte i is the fifth bit of value i of group g.
+    """
     high = blocks[..., None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & np.uint8(1)
-    levels = nibbles_by_32(blocks[..., 48:176]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(
-        4
-    )
+    fifth = high.reshape(*blocks.shape[:-1], 256) << np.uint8(4)
+    levels = nibbles_by_32(blocks[..., 48:176]) | fifth
     return affine(levels, *scales_of_k(blocks))
 
 
 def q6_k(blocks: Bytes) -> Parts:
-    """Has 128 bytes of low halves, 64 of two high bits, 16 scales of eight bits for groups of 16, an f16."""
+    """Reads Q6_K: 128 bytes of low halves, 64 of two high bits, 16 scales of eight bits, and an
+    f16.
+
+    There are 16 groups of 16.
+    """
     halved = (*blocks.shape[:-1], 2)  # values come in two runs of 128
     low = blocks[..., :128].reshape(*halved, 64)
-    high = blocks[..., 128:192].reshape(*halved, 1, 32) >> np.arange(0, 8, 2, dtype=np.uint8)[
-        :, None
-    ] & np.uint8(3)
+    shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
+    high = blocks[..., 128:192].reshape(*halved, 1, 32) >> shifts & np.uint8(3)
     low = np.stack([low & np.uint8(15), low >> np.uint8(4)], axis=-2).reshape(*halved, 4, 32)
     levels = (low | high << np.uint8(4)).view(np.int8) - np.int8(32)
     scales = f32(blocks, 208)[..., None] * blocks[..., 192:208].view(np.int8)
@@ -115,10 +127,12 @@ def iq4_nl(blocks: Bytes) -> Parts:
 
 
 def iq4_xs(blocks: Bytes) -> Parts:
-    """Has an f16, the high two bits of eight scales, their low four, and 128 bytes of levels, 16 for each group."""
-    high = np.ascontiguousarray(blocks[..., 2:4]).view("<u2") >> np.arange(
-        0, 16, 2, dtype=np.uint16
-    ) & np.uint16(3)
+    """Reads IQ4_XS: an f16, the high two bits of eight scales, their low four bits, and levels.
+
+    The levels are 128 bytes, 16 for each group.
+    """
+    shifts = np.arange(0, 16, 2, dtype=np.uint16)
+    high = np.ascontiguousarray(blocks[..., 2:4]).view("<u2") >> shifts & np.uint16(3)
     low = np.stack([blocks[..., 4:8] & np.uint8(15), blocks[..., 4:8] >> np.uint8(4)], axis=-1)
     small = low.reshape(*blocks.shape[:-1], 8) | high.astype(np.uint8) << np.uint8(4)
     scales = f32(blocks, 0)[..., None] * (small.astype(np.float32) - np.float32(32))
@@ -127,7 +141,9 @@ def iq4_xs(blocks: Bytes) -> Parts:
 
 
 def mxfp4(blocks: Bytes) -> Parts:
-    """Has a scale of eight bits, a power of two, and four-bit floats: the types that OpenVINO has."""
+    """Reads MXFP4: a scale of eight bits, a power of two, and four-bit floats, as in OpenVINO's
+    types.
+    """
     return {
         "values": packed(halves(blocks[..., 1:17])),
         "scales": np.ascontiguousarray(blocks[..., 0]),
@@ -135,17 +151,20 @@ def mxfp4(blocks: Bytes) -> Parts:
 
 
 def halves(packed_levels: Bytes) -> Bytes:
-    """Makes 2 n levels of n bytes: the low halves, then the high ones."""
+    """Unpacks n bytes to 2 n levels: the low halves, then the high halves."""
     return np.concatenate([packed_levels & np.uint8(15), packed_levels >> np.uint8(4)], axis=-1)
 
 
 def nibbles_by_32(packed_levels: Bytes) -> Bytes:
+    """Unpacks 128 bytes to 256 levels: of each 32 bytes the low halves, then the high halves."""
     runs = packed_levels.reshape(*packed_levels.shape[:-1], 4, 32)
     return halves(runs).reshape(*packed_levels.shape[:-1], 256)
 
 
 def crumbs(packed_levels: Bytes) -> Bytes:
-    """Makes 256 levels of two bits of 64 bytes: of each 32 bytes the lowest two bits, then the next."""
+    """Unpacks 64 bytes to 256 levels of two bits: of each 32 bytes the lowest two bits, then the
+    next.
+    """
     runs = packed_levels.reshape(*packed_levels.shape[:-1], 2, 1, 32)
     levels = runs >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(3)
     return levels.reshape(*packed_levels.shape[:-1], 256)
@@ -156,18 +175,22 @@ def bits(packed_bits: Bytes) -> Bytes:
 
 
 def six_bits_of_q3(packed_scales: Bytes) -> Floats:
-    """Makes 16 numbers: 8 bytes have the low halves of two each, 4 bytes two high bits of four each."""
+    """Unpacks 16 numbers of six bits.
+
+    8 bytes have the low halves of two numbers each, 4 bytes the two high bits of four numbers each.
+    """
     low = halves(packed_scales[..., :8])
-    high = packed_scales[..., None, 8:12] >> np.arange(0, 8, 2, dtype=np.uint8)[:, None] & np.uint8(
-        3
-    )
+    shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
+    high = packed_scales[..., None, 8:12] >> shifts & np.uint8(3)
     small = low | high.reshape(*packed_scales.shape[:-1], 16) << np.uint8(4)
     return small.astype(np.float32)
 
 
 def scales_of_k(blocks: Bytes) -> tuple[Floats, Floats]:
-    """Returns scales and offsets of eight groups of 32, of six bits each: the first four of both have bytes of their
-    own, whose highest two bits belong to the last four."""
+    """Returns scales and offsets of eight groups of 32, unpacked from six bits each.
+
+    The first four of both have bytes of their own, whose highest two bits belong to the last four.
+    """
     first, second, third = blocks[..., 4:8], blocks[..., 8:12], blocks[..., 12:16]
     low6, low4 = np.uint8(63), np.uint8(15)
     top = np.uint8(6), np.uint8(4)
@@ -182,23 +205,22 @@ def scales_of_k(blocks: Bytes) -> tuple[Floats, Floats]:
 
 
 def f16(blocks: Bytes, position: int) -> NDArray[np.float16]:
-    """Reads the f16 at a byte of each block: [R, blocks]."""
-    numbers: NDArray[np.float16] = np.ascontiguousarray(blocks[..., position : position + 2]).view(
-        "<f2"
-    )[..., 0]
+    """Reads the f16 at a byte position of each block, [R, blocks]."""
+    raw = np.ascontiguousarray(blocks[..., position : position + 2])
+    numbers: NDArray[np.float16] = raw.view("<f2")[..., 0]
     return numbers
 
 
 def f32(blocks: Bytes, position: int) -> Floats:
-    """Widens the f16 at a byte of each block."""
+    """Reads the f16 at a byte position of each block as float32."""
     return f16(blocks, position).astype(np.float32)
 
 
 def affine(levels: Bytes, scales: Floats, offsets: Floats) -> Parts:
-    """Makes the parts of [..., C] levels and [R, G] scales and offsets."""
+    """Makes the parts of levels [..., C] with scales and offsets [R, G]."""
     constant = scales == 0
     steps = np.where(constant, -offsets, scales)
-    steps[steps == 0] = 1  # all are zero
+    steps[steps == 0] = 1  # a group of zeros only
     zeros = np.where(constant, (offsets != 0).astype(np.float32), -offsets / steps)
     grouped = levels.reshape(*scales.shape, -1)
     grouped = np.where(constant[..., None], np.uint8(0), grouped)

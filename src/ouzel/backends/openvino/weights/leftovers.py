@@ -1,4 +1,4 @@
-"""A checkpoint's tensors are all used: one that is left over belongs to another model than was built."""
+"""Refuses a checkpoint with tensors that the model does not use: it belongs to another model."""
 
 import logging
 import re
@@ -14,14 +14,13 @@ from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)
 
-# Older versions of transformers saved what they compute from config.json, too.
+# Tensors that older versions of transformers computed from config.json and saved all the same.
 _COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
 _FURTHER = re.compile(r"(model\.)?mtp[._]")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
-_COPY = re.compile(
-    r"\.(embed_tokens|shared_head\.head)\.weight$"
-)  # in a layer that predicts further tokens
+# copies of embedding and head in a layer that predicts further tokens
+_COPY = re.compile(r"\.(embed_tokens|shared_head\.head)\.weight$")
 EMBEDDING = "model.embed_tokens.weight"
 HEAD = "lm_head.weight"
 
@@ -35,19 +34,24 @@ def refuse_leftovers(
     predicts: bool = False,
     left_out_prefixes: tuple[str, ...] = (),
 ) -> None:
-    """Raises ModelLoadError where a tensor is not used that the language model should have used.
+    """Raises ModelLoadError if the checkpoint has a tensor that the language model should use and
+    does not.
 
-    Layers that predict further tokens are left out, unless the model `predicts` them, and then what they have of
-    embeddings and heads (`refuse_other_copies`). So is the head of a model that takes its embedding for one, what makes
-    keys and values in layers that share those of others, what a checkpoint of several modes has for its other modes,
-    and what `left_out_prefixes` names of those that are served.
+    These tensors may stay unused:
+
+    - layers that predict further tokens, unless the model `predicts`; then their copies of
+      embedding and head (`refuse_other_copies`)
+    - the head of a model whose head is the embedding
+    - projections of keys and values in layers that share the keys and values of other layers
+    - the other modes of a checkpoint of several modes
+    - tensors with one of `left_out_prefixes`, unused parts of a mode that is served
     """
     own = {_part_of(name) for name in used}
     left_out = set()
     for name in sorted(set(names) - used):
         part = _part_of(name)
         if name.startswith(left_out_prefixes):
-            left_out.add(f"some of {part}")
+            left_out.add(f"parts of {part}")
         elif (has_other_modes and part not in own) or (
             _predicts_further(config, name) and not predicts
         ):
@@ -62,37 +66,40 @@ def refuse_leftovers(
                 f"but a {config.model_type} with this config.json has no such tensor"
             )
     if left_out:
-        logger.info("not used of the checkpoint: %s", ", ".join(sorted(left_out)))
+        logger.info("unused parts of the checkpoint: %s", ", ".join(sorted(left_out)))
 
 
 def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]) -> None:
-    """Raises ModelLoadError where config.json ties embedding and head, and a head in the checkpoint says otherwise.
+    """Raises ModelLoadError if config.json ties embedding and head but the checkpoint has another
+    head.
 
-    Transformers does not tie them then, which config.json should say. `shape` is that of both; they are read only
-    where both are there.
+    Transformers does not tie them in this case; config.json should say so. `shape` is the shape of
+    both; they are read only if the checkpoint has both.
     """
     if HEAD in used or HEAD not in tensors.names():
         return
     if not _are_same(tensors, EMBEDDING, HEAD, shape):
         raise ModelLoadError(
-            f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is not the same as "
-            f"{EMBEDDING}; with tie_word_embeddings false both are used"
+            f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is "
+            f"not the same as {EMBEDDING}; set tie_word_embeddings to false to use both"
         )
 
 
 def refuse_other_copies(
     config: HfConfig, tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]
 ) -> None:
-    """Raises ModelLoadError where the layer that predicts further tokens has an embedding or a head of its own.
+    """Raises ModelLoadError if the prediction layer has an embedding or a head of its own.
 
-    The checkpoints that name them there have copies of the model's, which are what is used.
+    Checkpoints with such tensors have copies of the model's embedding and head, and the model uses
+    the originals.
     """
     originals = {"embed_tokens": EMBEDDING, "shared_head.head": HEAD if HEAD in used else EMBEDDING}
     for name in sorted(tensors.names()):
         copy = _COPY.search(name) if _predicts_further(config, name) else None
         if copy is not None and not _are_same(tensors, originals[copy[1]], name, shape):
             raise ModelLoadError(
-                f"mtp: tensor {name} is not the same as {originals[copy[1]]}, which is used in its place"
+                f"mtp: tensor {name} must be the same as {originals[copy[1]]}, which the model "
+                "uses in its place"
             )
 
 
@@ -104,13 +111,21 @@ def _are_same(tensors: Tensors, one: str, other: str, shape: tuple[int, int]) ->
 
 
 def _part_of(name: str) -> str:
-    """Returns `model.layers` of `model.layers.0.mlp.up_proj.weight`, and `lm_head` of `lm_head.weight`."""
+    """Returns the part of a model that a tensor belongs to.
+
+    It is `model.layers` for `model.layers.0.mlp.up_proj.weight`, and `lm_head` for
+    `lm_head.weight`.
+    """
     first, _, rest = name.partition(".")
     return f"{first}.{rest.partition('.')[0]}" if first == "model" else first
 
 
 def _predicts_further(config: HfConfig, name: str) -> bool:
-    """Such layers are called so (`mtp.layers`, `model.mtp_block`), or follow the others."""
+    """Tells whether a tensor belongs to a layer that predicts further tokens.
+
+    The name of the layer tells it (`mtp.layers`, `model.mtp_block`), or its number, behind the
+    other layers.
+    """
     layer = _LAYER.search(name)
     return _FURTHER.match(name) is not None or (
         layer is not None

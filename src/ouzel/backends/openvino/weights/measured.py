@@ -1,4 +1,4 @@
-"""A graph can be built of weights that are not read, to see what it would be made of."""
+"""Gives weights that are not read, to build a graph and see its parts and sizes."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ from ouzel.config.weights import WidthOption
 
 
 class MeasuredWeights:
-    """Implements `Weights`: each has its shape and type, is zero, and takes no memory."""
+    """Implements `Weights` with zeros of the right shape and type, which take no memory."""
 
     def __init__(self, tensors: Tensors, *, recompress: bool = False) -> None:
         self._tensors = tensors
@@ -34,9 +34,8 @@ class MeasuredWeights:
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         tensor = Tensor(name, shape)
-        self._tensors.stored_encoding(
-            tensor
-        )  # which says so where it is missing, or of another size
+        # Raises ModelLoadError if the tensor is missing or has another shape.
+        self._tensors.stored_encoding(tensor)
         zeros = np.zeros(shape, np.float32)
         self._count((tensor,), Encoding("f32"), zeros.nbytes)
         return zeros

@@ -1,4 +1,6 @@
-"""Pieces of a matrix are computed on all cores, in their order, while the thread that asks reads and writes others."""
+"""Computes pieces of a matrix on all cores, in their order, while the caller reads and writes
+others.
+"""
 
 import os
 from collections import deque
@@ -9,16 +11,17 @@ from typing import TypeVar
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-# more cores would wait for the one that reads and writes, and each holds pieces in memory
+# More threads would wait for the thread that reads and writes, and each holds pieces in memory.
 MAX_THREADS = 8
 
 
 def map_in_threads(
     function: Callable[[Piece], Result], pieces: Iterable[Piece]
 ) -> Iterator[Result]:
-    """Gives what `map` does, for functions that work without the interpreter's lock, as numpy's do.
+    """Yields the results in order like `map`, for functions that release the GIL, like numpy's.
 
-    Pieces are taken a few ahead of what is given. Raises what the function or the pieces raise.
+    It takes a few pieces more than it has yielded. Raises the errors of the function and of the
+    pieces.
     """
     num_threads = min(os.cpu_count() or 1, MAX_THREADS)
     computed: deque[Future[Result]] = deque()

@@ -1,4 +1,4 @@
-"""Layers that follow the others may be called otherwise in a checkpoint than a graph asks for."""
+"""Renames tensors: a checkpoint may have other names than the graph asks for."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from ouzel.config.weights import WidthOption
 
 
 class RenamedWeights:
-    """Implements `Weights`: names that begin with `asked` are those that begin with `stored`."""
+    """Implements `Weights`: a name with the prefix `asked` is read under the prefix `stored`."""
 
     def __init__(self, weights: Weights, asked: str, stored: str) -> None:
         self._weights = weights

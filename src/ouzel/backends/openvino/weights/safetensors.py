@@ -1,12 +1,14 @@
-"""A Hugging Face checkpoint has its tensors in safetensors files, which are read a few rows at a time.
+"""Reads the tensors of a Hugging Face checkpoint from safetensors files, a few rows at a time.
 
-The format (https://github.com/huggingface/safetensors): a u64 with the header's length, the header as JSON
-(name -> dtype, shape, data_offsets relative to its end), then the bytes. Sharded checkpoints have
-model.safetensors.index.json, whose weight_map gives the file of each tensor. Rows are read with plain file reads
-rather than a mapping, so that a checkpoint larger than the memory never counts as resident.
+The format (https://github.com/huggingface/safetensors): a u64 with the header's length, the header
+as JSON (name -> dtype, shape, data_offsets relative to its end), then the bytes. Sharded
+checkpoints have model.safetensors.index.json, whose weight_map gives the file of each tensor. Rows
+are read with plain file reads rather than a mapping, so that a checkpoint larger than the memory
+never counts as resident.
 
-Headers are strangers': as the format demands, the tensors of a file lie one after the other and fill it, each is as
-long as its shape says, and shards lie beside their index. So nothing is read that is not there, and nothing twice.
+Headers come from strangers and are checked: the tensors of a file lie one after the other and fill
+it, each is as long as its shape says, and shards lie beside their index, as the format demands. So
+Ouzel reads no bytes outside of the data, and no byte twice.
 """
 
 import math
@@ -28,12 +30,10 @@ from ouzel.observability.progress import advance_stage
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
-CHUNK_BYTES = (
-    8 * 2**20
-)  # of float32 rows handed out at a time: they stay in the processor's last cache
-MAX_HEADER_BYTES = (
-    32 * 2**20
-)  # of a header or an index: ten times what a model of 100,000 tensors has
+# bytes of the float32 rows in a chunk: they stay in the processor's last cache
+CHUNK_BYTES = 8 * 2**20
+# bytes of a header or an index: ten times as many as for a model of 100,000 tensors
+MAX_HEADER_BYTES = 32 * 2**20
 PLAIN_TYPES = ("BF16", "F16", "F32")
 _READ_AS: dict[str, np.dtype[Any]] = {  # Any: one of many element types
     "BF16": np.dtype("<u2"),
@@ -53,8 +53,9 @@ _ELEMENT_BYTES = {"BOOL": 1, "I16": 2, "U16": 2, "U32": 4, "F64": 8, "U64": 8} |
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-# Where checkpoints of several modes keep their language model, and what it is called where it is alone; and Nemotron-H.
-# Of the parts that see there are two spellings, or more: those of transformers 4 and 5.
+# Prefixes of the language model in checkpoints of several modes and in Nemotron-H, and the prefix
+# that it has in a checkpoint of its own. Vision encoders have several spellings: transformers 4 and
+# 5 differ.
 _PLAIN_NAMES = {
     "backbone.": "model.",
     "model.language_model.": "model.",
@@ -87,14 +88,14 @@ class ShardIndex(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class TensorLocation:
     path: Path
-    name: str  # in that file
-    dtype: str  # as safetensors spells it
+    name: str  # the name in the file
+    dtype: str  # the type as safetensors spells it
     shape: tuple[int, ...]
     offset: int  # bytes from the start of the file
 
 
 class Checkpoint:
-    """Implements `Tensors`: it finds all of a directory by name."""
+    """Finds the tensors of a directory by name; implements `Tensors`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -104,7 +105,7 @@ class Checkpoint:
                 plain = plain_name(name)
                 if self._tensors.setdefault(plain, location) is not location:
                     raise ModelLoadError(
-                        f"{path}: tensor {brief(plain)[1:-1]} is there twice, once as {brief(name)}"
+                        f"{path} has tensor {brief(plain)[1:-1]} twice, once as {brief(name)}"
                     )
 
     def names(self) -> Iterable[str]:
@@ -121,23 +122,25 @@ class Checkpoint:
         raise AssertionError(f"{tensor.name} is stored as plain numbers")
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
-        """Gives the tensor as float32, split along its first axis."""
+        """Yields the tensor as float32, split along its first axis."""
         location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
         if tensor.is_transposed:
             for whole in read_chunks(location, math.prod(tensor.shape[-2:])):
                 for each in whole:
                     yield to_float32(each, location.dtype).reshape(tensor.shape[-2:]).T
         else:
-            for chunk in read_chunks(
-                location, math.prod(tensor.shape[-1:])
-            ):  # one, of a tensor that is a number
+            # The product is the number of columns, and 1 for a tensor without dimensions.
+            for chunk in read_chunks(location, math.prod(tensor.shape[-1:])):
                 yield to_float32(chunk, location.dtype)
 
     def find(self, name: str) -> TensorLocation | None:
         return self._tensors.get(name)
 
     def locate(self, name: str, shape: tuple[int, ...], *dtypes: str) -> TensorLocation:
-        """Raises ModelLoadError where the tensor is missing, or of another shape or type."""
+        """Returns the place of a tensor.
+
+        Raises ModelLoadError if the tensor is missing or has another shape or type.
+        """
         location = self._tensors.get(name)
         if location is None:
             raise ModelLoadError(
@@ -146,16 +149,17 @@ class Checkpoint:
         if location.shape != shape:
             raise ModelLoadError(
                 f"{location.path}: tensor {name} has the shape {list(location.shape)}, "
-                f"but config.json asks for {list(shape)}"
+                f"but config.json requires {list(shape)}"
             )
         if location.dtype not in dtypes:
             raise ModelLoadError(
-                f"{location.path}: tensor {name} is stored as {location.dtype}; supported are {', '.join(dtypes)}"
+                f"{location.path}: tensor {name} is stored as {location.dtype}; supported are "
+                f"{', '.join(dtypes)}"
             )
         return location
 
     def read(self, name: str, shape: tuple[int, ...], *dtypes: str) -> NDArray[Any]:
-        """Returns a small tensor whole, its elements as they are stored."""
+        """Returns a small tensor as a whole, with its elements as they are stored."""
         location = self.locate(name, shape, *dtypes)
         with location.path.open("rb") as file:
             file.seek(location.offset)
@@ -166,14 +170,14 @@ class Checkpoint:
 
 
 def chunk_rows(columns: int) -> int:
-    """Returns how many rows of a matrix to hand out at a time."""
+    """Returns the rows of a matrix in one chunk."""
     return max(1, CHUNK_BYTES // (4 * columns))
 
 
 def read_chunks(
     location: TensorLocation, row: int, rows_per_chunk: int = 0
 ) -> Iterator[NDArray[Any]]:
-    """Gives [some rows, row], elements as they are stored."""
+    """Yields [some rows, row], with elements as they are stored."""
     rows_per_chunk = rows_per_chunk or chunk_rows(row)
     stored, num_rows = _READ_AS[location.dtype], math.prod(location.shape) // row
     with location.path.open("rb") as file:
@@ -185,6 +189,7 @@ def read_chunks(
 
 
 def plain_name(name: str) -> str:
+    """Returns the name that a tensor has in a checkpoint of the language model alone."""
     for there, alone in _PLAIN_NAMES.items():
         if name.startswith(there):
             return alone + name.removeprefix(there)
@@ -202,7 +207,10 @@ def holds_safetensors(directory: Path) -> bool:
 
 
 def find_files(directory: Path) -> list[Path]:
-    """Returns the checkpoint's files, in the order of their names; each exists."""
+    """Returns the checkpoint's files, in the order of their names; each exists.
+
+    Raises ModelLoadError.
+    """
     index = directory / INDEX_FILE
     if index.is_file():
         return _sharded_files(index)
@@ -214,7 +222,7 @@ def find_files(directory: Path) -> list[Path]:
 
 def _sharded_files(index: Path) -> list[Path]:
     if (size := index.stat().st_size) > MAX_HEADER_BYTES:
-        raise ModelLoadError(f"{index} must have <= {MAX_HEADER_BYTES} bytes, it has {size}")
+        raise ModelLoadError(f"{index} must have <= {MAX_HEADER_BYTES} bytes, found {size}")
     try:
         names = sorted(
             set(msgspec.json.decode(index.read_bytes(), type=ShardIndex).weight_map.values())
@@ -231,12 +239,13 @@ def _sharded_files(index: Path) -> list[Path]:
     if missing:
         more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
         raise ModelLoadError(
-            f"{index.parent} lacks {', '.join(missing[:8])}{more}, which {index.name} names"
+            f"{index.parent} lacks files that {index.name} names: {', '.join(missing[:8])}{more}"
         )
     return paths
 
 
 def read_header(path: Path) -> dict[str, TensorLocation]:
+    """Reads the header of a file. Raises ModelLoadError if the file is damaged."""
     size = path.stat().st_size
     with path.open("rb") as file:
         start = file.read(8)
@@ -246,10 +255,10 @@ def read_header(path: Path) -> dict[str, TensorLocation]:
             )
         header_length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
         if 8 + header_length > size:
-            raise ModelLoadError(f"{path} is truncated: {size} bytes do not even hold its header")
+            raise ModelLoadError(f"{path} is truncated: its {size} bytes end within its header")
         if header_length > MAX_HEADER_BYTES:
             raise ModelLoadError(
-                f"{path}: its header must have <= {MAX_HEADER_BYTES} bytes, it has {header_length}"
+                f"{path}: its header must have <= {MAX_HEADER_BYTES} bytes, found {header_length}"
             )
         encoded = file.read(header_length)
     data_start = 8 + header_length
@@ -271,7 +280,9 @@ def read_header(path: Path) -> dict[str, TensorLocation]:
 
 
 def check_layout(path: Path, entries: dict[str, HeaderEntry], num_bytes: int) -> None:
-    """Raises ModelLoadError where the tensors do not fill the `num_bytes` behind the header, each with its own part."""
+    """Raises ModelLoadError unless the tensors fill the `num_bytes` behind the header without
+    overlaps.
+    """
     position = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
         begin, end = entry.data_offsets
@@ -287,7 +298,8 @@ def check_layout(path: Path, entries: dict[str, HeaderEntry], num_bytes: int) ->
         element_bytes = _ELEMENT_BYTES.get(entry.dtype)
         if element_bytes is not None and end - begin != math.prod(entry.shape) * element_bytes:
             raise ModelLoadError(
-                f"{where} has {end - begin} bytes, but its shape {brief(entry.shape)} in {entry.dtype} needs others"
+                f"{where} has {end - begin} bytes, which do not fit its shape "
+                f"{brief(entry.shape)} in {entry.dtype}"
             )
         position = end
     if position != num_bytes:

@@ -1,7 +1,9 @@
-"""A graph is built from matrices in their compressed encoding and float32 vectors, by tensor name.
+"""Defines the interfaces between checkpoints and graphs.
 
-Tensors  what a checkpoint has: safetensors, quantised safetensors, GGUF
-Weights  what a graph asks for: `CompressedWeights` make them of tensors, `CachedWeights` read what these made before
+- `Tensors`: the tensors of a checkpoint: safetensors, quantised safetensors, GGUF
+- `Weights`: the matrices in their encoding and the float32 arrays that a graph asks for, by tensor
+  name; `CompressedWeights` makes them from tensors, `CachedWeights` reads them from an earlier
+  start
 """
 
 import math
@@ -21,17 +23,21 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One as a checkpoint has it. All dimensions but the last are rows; where `is_transposed`, the last two change
-    places first."""
+    """Names a tensor of a checkpoint. All dimensions but the last are rows.
+
+    With `is_transposed` the last two dimensions change places first.
+    """
 
     name: str
-    shape: tuple[int, ...]  # as it is stored
+    shape: tuple[int, ...]  # the shape as it is stored
     is_transposed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StoredForm:
-    """How a checkpoint stores a quantised tensor: the format's name for it, such as Q4_K, and the bits of a value."""
+    """Describes the form of a quantised tensor: the format's name for it, such as Q4_K, and the
+    bits of a value.
+    """
 
     name: str
     bits: int
@@ -39,13 +45,14 @@ class StoredForm:
 
 @dataclass(frozen=True, slots=True)
 class MatrixSpec:
-    """A matrix of one tensor, or of several below each other."""
+    """Names a matrix made of one tensor, or of several below each other."""
 
     tensors: tuple[Tensor, ...]
     shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
-    row_order: tuple[int, ...] | None = None  # of each `row_unit` rows; None: as they come
-    row_unit: int = 0  # where the order leaves rows out; 0: as many as it has
-    # all of it as one tensor, which is taken where the checkpoint has that
+    # the order of each `row_unit` rows; None: as they come
+    row_order: tuple[int, ...] | None = None
+    row_unit: int = 0  # rows in a unit, if the order leaves rows out; 0: as many as the order has
+    # The whole matrix as one tensor, which is used if the checkpoint has it.
     instead: Tensor | None = None
     is_integer: bool = False  # stored floats of four bits become integers
 
@@ -61,14 +68,18 @@ class MatrixSpec:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """It is compressed; encodings.py says what the parts are. Rows of experts lie below each other."""
+    """Holds a compressed matrix; encodings.py defines the parts. Rows of experts lie below each
+    other.
+    """
 
     encoding: Encoding
     shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
     parts: Parts
 
     def expert(self, number: int) -> "Matrix":
-        """Returns one of [experts, rows, columns]; its parts point into these."""
+        """Returns one expert of a matrix [experts, rows, columns]; its parts point into the
+        whole.
+        """
         _, num_rows, columns = self.shape
         rows = slice(number * num_rows, (number + 1) * num_rows)
         return Matrix(
@@ -79,47 +90,52 @@ class Matrix:
 
 
 class Tensors(Protocol):
-    """A checkpoint's tensors, by the names that transformers gives them, a few rows at a time."""
+    """Reads the tensors of a checkpoint, by their names in transformers, a few rows at a time."""
 
     def names(self) -> Iterable[str]:
-        """Returns all that can be asked for: a tensor stored as values and scales is one."""
+        """Returns the names of all tensors; a tensor stored as values and scales has one name."""
         ...
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
-        """Returns the encoding that `parts` gives; None where the tensor is stored as plain numbers.
+        """Returns the encoding of the parts, None if the tensor is stored as plain numbers.
 
-        Raises ModelLoadError where it is missing or has another shape.
+        Raises ModelLoadError if the tensor is missing or has another shape.
         """
         ...
 
     def stored_form(self, tensor: Tensor) -> StoredForm | None:
-        """Returns None where the tensor is stored as plain numbers.
+        """Returns the form of a quantised tensor, None if it is stored as plain numbers.
 
-        Raises ModelLoadError where the tensor is missing or has another shape.
+        Raises ModelLoadError if the tensor is missing or has another shape.
         """
         ...
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
-        """Gives [some rows, columns], split along its first axis."""
+        """Yields [some rows, columns], split along the first axis."""
         ...
 
     def parts(self, tensor: Tensor) -> Iterator[Parts]: ...
 
 
 class Weights(Protocol):
+    """Gives the weights of a graph, by tensor name."""
+
     def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        """Compresses the tensors to `width`; with auto, keeps matrices that are stored compressed already."""
+        """Returns a matrix compressed to `width`; with auto, stored compressed values stay."""
         ...
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]: ...
 
     def has(self, name: str) -> bool:
-        """Tells whether there is such a tensor; where weights were made before, whether it was asked for then."""
+        """Tells whether there is such a tensor.
+
+        Weights from the cache answer it for the tensors that the first build used.
+        """
         ...
 
 
 def value_types(index: Mapping[str, Any]) -> str:  # Any: JSON
-    """Names the types of matrices, such as `u4, u8`, those of the most elements first."""
+    """Names the types of matrices, such as `u4, u8`, the type with the most elements first."""
     num_elements: Counter[str] = Counter()
     for entry in index.values():
         if "encoding" in entry:
@@ -129,12 +145,14 @@ def value_types(index: Mapping[str, Any]) -> str:  # Any: JSON
 
 class PartWriter(Protocol):
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
-        """Stores the chunks, joined along their first axis; returns the whole and its index entry."""
+        """Stores the chunks, joined along their first axis; returns the whole and its index
+        entry.
+        """
         ...
 
 
 class MemoryWriter:
-    """Keeps the parts in memory, for when they cannot be kept on disk."""
+    """Stores the parts in memory, when they cannot be stored on disk."""
 
     def append(self, chunks: Iterable[Array]) -> tuple[Array, dict[str, Any]]:
         return np.ascontiguousarray(np.concatenate(list(chunks))), {}  # chunks may be transposed

@@ -1,4 +1,4 @@
-"""A model directory's weights are in one of several formats."""
+"""Finds the weights of a model directory, which may have one of several formats."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,15 +20,16 @@ from ouzel.gguf.files import find_gguf, holds_gguf
 @dataclass(frozen=True, slots=True)
 class StoredWeights:
     files: list[Path]
-    open: Callable[[], tuple[Tensors, str]]  # and how they are stored, for the log
-    # a name for what is kept under --weights auto; empty: these are plain numbers
+    open: Callable[[], tuple[Tensors, str]]  # gives the tensors, and their form for the log
+    # The name of the quantised form that --weights auto keeps; empty: plain numbers.
     compressed_as: str = ""
 
 
 def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
-    """Takes the language model's config, and safetensors where both are there: the config is theirs.
+    """Finds the weights. Safetensors go before GGUF, because config.json belongs to them.
 
-    Raises ModelLoadError where it names a format that cannot be read.
+    `config` is the language model's. Raises ModelLoadError if it names a format that Ouzel cannot
+    read.
     """
     if not holds_safetensors(directory) and holds_gguf(directory):
         files = find_gguf(directory)

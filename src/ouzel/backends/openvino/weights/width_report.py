@@ -1,4 +1,4 @@
-"""Tells users what became of the quantised matrices of a checkpoint, for the log and for `ouzel inspect`."""
+"""Reports the widths of a checkpoint's quantised matrices, for the log and for `ouzel inspect`."""
 
 import math
 from collections import Counter
@@ -15,21 +15,23 @@ Fate = Literal["kept", "encoded", "rounded"]
 
 @dataclass(frozen=True, slots=True)
 class HeldMatrix:
-    """A matrix in memory, with the form that the checkpoint stores it in (None: plain numbers).
+    """Describes a matrix in memory, and the form that the checkpoint stores it in (None: plain
+    numbers).
 
-    Its fate is `kept` where the stored values stay exactly, `encoded` where auto takes another encoding for them, and
-    `rounded` where the named width does, which is bf16 or f32 for a matrix that is decoded.
+    The fate is `kept` if the stored values stay exactly, and `encoded` if auto takes another
+    encoding for them. It is `rounded` if the named width changes them; a matrix that is decoded to
+    bf16 or f32 counts as rounded.
     """
 
     form: StoredForm | None
-    width: WidthOption  # that was asked for
+    width: WidthOption  # the width in the user's plan
     fate: Fate
     encoding: Encoding
     shape: tuple[int, ...]
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Self:
-        """Takes a matrix's entry in the index of a weight cache."""
+        """Reads a matrix's entry in the index of a weight cache."""
         form = StoredForm(**entry["form"]) if entry["form"] else None
         return cls(
             form,
@@ -71,7 +73,7 @@ def held_matrices(index: Mapping[str, Any]) -> list[HeldMatrix]:
 
 
 def report_widths(matrices: Iterable[HeldMatrix]) -> str:
-    """Returns an empty text where the checkpoint stores no matrix quantised."""
+    """Describes the quantised matrices in one line, empty if the checkpoint has none."""
     matrices = list(matrices)
     counts = Counter(
         (matrix.form, matrix.verb, matrix.encoding) for matrix in matrices if matrix.form

@@ -1,10 +1,10 @@
-"""AWQ: `qweight` has the rows of the weight beside each other, eight nibbles to an int32, in an order of its own.
+"""In AWQ `qweight` has the rows of the weight beside each other, eight nibbles to an int32.
 
-Of a weight [rows, columns] with G groups of columns (AutoAWQ, modules/linear/gemm.py):
+A weight [rows, columns] with G groups of columns is stored as (AutoAWQ, modules/linear/gemm.py):
 
     qweight  [columns, rows / 8]   qzeros  [G, rows / 8]   scales  [G, rows]
 
-Nibbles from the lowest on are rows 0 2 4 6 1 3 5 7 of each eight.
+The nibbles of an int32, from the lowest, are the rows 0 2 4 6 1 3 5 7 of each eight.
 """
 
 from collections.abc import Iterable, Iterator
@@ -72,7 +72,7 @@ _KNOWN = {
 
 
 class Awq:
-    """Implements `Format`."""
+    """Reads AWQ; implements `Format`."""
 
     def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
         config.refuse_others(_KNOWN)
@@ -127,6 +127,6 @@ class Awq:
 
 
 def rows_of(words: NDArray[np.int32]) -> NDArray[np.uint8]:
-    """Makes [8 * words, columns] of [columns, words]."""
+    """Unpacks [columns, words] to [8 * words, columns]."""
     nibbles = unpack_nibbles(bytes_of(words)).reshape(*words.shape, ROWS_PER_WORD)
     return nibbles[:, :, NIBBLE_OF_ROW].reshape(len(words), -1).T

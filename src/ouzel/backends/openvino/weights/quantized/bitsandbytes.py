@@ -1,15 +1,24 @@
-"""bitsandbytes: nf4 and fp4 with a scale to so many elements, whatever their rows, and int8 with a scale to a row.
+"""Reads bitsandbytes: nf4 and fp4 with a scale for a block of elements, and int8 with one for a
+row.
 
-Of a weight [rows, columns] in four bits (bitsandbytes, functional.py: QuantState):
+Blocks may cross rows. A weight [rows, columns] in four bits is stored as (bitsandbytes,
+functional.py: QuantState):
 
-    weight                               [rows * columns / 2, 1] uint8, the even column in the high half
-    weight.quant_map                     [16]: what each level is worth
-    weight.absmax                        [blocks] float32, or uint8 where the scales are quantised themselves: then
-    weight.nested_quant_map              [256]: what a scale's level is worth, of
-    weight.nested_absmax                 one for each nested_blocksize scales, and nested_offset is added
-    weight.quant_state.bitsandbytes__nf4 JSON as uint8: blocksize, shape, nested_blocksize, nested_offset
+    weight
+        [rows * columns / 2, 1] uint8, the even column in the high half
+    weight.quant_map
+        [16] float32, the value of each level
+    weight.absmax
+        [blocks] float32, or uint8 if the scales are quantised, too; in this case also:
+    weight.nested_quant_map
+        [256] float32, the value of each level of a scale
+    weight.nested_absmax
+        a scale for each nested_blocksize scales; nested_offset is added afterwards
+    weight.quant_state.bitsandbytes__nf4
+        JSON as uint8: blocksize, shape, nested_blocksize, nested_offset
 
-In eight bits: weight [rows, columns] int8 and SCB [rows]; a level is worth SCB / 127.
+In eight bits: weight [rows, columns] int8 and SCB [rows]; the value of a level is level * SCB /
+127.
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,7 +56,7 @@ COMPANIONS = (
     *(".SCB", ".weight_format"),
 )
 FOUR_BITS = StoredForm("bitsandbytes 4-bit", 4)  # fp4, or nf4 in blocks that cross rows
-ROW_MAJOR = 0  # of weight_format: the layouts of older graphics cards have other numbers
+ROW_MAJOR = 0  # value of weight_format; the layouts of older graphics cards have other numbers
 
 _KNOWN = {
     *(
@@ -76,7 +85,7 @@ class QuantState(msgspec.Struct, frozen=True):
 
 
 class BitsAndBytes:
-    """Implements `Format`."""
+    """Reads bitsandbytes; implements `Format`."""
 
     def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
         config.refuse_others(_KNOWN)
@@ -105,8 +114,8 @@ class BitsAndBytes:
         state = self._state(tensor)
         if state.shape != tensor.shape or state.blocksize < 2 or state.blocksize % 2:
             raise ModelLoadError(
-                f"tensor {tensor.name}: its quant_state has the shape {list(state.shape)} in blocks of "
-                f"{state.blocksize}, but config.json asks for {list(tensor.shape)}"
+                f"tensor {tensor.name}: its quant_state has the shape {list(state.shape)} in "
+                f"blocks of {state.blocksize}, but config.json requires {list(tensor.shape)}"
             )
         rows, columns = tensor.shape
         if not 0 <= state.nested_blocksize < 2**31:
@@ -135,32 +144,30 @@ class BitsAndBytes:
                     return msgspec.json.decode(encoded, type=QuantState)
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise ModelLoadError(
-                        f"tensor {tensor.name}{end} is not as bitsandbytes writes it: {error}"
+                        f"tensor {tensor.name}{end} is not a quant_state of bitsandbytes: {error}"
                     ) from error
         raise ModelLoadError(
             f"tensor {tensor.name} is stored as bytes, but {tensor.name}{STATES[0]} is missing"
         )
 
     def _scales(self, tensor: Tensor, state: QuantState) -> NDArray[np.float32]:
-        """Returns one for each block."""
-        name, num_blocks = (
-            tensor.name + ".absmax",
-            tensor.shape[0] * tensor.shape[1] // state.blocksize,
-        )
+        """Returns the scale of each block."""
+        name = tensor.name + ".absmax"
+        num_blocks = tensor.shape[0] * tensor.shape[1] // state.blocksize
         if not state.nested_blocksize:
             return self.checkpoint.floats(name, (num_blocks,))
         levels = self.checkpoint.read(name, (num_blocks,), "U8")
-        worth = self.checkpoint.floats(tensor.name + ".nested_quant_map", (256,))
+        values = self.checkpoint.floats(tensor.name + ".nested_quant_map", (256,))
         num_outer = -(-num_blocks // state.nested_blocksize)
         outer = self.checkpoint.floats(tensor.name + ".nested_absmax", (num_outer,))
         with np.errstate(all="ignore"):  # finite.py refuses scales that are NaN or infinite
             scales: NDArray[np.float32] = (
-                worth[levels] * outer[np.arange(num_blocks) // state.nested_blocksize]
+                values[levels] * outer[np.arange(num_blocks) // state.nested_blocksize]
             )
             return scales + np.float32(state.nested_offset)
 
     def _values(self, tensor: Tensor) -> Iterator[NDArray[Any]]:
-        """Gives bytes of whole rows, with the even column in the low half."""
+        """Yields bytes of whole rows, with the even column in the low half."""
         rows, columns = tensor.shape
         location = self.checkpoint.locate(tensor.name, (rows * columns // 2, 1), "U8")
         for chunk in read_chunks(location, columns // 2, chunk_rows(columns)):
@@ -175,14 +182,14 @@ class BitsAndBytes:
     def _rows(
         self, tensor: Tensor, levels: NDArray[np.float32], scales: NDArray[np.float32]
     ) -> Rows:
-        """`scales` has one for each element."""
+        """Yields decoded rows; `scales` has one scale for each element."""
         start = 0
         for chunk in self._values(tensor):
-            worth = levels[unpack_nibbles(chunk)]
+            values = levels[unpack_nibbles(chunk)]
             with np.errstate(all="ignore"):
-                rows = worth * scales[start : start + worth.size].reshape(worth.shape)
+                rows = values * scales[start : start + values.size].reshape(values.shape)
             yield rows
-            start += worth.size
+            start += values.size
 
     def _eight_bits(self, tensor: Tensor) -> Stored:
         base, (rows, columns) = tensor.name.removesuffix(".weight"), tensor.shape

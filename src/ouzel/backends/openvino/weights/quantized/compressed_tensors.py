@@ -1,17 +1,24 @@
-"""compressed-tensors: what llm-compressor writes; hub repositories called w4a16, w8a8, FP8-dynamic or NVFP4.
+"""Reads compressed-tensors, the format of llm-compressor (w4a16, w8a8, FP8-dynamic, NVFP4).
 
-config.json has several config_groups, each with its targets: patterns behind `re:`, names, and classes of modules.
-Tensors of weights [rows, columns] in G groups of columns (compressed_tensors, compressors/):
+config.json has several config_groups, each with its targets: patterns after `re:`, names, and
+classes of modules. A weight [rows, columns] in G groups of columns is stored as
+(compressed_tensors, compressors/):
 
-    pack-quantized        weight_packed [rows, columns * bits / 32] int32, lowest first, each value plus 2**(bits - 1)
-                          weight_zero_point [rows * bits / 32, G] int32, packed alike along the rows; or none
-    int-quantized         weight [rows, columns] int8, weight_zero_point int8 like the scales; or none
-    float-quantized       weight [rows, columns] f8e4m3
-    nvfp4-pack-quantized  weight_packed [rows, columns / 2] f4e2m1, weight_scale [rows, G] f8e4m3,
-                          weight_global_scale [1]: the scales are divided by it
-    mxfp4-pack-quantized  weight_packed likewise, weight_scale [rows, G] exponents with a bias of 127
+    pack-quantized
+        weight_packed [rows, columns * bits / 32] int32, the lowest bits first, each value plus
+        2**(bits - 1); optional weight_zero_point [rows * bits / 32, G] int32, packed along rows
+    int-quantized
+        weight [rows, columns] int8; optional weight_zero_point int8, shaped like the scales
+    float-quantized
+        weight [rows, columns] f8e4m3
+    nvfp4-pack-quantized
+        weight_packed [rows, columns / 2] f4e2m1, weight_scale [rows, G] f8e4m3,
+        weight_global_scale [1], the divisor of the scales
+    mxfp4-pack-quantized
+        weight_packed as in nvfp4, weight_scale [rows, G] exponents with a bias of 127
 
-`weight_scale` is [rows, G] for groups, [rows, 1] for channels, [1] for a tensor, [rows / R, columns / C] for blocks.
+`weight_scale` is [rows, G] for groups, [rows, 1] for channels, [1] for a tensor, [rows / R, columns
+/ C] for blocks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.decoding import decode_f8e4m3
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Values, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.config_groups import (
     ConfigGroup,
     group_of,
@@ -65,26 +72,20 @@ _OF_THE_CACHE = (".k_scale", ".v_scale", ".k_zero_point", ".v_zero_point")
 
 
 class CompressedTensors:
-    """Implements `Format`."""
+    """Reads compressed-tensors; implements `Format`."""
 
     def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
         self._groups = read_config_groups(config, module_names(checkpoint))
         kinds = ", ".join(dict.fromkeys(group.summary for group in self._groups))
-        activations = (
-            "; activations are not quantised"
-            if any(group.has_activations for group in self._groups)
-            else ""
-        )
-        cache = (
-            "; --kv-cache-dtype says how keys and values are cached"
-            if config.has("kv_cache_scheme")
-            else ""
-        )
-        self.summary = f"compressed-tensors, {kinds}{activations}{cache}"
+        self.summary = f"compressed-tensors, {kinds}"
+        if any(group.has_activations for group in self._groups):
+            self.summary += "; activations are not quantised"
+        if config.has("kv_cache_scheme"):
+            self.summary += "; --kv-cache-dtype decides the type of cached keys and values"
 
     def names(self) -> Iterable[str]:
-        """Leaves out the scales of a quantised KV cache: ours has its own."""
+        """Leaves out the scales of a quantised KV cache: Ouzel's cache has its own."""
         for name in self.checkpoint.names():
             if not name.endswith(_OF_THE_CACHE):
                 yield plain_name(name, COMPANIONS)
@@ -113,7 +114,8 @@ class CompressedTensors:
                 scale = self.checkpoint.find(base + ".weight_scale")
                 if scale is None:
                     raise ModelLoadError(
-                        f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale is missing"
+                        f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale is "
+                        "missing"
                     )
                 return float8_matrix(self.checkpoint, location, scale, group.block)
         return None
@@ -121,7 +123,7 @@ class CompressedTensors:
 
 @dataclass(frozen=True, slots=True)
 class Integers:
-    """One matrix of four or eight bits."""
+    """Reads a matrix of integers of four or eight bits."""
 
     checkpoint: Checkpoint
     base: str
@@ -130,16 +132,14 @@ class Integers:
     is_packed: bool
 
     def stored(self) -> Stored:
-        """Raises ModelLoadError for all that may be wrong with its tensors."""
-        (rows, columns), bits, group_size = (
-            self.shape,
-            self.group.num_bits,
-            self.group.group_size or self.shape[1],
-        )
+        """Returns the matrix. Raises ModelLoadError if one of its tensors is wrong."""
+        (rows, columns), bits = self.shape, self.group.num_bits
+        group_size = self.group.group_size or columns
         per_word = 32 // bits if self.is_packed else 1
         if self.group.block[0] or columns % group_size or columns % per_word:
             raise ModelLoadError(
-                f"tensor {self.base}.weight: {columns} columns of integers do not go into {self.group.summary}"
+                f"tensor {self.base}.weight: {columns} columns of integers do not go into "
+                f"{self.group.summary}"
             )
         if self.is_packed:
             values = self.checkpoint.locate(
@@ -152,18 +152,19 @@ class Integers:
                 )
         else:
             values = self.checkpoint.locate(f"{self.base}.weight", (rows, columns), "I8")
-        has_zeros = (
-            not self.group.is_symmetric
-            or self.checkpoint.find(f"{self.base}.weight_zero_point") is not None
-        )
+        zero_point = self.checkpoint.find(f"{self.base}.weight_zero_point")
+        has_zeros = not self.group.is_symmetric or zero_point is not None
+        values_type: Values = "i4" if bits == 4 else "i8"
+        if has_zeros:
+            values_type = "u4" if bits == 4 else "u8"
         encoding = Encoding(
-            ("u4" if has_zeros else "i4") if bits == 4 else ("u8" if has_zeros else "i8"),
+            values_type,
             scale_type(self.scale),
             "u8" if has_zeros else None,
             self.group.group_size,
         )
         if has_zeros:
-            self.zeros()
+            self.zeros()  # raises ModelLoadError if they are wrong
         order = self.column_order(group_size)
         return packed(encoding, lambda: self.parts(values, has_zeros=has_zeros, order=order), order)
 
@@ -174,7 +175,8 @@ class Integers:
         small: Parts = {"scales": self.scales()}
         if has_zeros:
             small["zeros"] = self.zeros()
-        # Packed values have been moved up by half their range, so have ours with zero points; int8 ones have not.
+        # Packed values are moved up by half their range, like Ouzel's values with zero points; int8
+        # values are not.
         turned_bits = np.uint8(0 if self.is_packed == has_zeros else 0x88 if bits == 4 else 0x80)
         rows_per_chunk = chunk_rows(columns)
         start = 0
@@ -188,17 +190,17 @@ class Integers:
 
     @property
     def scale(self) -> TensorLocation:
-        """Raises ModelLoadError where it is missing, or has another shape than its group says."""
+        """Returns the place of the scales.
+
+        Raises ModelLoadError if the tensor is missing or its shape does not suit the group.
+        """
         name = f"{self.base}.weight_scale"
         location = self.checkpoint.find(name)
-        is_one = (
-            location is not None
-            and location.shape in {(), (1,), (1, 1)}
-            and not self.group.group_size
-        )
-        return self.checkpoint.locate(
-            name, location.shape if location and is_one else self.grid, *PLAIN_TYPES
-        )
+        shape: tuple[int, ...] = self.grid
+        has_one = location is not None and location.shape in {(), (1,), (1, 1)}
+        if location is not None and has_one and not self.group.group_size:
+            shape = location.shape
+        return self.checkpoint.locate(name, shape, *PLAIN_TYPES)
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -211,7 +213,7 @@ class Integers:
         return np.broadcast_to(scales.reshape(1, 1) if scales.size == 1 else scales, self.grid)
 
     def zeros(self) -> NDArray[np.uint8]:
-        """Returns them as levels from 0 on."""
+        """Returns the zero points as levels from 0 on."""
         name, bits = f"{self.base}.weight_zero_point", self.group.num_bits
         location = self.checkpoint.find(name)
         if location is None or location.dtype == "I32":
@@ -229,7 +231,7 @@ class Integers:
         if self.checkpoint.find(name) is None:
             if self.group.has_column_order and group_size < self.shape[1]:
                 raise ModelLoadError(
-                    f"tensor {name} is missing: actorder says that it puts the columns in groups"
+                    f"tensor {name} is missing: with actorder it assigns the columns to groups"
                 )
             return None
         indices = self.checkpoint.read(name, (self.shape[1],), "I32")
@@ -239,7 +241,7 @@ class Integers:
 def f4e2m1_matrix(
     checkpoint: Checkpoint, base: str, shape: tuple[int, ...], group: ConfigGroup
 ) -> Stored:
-    """Returns one of nvfp4, which has scales for all, or of mxfp4."""
+    """Returns a matrix of nvfp4, which has a further scale for the whole, or of mxfp4."""
     rows, columns = shape
     if not group.group_size or columns % group.group_size or group.group_size % 2:
         raise ModelLoadError(
@@ -249,11 +251,9 @@ def f4e2m1_matrix(
     values = checkpoint.locate(f"{base}.weight_packed", (rows, columns // 2), "U8")
     scale = checkpoint.locate(f"{base}.weight_scale", grid, "F8_E4M3", "U8", "F8_E8M0")
     is_nvfp4 = scale.dtype == "F8_E4M3"
-    divisor = (
-        checkpoint.floats(f"{base}.weight_global_scale", (1,))
-        if is_nvfp4
-        else np.ones(1, np.float32)
-    )
+    divisor = np.ones(1, np.float32)
+    if is_nvfp4:
+        divisor = checkpoint.floats(f"{base}.weight_global_scale", (1,))
     if not 0 < divisor[0] < np.inf:
         raise ModelLoadError(
             f"tensor {base}.weight_global_scale must be positive and finite, found {divisor[0]}"

@@ -1,4 +1,4 @@
-"""The config_groups of compressed-tensors say which matrices are quantised to what."""
+"""Reads the config_groups of compressed-tensors: the encodings of the matrices."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ _KNOWN = {
     *("kv_cache_scheme", "run_compressed", "version", "sparsity_config", "transform_config"),
 }
 ORDERED = ("group", "dynamic", True)  # values of actorder with which weight_g_idx is stored
-PATTERN = "re:"  # what a target begins with that is no name
+PATTERN = "re:"  # prefix of a target that is a pattern
 _KNOWN_OF_GROUP = {"targets", "weights", "input_activations", "output_activations", "format"}
 _KNOWN_OF_WEIGHTS = {
     *(
@@ -49,14 +49,14 @@ _KNOWN_OF_WEIGHTS = {
 @dataclass(frozen=True, slots=True)
 class ConfigGroup:
     targets: tuple[str, ...]  # names and classes of modules
-    matched: frozenset[str]  # names of modules that its patterns match
+    matched: frozenset[str]  # names of modules that the group's patterns match
     type: str  # int or float
     num_bits: int
-    group_size: int  # 0: a scale for a row, or for all
-    block: tuple[int, int]  # 0, 0: no blocks
+    group_size: int  # columns in a group; 0: one scale for a row, or for all rows
+    block: tuple[int, int]  # rows and columns of a block; 0, 0: no blocks
     is_symmetric: bool
     has_activations: bool
-    has_column_order: bool  # weight_g_idx puts columns in groups
+    has_column_order: bool  # weight_g_idx assigns columns to groups
 
     @property
     def summary(self) -> str:
@@ -65,16 +65,19 @@ class ConfigGroup:
         return f"{self.type}{self.num_bits} in {size}"
 
     def require(self, type: str, widths: tuple[int, ...], name: str) -> None:
-        """Raises ModelLoadError where the tensor is stored in another way than the group says."""
+        """Raises ModelLoadError if the tensor's type is not the group's."""
         if self.type != type or self.num_bits not in widths:
             supported = " or ".join(f"{type}{width}" for width in widths)
             raise ModelLoadError(
-                f"tensor {name} is stored as {supported}, but its config_group says {self.type}{self.num_bits}"
+                f"tensor {name} is stored as {supported}, but its config_group says "
+                f"{self.type}{self.num_bits}"
             )
 
 
 def read_config_groups(config: HfConfig, names: Collection[str]) -> tuple[ConfigGroup, ...]:
-    """Takes the names of the checkpoint's modules."""
+    """Reads the groups; `names` are the names of the checkpoint's modules. Raises
+    ModelLoadError.
+    """
     config.refuse_others(_KNOWN)
     if config.text("format", "dense") not in FORMATS:
         raise config.refuse("format", ", ".join(sorted(FORMATS)))
@@ -154,10 +157,11 @@ def _targets(group: HfConfig) -> tuple[str, ...]:
 
 
 def group_of(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
-    """Returns the group of a matrix: by one of its names, by a pattern, or by its class, in this order.
+    """Returns the group of a matrix: by one of its names, by a pattern, or by its class, in this
+    order.
 
-    Where none targets it, all groups must say the same: modules have classes that their names do not tell.
-    Raises ModelLoadError where it may be in groups that say different things.
+    If no group targets the matrix, all groups must have the same settings: names do not tell the
+    classes of modules. Raises ModelLoadError if several groups with different settings match.
     """
     for matches in (_names, _matches, _has_class):
         found = [group for group in groups if any(matches(group, name) for name in names)]
@@ -168,7 +172,8 @@ def group_of(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
         _without_targets(group) != _without_targets(candidates[0]) for group in candidates
     ):
         raise ModelLoadError(
-            f"tensor {names[0]}.weight is quantised: one of config.json's config_groups must target it, {len(found)} do"
+            f"tensor {names[0]}.weight is quantised: exactly one of config.json's config_groups "
+            f"must target it, found {len(found)}"
         )
     return candidates[0]
 

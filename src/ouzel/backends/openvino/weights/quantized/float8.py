@@ -1,8 +1,9 @@
-"""Weights in f8e4m3, one scale to a block of rows and columns, to a row, or to all.
+"""Reads weights in f8e4m3, with one scale for a block of rows and columns, for a row, or for all.
 
-The plugin would make bf16 of them with every step, so they become rows of float32, and are compressed again.
-Two layouts (transformers, integrations/finegrained_fp8.py; vLLM's fp8 checkpoints): beside `weight` [rows, columns]
-lies `weight_scale_inv` or `weight_scale`; whatever its name, the weight is the product of both.
+The plugin would convert them to bf16 in every step, so they become rows of float32 and are
+compressed again. There are two layouts (transformers, integrations/finegrained_fp8.py; vLLM's fp8
+checkpoints): beside `weight` [rows, columns] lies `weight_scale_inv` or `weight_scale`. With either
+name the weight is the product of both.
 """
 
 import math
@@ -39,7 +40,11 @@ _KNOWN = {
 
 
 class Float8:
-    """Implements `Format`. What the activations were scaled by is not needed: ours are not quantised to eight bits."""
+    """Reads f8e4m3; implements `Format`.
+
+    The scales of the activations are not needed: Ouzel does not quantise activations to eight-bit
+    floats.
+    """
 
     def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
         config.refuse_others(_KNOWN)
@@ -72,9 +77,8 @@ class Float8:
             or (scale is None and location.dtype != "F8_E4M3")
         ):
             return None
-        self.checkpoint.locate(
-            tensor.name, tensor.shape, "F8_E4M3"
-        )  # with a scale it must be of this type
+        # A tensor with a scale must have this type.
+        self.checkpoint.locate(tensor.name, tensor.shape, "F8_E4M3")
         if scale is None:
             raise ModelLoadError(
                 f"tensor {tensor.name} is stored as F8_E4M3, but {tensor.name}_scale_inv is missing"
@@ -85,11 +89,14 @@ class Float8:
 def float8_matrix(
     checkpoint: Checkpoint, location: TensorLocation, scale: TensorLocation, block: tuple[int, int]
 ) -> Stored:
-    """`block` says how many rows and columns share a scale; 0, 0: there is one to all, or to a row."""
+    """Returns a matrix in f8e4m3.
+
+    `block` has the rows and columns that share a scale; 0, 0: one scale for all, or one for a row.
+    """
     num_rows, columns = location.shape
-    block_rows, block_columns = (
-        block if block[0] else (1 if math.prod(scale.shape) > 1 else num_rows, columns)
-    )
+    block_rows, block_columns = block
+    if not block_rows:
+        block_rows, block_columns = 1 if math.prod(scale.shape) > 1 else num_rows, columns
     grid = (-(-num_rows // block_rows), -(-columns // block_columns))
     name = scale.name
     if scale.shape != grid and (math.prod(scale.shape) != math.prod(grid) or block[0]):

@@ -1,4 +1,4 @@
-"""config.json says which format a checkpoint is quantised in."""
+"""Finds the format of a quantised checkpoint in config.json."""
 
 from collections.abc import Callable
 
@@ -20,20 +20,18 @@ FORMATS: dict[str, Callable[[HfConfig, Checkpoint], Format]] = {
     "gptq": Gptq,
     "mxfp4": Mxfp4,
 }
-_KEYS = (
-    "quantization_config",
-    "compression_config",
-)  # the second is what compressed-tensors once wrote
+# compressed-tensors once wrote the second key
+_KEYS = ("quantization_config", "compression_config")
 
 
 def quantization_of(config: HfConfig) -> HfConfig | None:
-    """Returns what config.json says of it; None where the weights are plain."""
+    """Returns the quantisation settings of config.json, None if the weights are plain."""
     return next((section for key in _KEYS if (section := config.section(key)) is not None), None)
 
 
 def method_of(quantization: HfConfig) -> str:
-    """Raises ModelLoadError where it is none of FORMATS."""
-    is_older = "config_groups" in quantization.values  # which only one has
+    """Returns the name of the format. Raises ModelLoadError if it is not one of FORMATS."""
+    is_older = "config_groups" in quantization.values  # only compressed-tensors has config_groups
     method = quantization.text("quant_method", "compressed-tensors" if is_older else None)
     if method not in FORMATS:
         raise quantization.refuse("quant_method", ", ".join(FORMATS))
@@ -41,4 +39,5 @@ def method_of(quantization: HfConfig) -> str:
 
 
 def read_format(quantization: HfConfig, checkpoint: Checkpoint) -> Format:
+    """Returns the format of the checkpoint. Raises ModelLoadError."""
     return FORMATS[method_of(quantization)](quantization, checkpoint)

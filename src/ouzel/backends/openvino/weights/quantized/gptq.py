@@ -1,12 +1,15 @@
-"""GPTQ: `qweight` has a column of the weight below each other, eight nibbles or four bytes to an int32, lowest first.
+"""In GPTQ `qweight` has the columns of the weight below each other, four or eight bits a value.
 
-Of a weight [rows, columns], with P values in an int32 and G groups of columns (AutoGPTQ, nn_modules/qlinear):
+A weight [rows, columns], with P values in an int32 (the lowest bits first) and G groups of columns,
+is stored as (AutoGPTQ, nn_modules/qlinear):
 
     qweight  [columns / P, rows]   scales  [G, rows]
-    qzeros   [G, rows / P]         g_idx   [columns]   the group of each column, where it is there
+    qzeros   [G, rows / P]         g_idx   [columns]   the group of each column; optional
 
-Checkpoints of format `gptq` store zero points less one, taken off whole int32s (GPTQModel, utils/model.py); those of
-`gptq_v2` store them as they are. Where act-order scattered a group's columns, we can only have rows.
+Checkpoints of format `gptq` store each zero point minus one, subtracted from whole int32s
+(GPTQModel, utils/model.py); checkpoints of `gptq_v2` store the zero points unchanged. If act-order
+scattered the columns of a group, no encoding of Ouzel fits, and the matrix can only be decoded to
+rows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,7 +39,7 @@ from ouzel.errors import ModelLoadError
 COMPANIONS = (".qweight", ".qzeros", ".scales", ".g_idx")
 WIDTHS = (4, 8)
 
-# Of these, what decides how weights are read is in the tensors; the rest says how they were made.
+# Weights are read by the tensors alone; most of these keys tell how weights were made.
 _KNOWN = {
     *(
         "quant_method",
@@ -87,7 +90,7 @@ _OVERRIDES = {"bits", "group_size", "sym", "desc_act", "mse", "damp_percent"}
 
 
 class Gptq:
-    """Implements `Format`."""
+    """Reads GPTQ; implements `Format`."""
 
     def __init__(self, config: HfConfig, checkpoint: Checkpoint) -> None:
         config.refuse_others(_KNOWN)
@@ -117,7 +120,9 @@ class Gptq:
         self.summary = f"{stored_format}, {self._bits} bits in groups of {self._group_size}"
 
     def names(self) -> Iterable[str]:
-        """Leaves out biases of nothing but zeros, which AutoGPTQ gave to matrices without one."""
+        """Yields the plain names, without the biases of zeros that AutoGPTQ adds to matrices
+        without bias.
+        """
         for name in self.checkpoint.names():
             if not self._is_zero_bias(name):
                 yield plain_name(name, COMPANIONS)
@@ -172,13 +177,15 @@ class Gptq:
         if self.checkpoint.find(name) is None:
             if self._needs_order and group_size < columns:
                 raise ModelLoadError(
-                    f"tensor {name} is missing: desc_act says that it puts the columns in groups"
+                    f"tensor {name} is missing: with desc_act it assigns the columns to groups"
                 )
             return None
         return order_of_groups(self.checkpoint.read(name, (columns,), "I32"), group_size, name)
 
     def _settings(self, base: str, name: str) -> tuple[int, int]:
-        """Returns bits and group size of a matrix, by the first rule that knows one of its names."""
+        """Returns bits and group size of a matrix, by the first rule that matches one of
+        its names.
+        """
         for pattern in self._dynamic.values if self._dynamic else ():
             if self._matched[_without_sign(pattern)].isdisjoint({name, base}):
                 continue
@@ -199,7 +206,7 @@ class Gptq:
         ):
             return False
         location = self.checkpoint.find(name)
-        assert location is not None, "it is one of the checkpoint's"
+        assert location is not None, "the name comes from the checkpoint"
         return not self.checkpoint.floats(name, location.shape).any()
 
 
@@ -208,7 +215,7 @@ def _without_sign(pattern: str) -> str:
 
 
 def _override(dynamic: HfConfig | None, pattern: str) -> HfConfig:
-    """Raises ModelLoadError where it is not one."""
+    """Returns the settings of a rule. Raises ModelLoadError if they are not supported."""
     assert dynamic is not None
     override = dynamic.section(pattern) or HfConfig({})
     override.refuse_others(_OVERRIDES)

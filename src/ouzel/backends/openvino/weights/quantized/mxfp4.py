@@ -1,6 +1,7 @@
-"""MXFP4 as gpt-oss has its experts: 32 columns share a power of two, two values to a byte.
+"""In gpt-oss's MXFP4, for experts, 32 columns share a power of two, two values to a byte.
 
-Of a tensor `name`, in bfloat16 [experts, columns, rows] (transformers, integrations/mxfp4.py):
+A tensor `name`, in bfloat16 [experts, columns, rows], is stored as (transformers,
+integrations/mxfp4.py):
 
     name_blocks  [experts, rows, columns / 32, 16] uint8, the even column in the low half
     name_scales  [experts, rows, columns / 32]     uint8, exponents with a bias of 127
@@ -20,7 +21,7 @@ _BLOCKS, _SCALES = "_blocks", "_scales"
 
 
 class Mxfp4:
-    """Implements `Format`."""
+    """Reads MXFP4; implements `Format`."""
 
     summary = "mxfp4, 4 bits in groups of 32"
 
@@ -38,7 +39,8 @@ class Mxfp4:
             return None
         if not tensor.is_transposed or tensor.shape[-2] % GROUP_SIZE:
             raise ModelLoadError(
-                f"tensor {tensor.name} is stored in mxfp4, and so must be experts in groups of 32"
+                f"tensor {tensor.name} is stored in mxfp4, which is supported for experts with a "
+                "multiple of 32 columns only"
             )
         *outer, columns, rows = tensor.shape
         groups = (*outer, rows, columns // GROUP_SIZE)

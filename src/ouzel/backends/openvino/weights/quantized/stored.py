@@ -1,7 +1,8 @@
-"""A quantised checkpoint is a plain one with a format on top, which knows how some of its matrices are packed.
+"""Reads a quantised checkpoint: a plain one, and a format that unpacks some of its matrices.
 
-What the format does not find packed is plain: files, not lists of exclusions in config.json, say what is quantised. So
-a matrix that is there in neither form is missing, and one whose scales are gone is refused rather than misread.
+A matrix that the format does not find packed is plain: the files, not lists of exclusions in
+config.json, decide. So a matrix that exists in neither form is missing, and a matrix without its
+scales is refused rather than misread.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +31,11 @@ _EIGHT_BITS = ("u8", "i8")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A matrix as a format has it. Where `encoding` is None, none of ours says the same, and there are no parts."""
+    """Holds a matrix that a format has found.
+
+    `encoding` is None if no encoding of Ouzel represents the same values; in this case there are no
+    parts.
+    """
 
     encoding: Encoding | None
     form: StoredForm
@@ -43,8 +48,11 @@ def packed(
     parts: Callable[[], Iterator[Parts]],
     column_order: NDArray[Any] | None = None,
 ) -> Stored:
-    """`column_order` says which column each column of the parts is: then groups are not made of neighbours, no encoding
-    of ours says the same, and only rows can be had."""
+    """Returns a matrix with its parts.
+
+    `column_order` has the original column of each column of the parts. With it, groups are not
+    neighbours, no encoding of Ouzel represents the same values, and only rows can be read.
+    """
 
     def rows() -> Rows:
         for piece in parts():
@@ -61,29 +69,34 @@ def packed(
 
 
 def recompressed(form: StoredForm, rows: Callable[[], Rows]) -> Stored:
+    """Returns a matrix without parts, whose rows are compressed again."""
+
     def parts() -> Iterator[Parts]:
-        raise AssertionError("it is stored in no encoding of ours")
+        raise AssertionError("the matrix has no encoding of Ouzel")
 
     return Stored(None, form, parts, rows)
 
 
 class Format(Protocol):
-    """It has read the settings of one quant_method, and finds what they say in one checkpoint."""
+    """Reads the settings of one quant_method, and finds the packed matrices of one checkpoint."""
 
     checkpoint: Checkpoint
-    summary: str  # for the log: what config.json says of the weights
+    summary: str  # the weights by config.json, for the log
 
     def names(self) -> Iterable[str]:
-        """Gives the names that the tensors would have if they were plain."""
+        """Yields the names that the tensors would have in a plain checkpoint."""
         ...
 
     def find(self, tensor: Tensor) -> Stored | None:
-        """Returns None where the tensor is not packed. Raises ModelLoadError where it is, but not as it should be."""
+        """Returns the matrix, None if the tensor is not packed.
+
+        Raises ModelLoadError if the tensor is packed in a wrong way.
+        """
         ...
 
 
 class QuantizedCheckpoint:
-    """Implements `Tensors`."""
+    """Reads a checkpoint through its format; implements `Tensors`."""
 
     def __init__(self, format: Format) -> None:
         self._format = format
@@ -114,20 +127,25 @@ class QuantizedCheckpoint:
 
 
 def plain_name(name: str, companions: tuple[str, ...]) -> str:
-    """Returns what the weight is called that the tensor stands for, or belongs to; `companions` are ends of names."""
+    """Returns the name of the weight that a tensor belongs to.
+
+    `companions` are the ends of such tensors' names.
+    """
     end = next((end for end in companions if name.endswith(end)), None)
     return name if end is None else name.removesuffix(end) + ".weight"
 
 
 def module_names(checkpoint: Checkpoint) -> set[str]:
-    """Returns those that have tensors, as the files call them and as they are called where a model is alone."""
+    """Returns the modules that have tensors, by their names in the files and in a language model
+    alone.
+    """
     tensors = {name: checkpoint.find(name) for name in checkpoint.names()}
     names = {*tensors, *(location.name for location in tensors.values() if location is not None)}
     return names | {name.rpartition(".")[0] for name in names}
 
 
 def read_scales(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Returns them as f16 where they are stored so, else as float32."""
+    """Returns scales as f16 if they are stored in f16, else as float32."""
     location = checkpoint.locate(name, shape, *PLAIN_TYPES)
     return (
         checkpoint.read(name, shape, "F16")
@@ -137,17 +155,20 @@ def read_scales(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> ND
 
 
 def scale_type(location: TensorLocation) -> Scales:
-    """Returns what `read_scales` makes of them."""
+    """Returns the type of the scales from `read_scales`."""
     return "f16" if location.dtype == "F16" else "f32"
 
 
 def bytes_of(words: NDArray[Any]) -> NDArray[np.uint8]:
-    """Splits the 32-bit words of each row into bytes, lowest first: eight nibbles lie as encodings.py has them."""
+    """Splits the 32-bit words of each row into bytes, the lowest first.
+
+    Eight nibbles then have the order of encodings.py.
+    """
     return np.ascontiguousarray(words).view(np.uint8)
 
 
 def ordered(values: NDArray[np.uint8], order: NDArray[Any] | None, bits: int) -> NDArray[np.uint8]:
-    """Returns the columns of packed values in another order."""
+    """Returns packed values with their columns in another order."""
     if order is None:
         return values
     return pack_nibbles(unpack_nibbles(values)[:, order]) if bits == 4 else values[:, order]
@@ -156,7 +177,11 @@ def ordered(values: NDArray[np.uint8], order: NDArray[Any] | None, bits: int) ->
 def order_of_groups(
     group_indices: NDArray[np.int32], group_size: int, name: str
 ) -> NDArray[Any] | None:
-    """Returns which columns to put next to each other to have the groups together; None where they are already."""
+    """Returns the order of the columns that brings groups together, None if they are together
+    already.
+
+    Raises ModelLoadError if the groups do not all have `group_size` columns.
+    """
     together = np.arange(len(group_indices)) // group_size
     if np.array_equal(group_indices, together):
         return None

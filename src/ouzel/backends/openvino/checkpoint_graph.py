@@ -1,0 +1,136 @@
+"""Builds the graph of a checkpoint from its weights, and checks that no tensor is left over."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+
+from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.vision import VisionBuilder
+from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
+from ouzel.backends.openvino.models import Build as FamilyBuild
+from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.vision import VisionFamily, vision_family
+from ouzel.backends.openvino.weights.leftovers import (
+    EMBEDDING,
+    HEAD,
+    refuse_another_head,
+    refuse_leftovers,
+    refuse_other_copies,
+)
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.backends.openvino.weights.renamed import RenamedWeights
+from ouzel.backends.openvino.weights.source import Tensors, Weights
+from ouzel.backends.openvino.weights.stored import find_weights
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.config.weights import WeightPlan, WidthOption
+from ouzel.errors import ModelLoadError
+
+
+def build_model(
+    config: HfConfig,
+    build: FamilyBuild,
+    vision: VisionFamily | None,
+    weights: Weights,
+    plan: WeightPlan,
+    *,
+    predicts: bool = False,
+    adapter_rank: int = 0,
+    vector_head: VectorHead | None = None,
+) -> LanguageModel:
+    """Builds the language model and its vision encoder.
+
+    Raises ModelLoadError if OpenVINO refuses a number in config.json that the family accepts.
+    """
+    images = None if vision is None else vision.image_shape(config)
+    if not weights.has(EMBEDDING) and weights.has(EMBEDDING.removeprefix("model.")):
+        weights = RenamedWeights(weights, "model.", "")  # the model was saved without its head
+    try:
+        builder = Builder(
+            weights,
+            plan,
+            images,
+            predicts=predicts,
+            adapter_rank=adapter_rank,
+            vector_head=vector_head,
+        )
+        model = build(text_model(config, weights), builder)
+        if vision is None or images is None:
+            return model
+        width: WidthOption = "f32" if plan.layers == "f32" else "bf16"
+        encoder = vision.build(config, VisionBuilder(weights, width))
+        return replace(model, vision=encoder, sees_images_whole=images.sees_whole)
+    except RuntimeError as error:
+        raise ModelLoadError(
+            f"OpenVINO could not build a {config.model_type} graph from this config.json: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+
+
+def text_model(config: HfConfig, weights: Weights) -> HfConfig:
+    """Returns the configuration of the language model, with `tie_word_embeddings` as the tensors
+    say.
+
+    In a checkpoint of several modes `text_config` and the level above it may disagree about
+    `tie_word_embeddings`: either value may be the default of its class.
+    """
+    text = config.text_model()
+    if text is config:
+        return config
+    if weights.has(HEAD):
+        return text.with_values(tie_word_embeddings=False)
+    parts = (config, config.section("text_config") or config)
+    is_tied = any(part.flag("tie_word_embeddings", False) for part in parts)
+    return text.with_values(tie_word_embeddings=True) if is_tied else text
+
+
+def check_use(
+    config: HfConfig,
+    model: LanguageModel,
+    tensors: Tensors,
+    used: AbstractSet[str],
+    *,
+    makes_vectors: bool = False,
+) -> None:
+    """Raises ModelLoadError if the checkpoint has tensors that the model should use and does not.
+
+    A model that makes vectors needs no head.
+    """
+    text = config.text_model()
+    left_out = () if model.vision is None else model.vision.left_out
+    refuse_leftovers(
+        text,
+        tensors.names(),
+        used,
+        has_other_modes=text is not config,
+        predicts=model.prediction is not None,
+        left_out_prefixes=left_out,
+    )
+    shape = model.vocab_size, model.hidden_size
+    if not makes_vectors:
+        refuse_another_head(tensors, used, shape)
+    if model.prediction is not None:
+        refuse_other_copies(text, tensors, used, shape)
+
+
+def measure_checkpoint(
+    directory: Path,
+    config: HfConfig,
+    plan: WeightPlan,
+    *,
+    predicts: bool = False,
+    vector_head: VectorHead | None = None,
+) -> tuple[LanguageModel, MeasuredWeights]:
+    """Builds the graph as `load_checkpoint` does, without reading the weights.
+
+    Only a head that may be a copy of the embedding is read, to compare the two. Raises
+    ModelLoadError like `load_checkpoint`.
+    """
+    text = config.text_model()
+    tensors, _ = find_weights(directory, text).open()
+    weights = MeasuredWeights(tensors, recompress=plan.recompress)
+    build, vision = family(text.model_type), vision_family(config)
+    model = build_model(
+        config, build, vision, weights, plan, predicts=predicts, vector_head=vector_head
+    )
+    check_use(config, model, tensors, weights.used, makes_vectors=vector_head is not None)
+    return model, weights
